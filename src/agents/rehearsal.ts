@@ -1,0 +1,133 @@
+/**
+ * Plays a script, one instruction a line, so that the author of a client can see every state a task can be in
+ * without a model, a person or a network. The whole script is read before the first line runs.
+ */
+
+import { type AgentContext, defineAgent } from "../runtime/agent.ts";
+import { AgentFailure, Rejected } from "../runtime/failures.ts";
+import type { JsonValue } from "../store/port.ts";
+
+/** Longer than this is a mistake in the script. */
+const sleepMsMax = 30 * 24 * 60 * 60 * 1000;
+const chunksMax = 10_000;
+
+/** What an instruction gives back ends the run with that result; nothing lets it go on. */
+type Instruction = (
+  ctx: AgentContext,
+  argument: string,
+) => Promise<{ result: JsonValue | undefined } | undefined>;
+
+interface Line {
+  number: number;
+  word: string;
+  argument: string;
+}
+
+const instructions: Record<string, Instruction> = {
+  async say(ctx, text) {
+    await ctx.say(text);
+    return undefined;
+  },
+  async ask(ctx, question) {
+    const answer = await ctx.ask(question);
+    await ctx.say(`You said: ${typeof answer === "string" ? answer : JSON.stringify(answer)}`);
+    return undefined;
+  },
+  async approve(ctx, action) {
+    await ctx.approve({ action });
+    await ctx.say(`Approved: ${action}`);
+    return undefined;
+  },
+  async sleep(ctx, argument) {
+    await ctx.sleep(Number(argument));
+    return undefined;
+  },
+  async artifact(ctx, argument) {
+    const [name, text] = splitWord(argument);
+    await ctx.artifact({ name, text });
+    return undefined;
+  },
+  async stream(ctx, argument) {
+    const count = Number(argument);
+    const artifact = await ctx.streamArtifact({ name: `stream-${count}.txt`, mimeType: "text/plain" });
+    for (let n = 1; n <= count; n++) await artifact.write(`chunk ${n} of ${count}\n`);
+    await artifact.close();
+    return undefined;
+  },
+  async step(ctx, name) {
+    const value = await ctx.step(name, () => Math.random());
+    await ctx.say(`Step ${name} gave ${value}`);
+    return undefined;
+  },
+  async checkpoint(ctx, name) {
+    await ctx.checkpoint(name);
+    return undefined;
+  },
+  async fail(_ctx, message) {
+    throw new AgentFailure("rehearsed_failure", message);
+  },
+  async reject(_ctx, message) {
+    throw new Rejected(message);
+  },
+  async return(_ctx, text) {
+    return { result: text };
+  },
+};
+
+const withNumber = { sleep: sleepMsMax, stream: chunksMax } as const satisfies Record<string, number>;
+
+export const rehearsal = defineAgent({
+  name: "rehearsal",
+  version: "1.0.0",
+  description: `Plays a script, one instruction a line: ${Object.keys(instructions).join(", ")}.`,
+  skills: [
+    { id: "rehearse", name: "Rehearse", description: "Put a task into any state, as the script says." },
+  ],
+  async run(ctx) {
+    const script = parseScript(ctx.text);
+    for (const { word, argument } of script) {
+      const end = await instructions[word]?.(ctx, argument);
+      if (end !== undefined) return end.result;
+    }
+    return undefined;
+  },
+});
+
+function parseScript(text: string): Line[] {
+  return text.split("\n").flatMap((raw, index) => {
+    const [word, argument] = splitWord(raw.trim());
+    if (word === "") return [];
+    const line = { number: index + 1, word, argument };
+    check(line);
+    return [line];
+  });
+}
+
+function check({ number, word, argument }: Line): void {
+  if (!Object.hasOwn(instructions, word)) {
+    const known = Object.keys(instructions).join(", ");
+    throw new AgentFailure(
+      "unknown_instruction",
+      `Line ${number}: unknown instruction "${word}". Known: ${known}.`,
+    );
+  }
+  if (word === "sleep" || word === "stream") {
+    const value = Number(argument);
+    const max = withNumber[word];
+    if (argument === "" || !Number.isInteger(value) || value < 0 || value > max) {
+      throw new AgentFailure(
+        "bad_instruction",
+        `Line ${number}: "${word}" needs a whole number from 0 to ${max}.`,
+      );
+    }
+    return;
+  }
+  if (argument === "" && word !== "return") {
+    throw new AgentFailure("bad_instruction", `Line ${number}: "${word}" needs something after it.`);
+  }
+}
+
+function splitWord(text: string): [string, string] {
+  const space = text.search(/\s/);
+  return space === -1 ? [text, ""] : [text.slice(0, space), text.slice(space + 1).trim()];
+}

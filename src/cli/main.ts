@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+/** The `bridle` command. */
+
+import { Command, CommanderError } from "commander";
+import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
+import { version } from "../version.ts";
+import { serve } from "./serve.ts";
+import { type ServeSettings, serveOptions } from "./settings.ts";
+
+const wrongUse = 2;
+
+const program = new Command("bridle")
+  .description("A durable agent harness: tasks that survive crashes, streams that never lose an event.")
+  .version(version)
+  .showSuggestionAfterError()
+  .exitOverride();
+
+const serveCommand = program
+  .command("serve")
+  .description("Start the server.")
+  .action((settings: ServeSettings) => serve(settings))
+  .exitOverride();
+for (const option of serveOptions) serveCommand.addOption(option);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    // Help and version are not errors; everything else commander throws is a mistake in how we were called.
+    process.exitCode = error.exitCode === 0 ? 0 : wrongUse;
+  } else {
+    process.stderr.write(`bridle: ${explain(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof DataDirectoryInUse) return error.message;
+  if ("code" in error && error.code === "EADDRINUSE") {
+    return `the port is taken (${error.message}). Choose another with --port.`;
+  }
+  return error.message;
+}

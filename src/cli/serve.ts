@@ -1,0 +1,68 @@
+/** `bridle serve`: start the server, say how to use it, and stop it gently on Ctrl-C. */
+
+import { resolve } from "node:path";
+import { pino } from "pino";
+import { type Server, startServer } from "../server.ts";
+import { version } from "../version.ts";
+import type { ServeSettings } from "./settings.ts";
+
+export async function serve(settings: ServeSettings): Promise<void> {
+  const logger = pino({ level: settings.logLevel }, pino.destination(2));
+  const server = await startServer({
+    host: settings.host,
+    port: settings.port,
+    dataDirectory: resolve(settings.data),
+    apiKey: settings.apiKey ?? null,
+    logger,
+    concurrency: settings.concurrency,
+  });
+  process.stdout.write(greeting(server, settings));
+  await interrupted();
+  process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");
+  const { interrupted: cut } = await server.stop(settings.graceMs);
+  const note = cut === 0 ? "" : ` ${cut} running tasks were cut short; they go on at the next start.`;
+  process.stdout.write(`Stopped. The log is closed.${note}\n`);
+}
+
+/** Resolves at the first signal; the second ends the process on the spot, which loses nothing that was acknowledged. */
+function interrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0;
+    const onSignal = () => {
+      signals += 1;
+      if (signals > 1) process.exit(1);
+      resolve();
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}
+
+function greeting({ url, adminKey }: Server, { data }: ServeSettings): string {
+  const key = {
+    created: `  API key   ${adminKey.key}\n            shown this once; kept in ${adminKey.file}`,
+    file: `  API key   in ${adminKey.file}`,
+    setting: "  API key   the one you set",
+  }[adminKey.origin];
+  const shellKey = adminKey.origin === "setting" ? "<your key>" : `$(cat ${adminKey.file})`;
+  return `
+Bridle ${version} is ready.
+
+  URL       ${url}
+  Data      ${resolve(data)}
+${key}
+
+Try it:
+  export BRIDLE_URL=${url} BRIDLE_KEY=${shellKey} HARN="Harn-Agents-Protocol-Version: agents-protocol-2026-04-25"
+
+  1. open a session
+     curl -s $BRIDLE_URL/v1/sessions -H "Authorization: Bearer $BRIDLE_KEY" -H "$HARN" --json '{"workspace_id":"workspace_default"}'
+  2. give it a task and wait for the result
+     curl -s $BRIDLE_URL/v1/tasks -H "Authorization: Bearer $BRIDLE_KEY" -H "$HARN" -H "Prefer: wait=10" --json '{"session_id":"<id>","input":{"text":"hello"}}'
+  3. watch everything that happens, as it happens
+     curl -N $BRIDLE_URL/v1/events/stream -H "Authorization: Bearer $BRIDLE_KEY" -H "$HARN"
+
+  More keys: POST /v1/api-keys. The whole API: ${url}/openapi.json. Stop with Ctrl-C.
+
+`;
+}

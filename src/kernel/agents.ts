@@ -1,0 +1,24 @@
+/** What the kernel knows of the agents that are loaded: their names and what they offer. The runtime runs them. */
+
+import type { JsonObject } from "../store/port.ts";
+
+export interface AgentSkill {
+  id: string;
+  name: string;
+  description: string;
+  input_schema: JsonObject | null;
+  output_schema: JsonObject | null;
+}
+
+export interface AgentInfo {
+  name: string;
+  version: string;
+  description: string;
+  skills: AgentSkill[];
+}
+
+export interface AgentDirectory {
+  /** The newest loaded version of an agent. */
+  find(name: string): AgentInfo | undefined;
+  list(): AgentInfo[];
+}

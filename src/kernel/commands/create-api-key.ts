@@ -1,0 +1,88 @@
+/** Make an API key. The key itself is in the answer and nowhere else, ever; what is kept is its hash. */
+
+import { newApiKey } from "../../policy/api-key.ts";
+import { type Caller, isScope, type Scope, systemCaller } from "../../policy/caller.ts";
+import { type Command, carryOut } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import type { ApiKeyRecord } from "../resources/api-key.ts";
+import type { Unit } from "../unit.ts";
+import { defaultTenantId, ensureTenant } from "./ensure-tenant.ts";
+
+export interface CreateApiKey {
+  name: string;
+  actor: string;
+  scopes: string[];
+  workspaceIds?: string[] | null | undefined;
+  tenantId?: string | undefined;
+  expiresAt?: string | null | undefined;
+}
+
+export interface CreatedApiKey {
+  record: ApiKeyRecord;
+  /** Null when the answer is repeated: the key was shown once. */
+  key: string | null;
+}
+
+export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
+  name: "create_api_key",
+  scope: "api_keys:write",
+  async decide(unit, request) {
+    const tenantId = await tenantFor(unit, request.tenantId);
+    const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
+    if (request.workspaceIds != null && tenantId === unit.caller.tenantId) {
+      for (const id of request.workspaceIds) await unit.require("workspace", id);
+    }
+    if (unit.caller.workspaceIds !== null && request.workspaceIds == null) {
+      throw new HarnessError(
+        "permission_denied",
+        "A key bound to workspaces can only make keys bound to them.",
+        {
+          param: "workspace_ids",
+        },
+      );
+    }
+    const envelope = unit.envelope("api_key", "key");
+    const { key, hash } = newApiKey(envelope.id);
+    const record: ApiKeyRecord = {
+      ...envelope,
+      tenant_id: tenantId,
+      metadata: {},
+      name: request.name,
+      actor: request.actor,
+      scopes,
+      workspace_ids: request.workspaceIds ?? null,
+      expires_at: request.expiresAt ?? null,
+      revoked_at: null,
+      hash,
+    };
+    unit.emit(record, "vendor.bridle.api_key.created", { api_key: record });
+    return { record, key };
+  },
+  forRecord: ({ record }) => ({ record, key: null }),
+};
+
+/** Nobody grants what they do not have. */
+function grantable(caller: Caller, scope: string): Scope {
+  if (!isScope(scope)) {
+    throw new HarnessError("invalid_request", `${JSON.stringify(scope)} is not a scope.`, {
+      param: "scopes",
+    });
+  }
+  if (caller.scopes.has(scope) || caller.scopes.has("admin")) return scope;
+  throw new HarnessError("permission_denied", `This key cannot grant the scope ${scope}.`, {
+    param: "scopes",
+  });
+}
+
+/** Only an administrator of the default tenant, who runs the server, may open other tenants. */
+async function tenantFor(unit: Unit, asked: string | undefined): Promise<string> {
+  const own = unit.caller.tenantId;
+  if (asked === undefined || asked === own) return own;
+  if (own !== defaultTenantId || !unit.caller.scopes.has("admin")) {
+    throw new HarnessError("permission_denied", "This key cannot make keys for another tenant.", {
+      param: "tenant_id",
+    });
+  }
+  await carryOut(unit.deps, ensureTenant, systemCaller(asked), { tenantId: asked });
+  return asked;
+}

@@ -1,0 +1,43 @@
+/** Create a session in a workspace, perhaps bound to a persona, perhaps with messages already in it. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import type { MessageInput } from "../resources/message.ts";
+import type { SessionRecord } from "../resources/session.ts";
+import { appendMessage } from "../tasks.ts";
+
+export interface CreateSession {
+  workspaceId: string;
+  personaId?: string | null | undefined;
+  initialMessages?: MessageInput[] | undefined;
+  metadata?: JsonObject | undefined;
+}
+
+export const createSession: Command<CreateSession, SessionRecord> = {
+  name: "create_session",
+  scope: "sessions:write",
+  async decide(unit, request) {
+    const workspace = await unit.require("workspace", request.workspaceId);
+    if (request.personaId != null) await unit.require("persona", request.personaId);
+    const envelope = unit.envelope("session", "session");
+    const session: SessionRecord = {
+      ...envelope,
+      metadata: request.metadata ?? {},
+      workspace_id: workspace.id,
+      state: "ACTIVE",
+      persona_id: request.personaId ?? null,
+      root_session_id: null,
+      parent_session_id: null,
+      branch_id: workspace.default_branch_id,
+      summary: null,
+      expires_at: null,
+      ranges: [{ session_id: envelope.id, after: 0, through: null }],
+    };
+    unit.emit(session, "session.created", { session });
+    for (const message of request.initialMessages ?? []) {
+      const { id, role } = appendMessage(unit, { session, taskId: null }, message);
+      unit.emit(session, "session.message_appended", { message_id: id, role });
+    }
+    return session;
+  },
+};

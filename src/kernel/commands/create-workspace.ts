@@ -1,0 +1,50 @@
+/** Create a workspace, with the branch that is its main path. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import type { BranchRecord } from "../resources/branch.ts";
+import type { WorkspaceRecord } from "../resources/workspace.ts";
+import type { Unit } from "../unit.ts";
+
+export interface CreateWorkspace {
+  name: string;
+  root: string;
+  metadata?: JsonObject | undefined;
+}
+
+export const createWorkspace: Command<CreateWorkspace, WorkspaceRecord> = {
+  name: "create_workspace",
+  scope: "workspaces:write",
+  decide: async (unit, request) => emitWorkspace(unit, request),
+};
+
+/** `id` is given only for the default workspace, which has a name that people can type. */
+export function emitWorkspace(unit: Unit, request: CreateWorkspace, id?: string): WorkspaceRecord {
+  const envelope = unit.envelope("workspace", "workspace");
+  const workspaceId = id ?? envelope.id;
+  const branch: BranchRecord = {
+    ...unit.envelope("branch", "branch"),
+    metadata: {},
+    workspace_id: workspaceId,
+    kind: "workspace",
+    base_ref: "main",
+    parent_branch_id: null,
+    session_id: null,
+    task_id: null,
+    created_by: unit.caller.actor,
+    merged_into: null,
+  };
+  const workspace: WorkspaceRecord = {
+    ...envelope,
+    id: workspaceId,
+    metadata: request.metadata ?? {},
+    name: request.name,
+    root: request.root,
+    default_branch_id: branch.id,
+    capabilities: [],
+    quota_id: null,
+  };
+  unit.emit(workspace, "vendor.bridle.workspace.created", { workspace });
+  unit.emit(branch, "branch.created", { branch });
+  return workspace;
+}

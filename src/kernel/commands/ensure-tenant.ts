@@ -1,0 +1,69 @@
+/**
+ * Make sure that a tenant exists with a workspace and a persona for every loaded agent, so that a first task needs no
+ * set-up. Runs at start for the default tenant, and when an administrator makes a key for a new one.
+ */
+
+import type { Command } from "../dispatch.ts";
+import type { PersonaRecord } from "../resources/persona.ts";
+import type { TenantRecord } from "../resources/tenant.ts";
+import type { Unit } from "../unit.ts";
+import { emitWorkspace } from "./create-workspace.ts";
+
+export const defaultTenantId = "tenant_default";
+/** The agent of the persona that a task gets when it names none. */
+export const defaultAgent = "echo";
+
+export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {
+  name: "ensure_tenant",
+  scope: "admin",
+  decide: (unit, { tenantId }) => emitTenant(unit, tenantId),
+};
+
+/** The unit's caller must be of this tenant. */
+export async function emitTenant(unit: Unit, tenantId: string): Promise<TenantRecord> {
+  const known = await unit.find("tenant", tenantId);
+  const tenant = known ?? newTenant(unit, tenantId);
+  const agents = unit.deps.agents.list().filter((agent) => agent.name !== defaultAgent);
+  for (const agent of agents) {
+    const id = `persona_${agent.name}${suffix(tenantId)}`;
+    if ((await unit.find("persona", id)) === undefined) emitPersona(unit, id, agent.name, agent.description);
+  }
+  return tenant;
+}
+
+function newTenant(unit: Unit, tenantId: string): TenantRecord {
+  const tenant: TenantRecord = {
+    id: tenantId,
+    object: "tenant",
+    tenant_id: tenantId,
+    created_at: unit.at,
+    updated_at: unit.at,
+    metadata: {},
+    default_workspace_id: `workspace_default${suffix(tenantId)}`,
+    default_persona_id: `persona_default${suffix(tenantId)}`,
+  };
+  unit.emit(tenant, "vendor.bridle.tenant.created", { tenant });
+  emitWorkspace(unit, { name: "Default", root: "." }, tenant.default_workspace_id);
+  emitPersona(unit, tenant.default_persona_id, defaultAgent, "Answers every task with what it was given.");
+  return tenant;
+}
+
+/** Names that people type in the default tenant; elsewhere the tenant's name keeps them unique. */
+function suffix(tenantId: string): string {
+  return tenantId === defaultTenantId ? "" : `.${tenantId}`;
+}
+
+function emitPersona(unit: Unit, id: string, agent: string, description: string): PersonaRecord {
+  const persona: PersonaRecord = {
+    ...unit.envelope("persona", "persona"),
+    id,
+    metadata: {},
+    name: agent,
+    version: "1",
+    entry_workflow: agent,
+    description,
+    autonomy_tier: "act_auto",
+    receipt_policy: "optional",
+  };
+  return unit.emit(persona, "vendor.bridle.persona.created", { persona });
+}

@@ -1,0 +1,79 @@
+/** Fork a session: a new one that starts with the transcript up to an event, and a branch that says where it came from. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { eventId, positionOf } from "../events.ts";
+import type { BranchRecord } from "../resources/branch.ts";
+import { cutRanges, type SessionRecord } from "../resources/session.ts";
+import type { Unit } from "../unit.ts";
+
+export interface ForkSession {
+  sessionId: string;
+  atEventId?: string | null | undefined;
+  branchId?: string | null | undefined;
+  metadata?: JsonObject | undefined;
+}
+
+export const forkSession: Command<ForkSession, SessionRecord> = {
+  name: "fork_session",
+  scope: "sessions:write",
+  async decide(unit, request) {
+    const parent = await unit.require("session", request.sessionId);
+    const through = await forkPoint(unit, parent, request.atEventId ?? null);
+    const envelope = unit.envelope("session", "session");
+    const branch =
+      request.branchId == null
+        ? newBranch(unit, parent, envelope.id, through)
+        : await unit.require("branch", request.branchId);
+    const session: SessionRecord = {
+      ...parent,
+      ...envelope,
+      metadata: request.metadata ?? {},
+      state: "ACTIVE",
+      root_session_id: parent.root_session_id ?? parent.id,
+      parent_session_id: parent.id,
+      branch_id: branch.id,
+      ranges: [...cutRanges(parent.ranges, through), { session_id: envelope.id, after: 0, through: null }],
+    };
+    unit.emit(session, "session.created", { session });
+    if (request.branchId == null) unit.emit(branch, "branch.created", { branch });
+    unit.emit(parent, "session.thread_forked", {
+      session_id: session.id,
+      branch_id: branch.id,
+      at_event_id: eventId(through),
+    });
+    return session;
+  },
+};
+
+async function forkPoint(unit: Unit, parent: SessionRecord, atEventId: string | null): Promise<number> {
+  const { store } = unit.deps;
+  if (atEventId === null) return await store.head();
+  const position = positionOf(atEventId, "at_event_id");
+  const [event] = await store.events({
+    sessionId: parent.id,
+    after: position - 1,
+    through: position,
+    limit: 1,
+  });
+  if (event !== undefined) return position;
+  throw new HarnessError("invalid_request", `${atEventId} is not an event of session ${parent.id}.`, {
+    param: "at_event_id",
+  });
+}
+
+function newBranch(unit: Unit, parent: SessionRecord, sessionId: string, through: number): BranchRecord {
+  return {
+    ...unit.envelope("branch", "branch"),
+    metadata: {},
+    workspace_id: parent.workspace_id,
+    kind: "session",
+    base_ref: `${parent.id}@${eventId(through)}`,
+    parent_branch_id: parent.branch_id,
+    session_id: sessionId,
+    task_id: null,
+    created_by: unit.caller.actor,
+    merged_into: null,
+  };
+}

@@ -1,0 +1,73 @@
+/** Register an artifact that lives somewhere else: what it is, where it is, and the hash it must have. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import type { ArtifactKind, ArtifactRecord } from "../resources/artifact.ts";
+import type { Visibility } from "../resources/resource.ts";
+import type { Unit } from "../unit.ts";
+
+export interface RegisterArtifact {
+  kind: ArtifactKind;
+  mimeType: string;
+  visibility: Visibility;
+  uri?: string | null | undefined;
+  sha256?: string | null | undefined;
+  workspaceId?: string | null | undefined;
+  sessionId?: string | null | undefined;
+  taskId?: string | null | undefined;
+  metadata?: JsonObject | undefined;
+}
+
+export const registerArtifact: Command<RegisterArtifact, ArtifactRecord> = {
+  name: "register_artifact",
+  scope: "artifacts:write",
+  async decide(unit, request) {
+    const place = await placeOf(unit, request);
+    const artifact: ArtifactRecord = {
+      ...unit.envelope("artifact", "artifact"),
+      metadata: request.metadata ?? {},
+      ...place,
+      kind: request.kind,
+      name: null,
+      mime_type: request.mimeType,
+      uri: request.uri ?? null,
+      visibility: request.visibility,
+      sha256: request.sha256?.toLowerCase() ?? null,
+      bytes: null,
+      blob: null,
+      complete: true,
+    };
+    return unit.emit(artifact, "artifact.created", { artifact });
+  },
+};
+
+type Place = Pick<ArtifactRecord, "workspace_id" | "session_id" | "task_id">;
+
+/** A task says its session and a session its workspace; what the request says must agree. */
+async function placeOf(unit: Unit, request: RegisterArtifact): Promise<Place> {
+  const task = request.taskId == null ? null : await unit.require("task", request.taskId);
+  const sessionId = agree("session_id", request.sessionId, task?.session_id);
+  const session = sessionId === null ? null : await unit.require("session", sessionId);
+  const workspaceId = agree("workspace_id", request.workspaceId, session?.workspace_id);
+  if (workspaceId !== null) await unit.require("workspace", workspaceId);
+  const fallback = async () => (await unit.require("tenant", unit.caller.tenantId)).default_workspace_id;
+  return {
+    workspace_id: workspaceId ?? (await fallback()),
+    session_id: sessionId,
+    task_id: task?.id ?? null,
+  };
+}
+
+function agree(param: string, said: string | null | undefined, known: string | undefined): string | null {
+  if (said != null && known !== undefined && said !== known) {
+    throw new HarnessError(
+      "invalid_request",
+      `${param} does not match the resource that was named beside it.`,
+      {
+        param,
+      },
+    );
+  }
+  return said ?? known ?? null;
+}

@@ -1,0 +1,99 @@
+/** Submit a task: accepted means on disk. Called by every surface, and by the runtime when a run spawns a child. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import type { MessageInput } from "../resources/message.ts";
+import type { PersonaRecord } from "../resources/persona.ts";
+import type { SessionRecord } from "../resources/session.ts";
+import type { TaskInput, TaskRecord } from "../resources/task.ts";
+import { appendMessage } from "../tasks.ts";
+import type { Unit } from "../unit.ts";
+
+export interface SubmitTask {
+  sessionId: string;
+  workspaceId?: string | undefined;
+  personaId?: string | null | undefined;
+  branchId?: string | null | undefined;
+  parentTaskId?: string | null | undefined;
+  /** The step of the parent's run that waits for the result. */
+  parentStep?: string | undefined;
+  input: { message: MessageInput } | { payload: JsonObject };
+  metadata?: JsonObject | undefined;
+}
+
+export const submitTask: Command<SubmitTask, TaskRecord> = {
+  name: "submit_task",
+  scope: "tasks:write",
+  async decide(unit, request) {
+    const session = await openSession(unit, request.sessionId);
+    if (request.workspaceId !== undefined && request.workspaceId !== session.workspace_id) {
+      throw new HarnessError("invalid_request", "The session belongs to another workspace.", {
+        param: "workspace_id",
+      });
+    }
+    const persona = await personaOf(unit, request.personaId ?? session.persona_id);
+    if (request.branchId != null) await unit.require("branch", request.branchId);
+    if (request.parentTaskId != null) await unit.require("task", request.parentTaskId);
+
+    const envelope = unit.envelope("task", "task");
+    const task: TaskRecord = {
+      ...envelope,
+      metadata: request.metadata ?? {},
+      workspace_id: session.workspace_id,
+      session_id: session.id,
+      status: "SUBMITTED",
+      input: takeInput(unit, session, envelope.id, request.input),
+      created_by: unit.caller.actor,
+      persona_id: persona.id,
+      branch_id: request.branchId ?? session.branch_id,
+      parent_task_id: request.parentTaskId ?? null,
+      parent_step: request.parentStep ?? null,
+      assigned_agent_id: null,
+      outcome_id: null,
+      started_at: null,
+      completed_at: null,
+      canceled_at: null,
+      failure: null,
+      agent: { name: persona.entry_workflow, version: null },
+      pending: null,
+      parked: null,
+      runnable_since: unit.at,
+    };
+    return unit.emit(task, "task.submitted", { task });
+  },
+};
+
+/** A session that still takes work. */
+export async function openSession(unit: Unit, id: string): Promise<SessionRecord> {
+  const session = await unit.require("session", id);
+  if (session.state !== "ACTIVE") {
+    throw new HarnessError("conflict", `Session ${id} is ${session.state} and takes no more work.`, {
+      details: { session_id: id, state: session.state },
+    });
+  }
+  return session;
+}
+
+async function personaOf(unit: Unit, personaId: string | null): Promise<PersonaRecord> {
+  const tenant = personaId === null ? await unit.require("tenant", unit.caller.tenantId) : null;
+  const persona = await unit.require("persona", personaId ?? tenant?.default_persona_id ?? "");
+  if (unit.deps.agents.find(persona.entry_workflow) === undefined) {
+    throw new HarnessError(
+      "policy_violation",
+      `Persona ${persona.id} runs the agent ${JSON.stringify(persona.entry_workflow)}, which is not loaded here.`,
+      { param: "persona_id", details: { loaded_agents: unit.deps.agents.list().map((agent) => agent.name) } },
+    );
+  }
+  return persona;
+}
+
+function takeInput(
+  unit: Unit,
+  session: SessionRecord,
+  taskId: string,
+  input: SubmitTask["input"],
+): TaskInput {
+  if ("payload" in input) return { payload: unit.seal(input.payload) };
+  return { message: appendMessage(unit, { session, taskId }, input.message) };
+}

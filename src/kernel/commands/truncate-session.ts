@@ -1,0 +1,77 @@
+/**
+ * Keep the first N turns of a session's transcript and drop the rest in place. A turn starts at a user message.
+ * Tasks submitted in a dropped turn are canceled first. Nothing is deleted: the log keeps every event.
+ */
+
+import type { Position } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { cutRanges, type SessionRecord } from "../resources/session.ts";
+import { walkTranscript } from "../transcript.ts";
+import type { Unit } from "../unit.ts";
+import { cancelTasks } from "./close-session.ts";
+import { openSession } from "./submit-task.ts";
+
+export interface TruncateResult {
+  keptTurnCount: number;
+  removedTurnCount: number;
+  newTipTurnId: string | null;
+  session: SessionRecord;
+}
+
+export const truncateSession: Command<
+  { sessionId: string; keepFirst: number; reason?: string | undefined },
+  TruncateResult
+> = {
+  name: "truncate_session",
+  scope: "sessions:write",
+  async decide(unit, { sessionId, keepFirst, reason }) {
+    const session = await openSession(unit, sessionId);
+    const turns = await countTurns(unit, session, keepFirst);
+    if (turns.removed === 0) {
+      return { keptTurnCount: turns.kept, removedTurnCount: 0, newTipTurnId: turns.tip, session };
+    }
+    await cancelTasks(unit, sessionId, ({ born }) => born > turns.keptThrough, "Its turn was truncated.");
+    const head = await unit.deps.store.head();
+    const truncated = unit.emit(session, "session.truncated", {
+      kept_turn_count: turns.kept,
+      removed_turn_count: turns.removed,
+      new_tip_turn_id: turns.tip,
+      reason: reason ?? null,
+      ranges: [
+        ...cutRanges(session.ranges, turns.keptThrough),
+        { session_id: session.id, after: head, through: null },
+      ],
+    });
+    return {
+      keptTurnCount: turns.kept,
+      removedTurnCount: turns.removed,
+      newTipTurnId: turns.tip,
+      session: truncated,
+    };
+  },
+};
+
+interface Turns {
+  kept: number;
+  removed: number;
+  /** The user message that starts the last kept turn. */
+  tip: string | null;
+  keptThrough: Position;
+}
+
+/** What comes before the first user message (a system prompt, say) belongs to no turn and stays. */
+async function countTurns(unit: Unit, session: SessionRecord, keepFirst: number): Promise<Turns> {
+  const turns: Turns = { kept: 0, removed: 0, tip: null, keptThrough: 0 };
+  for await (const { message, position } of walkTranscript(unit.deps.store, session.ranges)) {
+    if (message.role === "user") {
+      if (turns.kept < keepFirst) {
+        turns.kept += 1;
+        turns.tip = message.id;
+      } else {
+        turns.removed += 1;
+      }
+    }
+    if (turns.removed === 0) turns.keptThrough = position;
+  }
+  return turns;
+}

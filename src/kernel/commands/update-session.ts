@@ -1,0 +1,14 @@
+/** Change what a session says about itself: its summary and its metadata. */
+
+import type { Command } from "../dispatch.ts";
+import type { SessionChanges, SessionRecord } from "../resources/session.ts";
+
+export const updateSession: Command<{ sessionId: string; changes: SessionChanges }, SessionRecord> = {
+  name: "update_session",
+  scope: "sessions:write",
+  async decide(unit, { sessionId, changes }) {
+    const session = await unit.require("session", sessionId);
+    if (Object.keys(changes).length === 0) return session;
+    return unit.emit(session, "vendor.bridle.session.updated", { changes });
+  },
+};

@@ -1,0 +1,14 @@
+/** Change a workspace's name, capabilities, quota or metadata. */
+
+import type { Command } from "../dispatch.ts";
+import type { WorkspaceChanges, WorkspaceRecord } from "../resources/workspace.ts";
+
+export const updateWorkspace: Command<{ workspaceId: string; changes: WorkspaceChanges }, WorkspaceRecord> = {
+  name: "update_workspace",
+  scope: "workspaces:write",
+  async decide(unit, { workspaceId, changes }) {
+    const workspace = await unit.require("workspace", workspaceId);
+    if (Object.keys(changes).length === 0) return workspace;
+    return unit.emit(workspace, "vendor.bridle.workspace.updated", { changes });
+  },
+};

@@ -1,0 +1,39 @@
+/**
+ * Content that can be large: kept in place while it is small, under its SHA-256 when it is not, so that what is said
+ * is stored once however many events and documents speak of it. The wrapper is ours alone; nothing a caller
+ * sends can be mistaken for it.
+ */
+
+import { createHash } from "node:crypto";
+import type { NewBlob } from "../store/port.ts";
+
+/** Above this many bytes of JSON, content becomes a blob. */
+export const inlineBytesMax = 4096;
+
+export type Content<T> = { inline: T } | { blob: string; bytes: number };
+
+export function seal<T>(value: T, blobs: NewBlob[]): Content<T> {
+  const json = JSON.stringify(value);
+  if (json.length * 3 <= inlineBytesMax || Buffer.byteLength(json) <= inlineBytesMax)
+    return { inline: value };
+  const bytes = Buffer.from(json);
+  const sha256 = sha256Hex(bytes);
+  blobs.push({ sha256, bytes });
+  return { blob: sha256, bytes: bytes.length };
+}
+
+export interface BlobSource {
+  blob(sha256: string): Promise<Uint8Array | undefined>;
+}
+
+/** The type argument is what `seal` was given: content is written by `seal` only, so it is trusted here. */
+export async function unseal<T>(content: Content<T>, source: BlobSource): Promise<T> {
+  if ("inline" in content) return content.inline;
+  const bytes = await source.blob(content.blob);
+  if (bytes === undefined) throw new Error(`Blob ${content.blob} is referenced but missing`);
+  return JSON.parse(Buffer.from(bytes).toString("utf8"));
+}
+
+export function sha256Hex(data: Uint8Array | string): string {
+  return createHash("sha256").update(data).digest("hex");
+}

@@ -1,0 +1,145 @@
+/**
+ * The one way a command is carried out: scope, idempotency, decision, commit, and another try when somebody else
+ * changed what the decision rested on.
+ */
+
+import canonicalize from "canonicalize";
+import { type Caller, mayUse, type Scope } from "../policy/caller.ts";
+import { OnceConflict, StoreUnavailable, VersionConflict } from "../store/port.ts";
+import { sha256Hex } from "./content.ts";
+import { HarnessError } from "./errors.ts";
+import { type KernelDeps, Unit } from "./unit.ts";
+
+/** A document contended by more writers than this at once answers `conflict` instead of trying for ever. */
+const triesMax = 50;
+/** The protocol asks for at least 24 hours. */
+const onceKeptMs = 24 * 60 * 60 * 1000;
+
+export interface Command<Request, Result> {
+  name: string;
+  scope: Scope;
+  /** Loads, checks and emits through the unit; may run again from the start with fresh data. */
+  decide(unit: Unit, request: Request): Promise<Result>;
+  /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
+  forRecord?(result: Result): Result;
+}
+
+/** How a caller marks a request that it may send again. `target` says what is being asked of what. */
+export interface Idempotency {
+  key: string;
+  target: string;
+  body: unknown;
+}
+
+export interface Answer<Result> {
+  result: Result;
+  /** True when this is the answer of an earlier, equal request. */
+  replayed: boolean;
+}
+
+export type Dispatch = <Request, Result>(
+  command: Command<Request, Result>,
+  caller: Caller,
+  request: Request,
+  idempotency?: Idempotency | undefined,
+) => Promise<Answer<Result>>;
+
+export function createDispatch(deps: KernelDeps): Dispatch {
+  /** Requests under way by idempotency key: a duplicate waits for the first and gets its answer. */
+  const underWay = new Map<string, Promise<unknown>>();
+
+  return async function dispatch(command, caller, request, idempotency) {
+    if (!mayUse(caller, command.scope)) {
+      throw new HarnessError("permission_denied", `This needs the scope ${command.scope}.`, {
+        details: { required_scope: command.scope },
+      });
+    }
+    if (idempotency === undefined)
+      return { result: await carryOut(deps, command, caller, request), replayed: false };
+
+    const key = sha256Hex(
+      JSON.stringify([caller.tenantId, caller.actor, idempotency.target, idempotency.key]),
+    );
+    const fingerprint = sha256Hex(canonicalize(idempotency.body ?? null) ?? "");
+    while (true) {
+      const first = underWay.get(key);
+      if (first !== undefined) await first.catch(() => {});
+      const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
+      if (recorded !== undefined) return { result: recorded.result, replayed: true };
+      if (underWay.has(key)) continue;
+
+      const attempt = carryOut(deps, command, caller, request, { key, fingerprint });
+      underWay.set(key, attempt);
+      try {
+        return { result: await attempt, replayed: false };
+      } catch (error) {
+        // Another process was first under this key: its answer is the answer.
+        if (!(error instanceof OnceConflict)) throw error;
+      } finally {
+        underWay.delete(key);
+      }
+    }
+  };
+}
+
+async function recall<Result>(
+  deps: KernelDeps,
+  key: string,
+  fingerprint: string,
+): Promise<{ result: Result } | undefined> {
+  const record = await deps.store.once(key);
+  if (record === undefined) return undefined;
+  if (record.fingerprint !== fingerprint) {
+    throw new HarnessError(
+      "idempotency_key_reused",
+      "This Idempotency-Key was used before with another request. Send a new key, or the same request.",
+    );
+  }
+  return { result: JSON.parse(record.result) };
+}
+
+/** A command without the checks at the door: for the harness itself and for commands made of other commands. */
+export async function carryOut<Request, Result>(
+  deps: KernelDeps,
+  command: Command<Request, Result>,
+  caller: Caller,
+  request: Request,
+  once?: { key: string; fingerprint: string },
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const unit = new Unit(deps, caller);
+    const result = await command.decide(unit, request);
+    const batch = unit.batch();
+    if (once !== undefined) {
+      const kept = command.forRecord === undefined ? result : command.forRecord(result);
+      batch.once = {
+        ...once,
+        result: JSON.stringify(kept),
+        expiresAt: deps.clock.now() + onceKeptMs,
+      };
+    }
+    if (batch.events.length === 0 && batch.once === undefined) return result;
+    try {
+      await deps.store.commit(batch);
+      return result;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) {
+        throw new HarnessError(
+          "service_unavailable",
+          "The store takes no writes now; nothing was changed.",
+          {},
+          {
+            cause: error,
+          },
+        );
+      }
+      if (!(error instanceof VersionConflict)) throw error;
+      if (attempt === triesMax) {
+        throw new HarnessError(
+          "conflict",
+          `Too many writers change the same resource; ${command.name} gave up.`,
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** The one error taxonomy. Surfaces map codes to their wire, each with one total table; nothing here knows HTTP. */
+
+export const errorTypes = {
+  invalid_request: "request_error",
+  invalid_state_transition: "request_error",
+  unauthenticated: "auth_error",
+  permission_denied: "permission_error",
+  resource_not_found: "not_found_error",
+  conflict: "conflict_error",
+  idempotency_key_reused: "conflict_error",
+  cursor_expired: "request_error",
+  payload_too_large: "request_error",
+  policy_violation: "permission_error",
+  resource_locked: "conflict_error",
+  unsupported_protocol_version: "request_error",
+  rate_limited: "rate_limit_error",
+  client_closed_request: "request_error",
+  internal_error: "server_error",
+  upstream_unavailable: "upstream_error",
+  service_unavailable: "server_error",
+  deadline_exceeded: "runtime_error",
+} as const satisfies Record<string, string>;
+
+export type ErrorCode = keyof typeof errorTypes;
+
+export interface ErrorDetails {
+  /** The field of the request that is wrong. */
+  param?: string;
+  details?: Record<string, unknown>;
+}
+
+/** Everything the harness refuses is one of these; anything else thrown is a bug and becomes `internal_error`. */
+export class HarnessError extends Error {
+  override name = "HarnessError";
+  readonly code: ErrorCode;
+  readonly param: string | null;
+  readonly details: Record<string, unknown>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { param, details }: ErrorDetails = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.code = code;
+    this.param = param ?? null;
+    this.details = details ?? {};
+  }
+}
+
+/** The same answer for what is absent and for what the caller may not see. */
+export function notFound(kind: string, id: string): HarnessError {
+  return new HarnessError(
+    "resource_not_found",
+    `No ${kind.replaceAll("_", " ")} ${id} is visible to this caller.`,
+  );
+}

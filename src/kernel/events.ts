@@ -1,0 +1,116 @@
+/**
+ * Every fact that can be recorded, with the shape of its payload. Names are the protocol's; what it has no name for is
+ * under `vendor.bridle.`. A payload holds all that folding the event needs, and nothing that is not a fact.
+ */
+
+import type { JsonObject, NewEvent, Position } from "../store/port.ts";
+import type { Content } from "./content.ts";
+import { HarnessError } from "./errors.ts";
+import type { TaskStatus } from "./lifecycle.ts";
+import type { ApiKeyRecord } from "./resources/api-key.ts";
+import type { ArtifactRecord } from "./resources/artifact.ts";
+import type { BranchRecord } from "./resources/branch.ts";
+import type { MessageRecord } from "./resources/message.ts";
+import type { Failure, OutcomeRecord } from "./resources/outcome.ts";
+import type { PermissionRequestRecord } from "./resources/permission-request.ts";
+import type { PersonaRecord } from "./resources/persona.ts";
+import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
+import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
+import type { TenantRecord } from "./resources/tenant.ts";
+import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts";
+
+/** A step of a run, as its span events describe it. `step` is its stable key. */
+export interface StepSpan {
+  step: string;
+  kind: "step" | "sleep" | "spawn" | "time" | "random" | "checkpoint" | "progress" | "ask" | "approve";
+  name: string;
+}
+
+type MessageAppended = { message: MessageRecord; step?: string };
+
+export interface EventPayloads {
+  "vendor.bridle.tenant.created": { tenant: TenantRecord };
+  "vendor.bridle.workspace.created": { workspace: WorkspaceRecord };
+  "vendor.bridle.workspace.updated": { changes: WorkspaceChanges };
+  "vendor.bridle.persona.created": { persona: PersonaRecord };
+  "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
+  "vendor.bridle.api_key.revoked": Record<string, never>;
+
+  "session.created": { session: SessionRecord };
+  "vendor.bridle.session.updated": { changes: SessionChanges };
+  "session.closed": Record<string, never>;
+  "session.message_appended": { message_id: string; role: string };
+  "session.truncated": {
+    kept_turn_count: number;
+    removed_turn_count: number;
+    new_tip_turn_id: string | null;
+    reason: string | null;
+    ranges: TranscriptRange[];
+  };
+  "session.thread_forked": { session_id: string; branch_id: string; at_event_id: string };
+
+  "user.message": MessageAppended;
+  "agent.message": MessageAppended;
+  /** Roles that the protocol gives no message event of their own: system and tool. */
+  "vendor.bridle.message": MessageAppended;
+
+  "branch.created": { branch: BranchRecord };
+
+  "artifact.created": { artifact: ArtifactRecord; step?: string };
+  "artifact.updated": {
+    index: number;
+    chunk: Content<string>;
+    /** Set with the last chunk: what the whole content is. */
+    completed: { sha256: string; bytes: number } | null;
+    step: string;
+  };
+
+  "task.submitted": { task: TaskRecord };
+  "task.started": { agent: { name: string; version: string } };
+  "task.status_changed": { from: TaskStatus; to: TaskStatus; reason: string | null };
+  "task.input_required": { request: PendingRequest };
+  "task.auth_required": { request: PendingRequest };
+  "task.completed": { outcome: OutcomeRecord };
+  "task.failed": { outcome: OutcomeRecord; failure: Failure };
+  "task.canceled": { outcome: OutcomeRecord; reason: string | null };
+  "user.input_submitted": { step: string; message_id: string };
+  "user.cancel_requested": { reason: string | null };
+  "user.tool_confirmation": { step: string; request_id: string; approved: boolean; reason: string | null };
+
+  "tool.approval_required": { permission_request: PermissionRequestRecord };
+  "tool.approved": { response: JsonObject };
+  "tool.denied": { response: JsonObject };
+
+  "span.started": StepSpan & { until?: string; child_task_id?: string };
+  "span.updated": { step?: string; message?: string; percent?: number; parked?: Parked };
+  "span.completed": StepSpan & { result: StepResult };
+  "span.failed": StepSpan & { result: StepResult };
+}
+
+export type EventKind = keyof EventPayloads;
+
+/** An event whose payload is known by its name. */
+export type KernelEvent = {
+  [Kind in EventKind]: Omit<NewEvent, "event" | "payload"> & { event: Kind; payload: EventPayloads[Kind] };
+}[EventKind];
+
+/**
+ * A stored event, typed. The log is written by this kernel only and every payload was checked by the compiler when it
+ * was emitted, so reading it back is trust in ourselves, not in a caller.
+ */
+export function asKernelEvent(event: NewEvent): KernelEvent {
+  return event as KernelEvent;
+}
+
+const idPattern = /^evt_([0-9]{16})$/;
+
+/** An event's id is its position, written so that ids sort as positions do. */
+export function eventId(position: Position): string {
+  return `evt_${String(position).padStart(16, "0")}`;
+}
+
+export function positionOf(id: string, param: string): Position {
+  const digits = idPattern.exec(id)?.[1];
+  if (digits !== undefined) return Number(digits);
+  throw new HarnessError("invalid_request", `${JSON.stringify(id)} is not an event id.`, { param });
+}

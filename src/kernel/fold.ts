@@ -1,0 +1,132 @@
+/**
+ * The fold: which documents an event changes, and how. Commands and `rebuild` use this one function, so a document
+ * can always be made again from its events.
+ */
+
+import type { DocumentIndex } from "../store/port.ts";
+import type { KernelEvent } from "./events.ts";
+import { type ApiKeyRecord, foldApiKey } from "./resources/api-key.ts";
+import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
+import type { BranchRecord } from "./resources/branch.ts";
+import type { MessageRecord } from "./resources/message.ts";
+import type { OutcomeRecord } from "./resources/outcome.ts";
+import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
+import type { PersonaRecord } from "./resources/persona.ts";
+import { foldSession, type SessionRecord } from "./resources/session.ts";
+import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
+import type { TenantRecord } from "./resources/tenant.ts";
+import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
+
+export interface Records {
+  api_key: ApiKeyRecord;
+  artifact: ArtifactRecord;
+  branch: BranchRecord;
+  message: MessageRecord;
+  outcome: OutcomeRecord;
+  permission_request: PermissionRequestRecord;
+  persona: PersonaRecord;
+  session: SessionRecord;
+  task: TaskRecord;
+  tenant: TenantRecord;
+  workspace: WorkspaceRecord;
+}
+
+export type Kind = keyof Records;
+export type AnyRecord = Records[Kind];
+
+/** The records that an event brings into being. */
+export function created(event: KernelEvent): AnyRecord[] {
+  switch (event.event) {
+    case "vendor.bridle.tenant.created":
+      return [event.payload.tenant];
+    case "vendor.bridle.workspace.created":
+      return [event.payload.workspace];
+    case "vendor.bridle.persona.created":
+      return [event.payload.persona];
+    case "vendor.bridle.api_key.created":
+      return [event.payload.api_key];
+    case "session.created":
+      return [event.payload.session];
+    case "user.message":
+    case "agent.message":
+    case "vendor.bridle.message":
+      return [event.payload.message];
+    case "branch.created":
+      return [event.payload.branch];
+    case "artifact.created":
+      return [event.payload.artifact];
+    case "task.submitted":
+      return [event.payload.task];
+    case "tool.approval_required":
+      return [event.payload.permission_request];
+    case "task.completed":
+    case "task.failed":
+    case "task.canceled":
+      return [event.payload.outcome];
+    default:
+      return [];
+  }
+}
+
+/** The record after the event. The same object when nothing about it changed. */
+export function changed<R extends AnyRecord>(record: R, event: KernelEvent): R;
+export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
+  switch (record.object) {
+    case "task":
+      return foldTask(record, event);
+    case "session":
+      return foldSession(record, event);
+    case "workspace":
+      return foldWorkspace(record, event);
+    case "artifact":
+      return foldArtifact(record, event);
+    case "permission_request":
+      return foldPermissionRequest(record, event);
+    case "api_key":
+      return foldApiKey(record, event);
+    default:
+      return record;
+  }
+}
+
+/** The columns by which a record is found. What a kind is never listed by stays out of that index. */
+export function indexOf(record: AnyRecord): DocumentIndex {
+  const tenantId = record.tenant_id;
+  switch (record.object) {
+    case "task":
+      return {
+        tenantId,
+        workspaceId: record.workspace_id,
+        sessionId: record.session_id,
+        taskId: record.parent_task_id,
+        status: record.status,
+        wakeAt: wakeAt(record),
+      };
+    case "session":
+      return { tenantId, workspaceId: record.workspace_id, status: record.state };
+    case "message":
+      return { tenantId, sessionId: record.session_id };
+    case "outcome":
+      return { tenantId, workspaceId: record.workspace_id, taskId: record.task_id };
+    case "artifact":
+    case "permission_request":
+      return {
+        tenantId,
+        workspaceId: record.workspace_id,
+        sessionId: record.session_id,
+        taskId: record.task_id,
+      };
+    case "branch":
+      return { tenantId, workspaceId: record.workspace_id, sessionId: record.session_id };
+    case "workspace":
+      return { tenantId, workspaceId: record.id };
+    default:
+      return { tenantId };
+  }
+}
+
+/** Of which workspace a record is, for those that belong to one. */
+export function workspaceOf(record: AnyRecord): string | null {
+  if (record.object === "workspace") return record.id;
+  return "workspace_id" in record ? record.workspace_id : null;
+}

@@ -1,0 +1,91 @@
+/** Reading the log: a range of events, one event, or everything from a cursor on as it happens. */
+
+import type { Caller } from "../../policy/caller.ts";
+import { maySee } from "../../policy/caller.ts";
+import type { Position, StoredEvent } from "../../store/port.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { eventId, positionOf } from "../events.ts";
+import { isFinal } from "../lifecycle.ts";
+import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
+import { getRecord, type Page, pageSizeDefault, type ReadDeps, requireScope } from "./read.ts";
+
+/** Which events: all that the caller may see, or those of a workspace, a session, a task. */
+export interface EventScope {
+  workspaceId?: string | undefined;
+  sessionId?: string | undefined;
+  taskId?: string | undefined;
+}
+
+export interface EventRange extends EventScope {
+  afterEventId?: string | undefined;
+  limit?: number | undefined;
+}
+
+export async function listEvents(
+  deps: ReadDeps,
+  caller: Caller,
+  request: EventRange,
+): Promise<Page<StoredEvent>> {
+  const query = await authorize(deps, caller, request);
+  const limit = request.limit ?? pageSizeDefault;
+  const after = await cursorPosition(deps, request.afterEventId);
+  const events = await deps.store.events({ ...query, after, limit: limit + 1 });
+  const data = events.slice(0, limit);
+  const last = data.at(-1);
+  return {
+    data,
+    nextCursor: events.length > limit && last !== undefined ? eventId(last.position) : null,
+  };
+}
+
+export async function getEvent({ store }: ReadDeps, caller: Caller, id: string): Promise<StoredEvent> {
+  requireScope(caller, "events:read");
+  const position = positionOf(id, "event_id");
+  const [event] = await store.events({ after: position - 1, through: position, limit: 1 });
+  if (event === undefined || !maySee(caller, event.tenantId, event.workspaceId)) throw notFound("event", id);
+  return event;
+}
+
+/**
+ * History first, then live, without gap or duplicate, until the signal says stop. Of a task that has ended there is
+ * only history.
+ */
+export async function followEvents(
+  deps: ReadDeps & { tail: LogTail },
+  caller: Caller,
+  request: EventRange,
+  signal: AbortSignal,
+): Promise<AsyncGenerator<StoredEvent[]>> {
+  const query = await authorize(deps, caller, request);
+  const after = await cursorPosition(deps, request.afterEventId);
+  const task = request.taskId === undefined ? null : await getRecord(deps, caller, "task", request.taskId);
+  if (task !== null && isFinal(task.status)) return readLog(deps.store, { ...query, after });
+  return followLog(deps.store, deps.tail, { ...query, after }, signal);
+}
+
+async function authorize(
+  deps: ReadDeps,
+  caller: Caller,
+  { workspaceId, sessionId, taskId }: EventScope,
+): Promise<Omit<LogFilter, "after">> {
+  requireScope(caller, "events:read");
+  if (taskId !== undefined) await getRecord(deps, caller, "task", taskId);
+  if (sessionId !== undefined) await getRecord(deps, caller, "session", sessionId);
+  if (workspaceId !== undefined) await getRecord(deps, caller, "workspace", workspaceId);
+  return {
+    tenantId: caller.tenantId,
+    workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
+    sessionId,
+    taskId,
+  };
+}
+
+/** A cursor that the log cannot continue from is refused; pretending to be continuous would lose events. */
+async function cursorPosition({ store }: ReadDeps, afterEventId: string | undefined): Promise<Position> {
+  if (afterEventId === undefined) return 0;
+  const position = positionOf(afterEventId, "after_event_id");
+  if (position <= (await store.head())) return position;
+  throw new HarnessError("cursor_expired", `The log has no event ${afterEventId} to continue from.`, {
+    param: "after_event_id",
+  });
+}

@@ -1,0 +1,26 @@
+/** A page of a session's transcript, oldest first, as the session sees it: after forks and truncations. */
+
+import type { Caller } from "../../policy/caller.ts";
+import type { MessageRecord } from "../resources/message.ts";
+import { readTranscript } from "../transcript.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
+import { getRecord, type Page, pageSizeDefault, type ReadDeps, requireScope } from "./read.ts";
+
+export async function listMessages(
+  deps: ReadDeps,
+  caller: Caller,
+  request: { sessionId: string; cursor?: string | undefined; limit?: number | undefined },
+): Promise<Page<MessageRecord>> {
+  requireScope(caller, "messages:read");
+  const session = await getRecord(deps, caller, "session", request.sessionId);
+  const limit = request.limit ?? pageSizeDefault;
+  const beyond = request.cursor === undefined ? undefined : decodeCursor("message", request.cursor);
+  const entries = await readTranscript(deps.store, session.ranges, { beyond, limit: limit + 1 });
+  const shown = entries.slice(0, limit);
+  const last = shown.at(-1);
+  const more = entries.length > limit && last !== undefined;
+  return {
+    data: shown.map(({ message }) => ({ ...message, session_id: session.id })),
+    nextCursor: more ? encodeCursor("message", { born: last.position, id: last.message.id }) : null,
+  };
+}

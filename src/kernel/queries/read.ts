@@ -1,0 +1,132 @@
+/** Reading one record or a page of records, as far as the caller may see them. */
+
+import { type Caller, maySee, mayUse, type Scope } from "../../policy/caller.ts";
+import type { DocumentQuery, Store, StoredDocument } from "../../store/port.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { type Kind, type Records, workspaceOf } from "../fold.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
+
+export interface ReadDeps {
+  store: Store;
+}
+
+export interface Page<T> {
+  data: T[];
+  nextCursor: string | null;
+}
+
+export const pageSizeMax = 200;
+export const pageSizeDefault = 50;
+
+const readScope: Record<Kind, Scope> = {
+  api_key: "api_keys:read",
+  artifact: "artifacts:read",
+  branch: "branches:read",
+  message: "messages:read",
+  outcome: "outcomes:read",
+  permission_request: "tasks:read",
+  persona: "personas:read",
+  session: "sessions:read",
+  task: "tasks:read",
+  tenant: "admin",
+  workspace: "workspaces:read",
+};
+
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (mayUse(caller, scope)) return;
+  throw new HarnessError("permission_denied", `This needs the scope ${scope}.`, {
+    details: { required_scope: scope },
+  });
+}
+
+/** A record the caller may see, or the same `resource_not_found` that an absent one gets. */
+export async function getRecord<K extends Kind>(
+  { store }: ReadDeps,
+  caller: Caller,
+  kind: K,
+  id: string,
+): Promise<Records[K]> {
+  requireScope(caller, readScope[kind]);
+  const record = await findVisible(store, caller, kind, id);
+  if (record === undefined) throw notFound(kind, id);
+  return record;
+}
+
+async function findVisible<K extends Kind>(
+  store: Store,
+  caller: Caller,
+  kind: K,
+  id: string,
+): Promise<Records[K] | undefined> {
+  const document = await store.get(kind, id);
+  if (document === undefined) return undefined;
+  const record = document.body as Records[K];
+  return maySee(caller, record.tenant_id, workspaceOf(record)) ? record : undefined;
+}
+
+export interface ListRequest {
+  workspaceId?: string | undefined;
+  sessionId?: string | undefined;
+  taskId?: string | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+}
+
+/** A page of records, newest first. A filter that names something invisible finds nothing. */
+export async function listRecords<K extends Kind>(
+  { store }: ReadDeps,
+  caller: Caller,
+  kind: K,
+  request: ListRequest,
+): Promise<Page<Records[K]>> {
+  requireScope(caller, readScope[kind]);
+  const limit = request.limit ?? pageSizeDefault;
+  const beyond = request.cursor === undefined ? undefined : decodeCursor(kind, request.cursor);
+  const by = await narrowestIndex(store, caller, request);
+  if (by === null) return { data: [], nextCursor: null };
+  const documents = await store.list({
+    kind,
+    by,
+    workspaceIds: caller.workspaceIds ?? undefined,
+    order: "newest_first",
+    beyond,
+    limit: limit + 1,
+  });
+  return toPage(documents, limit, kind);
+}
+
+function toPage<K extends Kind>(documents: StoredDocument[], limit: number, kind: K): Page<Records[K]> {
+  const data = documents.slice(0, limit);
+  const last = data.at(-1);
+  return {
+    data: data.map((document) => document.body as Records[K]),
+    nextCursor: documents.length > limit && last !== undefined ? encodeCursor(kind, last) : null,
+  };
+}
+
+/** Filters must agree with each other; the narrowest decides which index is walked. */
+async function narrowestIndex(
+  store: Store,
+  caller: Caller,
+  { workspaceId, sessionId, taskId }: ListRequest,
+): Promise<DocumentQuery["by"] | null> {
+  if (taskId !== undefined) {
+    const task = await findVisible(store, caller, "task", taskId);
+    const agrees =
+      task !== undefined &&
+      (sessionId === undefined || task.session_id === sessionId) &&
+      (workspaceId === undefined || task.workspace_id === workspaceId);
+    return agrees ? { taskId } : null;
+  }
+  if (sessionId !== undefined) {
+    const session = await findVisible(store, caller, "session", sessionId);
+    const agrees =
+      session !== undefined && (workspaceId === undefined || session.workspace_id === workspaceId);
+    return agrees ? { sessionId } : null;
+  }
+  if (workspaceId !== undefined) {
+    const workspace = await findVisible(store, caller, "workspace", workspaceId);
+    return workspace === undefined ? null : { workspaceId };
+  }
+  return { tenantId: caller.tenantId };
+}

@@ -1,0 +1,20 @@
+/** What is kept of an API key: whom it stands for, what it may do, and the hash that recognizes it. */
+
+import type { Scope } from "../../policy/caller.ts";
+import type { KernelEvent } from "../events.ts";
+import type { Resource } from "./resource.ts";
+
+export interface ApiKeyRecord extends Resource<"api_key"> {
+  name: string;
+  actor: string;
+  scopes: Scope[];
+  workspace_ids: string[] | null;
+  expires_at: string | null;
+  revoked_at: string | null;
+  hash: string;
+}
+
+export function foldApiKey(key: ApiKeyRecord, event: KernelEvent): ApiKeyRecord {
+  if (event.event !== "vendor.bridle.api_key.revoked") return key;
+  return { ...key, revoked_at: event.createdAt, updated_at: event.createdAt };
+}

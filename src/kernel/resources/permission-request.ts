@@ -1,0 +1,32 @@
+/** A permission request: what a task wants to do, and what a person said to it. */
+
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { KernelEvent } from "../events.ts";
+import type { Resource } from "./resource.ts";
+
+export interface PermissionRequestRecord extends Resource<"permission_request"> {
+  workspace_id: string;
+  session_id: string;
+  task_id: string;
+  status: "pending" | "approved" | "denied";
+  source: "hitl";
+  /** The step of the run that waits for the answer. */
+  step: string;
+  action: JsonValue;
+  request: JsonObject;
+  response: JsonValue;
+  expires_at: string;
+}
+
+export function foldPermissionRequest(
+  request: PermissionRequestRecord,
+  event: KernelEvent,
+): PermissionRequestRecord {
+  if (event.event !== "tool.approved" && event.event !== "tool.denied") return request;
+  return {
+    ...request,
+    status: event.event === "tool.approved" ? "approved" : "denied",
+    response: event.payload.response,
+    updated_at: event.createdAt,
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * A task: one unit of agent work. Beside what the protocol shows, the record keeps what the runtime needs to go on
+ * after a crash: which agent version runs it, what it waits for, and when to look at it next.
+ */
+
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { Content } from "../content.ts";
+import type { KernelEvent, StepSpan } from "../events.ts";
+import { isFinal, type TaskStatus } from "../lifecycle.ts";
+import type { MessageRecord } from "./message.ts";
+import type { Failure } from "./outcome.ts";
+import type { Resource } from "./resource.ts";
+
+export type TaskInput = { message: MessageRecord } | { payload: Content<JsonObject> };
+
+/** A question to a person. The task stays in INPUT_REQUIRED or AUTH_REQUIRED until it is answered or expires. */
+export interface PendingRequest {
+  kind: "input" | "approval";
+  /** The step of the run that waits. */
+  step: string;
+  prompt: string;
+  /** JSON Schema that an answer has to meet. */
+  schema: JsonObject | null;
+  permission_request_id: string | null;
+  expires_at: string;
+}
+
+/** The run is out of memory, waiting for a timer or for child tasks. */
+export interface Parked {
+  reason: string;
+  until: string | null;
+}
+
+export interface TaskRecord extends Resource<"task"> {
+  workspace_id: string;
+  session_id: string;
+  status: TaskStatus;
+  input: TaskInput;
+  created_by: string;
+  persona_id: string;
+  branch_id: string | null;
+  parent_task_id: string | null;
+  /** The step of the parent's run that waits for this task. */
+  parent_step: string | null;
+  assigned_agent_id: string | null;
+  outcome_id: string | null;
+  started_at: string | null;
+  completed_at: string | null;
+  canceled_at: string | null;
+  failure: Failure | null;
+  agent: { name: string; version: string | null };
+  pending: PendingRequest | null;
+  parked: Parked | null;
+  /** Since when there is something to run. */
+  runnable_since: string;
+}
+
+/** What a step gave, as the journal keeps it. */
+export type StepResult = { output: Content<JsonValue> } | { error: { code: string; message: string } };
+
+export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
+  const at = event.createdAt;
+  switch (event.event) {
+    case "task.status_changed":
+      return { ...task, status: event.payload.to, updated_at: at };
+    case "task.started":
+      return {
+        ...task,
+        started_at: at,
+        agent: event.payload.agent,
+        assigned_agent_id: `${event.payload.agent.name}@${event.payload.agent.version}`,
+        updated_at: at,
+      };
+    case "task.input_required":
+    case "task.auth_required":
+      return { ...task, pending: event.payload.request, updated_at: at };
+    case "user.input_submitted":
+    case "user.tool_confirmation":
+      return { ...task, pending: null, runnable_since: at, updated_at: at };
+    case "span.updated":
+      return event.payload.parked === undefined
+        ? task
+        : { ...task, parked: event.payload.parked, updated_at: at };
+    case "span.completed":
+    case "span.failed":
+      return afterStep(task, event.payload, at);
+    case "task.completed":
+      return { ...task, outcome_id: event.payload.outcome.id, completed_at: at, ...rest, updated_at: at };
+    case "task.failed": {
+      const { outcome, failure } = event.payload;
+      return { ...task, outcome_id: outcome.id, failure, completed_at: at, ...rest, updated_at: at };
+    }
+    case "task.canceled":
+      return { ...task, outcome_id: event.payload.outcome.id, canceled_at: at, ...rest, updated_at: at };
+    default:
+      return task;
+  }
+}
+
+/**
+ * A result that came from outside the run (a child ended) always changes the record, so that a run which is just being
+ * dropped from memory cannot miss it. A result of the run itself changes it only if it had been waiting.
+ */
+function afterStep(task: TaskRecord, { step, kind }: StepSpan, at: string): TaskRecord {
+  const answersPending = task.pending?.step === step;
+  if (task.parked === null && !answersPending && kind !== "spawn") return task;
+  const pending = answersPending ? null : task.pending;
+  return { ...task, pending, parked: null, runnable_since: at, updated_at: at };
+}
+
+/** A task that has ended waits for nothing. */
+const rest = { pending: null, parked: null };
+
+/** When somebody must look at the task next: at once if it can run, at its deadline if it waits, never when it ended. */
+export function wakeAt(task: TaskRecord): number | null {
+  if (isFinal(task.status)) return null;
+  const { pending, parked } = task;
+  if (pending === null && parked === null) return Date.parse(task.runnable_since);
+  const times = [pending?.expires_at, parked?.until].flatMap((time) =>
+    time == null ? [] : Date.parse(time),
+  );
+  return times.length === 0 ? null : Math.min(...times);
+}

@@ -1,0 +1,25 @@
+/** A workspace: the isolation boundary for sessions, files, tools and secrets. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { KernelEvent } from "../events.ts";
+import type { Resource } from "./resource.ts";
+
+export interface WorkspaceRecord extends Resource<"workspace"> {
+  name: string;
+  root: string;
+  default_branch_id: string | null;
+  capabilities: string[];
+  quota_id: string | null;
+}
+
+export interface WorkspaceChanges {
+  name?: string;
+  capabilities?: string[];
+  quota_id?: string | null;
+  metadata?: JsonObject;
+}
+
+export function foldWorkspace(workspace: WorkspaceRecord, event: KernelEvent): WorkspaceRecord {
+  if (event.event !== "vendor.bridle.workspace.updated") return workspace;
+  return { ...workspace, ...event.payload.changes, updated_at: event.createdAt };
+}

@@ -1,0 +1,118 @@
+/** The moves of a task, shared by commands and runtime: each emits the status change and the event that names it. */
+
+import type { JsonValue } from "../store/port.ts";
+import type { EventPayloads } from "./events.ts";
+import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
+import type { MessageInput, MessageRecord } from "./resources/message.ts";
+import type { Failure, OutcomeRecord } from "./resources/outcome.ts";
+import type { SessionRecord } from "./resources/session.ts";
+import type { TaskRecord } from "./resources/task.ts";
+import type { Unit } from "./unit.ts";
+
+/** A summary is a sentence for a list, not the result itself. */
+const summaryCharsMax = 280;
+
+export function moveTask(
+  unit: Unit,
+  task: TaskRecord,
+  to: TaskStatus,
+  reason: string | null = null,
+): TaskRecord {
+  assertMove(task.id, task.status, to);
+  return unit.emit(task, "task.status_changed", { from: task.status, to, reason });
+}
+
+/** Appends a message to a session, on behalf of a task or of nobody. */
+export function appendMessage(
+  unit: Unit,
+  to: { session: Pick<SessionRecord, "id" | "workspace_id">; taskId: string | null },
+  input: MessageInput,
+  step?: string,
+): MessageRecord {
+  const message: MessageRecord = {
+    ...unit.envelope("message", "msg"),
+    metadata: input.metadata ?? {},
+    workspace_id: to.session.workspace_id,
+    session_id: to.session.id,
+    task_id: to.taskId,
+    role: input.role,
+    parts: unit.seal(input.parts),
+  };
+  const payload = step === undefined ? { message } : { message, step };
+  return unit.emit(message, messageEvent[input.role], payload);
+}
+
+const messageEvent = {
+  user: "user.message",
+  assistant: "agent.message",
+  agent: "agent.message",
+  system: "vendor.bridle.message",
+  tool: "vendor.bridle.message",
+} as const satisfies Record<MessageInput["role"], keyof EventPayloads>;
+
+export type Ending =
+  | { status: "COMPLETED"; summary: string; messageIds: string[]; output: JsonValue }
+  | { status: "FAILED"; failure: Failure }
+  | { status: "CANCELED"; reason: string | null };
+
+/** Ends a task for good, with its outcome, and hands the result to a parent that waits for it. */
+export async function endTask(unit: Unit, task: TaskRecord, ending: Ending): Promise<TaskRecord> {
+  // A run can go on without the answer it asked for (it raced the question against a timer, say).
+  const able = mayMove(task.status, ending.status)
+    ? task
+    : moveTask(unit, task, "WORKING", "no longer waits");
+  const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);
+  const outcome: OutcomeRecord = {
+    ...unit.envelope("outcome", "outcome"),
+    metadata: {},
+    workspace_id: task.workspace_id,
+    session_id: task.session_id,
+    task_id: task.id,
+    status: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
+    summary: summarize(ending),
+    message_ids: ending.status === "COMPLETED" ? ending.messageIds : [],
+    failure: ending.status === "FAILED" ? ending.failure : null,
+  };
+  await tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
+  switch (ending.status) {
+    case "COMPLETED":
+      return unit.emit(moved, "task.completed", { outcome });
+    case "FAILED":
+      return unit.emit(moved, "task.failed", { outcome, failure: ending.failure });
+    case "CANCELED":
+      return unit.emit(moved, "task.canceled", { outcome, reason: ending.reason });
+  }
+}
+
+function summarize(ending: Ending): string {
+  switch (ending.status) {
+    case "COMPLETED":
+      return shorten(ending.summary);
+    case "FAILED":
+      return shorten(ending.failure.message);
+    case "CANCELED":
+      return shorten(ending.reason === null ? "Canceled." : `Canceled: ${ending.reason}`);
+  }
+}
+
+function shorten(text: string): string {
+  return text.length <= summaryCharsMax ? text : `${text.slice(0, summaryCharsMax - 1)}…`;
+}
+
+async function tellParent(
+  unit: Unit,
+  task: TaskRecord,
+  outcome: OutcomeRecord,
+  output: JsonValue,
+): Promise<void> {
+  if (task.parent_task_id === null || task.parent_step === null) return;
+  const parent = await unit.find("task", task.parent_task_id);
+  if (parent === undefined || isFinal(parent.status)) return;
+  const { status, summary } = outcome;
+  unit.emit(parent, "span.completed", {
+    step: task.parent_step,
+    kind: "spawn",
+    name: task.agent.name,
+    result: { output: unit.seal<JsonValue>({ task_id: task.id, status, summary, output }) },
+  });
+}

@@ -1,0 +1,49 @@
+/** Reading a session's transcript: the messages of its log ranges, in order. */
+
+import type { Position, Store } from "../store/port.ts";
+import type { MessageRecord } from "./resources/message.ts";
+import type { TranscriptRange } from "./resources/session.ts";
+
+const pageSize = 200;
+
+export interface TranscriptEntry {
+  message: MessageRecord;
+  position: Position;
+}
+
+/** A page of the transcript beyond an entry, oldest first. */
+export async function readTranscript(
+  store: Store,
+  ranges: readonly TranscriptRange[],
+  { beyond, limit }: { beyond?: { born: Position; id: string } | undefined; limit: number },
+): Promise<TranscriptEntry[]> {
+  const entries: TranscriptEntry[] = [];
+  for (const range of ranges) {
+    if (entries.length >= limit) break;
+    const documents = await store.list({
+      kind: "message",
+      by: { sessionId: range.session_id },
+      order: "oldest_first",
+      beyond,
+      bornAfter: range.after,
+      bornThrough: range.through ?? undefined,
+      limit: limit - entries.length,
+    });
+    for (const { body, born } of documents) entries.push({ message: body as MessageRecord, position: born });
+  }
+  return entries;
+}
+
+export async function* walkTranscript(
+  store: Store,
+  ranges: readonly TranscriptRange[],
+): AsyncGenerator<TranscriptEntry> {
+  let beyond: { born: Position; id: string } | undefined;
+  while (true) {
+    const page = await readTranscript(store, ranges, { beyond, limit: pageSize });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    beyond = { born: last.position, id: last.message.id };
+  }
+}

@@ -1,0 +1,57 @@
+/** The one who calls: an actor of a tenant, perhaps bound to some of its workspaces, with scopes. */
+
+export interface Caller {
+  actor: string;
+  tenantId: string;
+  /** The workspaces it is bound to; null means all of the tenant's. */
+  workspaceIds: readonly string[] | null;
+  scopes: ReadonlySet<Scope>;
+}
+
+const resources = [
+  "api_keys",
+  "artifacts",
+  "branches",
+  "events",
+  "messages",
+  "outcomes",
+  "personas",
+  "sessions",
+  "tasks",
+  "workspaces",
+] as const;
+
+type Resource = (typeof resources)[number];
+export type Scope =
+  | `${Resource}:read`
+  | `${Resource}:write`
+  | "approvals:write"
+  | "events:read_internal"
+  | "admin";
+
+export const allScopes: readonly Scope[] = [
+  ...resources.flatMap((resource): Scope[] => [`${resource}:read`, `${resource}:write`]),
+  "approvals:write",
+  "events:read_internal",
+  "admin",
+];
+
+export function isScope(value: string): value is Scope {
+  return (allScopes as readonly string[]).includes(value);
+}
+
+/** `admin` may do everything inside its tenant. */
+export function mayUse(caller: Caller, scope: Scope): boolean {
+  return caller.scopes.has(scope) || caller.scopes.has("admin");
+}
+
+/** A caller sees its tenant and, inside it, its workspaces. What has no workspace belongs to the whole tenant. */
+export function maySee(caller: Caller, tenantId: string, workspaceId: string | null | undefined): boolean {
+  if (tenantId !== caller.tenantId) return false;
+  return workspaceId == null || caller.workspaceIds === null || caller.workspaceIds.includes(workspaceId);
+}
+
+/** The harness itself, when it acts inside a tenant without being asked: start-up, recovery, the sweeper. */
+export function systemCaller(tenantId: string): Caller {
+  return { actor: "system", tenantId, workspaceIds: null, scopes: new Set(["admin"]) };
+}

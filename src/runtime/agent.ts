@@ -1,0 +1,129 @@
+/** What an agent is and what it is given: the types that authors write against. */
+
+import type { Static, TSchema } from "typebox";
+import type { ArtifactKind } from "../kernel/resources/artifact.ts";
+import type { Part } from "../kernel/resources/message.ts";
+import type { Visibility } from "../kernel/resources/resource.ts";
+import type { JsonObject, JsonValue } from "../store/port.ts";
+
+export interface Skill {
+  id: string;
+  name?: string;
+  description: string;
+  input?: TSchema;
+  output?: TSchema;
+}
+
+export interface Agent {
+  /** Lower-case letters, digits and dashes: it becomes part of ids. */
+  name: string;
+  version: string;
+  description?: string;
+  skills?: Skill[];
+  /** What it returns is the task's result: text, or anything that is JSON. Throwing fails the task. */
+  run(ctx: AgentContext): Promise<JsonValue | undefined>;
+}
+
+const namePattern = /^[a-z][a-z0-9-]{0,62}$/;
+
+export function defineAgent(agent: Agent): Agent {
+  if (!namePattern.test(agent.name)) {
+    throw new TypeError(
+      `An agent's name is lower-case letters, digits and dashes; found ${JSON.stringify(agent.name)}.`,
+    );
+  }
+  if (agent.version === "") throw new TypeError(`Agent ${agent.name} needs a version.`);
+  return agent;
+}
+
+/** What a step's code is given. */
+export interface StepContext {
+  signal: AbortSignal;
+  /** The same on every attempt of this step: for services that can recognize a repeated call. */
+  idempotencyKey: string;
+}
+
+export interface ApprovalRequest {
+  /** What is to be done, in a few words. */
+  action: string;
+  payload?: JsonValue;
+  risk?: "low" | "medium" | "high" | "dangerous";
+  expiresInMs?: number;
+}
+
+export interface ArtifactInput {
+  name: string;
+  kind?: ArtifactKind;
+  mimeType?: string;
+  visibility?: Visibility;
+  metadata?: JsonObject;
+}
+
+export type ArtifactContent = { text: string } | { json: JsonValue } | { bytes: Uint8Array };
+
+export interface ArtifactWriter {
+  id: string;
+  write(chunk: string): Promise<void>;
+  /** The hash is known from here on; nothing can be written after it. */
+  close(): Promise<void>;
+}
+
+export interface SpawnRequest {
+  /** Whose work it is; the parent's persona when left out. */
+  personaId?: string;
+  input: string | JsonObject;
+}
+
+export interface ChildResult {
+  task_id: string;
+  status: "SUCCEEDED" | "FAILED" | "CANCELED";
+  summary: string;
+  output: JsonValue;
+}
+
+export interface Child {
+  taskId: string;
+  result(): Promise<ChildResult>;
+}
+
+/**
+ * Everything an agent may do. After a crash or a wait the function runs again from the top and every call here gives
+ * what it gave before, so keep what happens between the calls free of clocks, randomness and side effects.
+ */
+export interface AgentContext {
+  readonly taskId: string;
+  readonly sessionId: string;
+  readonly workspaceId: string;
+  /** The structured payload of the task, or the first JSON part of its message, or an empty object. */
+  readonly input: JsonObject;
+  /** The input as text: the message's text parts, or `input.text`. */
+  readonly text: string;
+  /** The parts of the message, none for a structured payload. */
+  readonly parts: readonly Part[];
+  /** Aborted when the task is canceled or the server stops. */
+  readonly signal: AbortSignal;
+
+  /** Runs the code once and remembers what it gave. At least once, if the process dies in between. */
+  step<T extends JsonValue | undefined>(name: string, run: (step: StepContext) => Promise<T> | T): Promise<T>;
+  /** Says something to the person. */
+  say(content: string | Part[]): Promise<void>;
+  /** Asks the person and waits, however long it takes. Without a schema the answer is text. */
+  ask(question: string): Promise<string>;
+  ask<S extends TSchema>(question: string, schema: S, options?: { expiresInMs?: number }): Promise<Static<S>>;
+  /** Asks for permission and waits. Throws `ApprovalDenied` when it is denied. */
+  approve(request: ApprovalRequest): Promise<void>;
+  /** Keeps content beside the conversation. Gives the artifact's id. */
+  artifact(artifact: ArtifactInput & ArtifactContent): Promise<string>;
+  /** The same for content that comes piece by piece. */
+  streamArtifact(artifact: ArtifactInput): Promise<ArtifactWriter>;
+  sleep(ms: number): Promise<void>;
+  now(label?: string): Promise<Date>;
+  random(label?: string): Promise<number>;
+  uuid(label?: string): Promise<string>;
+  /** A named point from which a run can be replayed. */
+  checkpoint(name: string): Promise<void>;
+  /** Tells those who watch how far the work is. */
+  progress(message: string, percent?: number): Promise<void>;
+  /** Submits another task in the same session. */
+  spawn(request: SpawnRequest): Promise<Child>;
+}

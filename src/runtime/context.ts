@@ -1,0 +1,325 @@
+/** The `ctx` of an agent: each call is a step, taken from the journal if it is there and recorded if it is not. */
+
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { answerOf } from "../kernel/answers.ts";
+import { submitTask } from "../kernel/commands/submit-task.ts";
+import { unseal } from "../kernel/content.ts";
+import type { KernelEvent, StepSpan } from "../kernel/events.ts";
+import { getRecord } from "../kernel/queries/read.ts";
+import { type Part, textPart } from "../kernel/resources/message.ts";
+import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
+import type { PendingRequest, StepResult } from "../kernel/resources/task.ts";
+import { appendMessage, moveTask } from "../kernel/tasks.ts";
+import type { JsonObject, JsonValue } from "../store/port.ts";
+import type {
+  AgentContext,
+  ApprovalRequest,
+  ArtifactContent,
+  ArtifactInput,
+  Child,
+  ChildResult,
+  SpawnRequest,
+} from "./agent.ts";
+import { openArtifact, writeArtifact } from "./artifacts.ts";
+import { AgentFailure, ApprovalDenied, WaitExpired } from "./failures.ts";
+import type { JournalEntry } from "./journal.ts";
+import { asJsonSchema } from "./registry.ts";
+import { never, type Run } from "./run.ts";
+
+/** How long a question may stay open when the agent does not say. */
+const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
+
+export interface RunInput {
+  input: JsonObject;
+  text: string;
+  parts: readonly Part[];
+}
+
+export function createContext(run: Run, { input, text, parts }: RunInput): AgentContext {
+  const { task, kernel } = run;
+  /** A task asks one question at a time; the next waits for its turn. */
+  let question: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(ask: () => Promise<T>): Promise<T> => {
+    const turn = question.then(ask);
+    question = turn.catch(() => {});
+    return turn;
+  };
+
+  /** A value that the world gives for free: noted at once, on disk before anybody outside can see what came of it. */
+  async function value<T extends JsonValue>(span: StepSpan, make: () => T): Promise<T> {
+    const recorded = await run.recall(span.step);
+    if (recorded !== undefined) return (await outputOf(run, recorded)) as T;
+    const made = make();
+    await run.note((unit, current) =>
+      unit.emit(current, "span.completed", { ...span, result: { output: unit.seal<JsonValue>(made) } }),
+    );
+    return made;
+  }
+
+  return {
+    taskId: task.id,
+    sessionId: task.session_id,
+    workspaceId: task.workspace_id,
+    input,
+    text,
+    parts,
+    signal: run.signal,
+
+    async step(name, code) {
+      const span: StepSpan = { step: run.key(`step:${name}`), kind: "step", name };
+      const recorded = await run.recall(span.step);
+      // The journal holds what this very step returned before, so it has the step's own type.
+      if (recorded !== undefined) return (await outputOf(run, recorded)) as Awaited<ReturnType<typeof code>>;
+      const result = await run.perform(async () => {
+        const attempt = await attemptStep(() =>
+          code({ signal: run.signal, idempotencyKey: `${task.id}:${span.step}` }),
+        );
+        await run.note((unit, current) => {
+          const outcome: StepResult = "error" in attempt ? attempt : { output: unit.seal(attempt.output) };
+          return unit.emit(current, "error" in attempt ? "span.failed" : "span.completed", {
+            ...span,
+            result: outcome,
+          });
+        });
+        await run.flush();
+        return attempt;
+      });
+      if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
+      return result.output as Awaited<ReturnType<typeof code>>;
+    },
+
+    async say(content) {
+      const said = typeof content === "string" ? [textPart(content)] : content;
+      const step = run.key("say");
+      const recorded = await run.recall(step);
+      if (recorded !== undefined) return await assertSaid(run, step, recorded, said);
+      await run.note((unit, current) => {
+        const session = { id: current.session_id, workspace_id: current.workspace_id };
+        appendMessage(unit, { session, taskId: current.id }, { role: "agent", parts: said }, step);
+        return current;
+      });
+    },
+
+    ask: ((prompt: string, schema?: object, options?: { expiresInMs?: number }) =>
+      inTurn(() => ask(run, prompt, asJsonSchema(schema), options?.expiresInMs))) as AgentContext["ask"],
+
+    approve: (request) => inTurn(() => approve(run, request)),
+
+    artifact: (artifact: ArtifactInput & ArtifactContent) => writeArtifact(run, artifact),
+    streamArtifact: (artifact) => openArtifact(run, artifact),
+
+    async sleep(ms) {
+      const span: StepSpan = { step: run.key("sleep"), kind: "sleep", name: `${ms} ms` };
+      const recorded = await run.recall(span.step);
+      if (recorded?.ended != null) return;
+      const begun = recorded?.begun;
+      const until =
+        begun?.event === "span.started" && begun.payload.until !== undefined
+          ? Date.parse(begun.payload.until)
+          : kernel.clock.now() + ms;
+      if (begun == null) {
+        const at = new Date(until).toISOString();
+        await run.note((unit, current) => unit.emit(current, "span.started", { ...span, until: at }));
+      }
+      await run.wait({
+        key: span.step,
+        kind: "timer",
+        reason: `sleeps until ${new Date(until).toISOString()}`,
+        until,
+      });
+      await run.note((unit, current) =>
+        unit.emit(current, "span.completed", { ...span, result: { output: { inline: null } } }),
+      );
+    },
+
+    now: async (label = "now") =>
+      new Date(
+        await value({ step: run.key(`time:${label}`), kind: "time", name: label }, () => kernel.clock.now()),
+      ),
+    random: (label = "random") =>
+      value({ step: run.key(`random:${label}`), kind: "random", name: label }, () => Math.random()),
+    uuid: (label = "uuid") =>
+      value<string>({ step: run.key(`random:${label}`), kind: "random", name: label }, () => randomUUID()),
+
+    async checkpoint(name) {
+      await value({ step: run.key(`checkpoint:${name}`), kind: "checkpoint", name }, () => null);
+    },
+
+    async progress(message, percent) {
+      const step = run.key("progress");
+      if ((await run.recall(step)) !== undefined) return;
+      const update = percent === undefined ? { step, message } : { step, message, percent };
+      await run.note((unit, current) => unit.emit(current, "span.updated", update));
+    },
+
+    spawn: (request) => spawn(run, request),
+  };
+}
+
+async function attemptStep(
+  code: () => unknown,
+): Promise<{ output: JsonValue } | { error: { code: string; message: string } }> {
+  try {
+    const output = await code();
+    // What the agent sees now must be what it will see when the step comes from the journal: JSON.
+    return { output: output === undefined ? null : JSON.parse(JSON.stringify(output)) };
+  } catch (error) {
+    const code_ = error instanceof AgentFailure ? error.code : "step_failed";
+    return { error: { code: code_, message: error instanceof Error ? error.message : String(error) } };
+  }
+}
+
+/** The recorded result of a step, or the recorded error, thrown again. */
+async function outputOf(run: Run, { ended }: JournalEntry): Promise<JsonValue> {
+  if (ended?.event !== "span.completed" && ended?.event !== "span.failed") return null;
+  const { result } = ended.payload;
+  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
+  return await unseal(result.output, run.kernel.store);
+}
+
+async function assertSaid(run: Run, step: string, { ended }: JournalEntry, attempted: Part[]): Promise<void> {
+  if (ended?.event !== "agent.message") return;
+  const said = await unseal(ended.payload.message.parts, run.kernel.store);
+  if (isDeepStrictEqual(said, attempted)) return;
+  await run.diverged(`${step} ${JSON.stringify(said)}`, `${step} ${JSON.stringify(attempted)}`);
+}
+
+function pendingRequest(
+  run: Run,
+  request: Omit<PendingRequest, "expires_at">,
+  expiresInMs: number | undefined,
+): PendingRequest {
+  const expiresAt = run.kernel.clock.now() + (expiresInMs ?? waitMsDefault);
+  return { ...request, expires_at: new Date(expiresAt).toISOString() };
+}
+
+/** Waits for the person's answer to a question that is on the task, until it expires. */
+async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEvent> {
+  const answer = await run.wait({
+    key: pending.step,
+    kind: "person",
+    reason: pending.prompt,
+    until: Date.parse(pending.expires_at),
+  });
+  if (answer !== "elapsed") return answer;
+  const expired = new WaitExpired(pending.prompt, pending.expires_at);
+  const { code, message } = expired;
+  await run.note((unit, task) => {
+    const failed = unit.emit(task, "span.failed", {
+      step: pending.step,
+      kind: pending.kind === "input" ? "ask" : "approve",
+      name: pending.prompt,
+      result: { error: { code, message } },
+    });
+    return moveTask(unit, failed, "WORKING", "nobody answered in time");
+  });
+  throw expired;
+}
+
+async function ask(
+  run: Run,
+  prompt: string,
+  schema: JsonObject | null,
+  expiresInMs: number | undefined,
+): Promise<JsonValue> {
+  const step = run.key("ask");
+  const recorded = await run.recall(step);
+  const begun = recorded?.begun?.event === "task.input_required" ? recorded.begun.payload.request : null;
+  if (begun !== null && begun.prompt !== prompt) {
+    return await run.diverged(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(prompt)}`);
+  }
+  const request =
+    begun ??
+    pendingRequest(run, { kind: "input", step, prompt, schema, permission_request_id: null }, expiresInMs);
+  if (begun === null) {
+    await run.note((unit, task) =>
+      unit.emit(moveTask(unit, task, "INPUT_REQUIRED", prompt), "task.input_required", { request }),
+    );
+  }
+  const answer = recorded?.ended ?? (await awaitPerson(run, request));
+  if (answer.event !== "user.input_submitted") return await outputOf(run, { begun: null, ended: answer });
+  const message = await getRecord(run.kernel, run.caller, "message", answer.payload.message_id);
+  return answerOf(await unseal(message.parts, run.kernel.store), request.schema);
+}
+
+async function approve(run: Run, { action, payload, risk, expiresInMs }: ApprovalRequest): Promise<void> {
+  const step = run.key("approve");
+  const recorded = await run.recall(step);
+  const begun = recorded?.begun?.event === "task.auth_required" ? recorded.begun.payload.request : null;
+  if (begun !== null && begun.prompt !== action) {
+    return await run.diverged(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(action)}`);
+  }
+  const request =
+    begun ??
+    pendingRequest(
+      run,
+      { kind: "approval", step, prompt: action, schema: null, permission_request_id: null },
+      expiresInMs,
+    );
+  if (begun === null) {
+    await run.note((unit, task) => {
+      const permission: PermissionRequestRecord = {
+        ...unit.envelope("permission_request", "perm"),
+        metadata: {},
+        workspace_id: task.workspace_id,
+        session_id: task.session_id,
+        task_id: task.id,
+        status: "pending",
+        source: "hitl",
+        step,
+        action,
+        request: { action, payload: payload ?? null, risk: risk ?? "medium" },
+        response: null,
+        expires_at: request.expires_at,
+      };
+      unit.emit(permission, "tool.approval_required", { permission_request: permission });
+      return unit.emit(moveTask(unit, task, "AUTH_REQUIRED", action), "task.auth_required", {
+        request: { ...request, permission_request_id: permission.id },
+      });
+    });
+  }
+  const answer = recorded?.ended ?? (await awaitPerson(run, request));
+  if (answer.event !== "user.tool_confirmation") {
+    await outputOf(run, { begun: null, ended: answer });
+    return;
+  }
+  if (!answer.payload.approved) throw new ApprovalDenied(action, answer.payload.reason);
+}
+
+async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Child> {
+  const step = run.key("spawn");
+  const recorded = await run.recall(step);
+  const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.child_task_id : undefined;
+  const child = { id: begun ?? "" };
+  if (begun === undefined) {
+    await run.note(async (unit, task) => {
+      const submitted = await submitTask.decide(unit, {
+        sessionId: task.session_id,
+        personaId: personaId ?? task.persona_id,
+        parentTaskId: task.id,
+        parentStep: step,
+        input: { payload: typeof input === "string" ? { text: input } : input },
+      });
+      child.id = submitted.id;
+      return unit.emit(task, "span.started", {
+        step,
+        kind: "spawn",
+        name: submitted.agent.name,
+        child_task_id: submitted.id,
+      });
+    });
+    await run.flush();
+  }
+  return {
+    taskId: child.id,
+    async result() {
+      const ended =
+        recorded?.ended ??
+        (await run.wait({ key: step, kind: "child", reason: `waits for task ${child.id}`, until: null }));
+      if (ended === "elapsed") return await never();
+      // Written by the kernel when the child ended, in this very shape.
+      return (await outputOf(run, { begun: null, ended })) as unknown as ChildResult;
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** Runs an agent's function for one task, from its input to its ending. */
+
+import { unseal } from "../kernel/content.ts";
+import type { Kernel } from "../kernel/kernel.ts";
+import { type Part, textOf, textPart } from "../kernel/resources/message.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
+import { appendMessage, type Ending, endTask, moveTask } from "../kernel/tasks.ts";
+import type { JsonObject, JsonValue } from "../store/port.ts";
+import type { Agent } from "./agent.ts";
+import { createContext, type RunInput } from "./context.ts";
+import { failureOf } from "./failures.ts";
+import type { Run } from "./run.ts";
+
+export async function execute(run: Run, agent: Agent): Promise<void> {
+  const { task, kernel } = run;
+  const input = await readInput(kernel, task);
+  if (task.status === "SUBMITTED") await run.note((unit, current) => start(unit, current));
+  try {
+    const result = await Promise.race([agent.run(createContext(run, input)), run.divergence]);
+    await run.assertNothingLeft();
+    await run.note((unit, current) => complete(unit, current, result));
+  } catch (error) {
+    await run.note((unit, current) =>
+      endTask(unit, current, { status: "FAILED", failure: failureOf(error) }),
+    );
+  }
+  await run.flush();
+  run.finish({ how: "ended" });
+
+  function start(unit: Parameters<typeof moveTask>[0], current: TaskRecord): TaskRecord {
+    const working = moveTask(unit, current, "WORKING");
+    return unit.emit(working, "task.started", { agent: { name: agent.name, version: agent.version } });
+  }
+}
+
+/** The result is said as the agent's last message; a run that returns nothing just ends. */
+function complete(
+  unit: Parameters<typeof endTask>[0],
+  task: TaskRecord,
+  result: JsonValue | undefined,
+): Promise<TaskRecord> {
+  const session = { id: task.session_id, workspace_id: task.workspace_id };
+  const parts = partsOf(result);
+  const message =
+    parts.length === 0 ? null : appendMessage(unit, { session, taskId: task.id }, { role: "agent", parts });
+  const ending: Ending = {
+    status: "COMPLETED",
+    summary: typeof result === "string" ? result : "Completed.",
+    messageIds: message === null ? [] : [message.id],
+    output: result ?? null,
+  };
+  return endTask(unit, task, ending);
+}
+
+function partsOf(result: JsonValue | undefined): Part[] {
+  if (result === undefined) return [];
+  if (typeof result === "string") return [textPart(result)];
+  return [{ type: "json", value: result, visibility: "public" }];
+}
+
+async function readInput({ store }: Kernel, task: TaskRecord): Promise<RunInput> {
+  if ("payload" in task.input) {
+    const input = await unseal(task.input.payload, store);
+    return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
+  }
+  const parts = await unseal(task.input.message.parts, store);
+  return { input: firstJsonObject(parts), text: textOf(parts), parts };
+}
+
+function firstJsonObject(parts: readonly Part[]): JsonObject {
+  for (const part of parts) {
+    if (part.type !== "json" || typeof part.value !== "object" || part.value === null) continue;
+    if (!Array.isArray(part.value)) return part.value;
+  }
+  return {};
+}

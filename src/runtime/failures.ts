@@ -1,0 +1,64 @@
+/** How a run can fail, named by what the task's `failure.code` will say. */
+
+import type { Failure } from "../kernel/resources/outcome.ts";
+
+/** A failure that the agent's author or the harness has a name for. */
+export class AgentFailure extends Error {
+  override name = "AgentFailure";
+  readonly code: string;
+  readonly details: Record<string, unknown> | undefined;
+
+  constructor(code: string, message: string, details?: Record<string, unknown>) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** The agent will not do this task at all. */
+export class Rejected extends AgentFailure {
+  override name = "Rejected";
+
+  constructor(message: string) {
+    super("rejected", message);
+  }
+}
+
+/** A person said no. */
+export class ApprovalDenied extends AgentFailure {
+  override name = "ApprovalDenied";
+
+  constructor(action: string, reason: string | null) {
+    super("approval_denied", `Approval of "${action}" was denied${reason === null ? "." : `: ${reason}`}`);
+  }
+}
+
+/** Nobody answered in time. */
+export class WaitExpired extends AgentFailure {
+  override name = "WaitExpired";
+
+  constructor(what: string, expiredAt: string) {
+    super("deadline_exceeded", `Nobody answered "${what}" before ${expiredAt}.`);
+  }
+}
+
+/** The code no longer asks for the steps that were recorded. */
+export class NondeterministicRun extends AgentFailure {
+  override name = "NondeterministicRun";
+
+  constructor(recorded: string, attempted: string) {
+    super(
+      "nondeterministic_run",
+      `The agent's code does not repeat what it did before: the log has the step ${recorded}, the code asked for ${attempted}.`,
+      { recorded, attempted },
+    );
+  }
+}
+
+export function failureOf(error: unknown): Failure {
+  if (error instanceof AgentFailure) {
+    const { code, message, details } = error;
+    return details === undefined ? { code, message } : { code, message, details };
+  }
+  return { code: "agent_error", message: error instanceof Error ? error.message : String(error) };
+}

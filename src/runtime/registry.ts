@@ -1,0 +1,62 @@
+/** The agents that are loaded, in all their versions. New tasks get the newest; a started task keeps its own. */
+
+import type { AgentDirectory, AgentInfo, AgentSkill } from "../kernel/agents.ts";
+import type { JsonObject } from "../store/port.ts";
+import type { Agent, Skill } from "./agent.ts";
+
+export class AgentRegistry implements AgentDirectory {
+  readonly #agents = new Map<string, Map<string, Agent>>();
+
+  /** Of several versions of an agent, the last one listed is the one that new tasks get. */
+  constructor(agents: readonly Agent[]) {
+    for (const agent of agents) {
+      const versions = this.#agents.get(agent.name) ?? new Map<string, Agent>();
+      if (versions.has(agent.version)) {
+        throw new Error(`Agent ${agent.name} is loaded twice in version ${agent.version}.`);
+      }
+      versions.set(agent.version, agent);
+      this.#agents.set(agent.name, versions);
+    }
+  }
+
+  newest(name: string): Agent | undefined {
+    return [...(this.#agents.get(name)?.values() ?? [])].at(-1);
+  }
+
+  version(name: string, version: string): Agent | undefined {
+    return this.#agents.get(name)?.get(version);
+  }
+
+  find(name: string): AgentInfo | undefined {
+    const agent = this.newest(name);
+    return agent && describe(agent);
+  }
+
+  list(): AgentInfo[] {
+    return [...this.#agents.keys()].flatMap((name) => this.find(name) ?? []);
+  }
+}
+
+function describe(agent: Agent): AgentInfo {
+  return {
+    name: agent.name,
+    version: agent.version,
+    description: agent.description ?? `The agent ${agent.name}.`,
+    skills: (agent.skills ?? []).map(describeSkill),
+  };
+}
+
+function describeSkill({ id, name, description, input, output }: Skill): AgentSkill {
+  return {
+    id,
+    name: name ?? id,
+    description,
+    input_schema: asJsonSchema(input),
+    output_schema: asJsonSchema(output),
+  };
+}
+
+/** A TypeBox schema is JSON Schema; going through JSON drops what is not. */
+export function asJsonSchema(schema: object | undefined): JsonObject | null {
+  return schema === undefined ? null : JSON.parse(JSON.stringify(schema));
+}

@@ -1,0 +1,302 @@
+/**
+ * One execution of one task: from the top of the agent's function until it ends, waits, or is overtaken.
+ *
+ * Invariants
+ *   J1  What the agent was given is on disk before anything outside the process can depend on it: records wait in
+ *       an outbox, and the outbox is written before a step's code runs, before a wait, and with the outcome.
+ *   J2  The first step whose key differs from the journal ends the run; nothing after it is written.
+ *   J3  Once the task has ended (canceled, above all), nothing this run does is written.
+ *   J4  A run that only waits is dropped from memory. Nothing resolves its promises; it is run again when the answer
+ *       is in the log.
+ */
+
+import { type Command, carryOut } from "../kernel/dispatch.ts";
+import { HarnessError } from "../kernel/errors.ts";
+import type { KernelEvent } from "../kernel/events.ts";
+import type { Kernel } from "../kernel/kernel.ts";
+import { isFinal } from "../kernel/lifecycle.ts";
+import type { Parked, TaskRecord } from "../kernel/resources/task.ts";
+import type { Unit } from "../kernel/unit.ts";
+import { type Caller, systemCaller } from "../policy/caller.ts";
+import { NondeterministicRun } from "./failures.ts";
+import type { Journal, JournalEntry } from "./journal.ts";
+
+/** A wait this short is spent in memory. */
+const shortWaitMs = 1000;
+/** Records that may wait for the disk before the agent is made to wait too. */
+const outboxMax = 64;
+/** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** Something to record: looks at the task as it is now and emits. May be called again after a conflict. */
+export type Change = (unit: Unit, task: TaskRecord) => Promise<TaskRecord> | TaskRecord;
+
+export type RunEnd =
+  | { how: "ended" | "superseded" }
+  | { how: "parked"; until: number | null }
+  | { how: "crashed"; error: unknown };
+
+export interface Wait {
+  key: string;
+  /** What it waits for, in words that an operator understands. */
+  reason: string;
+  /** A question to a person is on the task already; a timer or a child has to be noted when the run is dropped. */
+  kind: "person" | "timer" | "child";
+  until: number | null;
+}
+
+interface Waiting extends Wait {
+  resolve(event: KernelEvent | "elapsed"): void;
+}
+
+class Superseded extends Error {}
+
+const record: Command<{ taskId: string; changes: Change[] }, TaskRecord> = {
+  name: "record_run",
+  scope: "tasks:write",
+  async decide(unit, { taskId, changes }) {
+    let task = await unit.require("task", taskId);
+    if (isFinal(task.status)) throw new Superseded();
+    for (const change of changes) task = await change(unit, task);
+    return task;
+  },
+};
+
+export interface RunOptions {
+  kernel: Kernel;
+  task: TaskRecord;
+  journal: Journal;
+  agentName: string;
+  /** While the server stops, no step may start. */
+  isDraining: () => boolean;
+}
+
+export class Run {
+  readonly kernel: Kernel;
+  readonly task: TaskRecord;
+  readonly caller: Caller;
+  readonly #journal: Journal;
+  readonly #isDraining: () => boolean;
+  readonly #abort = new AbortController();
+  readonly #counters = new Map<string, number>();
+  readonly #waits = new Map<string, Waiting>();
+  readonly #arrived = new Map<string, KernelEvent>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #outbox: Change[] = [];
+  #writing: Promise<unknown> | null = null;
+  #flushScheduled = false;
+  #parkScheduled = false;
+  #stepsRunning = 0;
+  #end: RunEnd | null = null;
+  #tellEnd: (end: RunEnd) => void = () => {};
+  readonly ended: Promise<RunEnd>;
+  #diverge: (error: Error) => void = () => {};
+  /** Rejects when the code turns out not to repeat what it did before. */
+  readonly divergence: Promise<never>;
+
+  constructor({ kernel, task, journal, agentName, isDraining }: RunOptions) {
+    this.kernel = kernel;
+    this.task = task;
+    this.#journal = journal;
+    this.#isDraining = isDraining;
+    this.caller = { ...systemCaller(task.tenant_id), actor: `agent:${agentName}` };
+    this.ended = new Promise((resolve) => {
+      this.#tellEnd = resolve;
+    });
+    this.divergence = new Promise((_, reject) => {
+      this.#diverge = reject;
+    });
+    this.divergence.catch(() => {});
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Nothing of this run is in the middle of something: the process may stop. */
+  get isIdle(): boolean {
+    return (
+      this.#end !== null || (this.#stepsRunning === 0 && this.#writing === null && this.#outbox.length === 0)
+    );
+  }
+
+  /** The key of the next step of this kind and name: `step:build:2`. */
+  key(prefix: string): string {
+    const n = (this.#counters.get(prefix) ?? 0) + 1;
+    this.#counters.set(prefix, n);
+    return `${prefix}:${n}`;
+  }
+
+  /**
+   * What the journal has for a step. Nothing recorded, but other steps left over: either they belong to a branch of
+   * the code that runs beside this one and will ask for them in this turn, or the code has changed.
+   */
+  async recall(key: string): Promise<JournalEntry | undefined> {
+    const entry = this.#journal.take(key);
+    if (entry !== undefined || this.#journal.firstLeft === undefined) return entry;
+    await endOfTurn();
+    if (this.#journal.firstLeft !== undefined) return await this.diverged(this.#journal.firstLeft, key);
+    return undefined;
+  }
+
+  /** Ends the run as not repeatable. The agent's code hears nothing more, so it cannot catch this and go on. */
+  async diverged(recorded: string, attempted: string): Promise<never> {
+    this.#diverge(new NondeterministicRun(recorded, attempted));
+    return await never();
+  }
+
+  /** After the function returned: steps it never asked for again are a divergence too. */
+  async assertNothingLeft(): Promise<void> {
+    if (this.#journal.firstLeft !== undefined) await endOfTurn();
+    if (this.#journal.firstLeft !== undefined)
+      throw new NondeterministicRun(this.#journal.firstLeft, "the end");
+  }
+
+  /** Records something that nothing has to wait for. */
+  async note(change: Change): Promise<void> {
+    if (this.#end !== null) return await never();
+    this.#outbox.push(change);
+    if (this.#outbox.length >= outboxMax) return await this.flush();
+    if (this.#flushScheduled) return;
+    this.#flushScheduled = true;
+    setImmediate(() => {
+      this.#flushScheduled = false;
+      this.flush().catch(() => {});
+    });
+  }
+
+  /** Everything noted so far is on disk when this resolves; for a run that was overtaken it never does. */
+  async flush(): Promise<void> {
+    while (this.#outbox.length > 0 || this.#writing !== null) {
+      if (this.#end !== null) return await never();
+      if (this.#writing === null) {
+        const changes = this.#outbox;
+        this.#outbox = [];
+        this.#writing = carryOut(this.kernel, record, this.caller, { taskId: this.task.id, changes });
+      }
+      try {
+        await this.#writing;
+        this.#writing = null;
+      } catch (error) {
+        this.#writing = null;
+        this.finish(error instanceof Superseded ? { how: "superseded" } : { how: "crashed", error });
+        return await never();
+      }
+    }
+  }
+
+  /** Runs code that touches the world. Everything before it is on disk when it starts (J1). */
+  async perform<T>(code: () => Promise<T> | T): Promise<T> {
+    await this.flush();
+    if (this.#isDraining() || this.#end !== null) return await never();
+    this.#stepsRunning += 1;
+    try {
+      return await code();
+    } finally {
+      this.#stepsRunning -= 1;
+      this.#considerParking();
+    }
+  }
+
+  /** Waits for an event from outside the run, or for a time. */
+  async wait(wait: Wait): Promise<KernelEvent | "elapsed"> {
+    const arrived = this.#arrived.get(wait.key);
+    if (arrived !== undefined) return arrived;
+    const answer = new Promise<KernelEvent | "elapsed">((resolve) => {
+      this.#waits.set(wait.key, { ...wait, resolve });
+    });
+    if (wait.until !== null) this.#setTimer(wait.key, wait.until);
+    await this.flush();
+    this.#considerParking();
+    return await answer;
+  }
+
+  /** An answer came in while the run is in memory. */
+  deliver(key: string, event: KernelEvent): void {
+    this.#arrived.set(key, event);
+    this.#wake(key, event);
+  }
+
+  /** The task was canceled or otherwise ended by somebody else. */
+  supersede(): void {
+    this.finish({ how: "superseded" });
+  }
+
+  finish(end: RunEnd): void {
+    if (this.#end !== null) return;
+    this.#end = end;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    this.#waits.clear();
+    if (end.how !== "ended")
+      this.#abort.abort(new HarnessError("conflict", `The run of ${this.task.id} has ${end.how}.`));
+    this.#tellEnd(end);
+  }
+
+  #wake(key: string, with_: KernelEvent | "elapsed"): void {
+    const waiting = this.#waits.get(key);
+    if (waiting === undefined) return;
+    this.#waits.delete(key);
+    waiting.resolve(with_);
+  }
+
+  #setTimer(key: string, until: number): void {
+    const ms = Math.min(Math.max(until - this.kernel.clock.now(), 0), timerMsMax);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#wake(key, "elapsed");
+    }, ms);
+    this.#timers.add(timer);
+  }
+
+  /** Looked at once this turn is over, when the agent's code has had its chance to ask for more. */
+  #considerParking(): void {
+    if (this.#parkScheduled) return;
+    this.#parkScheduled = true;
+    setImmediate(async () => {
+      this.#parkScheduled = false;
+      const waits = this.#onlyWaits();
+      if (waits === null || this.#outbox.length > 0 || this.#writing !== null) return;
+      const parked = this.#parked(waits);
+      if (parked !== null) {
+        const still = () => this.#onlyWaits()?.length === waits.length;
+        this.#outbox.push((unit, task) => (still() ? unit.emit(task, "span.updated", { parked }) : task));
+        await this.flush();
+        if (!still()) return;
+      }
+      this.finish({ how: "parked", until: earliest(waits) });
+    });
+  }
+
+  /** The waits, when there is nothing else and none of them is about to be over. */
+  #onlyWaits(): Waiting[] | null {
+    if (this.#end !== null || this.#stepsRunning > 0 || this.#waits.size === 0) return null;
+    const waits = [...this.#waits.values()];
+    const soon = this.kernel.clock.now() + shortWaitMs;
+    return waits.some((wait) => wait.until !== null && wait.until <= soon) ? null : waits;
+  }
+
+  #parked(waits: Waiting[]): Parked | null {
+    const noted = waits.filter((wait) => wait.kind !== "person");
+    if (noted.length === 0) return null;
+    const until = earliest(noted);
+    return {
+      reason: noted.map((wait) => wait.reason).join("; "),
+      until: until === null ? null : new Date(until).toISOString(),
+    };
+  }
+}
+
+function earliest(waits: readonly Wait[]): number | null {
+  const times = waits.flatMap((wait) => wait.until ?? []);
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** A promise for code that must not go on. Nothing refers to it but that code, so both are collected together. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}
+
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

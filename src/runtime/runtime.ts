@@ -1,0 +1,255 @@
+/**
+ * Decides which tasks run when. It learns of work from the log (what was submitted, answered, canceled) and from the
+ * clock (what has become due), keeps a bounded number of runs in memory, and stops gently.
+ */
+
+import type { Logger } from "pino";
+import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
+import type { Kernel } from "../kernel/kernel.ts";
+import { isFinal } from "../kernel/lifecycle.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
+import type { StoredEvent } from "../store/port.ts";
+import type { Agent } from "./agent.ts";
+import { execute } from "./execute.ts";
+import { Journal } from "./journal.ts";
+import { ReadyQueue } from "./ready-queue.ts";
+import type { AgentRegistry } from "./registry.ts";
+import { Run } from "./run.ts";
+
+/** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
+const readyMax = 10_000;
+const sweepEveryMs = 250;
+const sweepPage = 500;
+/** After the store refused a run's records, how long to leave the task alone. */
+const retryCrashedMs = 1000;
+/** Idempotency records past their day are dropped this often. */
+const forgetEveryMs = 60 * 60 * 1000;
+
+export interface RuntimeOptions {
+  kernel: Kernel;
+  agents: AgentRegistry;
+  logger: Logger;
+  /** Runs in memory at once. */
+  concurrency: number;
+}
+
+export interface Runtime {
+  readonly running: number;
+  readonly ready: number;
+  /** Starts nothing more and waits until no step is in the middle of something, at most this long. */
+  drain(graceMs: number): Promise<{ interrupted: number }>;
+}
+
+export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const scheduler = new Scheduler(options);
+  await scheduler.start();
+  return scheduler;
+}
+
+class Scheduler implements Runtime {
+  readonly #kernel: Kernel;
+  readonly #agents: AgentRegistry;
+  readonly #logger: Logger;
+  readonly #concurrency: number;
+  readonly #queue = new ReadyQueue(readyMax);
+  readonly #runs = new Map<string, Run>();
+  /** Tasks being loaded: no longer queued, not yet a run. */
+  readonly #loading = new Set<string>();
+  /** Of these, the ones for which something arrived that the load may have missed. */
+  readonly #again = new Set<string>();
+  readonly #missing = new Set<string>();
+  #swept = { wakeAt: -1, id: "" };
+  #overflowed = false;
+  #sweeping = false;
+  #draining = false;
+  #stopFollowing = () => {};
+  #sweepTimer: NodeJS.Timeout | undefined;
+  #forgetTimer: NodeJS.Timeout | undefined;
+
+  constructor({ kernel, agents, logger, concurrency }: RuntimeOptions) {
+    this.#kernel = kernel;
+    this.#agents = agents;
+    this.#logger = logger;
+    this.#concurrency = concurrency;
+  }
+
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  get ready(): number {
+    return this.#queue.size;
+  }
+
+  async start(): Promise<void> {
+    this.#stopFollowing = this.#kernel.tail.onCommit((events) => this.#hear(events));
+    await this.#sweep();
+    this.#sweepTimer = setInterval(() => void this.#sweep(), sweepEveryMs);
+    this.#forgetTimer = setInterval(() => void this.#kernel.store.forgetOnce(Date.now()), forgetEveryMs);
+    this.#sweepTimer.unref();
+    this.#forgetTimer.unref();
+  }
+
+  async drain(graceMs: number): Promise<{ interrupted: number }> {
+    this.#draining = true;
+    clearInterval(this.#sweepTimer);
+    clearInterval(this.#forgetTimer);
+    const deadline = this.#kernel.clock.now() + graceMs;
+    const busy = () => [...this.#runs.values()].filter((run) => !run.isIdle).length + this.#loading.size;
+    while (busy() > 0 && this.#kernel.clock.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const interrupted = busy();
+    this.#stopFollowing();
+    for (const run of this.#runs.values()) run.supersede();
+    this.#runs.clear();
+    return { interrupted };
+  }
+
+  #hear(events: readonly StoredEvent[]): void {
+    for (const stored of events) {
+      const event = asKernelEvent(stored);
+      const { object, id } = event.resource;
+      if (object !== "task") continue;
+      const answered = answeredStep(event);
+      if (event.event === "task.submitted") this.#enqueue(id, event.payload.task.session_id);
+      else if (event.event === "task.canceled") this.#runs.get(id)?.supersede();
+      else if (answered !== null) this.#answer(id, answered, event);
+    }
+    this.#dispatch();
+  }
+
+  #answer(taskId: string, step: string, event: KernelEvent): void {
+    const run = this.#runs.get(taskId);
+    if (run !== undefined) run.deliver(step, event);
+    else this.#enqueue(taskId, event.sessionId ?? "");
+  }
+
+  #enqueue(taskId: string, sessionId: string): void {
+    if (this.#runs.has(taskId) || this.#draining) return;
+    if (!this.#queue.add(taskId, sessionId)) this.#overflowed = true;
+  }
+
+  #dispatch(): void {
+    while (this.#runs.size + this.#loading.size < this.#concurrency && !this.#draining) {
+      const taskId = this.#queue.next();
+      if (taskId === undefined) return;
+      if (this.#loading.has(taskId)) this.#again.add(taskId);
+      else if (!this.#runs.has(taskId)) void this.#run(taskId);
+    }
+  }
+
+  async #run(taskId: string): Promise<void> {
+    this.#loading.add(taskId);
+    try {
+      const run = await this.#load(taskId);
+      if (run === null) return;
+      const end = await run.ended;
+      this.#runs.delete(taskId);
+      const { session_id: sessionId } = run.task;
+      if (end.how === "crashed") this.#retryLater(run.task, end.error);
+      // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
+      const overdue = end.how === "parked" && end.until !== null && end.until <= this.#swept.wakeAt;
+      if (this.#again.delete(taskId) || overdue) this.#enqueue(taskId, sessionId);
+    } catch (error) {
+      this.#logger.error({ err: error, task_id: taskId }, "a task could not be loaded");
+    } finally {
+      this.#loading.delete(taskId);
+      this.#again.delete(taskId);
+      this.#dispatch();
+    }
+  }
+
+  async #load(taskId: string): Promise<Run | null> {
+    const { store } = this.#kernel;
+    const document = await store.get("task", taskId);
+    const seen = document?.body as TaskRecord | undefined;
+    if (seen === undefined || isFinal(seen.status)) return null;
+    const agent = this.#agentFor(seen);
+    if (agent === null) return null;
+    const journal = seen.status === "SUBMITTED" ? new Journal() : await Journal.read(store, taskId);
+    const run = new Run({
+      kernel: this.#kernel,
+      task: seen,
+      journal,
+      agentName: agent.name,
+      isDraining: () => this.#draining,
+    });
+    this.#runs.set(taskId, run);
+    this.#loading.delete(taskId);
+    void execute(run, agent).catch((error) => run.finish({ how: "crashed", error }));
+    return run;
+  }
+
+  /** A task that has started keeps its version. If that is not loaded, the task waits for a server that has it. */
+  #agentFor({ agent: { name, version }, id }: TaskRecord): Agent | null {
+    const agent = version === null ? this.#agents.newest(name) : this.#agents.version(name, version);
+    if (agent !== undefined) return agent;
+    const wanted = version === null ? name : `${name}@${version}`;
+    if (!this.#missing.has(wanted)) {
+      this.#missing.add(wanted);
+      this.#logger.warn({ agent: wanted, task_id: id }, "tasks wait for an agent that is not loaded here");
+    }
+    return null;
+  }
+
+  #retryLater(task: TaskRecord, error: unknown): void {
+    this.#logger.error(
+      { err: error, task_id: task.id },
+      "a run could not be recorded; it will be tried again",
+    );
+    setTimeout(() => {
+      this.#enqueue(task.id, task.session_id);
+      this.#dispatch();
+    }, retryCrashedMs).unref();
+  }
+
+  /** Takes up what has become due since the last look; everything due, the first time and after an overflow. */
+  async #sweep(): Promise<void> {
+    if (this.#sweeping || this.#draining) return;
+    this.#sweeping = true;
+    try {
+      if (this.#overflowed && this.#queue.size === 0) {
+        this.#overflowed = false;
+        this.#swept = { wakeAt: -1, id: "" };
+      }
+      const through = this.#kernel.clock.now();
+      while (!this.#overflowed) {
+        const due = await this.#kernel.store.due({
+          kind: "task",
+          after: this.#swept,
+          through,
+          limit: sweepPage,
+        });
+        for (const { id } of due) await this.#enqueueDue(id);
+        this.#swept = due.at(-1) ?? this.#swept;
+        if (due.length < sweepPage) break;
+      }
+      this.#dispatch();
+    } catch (error) {
+      this.#logger.error({ err: error }, "looking for due tasks failed; trying again");
+    } finally {
+      this.#sweeping = false;
+    }
+  }
+
+  async #enqueueDue(taskId: string): Promise<void> {
+    if (this.#runs.has(taskId)) return;
+    const document = await this.#kernel.store.get("task", taskId);
+    const task = document?.body as TaskRecord | undefined;
+    if (task !== undefined) this.#enqueue(taskId, task.session_id);
+  }
+}
+
+/** The step of a run that an event from outside answers. */
+function answeredStep(event: KernelEvent): string | null {
+  switch (event.event) {
+    case "user.input_submitted":
+    case "user.tool_confirmation":
+      return event.payload.step;
+    case "span.completed":
+      return event.payload.kind === "spawn" ? event.payload.step : null;
+    default:
+      return null;
+  }
+}

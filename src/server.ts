@@ -1,0 +1,93 @@
+/** Builds everything, in the order in which it depends on each other, and takes it down in reverse. */
+
+import { join } from "node:path";
+import { type Logger, pino } from "pino";
+import { echo } from "./agents/echo.ts";
+import { rehearsal } from "./agents/rehearsal.ts";
+import { systemClock, timestamp } from "./kernel/clock.ts";
+import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
+import { createKernel, type Kernel } from "./kernel/kernel.ts";
+import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
+import { systemCaller } from "./policy/caller.ts";
+import type { Agent } from "./runtime/agent.ts";
+import { AgentRegistry } from "./runtime/registry.ts";
+import { startRuntime } from "./runtime/runtime.ts";
+import { openSqliteStore } from "./store/sqlite/open.ts";
+import { harn } from "./surfaces/harn/surface.ts";
+import { createHttp } from "./surfaces/http.ts";
+import { version } from "./version.ts";
+
+export interface ServerConfig {
+  host: string;
+  /** 0 lets the system choose. */
+  port: number;
+  dataDirectory: string;
+  /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
+  apiKey: string | null;
+  /** Agents beside the built-in ones. */
+  agents: readonly Agent[];
+  logger: Logger;
+  /** Runs in memory at once. */
+  concurrency: number;
+  /** The largest request body that is read. */
+  bodyBytesMax: number;
+}
+
+export const defaultConfig = {
+  host: "127.0.0.1",
+  port: 8080,
+  dataDirectory: "./.bridle",
+  apiKey: null,
+  agents: [],
+  concurrency: 256,
+  bodyBytesMax: 4 * 1024 * 1024,
+} as const satisfies Omit<ServerConfig, "logger">;
+
+export interface Server {
+  url: string;
+  adminKey: AdminKey;
+  kernel: Kernel;
+  /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
+  stop(graceMs: number): Promise<{ interrupted: number }>;
+}
+
+export async function startServer(settings: Partial<ServerConfig> = {}): Promise<Server> {
+  const config: ServerConfig = {
+    ...defaultConfig,
+    logger: pino({ level: "warn" }, pino.destination(2)),
+    ...settings,
+  };
+  const { logger, dataDirectory } = config;
+  const store = await openSqliteStore(dataDirectory);
+  const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
+  const agents = new AgentRegistry([echo, rehearsal, ...config.agents]);
+  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key });
+  await kernel.dispatch(ensureTenant, systemCaller(defaultTenantId), { tenantId: defaultTenantId });
+
+  let ready = true;
+  const stopped = new AbortController();
+  const facts = { version, startedAt: timestamp(systemClock.now()), isReady: () => ready };
+  const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  const http = createHttp({
+    logger,
+    bodyBytesMax: config.bodyBytesMax,
+    newRequestId: () => kernel.newId("req"),
+  });
+  await http.register(harn({ kernel, facts, logger, stopped: stopped.signal }));
+  const url = await http.listen({ host: config.host, port: config.port });
+
+  return {
+    url,
+    adminKey,
+    kernel,
+    async stop(graceMs) {
+      ready = false;
+      const drained = await runtime.drain(graceMs);
+      stopped.abort();
+      await http.close();
+      kernel.tail.close();
+      await store.close();
+      return drained;
+    },
+  };
+}

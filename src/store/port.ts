@@ -1,0 +1,154 @@
+/**
+ * The one port to durable storage: reads by key, by index and by log range; writes only as batches.
+ * Owned by the kernel's needs; every store behind it passes the same suite (`contract.ts`).
+ */
+
+/** Where an event stands in the whole log: 1, 2, 3, … Never reused. */
+export type Position = number;
+
+export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+export type JsonObject = { [key: string]: JsonValue };
+
+/** A fact to be appended. The store gives it its position, its sequence and its predecessor. */
+export interface NewEvent {
+  event: string;
+  resource: { object: string; id: string };
+  tenantId: string;
+  workspaceId: string | null;
+  sessionId: string | null;
+  taskId: string | null;
+  actor: string | null;
+  createdAt: string;
+  payload: object;
+}
+
+export interface StoredEvent extends NewEvent {
+  position: Position;
+  /** Counts the events of one resource from 1, without gaps. */
+  sequence: number;
+  /** The position of the resource's event before this one. */
+  previous: Position | null;
+}
+
+/** The columns a document can be found by. A null column keeps the document out of that index. */
+export interface DocumentIndex {
+  tenantId: string;
+  workspaceId?: string | null;
+  sessionId?: string | null;
+  taskId?: string | null;
+  status?: string | null;
+  /** When somebody has to look at the document next, in milliseconds since 1970. */
+  wakeAt?: number | null;
+}
+
+export interface NewDocument {
+  kind: string;
+  id: string;
+  index: DocumentIndex;
+  body: object;
+}
+
+export interface StoredDocument {
+  kind: string;
+  id: string;
+  tenantId: string;
+  /** Counts the commits that put this document; 1 is the first. */
+  version: number;
+  /** The position of the first event of the commit that created it: the order of creation. */
+  born: Position;
+  body: unknown;
+}
+
+export interface NewBlob {
+  sha256: string;
+  bytes: Uint8Array;
+}
+
+/** The answer to a write that carried an idempotency key, kept in the same commit as the write itself. */
+export interface OnceRecord {
+  key: string;
+  /** Hash of the request: the same key with another request is an error, not a repeat. */
+  fingerprint: string;
+  result: string;
+  expiresAt: number;
+}
+
+export interface Batch {
+  /** Versions that must still be current; 0 means that the document must not exist. */
+  expect: { kind: string; id: string; version: number }[];
+  events: NewEvent[];
+  put: NewDocument[];
+  blobs: NewBlob[];
+  once?: OnceRecord;
+}
+
+export interface DocumentQuery {
+  kind: string;
+  /** Exactly one of these decides which index is walked. */
+  by: { tenantId: string } | { workspaceId: string } | { sessionId: string } | { taskId: string };
+  /** Only documents of these workspaces, where the kind has one. */
+  workspaceIds?: readonly string[] | undefined;
+  statuses?: readonly string[] | undefined;
+  order: "oldest_first" | "newest_first";
+  /** Strictly beyond this document in the chosen order. */
+  beyond?: { born: Position; id: string } | undefined;
+  /** Only documents born after/through these positions. */
+  bornAfter?: Position | undefined;
+  bornThrough?: Position | undefined;
+  limit: number;
+}
+
+export interface EventQuery {
+  after: Position;
+  limit: number;
+  tenantId?: string | undefined;
+  workspaceIds?: readonly string[] | undefined;
+  sessionId?: string | undefined;
+  taskId?: string | undefined;
+  through?: Position | undefined;
+  newestFirst?: boolean | undefined;
+}
+
+/** The documents due in a window of time, in the order in which they became due. */
+export interface DueQuery {
+  kind: string;
+  after: { wakeAt: number; id: string };
+  through: number;
+  limit: number;
+}
+
+export type CommitListener = (events: readonly StoredEvent[]) => void;
+
+export interface Store {
+  /** Resolves once the batch is on disk. Rejects with `VersionConflict` or `OnceConflict`; then nothing was written. */
+  commit(batch: Batch): Promise<StoredEvent[]>;
+  get(kind: string, id: string): Promise<StoredDocument | undefined>;
+  list(query: DocumentQuery): Promise<StoredDocument[]>;
+  due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
+  count(kind: string, tenantId: string): Promise<number>;
+  events(query: EventQuery): Promise<StoredEvent[]>;
+  blob(sha256: string): Promise<Uint8Array | undefined>;
+  once(key: string): Promise<OnceRecord | undefined>;
+  /** Drops idempotency records that expired before this time; gives their number. */
+  forgetOnce(before: number): Promise<number>;
+  /** The last position on disk, 0 for an empty log. */
+  head(): Promise<Position>;
+  /** Calls back after every commit, in log order, with what was committed. Returns the way to stop. */
+  follow(listener: CommitListener): () => void;
+  close(): Promise<void>;
+}
+
+/** Somebody else changed a document first. Read again, decide again. */
+export class VersionConflict extends Error {
+  override name = "VersionConflict";
+}
+
+/** An answer under this idempotency key exists already. Read it and give it. */
+export class OnceConflict extends Error {
+  override name = "OnceConflict";
+}
+
+/** The disk, or the thread that writes to it, does not take commits now. Nothing was written. */
+export class StoreUnavailable extends Error {
+  override name = "StoreUnavailable";
+}

@@ -1,0 +1,41 @@
+/**
+ * One server per data directory. The lock is an open transaction on a small database of its own: the operating
+ * system releases it when the process dies, however it dies, so there is no stale lock to clean up.
+ */
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+export class DataDirectoryInUse extends Error {
+  override name = "DataDirectoryInUse";
+}
+
+export function lockDirectory(directory: string): { release(): void } {
+  const owner = join(directory, "server.pid");
+  const db = new DatabaseSync(join(directory, "lock.db"));
+  try {
+    db.exec("PRAGMA busy_timeout = 0");
+    db.exec("BEGIN EXCLUSIVE");
+  } catch {
+    db.close();
+    throw new DataDirectoryInUse(
+      `Another Bridle server${pidOf(owner)} is using the data directory ${directory}. Stop it, or choose another directory with --data.`,
+    );
+  }
+  writeFileSync(owner, String(process.pid));
+  return {
+    release() {
+      db.exec("ROLLBACK");
+      db.close();
+    },
+  };
+}
+
+function pidOf(file: string): string {
+  try {
+    return ` (process ${readFileSync(file, "utf8")})`;
+  } catch {
+    return "";
+  }
+}

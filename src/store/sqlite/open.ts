@@ -1,0 +1,48 @@
+/** The SQLite store: a locked directory, one writer thread, one reader, and those who follow the log. */
+
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { CommitListener, Store } from "../port.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { lockDirectory } from "./lock.ts";
+import { Reader } from "./reader.ts";
+
+export async function openSqliteStore(directory: string): Promise<Store> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const lock = lockDirectory(directory);
+  const file = join(directory, "bridle.db");
+  const listeners = new Set<CommitListener>();
+  try {
+    const writer = await GroupCommit.start(file, (events) => {
+      for (const listener of listeners) listener(events);
+    });
+    // The log holds what people said; nobody else on the machine has any business in it.
+    chmodSync(file, 0o600);
+    const reader = new Reader(file);
+    return {
+      commit: (batch) => writer.commit(batch),
+      forgetOnce: (before) => writer.forgetOnce(before),
+      get: async (kind, id) => reader.get(kind, id),
+      list: async (query) => reader.list(query),
+      due: async (query) => reader.due(query),
+      count: async (kind, tenantId) => reader.count(kind, tenantId),
+      events: async (query) => reader.events(query),
+      blob: async (sha256) => reader.blob(sha256),
+      once: async (key) => reader.once(key),
+      head: async () => reader.head(),
+      follow(listener) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      async close() {
+        listeners.clear();
+        reader.close();
+        await writer.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}

@@ -1,0 +1,179 @@
+/** Reads: a connection of the main thread, which sees every commit the writer has acknowledged. */
+
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import type {
+  DocumentQuery,
+  DueQuery,
+  EventQuery,
+  OnceRecord,
+  Position,
+  StoredDocument,
+  StoredEvent,
+} from "../port.ts";
+
+type Row = Record<string, SQLOutputValue>;
+
+export class Reader {
+  readonly #db: DatabaseSync;
+  /** The queries below have a bounded number of shapes, so the prepared statements are kept for good. */
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(file: string) {
+    this.#db = new DatabaseSync(file, { readOnly: true });
+    this.#db.exec("PRAGMA busy_timeout = 5000");
+    this.#db.exec("PRAGMA cache_size = -32768");
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  get(kind: string, id: string): StoredDocument | undefined {
+    const row = this.#prepare(
+      "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id = ? AND kind = ?",
+    ).get(id, kind);
+    return row && toDocument(row);
+  }
+
+  list(query: DocumentQuery): StoredDocument[] {
+    const newest = query.order === "newest_first";
+    const [column, value] = indexColumn(query.by);
+    const where = ["kind = ?", `${column} = ?`];
+    const values: SQLInputValue[] = [query.kind, value];
+    if (query.workspaceIds !== undefined) {
+      where.push("workspace_id IN (SELECT value FROM json_each(?))");
+      values.push(JSON.stringify(query.workspaceIds));
+    }
+    if (query.statuses !== undefined) {
+      where.push("status IN (SELECT value FROM json_each(?))");
+      values.push(JSON.stringify(query.statuses));
+    }
+    if (query.beyond !== undefined) {
+      where.push(`(born, id) ${newest ? "<" : ">"} (?, ?)`);
+      values.push(query.beyond.born, query.beyond.id);
+    }
+    if (query.bornAfter !== undefined) {
+      where.push("born > ?");
+      values.push(query.bornAfter);
+    }
+    if (query.bornThrough !== undefined) {
+      where.push("born <= ?");
+      values.push(query.bornThrough);
+    }
+    const direction = newest ? "DESC" : "ASC";
+    const sql = `SELECT id, kind, tenant_id, version, born, body FROM documents
+      WHERE ${where.join(" AND ")} ORDER BY born ${direction}, id ${direction} LIMIT ?`;
+    return this.#prepare(sql)
+      .all(...values, query.limit)
+      .map(toDocument);
+  }
+
+  due(query: DueQuery): { id: string; wakeAt: number }[] {
+    return this.#prepare(
+      `SELECT id, wake_at FROM documents WHERE kind = ? AND (wake_at, id) > (?, ?) AND wake_at <= ?
+       ORDER BY wake_at, id LIMIT ?`,
+    )
+      .all(query.kind, query.after.wakeAt, query.after.id, query.through, query.limit)
+      .map((row) => ({ id: String(row.id), wakeAt: Number(row.wake_at) }));
+  }
+
+  count(kind: string, tenantId: string): number {
+    const row = this.#prepare("SELECT count(*) AS n FROM documents WHERE kind = ? AND tenant_id = ?").get(
+      kind,
+      tenantId,
+    );
+    return Number(row?.n ?? 0);
+  }
+
+  events(query: EventQuery): StoredEvent[] {
+    const where = ["position > ?"];
+    const values: SQLInputValue[] = [query.after];
+    const equal = { task_id: query.taskId, session_id: query.sessionId, tenant_id: query.tenantId };
+    for (const [column, value] of Object.entries(equal)) {
+      if (value === undefined) continue;
+      // The narrowest index serves; the unary plus keeps the planner from choosing a wider one.
+      where.push(where.length === 1 ? `${column} = ?` : `+${column} = ?`);
+      values.push(value);
+    }
+    if (query.workspaceIds !== undefined) {
+      where.push("workspace_id IN (SELECT value FROM json_each(?))");
+      values.push(JSON.stringify(query.workspaceIds));
+    }
+    if (query.through !== undefined) {
+      where.push("position <= ?");
+      values.push(query.through);
+    }
+    const order = query.newestFirst ? "position DESC" : "position";
+    return this.#prepare(`SELECT * FROM events WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`)
+      .all(...values, query.limit)
+      .map(toEvent);
+  }
+
+  blob(sha256: string): Uint8Array | undefined {
+    const bytes = this.#prepare("SELECT bytes FROM blobs WHERE sha256 = ?").get(sha256)?.bytes;
+    return bytes instanceof Uint8Array ? bytes : undefined;
+  }
+
+  once(key: string): OnceRecord | undefined {
+    const row = this.#prepare("SELECT fingerprint, result, expires_at FROM once WHERE key = ?").get(key);
+    if (row === undefined) return undefined;
+    return {
+      key,
+      fingerprint: String(row.fingerprint),
+      result: String(row.result),
+      expiresAt: Number(row.expires_at),
+    };
+  }
+
+  head(): Position {
+    return Number(this.#prepare("SELECT coalesce(max(position), 0) AS head FROM events").get()?.head ?? 0);
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+function indexColumn(by: DocumentQuery["by"]): [string, string] {
+  if ("tenantId" in by) return ["tenant_id", by.tenantId];
+  if ("workspaceId" in by) return ["workspace_id", by.workspaceId];
+  if ("sessionId" in by) return ["session_id", by.sessionId];
+  return ["task_id", by.taskId];
+}
+
+function toDocument(row: Row): StoredDocument {
+  return {
+    kind: String(row.kind),
+    id: String(row.id),
+    tenantId: String(row.tenant_id),
+    version: Number(row.version),
+    born: Number(row.born),
+    body: JSON.parse(String(row.body)),
+  };
+}
+
+function toEvent(row: Row): StoredEvent {
+  return {
+    position: Number(row.position),
+    event: String(row.event),
+    resource: { object: String(row.object), id: String(row.resource_id) },
+    sequence: Number(row.sequence),
+    previous: row.previous === null ? null : Number(row.previous),
+    tenantId: String(row.tenant_id),
+    workspaceId: textOrNull(row.workspace_id),
+    sessionId: textOrNull(row.session_id),
+    taskId: textOrNull(row.task_id),
+    actor: textOrNull(row.actor),
+    createdAt: String(row.created_at),
+    payload: JSON.parse(String(row.payload)),
+  };
+}
+
+function textOrNull(value: SQLOutputValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}

@@ -1,0 +1,194 @@
+/**
+ * Writes one batch inside an open transaction: checks what it expects, numbers its events, folds the numbers into
+ * the documents. Runs on the writer thread only.
+ */
+
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Position } from "../port.ts";
+import type { BatchResult, BatchRows, DocumentRow, EventRow } from "./protocol.ts";
+
+/** Heads kept in memory; past this many, the oldest are read again from the table. */
+const headsMax = 50_000;
+
+/** What the writer must know of a document to number its next event and to check its version. */
+interface Head {
+  version: number;
+  sequence: number;
+  lastEvent: Position | null;
+}
+
+const absent: Head = { version: 0, sequence: 0, lastEvent: null };
+
+export class BatchWriter {
+  #heads = new Map<string, Head>();
+  #position: Position;
+  readonly #readHead: StatementSync;
+  readonly #readPosition: StatementSync;
+  readonly #insertEvent: StatementSync;
+  readonly #insertDocument: StatementSync;
+  readonly #updateDocument: StatementSync;
+  readonly #updateHead: StatementSync;
+  readonly #insertBlob: StatementSync;
+  readonly #readOnce: StatementSync;
+  readonly #insertOnce: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
+    this.#readPosition = db.prepare("SELECT coalesce(max(position), 0) AS position FROM events");
+    this.#insertEvent = db.prepare(
+      `INSERT INTO events (position, event, object, resource_id, sequence, previous, tenant_id, workspace_id,
+         session_id, task_id, actor, created_at, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#insertDocument = db.prepare(
+      `INSERT INTO documents (id, kind, tenant_id, version, sequence, last_event, born, workspace_id, session_id,
+         task_id, status, wake_at, body) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#updateDocument = db.prepare(
+      `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?
+       WHERE id = ?`,
+    );
+    this.#updateHead = db.prepare("UPDATE documents SET sequence = ?, last_event = ? WHERE id = ?");
+    this.#insertBlob = db.prepare("INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?, ?)");
+    this.#readOnce = db.prepare("SELECT 1 FROM once WHERE key = ?");
+    this.#insertOnce = db.prepare(
+      "INSERT INTO once (key, fingerprint, result, expires_at) VALUES (?, ?, ?, ?)",
+    );
+    this.#position = this.#lastPosition();
+  }
+
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** After a rollback what was numbered and remembered is void. */
+  forget(): void {
+    this.#heads.clear();
+    this.#position = this.#lastPosition();
+  }
+
+  /** Conflicts found by looking leave no trace; a document that exists unexpectedly shows as a constraint error. */
+  write(batch: BatchRows): BatchResult {
+    for (const { id, version } of batch.expect) {
+      if (version > 0 && this.#head(id).version !== version) return { conflict: "version", about: id };
+    }
+    if (batch.once !== null && this.#readOnce.get(batch.once.key) !== undefined) {
+      return { conflict: "once", about: batch.once.key };
+    }
+
+    const created = new Set(batch.expect.filter((e) => e.version === 0).map((e) => e.id));
+    const heads = new Map<string, Head>();
+    const headOf = (id: string): Head => heads.get(id) ?? (created.has(id) ? absent : this.#head(id));
+
+    const first = this.#position + 1;
+    const born = new Map<string, Position>();
+    const sequences: number[] = [];
+    const previous: (Position | null)[] = [];
+    for (const event of batch.events) {
+      const head = headOf(event.resourceId);
+      const position = this.#append(event, head);
+      sequences.push(head.sequence + 1);
+      previous.push(head.lastEvent);
+      heads.set(event.resourceId, {
+        version: head.version,
+        sequence: head.sequence + 1,
+        lastEvent: position,
+      });
+      if (!born.has(event.resourceId)) born.set(event.resourceId, position);
+    }
+
+    for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
+    for (const document of batch.put) {
+      const head = headOf(document.id);
+      this.#put(document, head, born.get(document.id) ?? first);
+      heads.set(document.id, { ...head, version: head.version + 1 });
+    }
+    const put = new Set(batch.put.map((document) => document.id));
+    for (const [id, head] of heads) {
+      if (put.has(id)) continue;
+      if (head.version === 0) throw new Error(`An event is about ${id}, which has no document`);
+      this.#updateHead.run(head.sequence, head.lastEvent, id);
+    }
+    if (batch.once !== null) {
+      const { key, fingerprint, result, expiresAt } = batch.once;
+      this.#insertOnce.run(key, fingerprint, result, expiresAt);
+    }
+    for (const [id, head] of heads) this.#remember(id, head);
+    return { ok: { first, sequences, previous } };
+  }
+
+  #append(event: EventRow, head: Head): Position {
+    this.#position += 1;
+    this.#insertEvent.run(
+      this.#position,
+      event.event,
+      event.object,
+      event.resourceId,
+      head.sequence + 1,
+      head.lastEvent,
+      event.tenantId,
+      event.workspaceId,
+      event.sessionId,
+      event.taskId,
+      event.actor,
+      event.createdAt,
+      event.payload,
+    );
+    return this.#position;
+  }
+
+  #put(document: DocumentRow, head: Head, born: Position): void {
+    const { index } = document;
+    if (head.version === 0) {
+      this.#insertDocument.run(
+        document.id,
+        document.kind,
+        index.tenantId,
+        head.sequence,
+        head.lastEvent,
+        born,
+        index.workspaceId ?? null,
+        index.sessionId ?? null,
+        index.taskId ?? null,
+        index.status ?? null,
+        index.wakeAt ?? null,
+        document.body,
+      );
+      return;
+    }
+    this.#updateDocument.run(
+      head.version + 1,
+      head.sequence,
+      head.lastEvent,
+      index.status ?? null,
+      index.wakeAt ?? null,
+      document.body,
+      document.id,
+    );
+  }
+
+  #head(id: string): Head {
+    const known = this.#heads.get(id);
+    if (known !== undefined) return known;
+    const row = this.#readHead.get(id);
+    if (row === undefined) return absent;
+    const head: Head = {
+      version: Number(row.version),
+      sequence: Number(row.sequence),
+      lastEvent: row.last_event === null ? null : Number(row.last_event),
+    };
+    this.#remember(id, head);
+    return head;
+  }
+
+  #remember(id: string, head: Head): void {
+    this.#heads.delete(id);
+    this.#heads.set(id, head);
+    if (this.#heads.size <= headsMax) return;
+    const oldest = this.#heads.keys().next();
+    if (!oldest.done) this.#heads.delete(oldest.value);
+  }
+
+  #lastPosition(): Position {
+    return Number(this.#readPosition.get()?.position ?? 0);
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The writer thread: the only connection that writes. It lives on a thread of its own so that waiting for the disk
+ * never stops the event loop that answers requests.
+ *
+ * A group of batches is one transaction, so one fsync pays for all of them; each batch still succeeds or fails
+ * alone. The answer is posted only after COMMIT returned, which with synchronous=FULL means: on disk.
+ */
+
+import { DatabaseSync } from "node:sqlite";
+import { parentPort, workerData } from "node:worker_threads";
+import { failPoint } from "./fail-point.ts";
+import type { BatchResult, BatchRows, Request, Response, WriterOptions } from "./protocol.ts";
+import { configure, migrate } from "./schema.ts";
+import { BatchWriter } from "./write-batch.ts";
+
+const { file }: WriterOptions = workerData;
+const db = new DatabaseSync(file);
+configure(db);
+migrate(db);
+const writer = new BatchWriter(db);
+
+function answer(response: Response): void {
+  parentPort?.postMessage(response);
+}
+
+function commitGroup(batches: BatchRows[]): BatchResult[] {
+  try {
+    failPoint("commit.begun");
+    db.exec("BEGIN IMMEDIATE");
+    const results = batches.map((batch) => writer.write(batch));
+    failPoint("commit.written");
+    db.exec("COMMIT");
+    failPoint("commit.durable");
+    return results;
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    writer.forget();
+    // One batch spoiled the group: give each a transaction of its own, so that only the guilty one fails.
+    if (batches.length > 1) return batches.flatMap((batch) => commitGroup([batch]));
+    return [explain(error)];
+  }
+}
+
+function explain(error: unknown): BatchResult {
+  const message = error instanceof Error ? error.message : String(error);
+  if (message.includes("documents.id")) return { conflict: "version", about: message };
+  return { failed: message };
+}
+
+parentPort?.on("message", (request: Request) => {
+  switch (request.type) {
+    case "commit":
+      return answer({ type: "committed", results: commitGroup(request.batches) });
+    case "forget_once": {
+      const { changes } = db.prepare("DELETE FROM once WHERE expires_at < ?").run(request.before);
+      return answer({ type: "forgotten", count: Number(changes) });
+    }
+    case "close":
+      db.exec("PRAGMA optimize");
+      db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      db.close();
+      answer({ type: "closed" });
+      parentPort?.close();
+  }
+});
+
+answer({ type: "ready", head: writer.position });

@@ -1,0 +1,111 @@
+/** `/openapi.json`, generated from the route table and the schemas that validate requests. */
+
+import type { TSchema } from "typebox";
+import { protocolVersion, versionHeader } from "./protocol.ts";
+import type { Route } from "./route.ts";
+import * as schemas from "./schemas.ts";
+
+/** Schemas that have a name in the protocol become components; everywhere else they are referred to. */
+const named = new Map<unknown, string>(
+  Object.entries(schemas).flatMap(([name, value]): [unknown, string][] =>
+    typeof value === "object" && !name.endsWith("Query") && name !== "JsonObject" ? [[value, name]] : [],
+  ),
+);
+
+export function openApiDocument(routes: readonly Route[], version: string): object {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const item = paths[route.path] ?? {};
+    item[route.method.toLowerCase()] = operation(route);
+    paths[route.path] = item;
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Bridle: Harn Agents Protocol",
+      version: protocolVersion,
+      summary: "A durable agent harness.",
+      description: `Served by Bridle ${version}. Send ${versionHeader}: ${protocolVersion} with every request that needs a key.`,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ bearerAuth: [] }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: { bearerAuth: { type: "http", scheme: "bearer" } },
+      schemas: Object.fromEntries([...named].map(([schema, name]) => [name, expand(schema)])),
+    },
+  };
+}
+
+function operation(route: Route): object {
+  const { operationId, summary, tag, status, isPublic } = route;
+  return {
+    operationId,
+    summary,
+    tags: [tag],
+    ...(isPublic ? { security: [] } : {}),
+    parameters: parameters(route),
+    ...(route.body === null ? {} : { requestBody: json(route.body, !route.bodyOptional) }),
+    responses: {
+      [status]: success(route),
+      default: { description: "The protocol's error.", ...json(schemas.ErrorResponse) },
+    },
+  };
+}
+
+function success({ response, produces, summary }: Route): object {
+  if (response !== null) return { description: summary, ...json(response) };
+  return {
+    description: summary,
+    content: { [produces ?? "application/json"]: { schema: { type: "string" } } },
+  };
+}
+
+function json(schema: TSchema, required?: boolean): object {
+  const content = { "application/json": { schema: refer(schema) } };
+  return required === undefined ? { content } : { required, content };
+}
+
+function parameters({ path, query, method, isPublic }: Route): object[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const properties: Record<string, unknown> =
+    query !== null && "properties" in query ? Object(query.properties) : {};
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: false,
+    schema: expand(schema),
+  }));
+  if (isPublic) return inPath;
+  const version = {
+    name: versionHeader,
+    in: "header",
+    required: true,
+    schema: { type: "string", enum: [protocolVersion] },
+  };
+  const idempotency = {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    schema: { type: "string", minLength: 1, maxLength: 255 },
+  };
+  return [version, ...inPath, ...inQuery, ...(method === "GET" ? [] : [idempotency])];
+}
+
+function refer(schema: unknown): unknown {
+  const name = named.get(schema);
+  return name === undefined ? expand(schema) : { $ref: `#/components/schemas/${name}` };
+}
+
+function expand(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(refer);
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, refer(value)]));
+}

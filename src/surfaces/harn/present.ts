@@ -1,0 +1,214 @@
+/**
+ * From the kernel's records to the protocol's resources. What only the runtime needs stays inside; content that the
+ * caller may not see is replaced by a descriptor which shows that it exists.
+ */
+
+import { type Content, sha256Hex, unseal } from "../../kernel/content.ts";
+import { asKernelEvent, eventId, type KernelEvent } from "../../kernel/events.ts";
+import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
+import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
+import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
+import type { OutcomeRecord } from "../../kernel/resources/outcome.ts";
+import type { SessionRecord } from "../../kernel/resources/session.ts";
+import type { StepResult, TaskRecord } from "../../kernel/resources/task.ts";
+import type { WorkspaceRecord } from "../../kernel/resources/workspace.ts";
+import { type Caller, mayUse } from "../../policy/caller.ts";
+import type { Store, StoredEvent } from "../../store/port.ts";
+
+export interface Viewer {
+  store: Store;
+  caller: Caller;
+}
+
+type Wire = Record<string, unknown>;
+
+/** Most records are shown as they are, less the tenant. */
+export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<R, "tenant_id"> {
+  const { tenant_id: _, ...shown } = record;
+  return shown;
+}
+
+export function presentWorkspace(workspace: WorkspaceRecord): WorkspaceRecord {
+  return workspace;
+}
+
+export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyRecord, "hash"> {
+  return shown;
+}
+
+export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
+  const { parts, workspace_id: _, ...shown } = presentRecord(message);
+  return { ...shown, parts: presentParts(await unseal(parts, viewer.store), viewer.caller) };
+}
+
+function presentParts(parts: readonly Part[], caller: Caller): unknown[] {
+  if (seesInternal(caller) || parts.every((part) => part.visibility === "public")) return [...parts];
+  return parts.map((part) =>
+    part.visibility === "public" ? part : redacted(part.type, part, part.visibility),
+  );
+}
+
+function seesInternal(caller: Caller): boolean {
+  return mayUse(caller, "events:read_internal");
+}
+
+function redacted(type: string, content: unknown, visibility: string): Wire {
+  return { redacted: true, type, visibility, sha256: sha256Hex(JSON.stringify(content)) };
+}
+
+export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wire> {
+  const {
+    agent: _,
+    pending,
+    parked,
+    runnable_since: __,
+    parent_step: ___,
+    input,
+    ...shown
+  } = presentRecord(task);
+  return {
+    ...shown,
+    input:
+      "message" in input
+        ? await presentMessage(input.message, viewer)
+        : await unseal(input.payload, viewer.store),
+    receipt_id: null,
+    quota_id: null,
+    waiting_for: waitingFor({ pending, parked }),
+  };
+}
+
+function waitingFor({ pending, parked }: Pick<TaskRecord, "pending" | "parked">): Wire | null {
+  if (pending !== null) {
+    return {
+      kind: pending.kind,
+      description: pending.prompt,
+      permission_request_id: pending.permission_request_id,
+      schema: pending.schema,
+      until: pending.expires_at,
+    };
+  }
+  if (parked === null) return null;
+  return {
+    kind: "timer_or_child",
+    description: parked.reason,
+    permission_request_id: null,
+    schema: null,
+    until: parked.until,
+  };
+}
+
+export async function presentSession(session: SessionRecord, { store }: Viewer): Promise<Wire> {
+  const { ranges: _, ...shown } = presentRecord(session);
+  const [last] = await store.events({ sessionId: session.id, after: 0, limit: 1, newestFirst: true });
+  return {
+    ...shown,
+    transcript: `/v1/sessions/${session.id}/messages`,
+    last_event_id: last === undefined ? null : eventId(last.position),
+  };
+}
+
+export function presentArtifact(artifact: ArtifactRecord): Wire {
+  const { blob: _, ...shown } = presentRecord(artifact);
+  return { ...shown, receipt_id: null };
+}
+
+export async function presentOutcome(outcome: OutcomeRecord, viewer: Viewer): Promise<Wire> {
+  const { message_ids, session_id: _, workspace_id: __, ...shown } = presentRecord(outcome);
+  const messages = await Promise.all(message_ids.map((id) => viewer.store.get("message", id)));
+  const artifacts = await viewer.store.list({
+    kind: "artifact",
+    by: { taskId: outcome.task_id },
+    order: "oldest_first",
+    limit: 200,
+  });
+  return {
+    ...shown,
+    messages: await Promise.all(
+      messages.flatMap((document) =>
+        document === undefined ? [] : presentMessage(document.body as MessageRecord, viewer),
+      ),
+    ),
+    artifacts: artifacts.map((document) => presentArtifact(document.body as ArtifactRecord)),
+    receipt_id: null,
+  };
+}
+
+export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise<Wire> {
+  return {
+    id: eventId(stored.position),
+    object: "event",
+    event: stored.event,
+    resource: stored.resource,
+    created_at: stored.createdAt,
+    updated_at: stored.createdAt,
+    metadata: {},
+    sequence: stored.sequence,
+    payload: await presentPayload(asKernelEvent(stored), viewer),
+    session_id: stored.sessionId,
+    task_id: stored.taskId,
+    workspace_id: stored.workspaceId,
+    actor: stored.actor,
+    previous_event_id: stored.previous === null ? null : eventId(stored.previous),
+    replayed: false,
+  };
+}
+
+/** Records inside payloads are shown as the resources they are; the rest is made to be shown. */
+async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<object> {
+  switch (event.event) {
+    case "user.message":
+    case "agent.message":
+    case "vendor.bridle.message":
+      return { ...event.payload, message: await presentMessage(event.payload.message, viewer) };
+    case "task.submitted":
+      return { task: await presentTask(event.payload.task, viewer) };
+    case "task.completed":
+    case "task.failed":
+    case "task.canceled":
+      return { ...event.payload, outcome: presentOutcomeSummary(event.payload.outcome) };
+    case "session.created": {
+      const { ranges: _, ...session } = presentRecord(event.payload.session);
+      return {
+        session: { ...session, transcript: `/v1/sessions/${session.id}/messages`, last_event_id: null },
+      };
+    }
+    case "session.truncated": {
+      const { ranges: _, ...shown } = event.payload;
+      return shown;
+    }
+    case "artifact.created":
+      return { ...event.payload, artifact: presentArtifact(event.payload.artifact) };
+    case "artifact.updated":
+      return { ...event.payload, chunk: await unseal(event.payload.chunk, viewer.store) };
+    case "tool.approval_required":
+      return { permission_request: presentRecord(event.payload.permission_request) };
+    case "vendor.bridle.api_key.created":
+      return { api_key: presentApiKey(event.payload.api_key) };
+    case "branch.created":
+      return { branch: presentRecord(event.payload.branch) };
+    case "vendor.bridle.persona.created":
+      return { persona: presentRecord(event.payload.persona) };
+    case "span.completed":
+    case "span.failed": {
+      const { result, ...span } = event.payload;
+      return { ...span, result: await presentResult(result, viewer) };
+    }
+    default:
+      return event.payload;
+  }
+}
+
+/** In an event the outcome's messages are the events before it; there they are in full. */
+function presentOutcomeSummary(outcome: OutcomeRecord): Wire {
+  const { session_id: _, workspace_id: __, ...shown } = presentRecord(outcome);
+  return shown;
+}
+
+/** What a step gave is the run's own business: internal. */
+async function presentResult(result: StepResult, viewer: Viewer): Promise<unknown> {
+  if ("error" in result) return result;
+  const output: Content<unknown> = result.output;
+  const value = await unseal(output, viewer.store);
+  return { output: seesInternal(viewer.caller) ? value : redacted("json", value, "internal") };
+}

@@ -1,0 +1,193 @@
+/**
+ * A route of the Harn surface, as data: what it takes, what it gives, and the one function that does it. The same
+ * table registers the routes with Fastify and describes them in `/openapi.json`.
+ */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type Static, type TSchema, Type } from "typebox";
+import type { Command, Idempotency } from "../../kernel/dispatch.ts";
+import { HarnessError } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Caller } from "../../policy/caller.ts";
+import { checker, readQuery } from "../validate.ts";
+import type { Viewer } from "./present.ts";
+import { supportedVersions, versionHeader } from "./protocol.ts";
+
+export interface Call<Query, Body> extends Viewer {
+  kernel: Kernel;
+  caller: Caller;
+  /** A path parameter; the router guarantees that it is there. */
+  param(name: string): string;
+  query: Query;
+  body: Body;
+  /** Carries out a command under the request's Idempotency-Key. */
+  dispatch<Request, Result>(command: Command<Request, Result>, request: Request): Promise<Result>;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}
+
+export interface Route {
+  method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+  path: string;
+  operationId: string;
+  summary: string;
+  tag: string;
+  /** Needs neither a key nor the version header. */
+  isPublic: boolean;
+  status: number;
+  query: TSchema | null;
+  body: TSchema | null;
+  bodyOptional: boolean;
+  response: TSchema | null;
+  /** What the response is, when it is not JSON. */
+  produces: string | null;
+  register(app: FastifyInstance, kernel: Kernel): void;
+}
+
+type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
+  Route,
+  "method" | "path" | "operationId" | "summary" | "tag"
+> & {
+  status?: number;
+  query?: Q;
+  body?: B;
+  bodyOptional?: boolean;
+  response?: TSchema;
+  produces?: string;
+  handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
+};
+
+const Nothing = Type.Object({});
+/** What an absent optional body stands for. */
+const emptyBody = {};
+
+export function route<Q extends TSchema = typeof Nothing, B extends TSchema = typeof Nothing>(
+  options: RouteOptions<Q, B>,
+): Route {
+  const { method, path, operationId, summary, tag, status = 200, handle } = options;
+  const { query = null, body = null, bodyOptional = false, response = null, produces = null } = options;
+  return {
+    method,
+    path,
+    operationId,
+    summary,
+    tag,
+    status,
+    query,
+    body,
+    bodyOptional,
+    response,
+    produces,
+    isPublic: false,
+    register(app, kernel) {
+      const querySchema: TSchema = query ?? Nothing;
+      const checkQuery = checker(querySchema);
+      const checkBody = checker<TSchema>(body ?? Nothing);
+      app.route({
+        method,
+        url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
+        onRequest: [authenticate(kernel), requireVersion],
+        async handler(request, reply) {
+          const caller = callerOf(request);
+          const given =
+            request.body === undefined && (bodyOptional || body === null) ? emptyBody : request.body;
+          const call: Call<Static<Q>, Static<B>> = {
+            kernel,
+            store: kernel.store,
+            caller,
+            param: (name) => pathParam(request, name),
+            query: checkQuery(readQuery(querySchema, request.query)) as Static<Q>,
+            body: checkBody(given) as Static<B>,
+            async dispatch(command, commandRequest) {
+              const answer = await kernel.dispatch(command, caller, commandRequest, idempotencyOf(request));
+              if (answer.replayed) reply.header("Idempotent-Replayed", "true");
+              return answer.result;
+            },
+            request,
+            reply,
+          };
+          const result = await handle(call);
+          if (reply.sent) return reply;
+          return reply.code(status).send(result);
+        },
+      });
+    },
+  };
+}
+
+/** A public page about the server: no key, no version, no input. */
+export function publicRoute(
+  options: Pick<Route, "path" | "operationId" | "summary" | "tag"> & {
+    response: TSchema;
+    handle(request: FastifyRequest, reply: FastifyReply): Promise<unknown>;
+  },
+): Route {
+  const { path, handle, ...described } = options;
+  return {
+    ...described,
+    path,
+    method: "GET",
+    status: 200,
+    query: null,
+    body: null,
+    bodyOptional: false,
+    produces: null,
+    isPublic: true,
+    register(app) {
+      app.get(path, (request, reply) => handle(request, reply));
+    },
+  };
+}
+
+const callers = new WeakMap<FastifyRequest, Caller>();
+
+function callerOf(request: FastifyRequest): Caller {
+  const caller = callers.get(request);
+  if (caller === undefined) throw new Error("A route was reached without authentication");
+  return caller;
+}
+
+function authenticate(kernel: Kernel) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const [scheme, key] = (request.headers.authorization ?? "").split(" ");
+    const caller = scheme?.toLowerCase() === "bearer" && key ? await kernel.authenticate(key) : null;
+    if (caller === null) {
+      throw new HarnessError("unauthenticated", "Send a valid API key as Authorization: Bearer <key>.");
+    }
+    callers.set(request, caller);
+  };
+}
+
+async function requireVersion(request: FastifyRequest): Promise<void> {
+  const version = request.headers[versionHeader.toLowerCase()];
+  if (typeof version === "string" && supportedVersions.includes(version)) return;
+  const found = version === undefined ? "no version" : JSON.stringify(version);
+  throw new HarnessError(
+    "unsupported_protocol_version",
+    `Send the header ${versionHeader}: ${supportedVersions.join(" or ")}; found ${found}.`,
+    { param: versionHeader, details: { supported_versions: supportedVersions } },
+  );
+}
+
+function pathParam(request: FastifyRequest, name: string): string {
+  const params: Record<string, unknown> = Object(request.params);
+  return String(params[name]);
+}
+
+const keyCharsMax = 255;
+
+/** The scope of a key: who asks, for which workspace, what of what. */
+function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
+  const key = request.headers["idempotency-key"];
+  if (key === undefined) return undefined;
+  if (typeof key !== "string" || key === "" || key.length > keyCharsMax) {
+    throw new HarnessError("invalid_request", `An Idempotency-Key has 1 to ${keyCharsMax} characters.`, {
+      param: "Idempotency-Key",
+    });
+  }
+  const body: unknown = request.body ?? null;
+  const workspace =
+    typeof body === "object" && body !== null && "workspace_id" in body ? body.workspace_id : null;
+  const path = request.url.split("?")[0] ?? "";
+  return { key, target: `${request.method} ${path} ${String(workspace)}`, body };
+}

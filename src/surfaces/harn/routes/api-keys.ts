@@ -1,0 +1,70 @@
+/** API keys: make, list, revoke. */
+
+import { createApiKey } from "../../../kernel/commands/create-api-key.ts";
+import { revokeApiKey } from "../../../kernel/commands/revoke-api-key.ts";
+import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import { presentPage } from "../lists.ts";
+import { presentApiKey } from "../present.ts";
+import { route } from "../route.ts";
+import { ApiKey, CreateApiKeyRequest, ListOf, PageQuery } from "../schemas.ts";
+
+const tag = "API keys";
+
+export const apiKeyRoutes = [
+  route({
+    method: "GET",
+    path: "/v1/api-keys",
+    operationId: "listApiKeys",
+    summary: "List API keys, without the keys themselves.",
+    tag,
+    query: PageQuery,
+    response: ListOf(ApiKey),
+    async handle(call) {
+      return presentPage(await listRecords(call, call.caller, "api_key", call.query), presentApiKey);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/api-keys",
+    operationId: "createApiKey",
+    summary: "Make an API key. The key is shown this once.",
+    tag,
+    status: 201,
+    body: CreateApiKeyRequest,
+    response: ApiKey,
+    async handle(call) {
+      const { name, actor, scopes, workspace_ids, tenant_id, expires_at } = call.body;
+      const { record, key } = await call.dispatch(createApiKey, {
+        name,
+        actor,
+        scopes,
+        workspaceIds: workspace_ids,
+        tenantId: tenant_id,
+        expiresAt: expires_at,
+      });
+      return { ...presentApiKey(record), key };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/api-keys/{key_id}",
+    operationId: "getApiKey",
+    summary: "Read an API key's description.",
+    tag,
+    response: ApiKey,
+    async handle(call) {
+      return presentApiKey(await getRecord(call, call.caller, "api_key", call.param("key_id")));
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/api-keys/{key_id}",
+    operationId: "revokeApiKey",
+    summary: "Revoke an API key at once.",
+    tag,
+    response: ApiKey,
+    async handle(call) {
+      return presentApiKey(await call.dispatch(revokeApiKey, { keyId: call.param("key_id") }));
+    },
+  }),
+];

@@ -1,0 +1,178 @@
+/** What this server is and speaks: discovery, the agent card, versions, capabilities, health. */
+
+import type { FastifyRequest } from "fastify";
+import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { protocolVersion, supportedVersions } from "../protocol.ts";
+import { publicRoute, type Route, route } from "../route.ts";
+import {
+  CapabilitySummary,
+  Discovery,
+  HarnAgentCard,
+  Health,
+  RuntimeMetadata,
+  RuntimeVersion,
+} from "../schemas.ts";
+
+const tag = "Discovery";
+
+export interface ServerFacts {
+  version: string;
+  startedAt: string;
+  /** Whether new work is taken; not while the server starts or stops. */
+  isReady(): boolean;
+}
+
+const capabilities = [
+  { id: "rest", description: "Resources over HTTP and JSON." },
+  { id: "sse", description: "Event streams that resume from any event." },
+  { id: "durable_tasks", description: "Accepted tasks survive a crash of the server." },
+  { id: "idempotency", description: "Writes can be repeated safely under an Idempotency-Key." },
+  { id: "human_input", description: "Tasks can ask questions and wait for the answer." },
+  { id: "approvals", description: "Tasks can ask for permission and wait for it." },
+];
+
+export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
+  return [
+    publicRoute({
+      path: "/health",
+      operationId: "getHealth",
+      summary: "Whether the process is alive.",
+      tag: "Runtime",
+      response: Health,
+      handle: async () => ({ ok: true, status: "ok", version: facts.version }),
+    }),
+    publicRoute({
+      path: "/ready",
+      operationId: "getReadiness",
+      summary: "Whether the server takes new work.",
+      tag: "Runtime",
+      response: Health,
+      async handle(_request, reply) {
+        const ready = facts.isReady();
+        const body = { ok: ready, status: ready ? "ready" : "draining", version: facts.version };
+        return reply.code(ready ? 200 : 503).send(body);
+      },
+    }),
+    publicRoute({
+      path: "/version",
+      operationId: "getVersion",
+      summary: "The versions of server and protocol.",
+      tag: "Runtime",
+      response: RuntimeVersion,
+      handle: async () => ({ object: "version", version: facts.version, protocol_version: protocolVersion }),
+    }),
+    publicRoute({
+      path: "/v1",
+      operationId: "getProtocolDiscovery",
+      summary: "Supported protocol versions and capabilities.",
+      tag,
+      response: Discovery,
+      handle: async () => ({
+        object: "protocol_discovery",
+        protocol_family: "harn_agents_protocol",
+        current_version: protocolVersion,
+        supported_versions: supportedVersions,
+        capabilities: { rest: true, sse: true, websocket: false, receipts: false, replay: false },
+      }),
+    }),
+    publicRoute({
+      path: "/v1/agent-card",
+      operationId: "getAgentCard",
+      summary: "The card of this server and its agents.",
+      tag,
+      response: HarnAgentCard,
+      handle: async (request) => agentCard(kernel, facts, baseUrl(request)),
+    }),
+    route({
+      method: "GET",
+      path: "/v1/runtime",
+      operationId: "getRuntime",
+      summary: "What runs here.",
+      tag: "Runtime",
+      response: RuntimeMetadata,
+      async handle({ store, caller }) {
+        return {
+          object: "runtime",
+          version: facts.version,
+          protocol_version: protocolVersion,
+          adapter: "bridle",
+          session_count: await store.count("session", caller.tenantId),
+          task_count: await store.count("task", caller.tenantId),
+          capabilities,
+        };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/capabilities",
+      operationId: "listCapabilities",
+      summary: "What this server can do.",
+      tag: "Runtime",
+      response: CapabilitySummary,
+      handle: async () => ({ object: "capability_summary", capabilities }),
+    }),
+  ];
+}
+
+function baseUrl(request: FastifyRequest): string {
+  return `${request.protocol}://${request.host}`;
+}
+
+/** Made from the agents that are loaded; unsigned, so clients must not base authorization on it. */
+function agentCard(
+  kernel: Kernel,
+  { version, startedAt }: ServerFacts,
+  url: string,
+): Record<string, unknown> {
+  const agents = kernel.agents.list();
+  const skills = agents.flatMap((agent) =>
+    agent.skills.map((skill) => ({
+      ...skill,
+      id: `${agent.name}/${skill.id}`,
+      object: "skill",
+      created_at: startedAt,
+      updated_at: startedAt,
+      metadata: {},
+      source: agent.name,
+      version: agent.version,
+    })),
+  );
+  const name = "Bridle";
+  const description = `A durable agent harness with the agents ${agents.map((agent) => agent.name).join(", ")}.`;
+  return {
+    id: `card_${defaultTenantId}`,
+    object: "harn_agent_card",
+    created_at: startedAt,
+    updated_at: startedAt,
+    metadata: {},
+    name,
+    description,
+    protocol_version: protocolVersion,
+    a2a_card: {
+      name,
+      description,
+      version,
+      // The binding is named by what it is: a client that speaks only A2A bindings sees that there is none here.
+      supportedInterfaces: [{ url: `${url}/v1`, protocolBinding: "HARN+JSON", protocolVersion }],
+      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
+      defaultInputModes: ["text/plain", "application/json"],
+      defaultOutputModes: ["text/plain", "application/json"],
+      securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
+      security: [{ bearer: [] }],
+      skills: skills.map(({ id, name: skillName, description: about, source }) => ({
+        id,
+        name: skillName,
+        description: about,
+        tags: [source],
+      })),
+    },
+    skills,
+    harn_interfaces: [
+      { transport: "rest", url: `${url}/v1` },
+      { transport: "sse", url: `${url}/v1/events/stream` },
+    ],
+    auth_schemes: ["bearer"],
+    signature: null,
+  };
+}

@@ -1,0 +1,135 @@
+/** Events: ranges of the log, and streams that follow it. */
+
+import type { Static } from "typebox";
+import {
+  type EventRange,
+  type EventScope,
+  followEvents,
+  getEvent,
+  listEvents,
+} from "../../../kernel/queries/events.ts";
+import { getRecord } from "../../../kernel/queries/read.ts";
+import type { StoredEvent } from "../../../store/port.ts";
+import { presentPage } from "../lists.ts";
+import { presentEvent } from "../present.ts";
+import { type Call, type Route, route } from "../route.ts";
+import { Event, EventFilterQuery, EventRangeQuery, ListOf } from "../schemas.ts";
+import { streamEvents } from "../sse.ts";
+
+const tag = "Events";
+
+type RangeQuery = Static<typeof EventRangeQuery>;
+
+async function list(call: Call<RangeQuery, unknown>, scope: EventScope): Promise<unknown> {
+  const { after_event_id, cursor, limit } = call.query;
+  const page = await listEvents(call, call.caller, {
+    ...scope,
+    afterEventId: after_event_id ?? cursor,
+    limit,
+  });
+  return presentPage(page, (event) => presentEvent(event, call));
+}
+
+const terminal: ReadonlySet<string> = new Set(["task.completed", "task.failed", "task.canceled"]);
+
+/** Streams of one task end with the task; all others go on until somebody leaves. */
+async function stream(
+  call: Call<RangeQuery, unknown>,
+  scope: EventScope,
+  stopped: AbortSignal,
+): Promise<void> {
+  const lastSeen = call.request.headers["last-event-id"];
+  const { after_event_id, cursor } = call.query;
+  const range: EventRange = {
+    ...scope,
+    afterEventId:
+      (typeof lastSeen === "string" && lastSeen !== "" ? lastSeen : undefined) ?? after_event_id ?? cursor,
+  };
+  if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
+  if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
+  const endsWith = scope.taskId;
+  const isLast = ({ event, resource }: StoredEvent) => resource.id === endsWith && terminal.has(event);
+  await streamEvents(call.reply, {
+    open: (signal) => followEvents(call.kernel, call.caller, range, signal),
+    present: (event) => presentEvent(event, call),
+    isLast,
+    stopped,
+    requestId: call.request.id,
+  });
+}
+
+/** `stopped` ends every open stream when the server stops. */
+export function eventRoutes(stopped: AbortSignal): Route[] {
+  const streaming = { method: "GET", tag, produces: "text/event-stream" } as const;
+  return [
+    route({
+      method: "GET",
+      path: "/v1/events",
+      operationId: "listEvents",
+      summary: "Read a range of the log, oldest event first.",
+      tag,
+      query: EventFilterQuery,
+      response: ListOf(Event),
+      handle: (call) => list(call, scopeOf(call.query)),
+    }),
+    route({
+      ...streaming,
+      path: "/v1/events/stream",
+      operationId: "streamEvents",
+      summary: "Follow the log from a cursor.",
+      query: EventFilterQuery,
+      handle: (call) => stream(call, scopeOf(call.query), stopped),
+    }),
+    route({
+      method: "GET",
+      path: "/v1/events/{event_id}",
+      operationId: "getEvent",
+      summary: "Read an event.",
+      tag,
+      response: Event,
+      async handle(call) {
+        return presentEvent(await getEvent(call, call.caller, call.param("event_id")), call);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/sessions/{session_id}/events",
+      operationId: "listSessionEvents",
+      summary: "Read a range of a session's events.",
+      tag,
+      query: EventRangeQuery,
+      response: ListOf(Event),
+      handle: (call) => list(call, { sessionId: call.param("session_id") }),
+    }),
+    route({
+      ...streaming,
+      path: "/v1/sessions/{session_id}/events/stream",
+      operationId: "streamSessionEvents",
+      summary: "Follow a session's events from a cursor.",
+      query: EventRangeQuery,
+      handle: (call) => stream(call, { sessionId: call.param("session_id") }, stopped),
+    }),
+    route({
+      method: "GET",
+      path: "/v1/tasks/{task_id}/events",
+      operationId: "listTaskEvents",
+      summary: "Read a range of a task's events.",
+      tag,
+      query: EventRangeQuery,
+      response: ListOf(Event),
+      handle: (call) => list(call, { taskId: call.param("task_id") }),
+    }),
+    route({
+      ...streaming,
+      path: "/v1/tasks/{task_id}/stream",
+      operationId: "streamTaskEvents",
+      summary: "Follow a task's events from a cursor until it ends.",
+      query: EventRangeQuery,
+      handle: (call) => stream(call, { taskId: call.param("task_id") }, stopped),
+    }),
+  ];
+}
+
+function scopeOf({ workspace_id, session_id, task_id }: Static<typeof EventFilterQuery>): EventScope {
+  return { workspaceId: workspace_id, sessionId: session_id, taskId: task_id };
+}

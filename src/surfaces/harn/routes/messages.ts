@@ -1,0 +1,54 @@
+/** Messages: a session's transcript. */
+
+import { appendMessage } from "../../../kernel/commands/append-message.ts";
+import { listMessages } from "../../../kernel/queries/list-messages.ts";
+import { getRecord } from "../../../kernel/queries/read.ts";
+import { presentPage } from "../lists.ts";
+import { presentMessage } from "../present.ts";
+import { messageInput } from "../read-input.ts";
+import { route } from "../route.ts";
+import { AppendMessageRequest, ListOf, Message, PageQuery } from "../schemas.ts";
+
+const tag = "Messages";
+
+export const messageRoutes = [
+  route({
+    method: "GET",
+    path: "/v1/sessions/{session_id}/messages",
+    operationId: "listSessionMessages",
+    summary: "Read a session's transcript, oldest message first.",
+    tag,
+    query: PageQuery,
+    response: ListOf(Message),
+    async handle(call) {
+      const request = { sessionId: call.param("session_id"), ...call.query };
+      const page = await listMessages(call, call.caller, request);
+      return presentPage(page, (message) => presentMessage(message, call));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/sessions/{session_id}/messages",
+    operationId: "appendSessionMessage",
+    summary: "Append a message to a session.",
+    tag,
+    status: 201,
+    body: AppendMessageRequest,
+    response: Message,
+    async handle(call) {
+      const request = { sessionId: call.param("session_id"), message: messageInput(call.body.message) };
+      return presentMessage(await call.dispatch(appendMessage, request), call);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/messages/{message_id}",
+    operationId: "getMessage",
+    summary: "Read a message.",
+    tag,
+    response: Message,
+    async handle(call) {
+      return presentMessage(await getRecord(call, call.caller, "message", call.param("message_id")), call);
+    },
+  }),
+];

@@ -1,0 +1,105 @@
+/** Workspaces and personas. */
+
+import { createWorkspace } from "../../../kernel/commands/create-workspace.ts";
+import { updateWorkspace } from "../../../kernel/commands/update-workspace.ts";
+import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import type { WorkspaceChanges } from "../../../kernel/resources/workspace.ts";
+import { presentPage } from "../lists.ts";
+import { presentRecord } from "../present.ts";
+import { jsonObject } from "../read-input.ts";
+import { route } from "../route.ts";
+import {
+  CreateWorkspaceRequest,
+  ListOf,
+  PageQuery,
+  Persona,
+  UpdateWorkspaceRequest,
+  Workspace,
+} from "../schemas.ts";
+
+const tag = "Workspaces";
+
+export const workspaceRoutes = [
+  route({
+    method: "GET",
+    path: "/v1/workspaces",
+    operationId: "listWorkspaces",
+    summary: "List workspaces, newest first.",
+    tag,
+    query: PageQuery,
+    response: ListOf(Workspace),
+    async handle(call) {
+      return presentPage(
+        await listRecords(call, call.caller, "workspace", call.query),
+        (workspace) => workspace,
+      );
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/workspaces",
+    operationId: "createWorkspace",
+    summary: "Create a workspace.",
+    tag,
+    status: 201,
+    body: CreateWorkspaceRequest,
+    response: Workspace,
+    async handle(call) {
+      const { name, root, metadata } = call.body;
+      return await call.dispatch(createWorkspace, { name, root, metadata: jsonObject(metadata) });
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/workspaces/{workspace_id}",
+    operationId: "getWorkspace",
+    summary: "Read a workspace.",
+    tag,
+    response: Workspace,
+    async handle(call) {
+      return await getRecord(call, call.caller, "workspace", call.param("workspace_id"));
+    },
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/workspaces/{workspace_id}",
+    operationId: "updateWorkspace",
+    summary: "Change a workspace.",
+    tag,
+    body: UpdateWorkspaceRequest,
+    response: Workspace,
+    async handle(call) {
+      const { name, capabilities, quota_id, metadata } = call.body;
+      const changes: WorkspaceChanges = {
+        ...(name === undefined ? {} : { name }),
+        ...(capabilities === undefined ? {} : { capabilities }),
+        ...(quota_id === undefined ? {} : { quota_id }),
+        ...(metadata === undefined ? {} : { metadata: jsonObject(metadata) ?? {} }),
+      };
+      return await call.dispatch(updateWorkspace, { workspaceId: call.param("workspace_id"), changes });
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/personas",
+    operationId: "listPersonas",
+    summary: "List personas, newest first.",
+    tag: "Personas",
+    query: PageQuery,
+    response: ListOf(Persona),
+    async handle(call) {
+      return presentPage(await listRecords(call, call.caller, "persona", call.query), presentRecord);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/personas/{persona_id}",
+    operationId: "getPersona",
+    summary: "Read a persona.",
+    tag: "Personas",
+    response: Persona,
+    async handle(call) {
+      return presentRecord(await getRecord(call, call.caller, "persona", call.param("persona_id")));
+    },
+  }),
+];

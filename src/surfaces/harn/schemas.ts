@@ -1,0 +1,384 @@
+/**
+ * The bodies of the Harn Agents Protocol. One source for validation, for types and for `/openapi.json`.
+ * Objects may carry fields that are not listed; they are ignored.
+ */
+
+import { type Static, type TProperties, type TSchema, Type } from "typebox";
+import { errorTypes } from "../../kernel/errors.ts";
+import { taskTransitions } from "../../kernel/lifecycle.ts";
+import { protocolVersion } from "./protocol.ts";
+
+const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+const Timestamp = Type.String({ format: "date-time" });
+/** Any JSON object. Values stay unknown to the schema; JSON parsing made them JSON. */
+export const JsonObject = Type.Record(Type.String(), Type.Unknown());
+const Metadata = JsonObject;
+
+const textMax = 200;
+const Name = Type.String({ minLength: 1, maxLength: textMax });
+const Id = Type.String({ minLength: 1, maxLength: textMax });
+
+const Visibility = Type.Enum(["public", "internal", "receipt_only"]);
+const RoleSchema = Type.Enum(["user", "assistant", "system", "tool", "agent"]);
+
+const PartOf = <P extends TProperties, T extends string>(type: T, properties: P) =>
+  Type.Object({ type: Type.Literal(type), ...properties, visibility: Visibility });
+
+export const Part = Type.Union([
+  PartOf("text", { text: Type.String() }),
+  PartOf("json", { value: Type.Unknown() }),
+  PartOf("tool_call", { tool_call_id: Type.String(), name: Type.String(), input: JsonObject }),
+  PartOf("tool_result", {
+    tool_call_id: Type.String(),
+    output: Type.Unknown(),
+    status: Type.Enum(["ok", "error"]),
+  }),
+  PartOf("artifact_ref", { artifact_id: Type.String() }),
+  PartOf("file_ref", { uri: Type.String(), mime_type: Type.String() }),
+  PartOf("image_ref", { artifact_id: Type.String(), mime_type: Type.String() }),
+]);
+
+export const MessageInput = Type.Object({
+  role: RoleSchema,
+  parts: Type.Array(Part, { minItems: 1, maxItems: 1000 }),
+  metadata: Type.Optional(Metadata),
+});
+
+const Envelope = <K extends string, P extends TProperties>(object: K, properties: P) =>
+  Type.Object({
+    id: Type.String(),
+    object: Type.Literal(object),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    metadata: Metadata,
+    ...properties,
+  });
+
+export const Message = Envelope("message", {
+  session_id: Nullable(Type.String()),
+  task_id: Nullable(Type.String()),
+  role: RoleSchema,
+  parts: Type.Array(Part),
+});
+
+export const Failure = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  details: Type.Optional(JsonObject),
+});
+
+export const TaskStatus = Type.Enum(Object.keys(taskTransitions));
+
+export const Task = Envelope("task", {
+  session_id: Type.String(),
+  workspace_id: Type.String(),
+  status: TaskStatus,
+  input: Type.Union([Message, JsonObject]),
+  created_by: Type.String(),
+  persona_id: Nullable(Type.String()),
+  branch_id: Nullable(Type.String()),
+  parent_task_id: Nullable(Type.String()),
+  assigned_agent_id: Nullable(Type.String()),
+  receipt_id: Nullable(Type.String()),
+  outcome_id: Nullable(Type.String()),
+  quota_id: Nullable(Type.String()),
+  started_at: Nullable(Timestamp),
+  completed_at: Nullable(Timestamp),
+  canceled_at: Nullable(Timestamp),
+  failure: Nullable(Failure),
+  waiting_for: Nullable(
+    Type.Object({
+      kind: Type.Enum(["input", "approval", "timer_or_child"]),
+      description: Type.String(),
+      permission_request_id: Nullable(Type.String()),
+      schema: Nullable(JsonObject),
+      until: Nullable(Timestamp),
+    }),
+  ),
+});
+
+export const SubmitTaskRequest = Type.Object({
+  session_id: Type.Optional(Id),
+  workspace_id: Type.Optional(Id),
+  persona_id: Type.Optional(Nullable(Id)),
+  branch_id: Type.Optional(Nullable(Id)),
+  parent_task_id: Type.Optional(Nullable(Id)),
+  input: JsonObject,
+  metadata: Type.Optional(Metadata),
+});
+export const CancelTaskRequest = Type.Object({
+  reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+});
+export const AppendMessageRequest = Type.Object({ message: MessageInput });
+export const AppendTaskMessageRequest = Type.Object({
+  kind: Type.Enum(["input", "interrupt", "tool_confirmation"]),
+  message: MessageInput,
+});
+
+export const Session = Envelope("session", {
+  workspace_id: Type.String(),
+  state: Type.Enum(["ACTIVE", "IDLE", "PAUSED", "CLOSED", "FAILED"]),
+  transcript: Type.String({ format: "uri-reference" }),
+  persona_id: Nullable(Type.String()),
+  root_session_id: Nullable(Type.String()),
+  parent_session_id: Nullable(Type.String()),
+  branch_id: Nullable(Type.String()),
+  last_event_id: Nullable(Type.String()),
+  summary: Nullable(Type.String()),
+  expires_at: Nullable(Timestamp),
+});
+export const CreateSessionRequest = Type.Object({
+  workspace_id: Id,
+  persona_id: Type.Optional(Nullable(Id)),
+  initial_messages: Type.Optional(Type.Array(MessageInput, { maxItems: 1000 })),
+  metadata: Type.Optional(Metadata),
+});
+export const UpdateSessionRequest = Type.Object({
+  summary: Type.Optional(Nullable(Type.String())),
+  metadata: Type.Optional(Metadata),
+});
+export const ForkSessionRequest = Type.Object({
+  at_event_id: Type.Optional(Nullable(Type.String())),
+  branch_id: Type.Optional(Nullable(Id)),
+  metadata: Type.Optional(Metadata),
+});
+export const TruncateSessionRequest = Type.Object({
+  keep_first: Type.Integer({ minimum: 0 }),
+  reason: Type.Optional(Type.String({ maxLength: 2000 })),
+});
+export const TruncateSessionResponse = Type.Object({
+  object: Type.Literal("session.truncate_result"),
+  session_id: Type.String(),
+  kept_turn_count: Type.Integer({ minimum: 0 }),
+  removed_turn_count: Type.Integer({ minimum: 0 }),
+  new_tip_turn_id: Nullable(Type.String()),
+  session: Session,
+});
+
+const BranchKindSchema = Type.Enum(["workspace", "session", "task", "sandbox"]);
+export const Branch = Envelope("branch", {
+  workspace_id: Type.String(),
+  kind: BranchKindSchema,
+  base_ref: Type.String(),
+  parent_branch_id: Nullable(Type.String()),
+  session_id: Nullable(Type.String()),
+  task_id: Nullable(Type.String()),
+  created_by: Nullable(Type.String()),
+  merged_into: Nullable(Type.String()),
+});
+export const CreateBranchRequest = Type.Object({
+  kind: BranchKindSchema,
+  base_ref: Name,
+  parent_branch_id: Type.Optional(Nullable(Id)),
+  task_id: Type.Optional(Nullable(Id)),
+  metadata: Type.Optional(Metadata),
+});
+
+const ArtifactKindSchema = Type.Enum([
+  "file",
+  "patch",
+  "image",
+  "log",
+  "diff",
+  "receipt",
+  "snapshot",
+  "dataset",
+  "other",
+]);
+const Sha256 = Type.String({ pattern: "^[a-fA-F0-9]{64}$" });
+export const Artifact = Envelope("artifact", {
+  kind: ArtifactKindSchema,
+  name: Nullable(Type.String()),
+  mime_type: Type.String(),
+  uri: Nullable(Type.String({ format: "uri-reference" })),
+  visibility: Visibility,
+  sha256: Nullable(Sha256),
+  bytes: Nullable(Type.Integer({ minimum: 0 })),
+  workspace_id: Nullable(Type.String()),
+  session_id: Nullable(Type.String()),
+  task_id: Nullable(Type.String()),
+  receipt_id: Nullable(Type.String()),
+});
+export const RegisterArtifactRequest = Type.Object({
+  kind: ArtifactKindSchema,
+  mime_type: Name,
+  uri: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+  visibility: Visibility,
+  sha256: Type.Optional(Nullable(Sha256)),
+  workspace_id: Type.Optional(Nullable(Id)),
+  session_id: Type.Optional(Nullable(Id)),
+  task_id: Type.Optional(Nullable(Id)),
+  metadata: Type.Optional(Metadata),
+});
+
+export const Outcome = Envelope("outcome", {
+  task_id: Type.String(),
+  status: Type.Enum(["SUCCEEDED", "FAILED", "CANCELED"]),
+  summary: Type.String(),
+  messages: Type.Array(Message),
+  artifacts: Type.Array(Artifact),
+  receipt_id: Nullable(Type.String()),
+  failure: Nullable(Failure),
+});
+
+export const Workspace = Envelope("workspace", {
+  name: Type.String(),
+  root: Type.String(),
+  default_branch_id: Nullable(Type.String()),
+  tenant_id: Nullable(Type.String()),
+  capabilities: Type.Array(Type.String()),
+  quota_id: Nullable(Type.String()),
+});
+export const CreateWorkspaceRequest = Type.Object({
+  name: Name,
+  root: Name,
+  metadata: Type.Optional(Metadata),
+});
+export const UpdateWorkspaceRequest = Type.Object({
+  name: Type.Optional(Name),
+  capabilities: Type.Optional(Type.Array(Type.String(), { maxItems: 200 })),
+  quota_id: Type.Optional(Nullable(Id)),
+  metadata: Type.Optional(Metadata),
+});
+
+export const Persona = Envelope("persona", {
+  name: Type.String(),
+  version: Type.String(),
+  entry_workflow: Type.String(),
+  description: Type.String(),
+  autonomy_tier: Type.Enum(["shadow", "suggest", "act_with_approval", "act_auto"]),
+  receipt_policy: Type.Enum(["required", "optional", "disabled"]),
+});
+
+export const PermissionRequest = Envelope("permission_request", {
+  session_id: Nullable(Type.String()),
+  task_id: Nullable(Type.String()),
+  status: Type.Enum(["pending", "approved", "denied"]),
+  source: Type.Enum(["acp", "hitl"]),
+  action: Type.Unknown(),
+  request: Type.Unknown(),
+  response: Type.Unknown(),
+  expires_at: Timestamp,
+});
+export const PermissionResponseRequest = Type.Object({
+  approved: Type.Optional(Type.Boolean()),
+  decision: Type.Optional(Type.Enum(["approved", "denied"])),
+  outcome: Type.Optional(Type.Enum(["approved", "approve", "selected", "denied", "deny", "rejected"])),
+  answer: Type.Optional(Type.Unknown()),
+  reviewer: Type.Optional(Nullable(Name)),
+  reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+  note: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+});
+
+export const ApiKey = Envelope("api_key", {
+  name: Type.String(),
+  actor: Type.String(),
+  scopes: Type.Array(Type.String()),
+  workspace_ids: Nullable(Type.Array(Type.String())),
+  tenant_id: Type.String(),
+  expires_at: Nullable(Timestamp),
+  revoked_at: Nullable(Timestamp),
+  key: Type.Optional(Nullable(Type.String())),
+});
+export const CreateApiKeyRequest = Type.Object({
+  name: Name,
+  actor: Name,
+  scopes: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }),
+  workspace_ids: Type.Optional(Nullable(Type.Array(Id, { minItems: 1, maxItems: 1000 }))),
+  tenant_id: Type.Optional(Type.String({ pattern: "^tenant_[a-z0-9][a-z0-9-]{0,62}$" })),
+  expires_at: Type.Optional(Nullable(Timestamp)),
+});
+
+export const Event = Envelope("event", {
+  event: Type.String(),
+  resource: Type.Object({ object: Type.String(), id: Type.String() }),
+  sequence: Type.Integer({ minimum: 0 }),
+  payload: JsonObject,
+  session_id: Nullable(Type.String()),
+  task_id: Nullable(Type.String()),
+  workspace_id: Nullable(Type.String()),
+  actor: Nullable(Type.String()),
+  previous_event_id: Nullable(Type.String()),
+  replayed: Type.Boolean(),
+});
+
+export const Health = Type.Object({ ok: Type.Boolean(), status: Type.String(), version: Type.String() });
+export const RuntimeVersion = Type.Object({
+  object: Type.Literal("version"),
+  version: Type.String(),
+  protocol_version: Type.String(),
+});
+const Capability = Type.Object({ id: Type.String(), description: Type.String() });
+export const CapabilitySummary = Type.Object({
+  object: Type.Literal("capability_summary"),
+  capabilities: Type.Array(Capability),
+});
+export const RuntimeMetadata = Type.Object({
+  object: Type.Literal("runtime"),
+  version: Type.String(),
+  protocol_version: Type.String(),
+  adapter: Type.String(),
+  session_count: Type.Integer({ minimum: 0 }),
+  task_count: Type.Integer({ minimum: 0 }),
+  capabilities: Type.Array(Capability),
+});
+export const Discovery = Type.Object({
+  object: Type.Literal("protocol_discovery"),
+  protocol_family: Type.Literal("harn_agents_protocol"),
+  current_version: Type.Literal(protocolVersion),
+  supported_versions: Type.Array(Type.String()),
+  capabilities: Type.Record(Type.String(), Type.Boolean()),
+});
+export const HarnAgentCard = Envelope("harn_agent_card", {
+  name: Type.String(),
+  description: Type.String(),
+  protocol_version: Type.String(),
+  a2a_card: JsonObject,
+  skills: Type.Array(JsonObject),
+  harn_interfaces: Type.Array(Type.Object({ transport: Type.String(), url: Type.String() })),
+  auth_schemes: Type.Array(Type.String()),
+  signature: Type.Null(),
+});
+
+export const ErrorResponse = Type.Object({
+  error: Type.Object({
+    code: Type.Enum(Object.keys(errorTypes)),
+    message: Type.String(),
+    type: Type.Enum([...new Set(Object.values(errorTypes))]),
+    param: Nullable(Type.String()),
+    request_id: Nullable(Type.String()),
+    details: JsonObject,
+  }),
+});
+
+export const ListOf = <S extends TSchema>(item: S) =>
+  Type.Object({
+    object: Type.Literal("list"),
+    data: Type.Array(item),
+    page: Type.Object({ next_cursor: Nullable(Type.String()), has_more: Type.Boolean() }),
+  });
+
+const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 }));
+const Filter = Type.Optional(Type.String({ minLength: 1, maxLength: textMax }));
+export const PageQuery = Type.Object({ limit: Limit, cursor: Type.Optional(Type.String()) });
+export const FilteredPageQuery = Type.Object({
+  limit: Limit,
+  cursor: Type.Optional(Type.String()),
+  workspace_id: Filter,
+  session_id: Filter,
+  task_id: Filter,
+});
+export const EventRangeQuery = Type.Object({
+  limit: Limit,
+  cursor: Type.Optional(Type.String()),
+  after_event_id: Type.Optional(Type.String()),
+});
+export const EventFilterQuery = Type.Object({
+  ...EventRangeQuery.properties,
+  workspace_id: Filter,
+  session_id: Filter,
+  task_id: Filter,
+});
+
+export type WireTask = Static<typeof Task>;
+export type WireSession = Static<typeof Session>;

@@ -1,0 +1,84 @@
+/**
+ * Server-sent events: one frame an event, a heartbeat when nothing happens, and no faster than the client reads. A
+ * client that stops reading stops this loop; what it misses waits in the log, not in memory.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
+import { eventId } from "../../kernel/events.ts";
+import type { StoredEvent } from "../../store/port.ts";
+import { toErrorAnswer } from "./errors.ts";
+
+const heartbeatMs = 15_000;
+const retryMs = 1000;
+
+export interface EventStream {
+  /** Opens the log; a cursor that cannot be continued from throws here. */
+  open(signal: AbortSignal): Promise<AsyncGenerator<StoredEvent[]>>;
+  present(event: StoredEvent): Promise<unknown>;
+  /** True for the event after which the stream is over. */
+  isLast(event: StoredEvent): boolean;
+  /** Ends the stream when the server stops. */
+  stopped: AbortSignal;
+  requestId: string;
+}
+
+export async function streamEvents(reply: FastifyReply, stream: EventStream): Promise<void> {
+  const response = reply.raw;
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const signal = AbortSignal.any([gone.signal, stream.stopped]);
+
+  reply.hijack();
+  response.writeHead(200, {
+    "X-Request-Id": stream.requestId,
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache, no-transform",
+    "X-Accel-Buffering": "no",
+  });
+  response.write(`retry: ${retryMs}\n\n`);
+  const heartbeat = setInterval(() => response.write(": heartbeat\n\n"), heartbeatMs);
+  try {
+    for await (const events of await stream.open(signal)) {
+      if (await sendAll(response, events, stream, signal)) return;
+    }
+  } catch (error) {
+    const { body } = toErrorAnswer(error, stream.requestId);
+    response.write(`event: error\ndata: ${JSON.stringify(body)}\n\n`);
+  } finally {
+    clearInterval(heartbeat);
+    response.end();
+  }
+}
+
+/** True when the last event of the stream was among them. */
+async function sendAll(
+  response: ServerResponse,
+  events: readonly StoredEvent[],
+  stream: EventStream,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let frames = "";
+  let last = false;
+  for (const event of events) {
+    const data = JSON.stringify(await stream.present(event));
+    frames += `id: ${eventId(event.position)}\nevent: ${event.event}\ndata: ${data}\n\n`;
+    last = stream.isLast(event);
+    if (last) break;
+  }
+  if (!response.write(frames)) await drained(response, signal);
+  return last;
+}
+
+function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off("drain", done);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    response.on("drain", done);
+    signal.addEventListener("abort", done);
+    if (signal.aborted) done();
+  });
+}

@@ -1,0 +1,155 @@
+/** A thin client of the Harn surface for tests: it sends what it is told and gives back exactly what came. */
+
+import assert from "node:assert/strict";
+import { adminKey, type TestServer } from "./server.ts";
+
+export const protocolVersion = "agents-protocol-2026-04-25";
+
+/** Whatever JSON the server sent; tests look into it freely. */
+// biome-ignore lint/suspicious/noExplicitAny: a test that reads a field which is not there fails, which is its purpose
+export type Json = any;
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: Json;
+}
+
+export interface CallOptions {
+  method?: string;
+  body?: unknown;
+  /** Sent as it is, instead of `body` as JSON. */
+  raw?: string;
+  headers?: Record<string, string | undefined>;
+  key?: string | null;
+}
+
+export class Client {
+  readonly url: string;
+  readonly key: string;
+
+  constructor(server: Pick<TestServer, "url">, key = adminKey) {
+    this.url = server.url;
+    this.key = key;
+  }
+
+  as(key: string): Client {
+    return new Client(this, key);
+  }
+
+  headers(extra: CallOptions["headers"] = {}, key: string | null = this.key): Record<string, string> {
+    const headers = {
+      "harn-agents-protocol-version": protocolVersion,
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...Object.fromEntries(Object.entries(extra).map(([name, value]) => [name.toLowerCase(), value])),
+    };
+    return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+  }
+
+  async call(path: string, options: CallOptions = {}): Promise<Answer> {
+    const { body, raw, headers = {}, key = this.key } = options;
+    const text = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const method = options.method ?? (text === undefined ? "GET" : "POST");
+    const json = text === undefined ? {} : { "content-type": "application/json" };
+    const response = await fetch(this.url + path, {
+      method,
+      headers: this.headers({ ...json, ...headers }, key),
+      ...(text === undefined ? {} : { body: text }),
+    });
+    const answer = await response.text();
+    const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer };
+  }
+
+  get(path: string, headers?: CallOptions["headers"]): Promise<Answer> {
+    return this.call(path, headers === undefined ? {} : { headers });
+  }
+
+  post(path: string, body: unknown = {}, headers?: CallOptions["headers"]): Promise<Answer> {
+    return this.call(path, headers === undefined ? { body, method: "POST" } : { body, headers, method: "POST" });
+  }
+
+  async createSession(body: object = {}): Promise<Json> {
+    const answer = await this.post("/v1/sessions", { workspace_id: "workspace_default", ...body });
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** Submits a task without waiting for it. */
+  async submit(sessionId: string, text: string, body: object = {}): Promise<Json> {
+    const answer = await this.post("/v1/tasks", { session_id: sessionId, input: userMessage(text), ...body });
+    assert.equal(answer.status, 202, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** Has the rehearsal agent play a script and gives the task once it has ended or waits for somebody. */
+  async rehearse(sessionId: string, ...lines: string[]): Promise<Json> {
+    const answer = await this.post(
+      "/v1/tasks",
+      { session_id: sessionId, persona_id: "persona_rehearsal", input: userMessage(lines.join("\n")) },
+      { prefer: "wait=30" },
+    );
+    assert.equal(answer.status, 202, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** The task, once the condition holds for it. */
+  async untilTask(taskId: string, holds: (task: Json) => boolean): Promise<Json> {
+    return await until(
+      async () => (await this.get(`/v1/tasks/${taskId}`)).body,
+      holds,
+    );
+  }
+
+  async answer(taskId: string, text: string): Promise<Answer> {
+    return await this.post(`/v1/tasks/${taskId}/messages`, { kind: "input", message: userMessage(text) });
+  }
+
+  /** Every item of a list, page by page. */
+  async listAll(path: string, limit = 200): Promise<Json[]> {
+    const items: Json[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: string = `${path.includes("?") ? "&" : "?"}limit=${limit}${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
+      const { status, body } = await this.get(path + query);
+      assert.equal(status, 200, JSON.stringify(body));
+      items.push(...body.data);
+      cursor = body.page.next_cursor;
+    } while (cursor !== null);
+    return items;
+  }
+}
+
+export function userMessage(text: string, visibility = "public"): object {
+  return { role: "user", parts: [{ type: "text", text, visibility }] };
+}
+
+export function isFinal(task: Json): boolean {
+  return ["COMPLETED", "FAILED", "CANCELED"].includes(task.status);
+}
+
+const pollMs = 10;
+const patienceMs = 30_000;
+
+/** Asks again until the answer is right; fails with the last answer when it never is. */
+export async function until<T>(ask: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
+  const deadline = Date.now() + patienceMs;
+  while (true) {
+    const value = await ask();
+    if (holds(value)) return value;
+    if (Date.now() > deadline) throw new Error(`Never became true; last seen: ${JSON.stringify(value)}`);
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+/** The error's code, after checking that the whole error has the protocol's shape. */
+export function errorOf({ status, headers, body }: Answer, expectedStatus: number): Json {
+  assert.equal(status, expectedStatus, JSON.stringify(body));
+  const { error } = body;
+  assert.equal(typeof error.message, "string");
+  assert.equal(typeof error.type, "string");
+  assert.equal(error.request_id, headers.get("x-request-id"));
+  assert.match(error.request_id, /^req_/);
+  assert.equal(typeof error.details, "object");
+  return error;
+}

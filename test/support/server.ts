@@ -1,0 +1,83 @@
+/** A real server process on a port of its own, and a data directory that lives as long as the test. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+export const adminKey = "test-admin-key";
+
+export interface ServerOptions {
+  /** Kept across restarts; a fresh one otherwise. */
+  data?: string;
+  flags?: string[];
+  env?: Record<string, string>;
+  /** Another script that starts a server and prints its URL, instead of `bridle serve`. */
+  script?: string;
+}
+
+export interface TestServer extends AsyncDisposable {
+  url: string;
+  data: string;
+  process: ChildProcess;
+  /** Everything it has written to standard output and standard error. */
+  output(): string;
+  /** As a power cut would. */
+  kill(): Promise<void>;
+  /** As Ctrl-C would. Gives the exit code. */
+  stop(): Promise<number | null>;
+}
+
+export async function temporaryDirectory(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), "bridle-test-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const own = options.data === undefined ? await temporaryDirectory() : null;
+  const data = options.data ?? own?.path ?? "";
+  const flags = ["--port", "0", "--data", data, ...(options.flags ?? [])];
+  const args = options.script === undefined ? [main, "serve", ...flags] : [options.script, ...flags];
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, BRIDLE_API_KEY: adminKey, BRIDLE_LOG_LEVEL: "warn", ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const lines: string[] = [];
+  const url = await new Promise<string>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on("line", (line) => {
+        lines.push(line);
+        const found = /^\s*URL\s+(http\S+)/.exec(line)?.[1];
+        if (found !== undefined) resolve(found);
+      });
+    }
+    child.once("exit", (code) => reject(new Error(`The server exited with ${code}:\n${lines.join("\n")}`)));
+  });
+  const exited = once(child, "exit");
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill(signal);
+      await exited;
+    }
+  };
+  return {
+    url,
+    data,
+    process: child,
+    output: () => lines.join("\n"),
+    kill: () => end("SIGKILL"),
+    async stop() {
+      await end("SIGINT");
+      return child.exitCode;
+    },
+    async [Symbol.asyncDispose]() {
+      await end("SIGKILL");
+      await own?.[Symbol.asyncDispose]();
+    },
+  };
+}
