@@ -43,7 +43,9 @@ export class Client {
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       ...Object.fromEntries(Object.entries(extra).map(([name, value]) => [name.toLowerCase(), value])),
     };
-    return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+    return Object.fromEntries(
+      Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    );
   }
 
   async call(path: string, options: CallOptions = {}): Promise<Answer> {
@@ -66,7 +68,10 @@ export class Client {
   }
 
   post(path: string, body: unknown = {}, headers?: CallOptions["headers"]): Promise<Answer> {
-    return this.call(path, headers === undefined ? { body, method: "POST" } : { body, headers, method: "POST" });
+    return this.call(
+      path,
+      headers === undefined ? { body, method: "POST" } : { body, headers, method: "POST" },
+    );
   }
 
   async createSession(body: object = {}): Promise<Json> {
@@ -95,10 +100,7 @@ export class Client {
 
   /** The task, once the condition holds for it. */
   async untilTask(taskId: string, holds: (task: Json) => boolean): Promise<Json> {
-    return await until(
-      async () => (await this.get(`/v1/tasks/${taskId}`)).body,
-      holds,
-    );
+    return await until(async () => (await this.get(`/v1/tasks/${taskId}`)).body, holds);
   }
 
   async answer(taskId: string, text: string): Promise<Answer> {

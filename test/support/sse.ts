@@ -75,7 +75,10 @@ function parseFrame(block: string): Frame | null {
 }
 
 /** The next frames, up to and including the first for which the condition holds, or to the end of the stream. */
-export async function take(frames: AsyncGenerator<Frame>, isLast: (frame: Frame) => boolean): Promise<Frame[]> {
+export async function take(
+  frames: AsyncGenerator<Frame>,
+  isLast: (frame: Frame) => boolean,
+): Promise<Frame[]> {
   const taken: Frame[] = [];
   while (true) {
     const next = await frames.next();

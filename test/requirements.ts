@@ -1,0 +1,156 @@
+/**
+ * The specification as data: each rule that a conforming server must keep, in our words, with where it comes from.
+ * Tests cite the ids in their names; `test/requirements.test.ts` fails for one that nobody cites, and the conformance
+ * tables in `docs/` are generated from this list.
+ */
+
+export interface Requirement {
+  id: string;
+  level: "Core" | "Beyond Core";
+  /** The section of the Harn Agents Protocol v1, or of Bridle's own promises. */
+  source: string;
+  rule: string;
+}
+
+function section(level: Requirement["level"], source: string, rules: Record<string, string>): Requirement[] {
+  return Object.entries(rules).map(([id, rule]) => ({ id, level, source, rule }));
+}
+
+export const requirements: readonly Requirement[] = [
+  ...section("Core", "Versioning", {
+    "VER-1":
+      "A request outside public discovery without the version header, or with an unknown version, gets 426 unsupported_protocol_version and the list of supported versions.",
+    "VER-2": "Discovery, the agent card, health and the OpenAPI document need neither key nor version.",
+    "VER-3": "Authentication is checked before the version.",
+    "VER-4": "Unknown fields in request objects are ignored.",
+  }),
+  ...section("Core", "Resource model", {
+    "RES-1":
+      "Every top-level resource has id, object, created_at, updated_at and metadata; times are RFC 3339 UTC.",
+    "RES-2": "An id is never given to a second resource.",
+    "RES-3": "Stateful resources name their workspace.",
+    "RES-4":
+      "Lists have the list envelope, 1 to 200 items a page (50 by default), opaque cursors, newest first; messages and events oldest first.",
+    "RES-5": "Walking a list by its cursors gives every resource exactly once, whatever the page size.",
+  }),
+  ...section("Core", "Session", {
+    "SES-1":
+      "A session can be created, read, listed, updated and closed; a closed session takes no more work.",
+    "SES-2": "Messages keep their order inside a session.",
+    "SES-3":
+      "Truncation keeps the first N turns in place, cancels running tasks of dropped turns first, and deletes no event.",
+    "SES-4": "A fork starts with the transcript up to an event, names its parent and root, and has a branch.",
+  }),
+  ...section("Core", "Task", {
+    "TSK-1": "A submitted task is answered with 202 and is durable from then on.",
+    "TSK-2": "A task names its session, workspace, status, input and creator.",
+    "TSK-3": "A task moves only along the transition table.",
+    "TSK-4": "Every transition emits task.status_changed and the event that names it, in one commit.",
+    "TSK-5": "A task in a final state cannot be moved out of it.",
+    "TSK-6": "Once CANCELED is recorded, no later success replaces it.",
+    "TSK-7": "Canceling an ended task is a conflict; canceling a canceled one gives the same task again.",
+    "TSK-8":
+      "A message to a task in INPUT_REQUIRED answers it and resumes it; to an ended task it is an invalid state transition.",
+    "TSK-9": "completed_at is set for COMPLETED and FAILED, canceled_at for CANCELED.",
+    "TSK-10": "A completed task has exactly one outcome; failed and canceled ones have one too.",
+    "TSK-11":
+      "A task in AUTH_REQUIRED goes on when its permission request is answered, and is told the answer.",
+  }),
+  ...section("Core", "Branch, Message, Artifact", {
+    "BRA-1": "Branches expose their lineage: workspace, kind, base, parent, session and task.",
+    "MSG-1": "A message has a role and ordered parts; each part has a type of the protocol and a visibility.",
+    "MSG-2": "Parts that a caller may not see are replaced by a descriptor with type and hash, not removed.",
+    "ART-1":
+      "An artifact can be registered and read; it has kind, media type, uri, visibility and, once its bytes are stable, their hash.",
+    "ART-2": "The content of an artifact that the server holds can be downloaded and has the stated hash.",
+  }),
+  ...section("Core", "Discovery", {
+    "DIS-1": "GET /v1 names the protocol family, the versions and the capabilities that are really served.",
+    "DIS-2": "The agent card lists only transports that are served and says that it is unsigned.",
+    "DIS-3": "/openapi.json describes every route, from the schemas that validate.",
+  }),
+  ...section("Core", "Event", {
+    "EVT-1": "Events have id, event, resource, created_at, sequence and payload.",
+    "EVT-2": "Event ids are the same in REST and SSE and sort in log order.",
+    "EVT-3": "The sequence of a resource counts from 1 without gaps, and previous_event_id links its events.",
+    "EVT-4": "Event ranges continue after an event id; each event is given once.",
+    "EVT-5": "Durable resources can be rebuilt from events: refolded documents equal the stored ones.",
+  }),
+  ...section("Core", "Server-sent events", {
+    "SSE-1": "Each frame has id, event and data; data is the event as JSON.",
+    "SSE-2":
+      "A stream resumed by Last-Event-ID or after_event_id continues exactly: nothing lost, doubled or reordered.",
+    "SSE-3":
+      "A cursor that the log does not have gets one error frame with cursor_expired and a closed stream.",
+    "SSE-4": "A stream sends history first and then live events, without gap or duplicate.",
+    "SSE-5": "The stream of one task ends after its terminal event.",
+    "SSE-6": "Streams of a task, a session and everything show only what belongs there.",
+    "SSE-7": "A consumer that does not read cannot make the server buffer without bound.",
+  }),
+  ...section("Core", "Authentication and authorization", {
+    "AUT-1": "Without a valid API key every non-public route answers 401 unauthenticated.",
+    "AUT-2":
+      "API keys are bound to actor, tenant, workspaces and scopes; a missing scope is 403 permission_denied.",
+    "AUT-3": "What belongs to another tenant or workspace is 404, exactly as if it did not exist.",
+    "AUT-4": "API keys are kept as hashes and never appear in events, errors, logs or database files.",
+    "AUT-5": "A revoked or expired key stops working at once.",
+  }),
+  ...section("Core", "Idempotency", {
+    "IDM-1":
+      "A repeated write with the same key and an equivalent body gives the first answer's status and body and creates nothing.",
+    "IDM-2": "The same key with another body is 409 idempotency_key_reused.",
+    "IDM-3": "Concurrent duplicates wait for the first and get its answer.",
+    "IDM-4": "Idempotency records survive a restart.",
+    "IDM-5": "A key counts per actor, workspace, method and target.",
+  }),
+  ...section("Core", "Error taxonomy", {
+    "ERR-1":
+      "Errors have code, message, type, param, request_id and details; the request id is also in X-Request-Id.",
+    "ERR-2":
+      "Malformed JSON, wrong types, missing fields and unknown enum values are invalid_request, name the field and change nothing.",
+    "ERR-3": "A body that is too large is 413 payload_too_large; a wrong media type is refused.",
+    "ERR-4": "Unknown ids and routes are resource_not_found; bad cursors are refused.",
+    "ERR-5": "Each error code has one HTTP status and a page that explains it.",
+  }),
+  ...section("Core", "Crash rules", {
+    "CRA-1": "After kill -9 at any moment every accepted task is found again and driven on.",
+    "CRA-2": "No event is lost, doubled or reordered by a crash.",
+    "CRA-3": "A stream resumed after a crash continues exactly after its last id.",
+    "CRA-4": "An idempotent retry after a crash gets the original answer.",
+    "CRA-5":
+      "Nothing is acknowledged before it is on disk: a crash just before the commit loses only what was not answered, a crash just after it loses nothing.",
+  }),
+  ...section("Beyond Core", "Runtime", {
+    "RUN-1":
+      "Recovery re-runs the agent; recorded steps give their recorded result and are not executed again.",
+    "RUN-2":
+      "Code that no longer asks for the recorded steps fails with nondeterministic_run, naming recorded and attempted step.",
+    "RUN-3": "A task keeps the agent version that started it; several versions can be loaded.",
+    "RUN-4": "A run that only waits is dropped from memory and run again when its answer arrives.",
+    "RUN-5": "Runs are bounded in number and fair between sessions.",
+    "RUN-6": "Cancellation reaches the running agent through its signal, and its children.",
+    "RUN-7": "Every wait has a deadline that is enforced, and the task says what it waits for.",
+    "RUN-8":
+      "A spawned child runs in the same session and its result comes back to the parent, also across a restart.",
+    "RUN-9":
+      "The rehearsal agent puts a task into every state; unknown instructions fail the task naming the line.",
+  }),
+  ...section("Beyond Core", "Store", {
+    "STO-1": "Of two batches that expect one version, exactly one wins; the other writes nothing.",
+    "STO-2": "Batches that arrive together share a commit and still succeed or fail alone.",
+    "STO-3": "Content over a few KB is stored once under its hash; a conversation of n turns costs O(n).",
+    "STO-4":
+      "A follower that switches from history to live sees every event once, in order, however slow it is.",
+    "STO-5": "Two servers on one data directory are refused with a clear message.",
+  }),
+  ...section("Beyond Core", "Operation", {
+    "OPS-1":
+      "The server starts with one command, says URL, data directory and key, and is ready in under 2 seconds.",
+    "OPS-2": "The generated key is stored with mode 0600 and shown once.",
+    "OPS-3":
+      "Ctrl-C drains: new work gets 503 service_unavailable, running steps get a grace period, the log is closed.",
+    "OPS-4": "A second start on the same data directory continues where the first stopped.",
+    "OPS-5": "Unknown flags and bad values are one-line errors with exit code 2.",
+    "OPS-6": "Settings come from flags and environment under the same names.",
+  }),
+];
