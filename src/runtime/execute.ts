@@ -1,7 +1,7 @@
 /** Runs an agent's function for one task, from its input to its ending. */
 
 import { unseal } from "../kernel/content.ts";
-import type { Kernel } from "../kernel/kernel.ts";
+import { getRecord } from "../kernel/queries/read.ts";
 import { type Part, textOf, textPart } from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage, type Ending, endTask, moveTask } from "../kernel/tasks.ts";
@@ -12,8 +12,8 @@ import { failureOf } from "./failures.ts";
 import type { Run } from "./run.ts";
 
 export async function execute(run: Run, agent: Agent): Promise<void> {
-  const { task, kernel } = run;
-  const input = await readInput(kernel, task);
+  const { task } = run;
+  const input = await readInput(run);
   if (task.status === "SUBMITTED") await run.note((unit, current) => start(unit, current));
   try {
     const result = await Promise.race([agent.run(createContext(run, input)), run.divergence]);
@@ -58,12 +58,14 @@ function partsOf(result: JsonValue | undefined): Part[] {
   return [{ type: "json", value: result, visibility: "public" }];
 }
 
-async function readInput({ store }: Kernel, task: TaskRecord): Promise<RunInput> {
+async function readInput({ kernel, caller, task }: Run): Promise<RunInput> {
+  const { store } = kernel;
   if ("payload" in task.input) {
     const input = await unseal(task.input.payload, store);
     return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
   }
-  const parts = await unseal(task.input.message.parts, store);
+  const message = await getRecord(kernel, caller, "message", task.input.message_id);
+  const parts = await unseal(message.parts, store);
   return { input: firstJsonObject(parts), text: textOf(parts), parts };
 }
 

@@ -95,5 +95,5 @@ function takeInput(
   input: SubmitTask["input"],
 ): TaskInput {
   if ("payload" in input) return { payload: unit.seal(input.payload) };
-  return { message: appendMessage(unit, { session, taskId }, input.message) };
+  return { message_id: appendMessage(unit, { session, taskId }, input.message).id };
 }

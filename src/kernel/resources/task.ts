@@ -7,11 +7,11 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Content } from "../content.ts";
 import type { KernelEvent, StepSpan } from "../events.ts";
 import { isFinal, type TaskStatus } from "../lifecycle.ts";
-import type { MessageRecord } from "./message.ts";
 import type { Failure } from "./outcome.ts";
 import type { Resource } from "./resource.ts";
 
-export type TaskInput = { message: MessageRecord } | { payload: Content<JsonObject> };
+/** A message is named, not copied: it has a record of its own. */
+export type TaskInput = { message_id: string } | { payload: Content<JsonObject> };
 
 /** A question to a person. The task stays in INPUT_REQUIRED or AUTH_REQUIRED until it is answered or expires. */
 export interface PendingRequest {

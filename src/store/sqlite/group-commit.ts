@@ -4,13 +4,22 @@
  */
 
 import { Worker } from "node:worker_threads";
-import { type Batch, OnceConflict, type StoredEvent, StoreUnavailable, VersionConflict } from "../port.ts";
-import type { BatchResult, BatchRows, Request, Response } from "./protocol.ts";
+import {
+  type Batch,
+  type NewEvent,
+  OnceConflict,
+  type StoredEvent,
+  StoreUnavailable,
+  VersionConflict,
+} from "../port.ts";
+import type { BatchResult, BatchRows, LogRow, Request, Response } from "./protocol.ts";
 
 /** Batches waiting for the disk; past this the store is hopelessly behind and says so instead of growing. */
 const waitingMax = 20_000;
 /** Batches in one transaction, so that one group never holds the disk for long. */
 const groupMax = 512;
+/** Groups with the writer at once: it never waits for us between two, and groups still grow under load. */
+const groupsMax = 2;
 
 interface Waiting {
   batch: Batch;
@@ -19,27 +28,34 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+/** Hears of every batch that is on disk, in log order, before the one who committed it does. */
+export interface CommitObserver {
+  committed(batch: Batch, events: StoredEvent[], bodyBytes: (index: number) => number): void;
+  groupCommitted(events: StoredEvent[]): void;
+}
+
 export class GroupCommit {
   readonly #worker: Worker;
-  readonly #onCommit: (events: StoredEvent[]) => void;
+  readonly #observer: CommitObserver;
   #waiting: Waiting[] = [];
-  #writing: Waiting[] | null = null;
+  /** Groups handed to the writer, oldest first: while one is being written the next is there already. */
+  #writing: Waiting[][] = [];
   #scheduled = false;
   #broken: Error | null = null;
   #replies: ((response: Response) => void)[] = [];
 
-  private constructor(worker: Worker, onCommit: (events: StoredEvent[]) => void) {
+  private constructor(worker: Worker, observer: CommitObserver) {
     this.#worker = worker;
-    this.#onCommit = onCommit;
+    this.#observer = observer;
   }
 
-  static async start(file: string, onCommit: (events: StoredEvent[]) => void): Promise<GroupCommit> {
+  static async start(file: string, observer: CommitObserver): Promise<GroupCommit> {
     const script = import.meta.url.endsWith(".ts") ? "./writer.ts" : "./writer.js";
     const worker = new Worker(new URL(script, import.meta.url), {
       workerData: { file },
       name: "bridle-writer",
     });
-    const writer = new GroupCommit(worker, onCommit);
+    const writer = new GroupCommit(worker, observer);
     const ready = writer.#reply();
     const failed = new Promise<never>((_, reject) => {
       worker.once("error", (thrown) => {
@@ -71,7 +87,7 @@ export class GroupCommit {
   }
 
   async close(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#writing !== null) {
+    while (this.#waiting.length > 0 || this.#writing.length > 0) {
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (this.#broken === null) await this.#ask({ type: "close" });
@@ -81,13 +97,14 @@ export class GroupCommit {
 
   /** Waits for the end of this turn of the event loop: what else arrives in it joins the group. */
   #schedule(): void {
-    if (this.#scheduled || this.#writing !== null) return;
+    if (this.#scheduled || this.#writing.length >= groupsMax) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      if (this.#writing !== null || this.#waiting.length === 0) return;
-      this.#writing = this.#waiting.splice(0, groupMax);
-      this.#send({ type: "commit", batches: this.#writing.map((waiting) => waiting.rows) });
+      if (this.#writing.length >= groupsMax || this.#waiting.length === 0) return;
+      const group = this.#waiting.splice(0, groupMax);
+      this.#writing.push(group);
+      this.#send({ type: "commit", batches: group.map((waiting) => waiting.rows) });
     });
   }
 
@@ -96,12 +113,16 @@ export class GroupCommit {
       this.#replies.shift()?.(response);
       return;
     }
-    const group = this.#writing ?? [];
-    this.#writing = null;
+    const group = this.#writing.shift() ?? [];
     if (this.#waiting.length > 0) this.#schedule();
     const settled = group.map((waiting, index) => settle(waiting, response.results[index]));
-    const events = settled.flatMap((batch) => batch.events);
-    if (events.length > 0) this.#onCommit(events);
+    for (const [index, { events }] of settled.entries()) {
+      const waiting = group[index];
+      if (waiting === undefined || events === null) continue;
+      this.#observer.committed(waiting.batch, events, (put) => waiting.rows.put[put]?.body.length ?? 0);
+    }
+    const events = settled.flatMap((batch) => batch.events ?? []);
+    if (events.length > 0) this.#observer.groupCommitted(events);
     for (const batch of settled) batch.tell();
   }
 
@@ -121,8 +142,8 @@ export class GroupCommit {
 
   #break(error: Error): void {
     this.#broken = new StoreUnavailable("The writer stopped", { cause: error });
-    for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(this.#broken);
-    this.#writing = null;
+    for (const waiting of [...this.#writing.flat(), ...this.#waiting]) waiting.reject(this.#broken);
+    this.#writing = [];
     this.#waiting = [];
   }
 }
@@ -131,13 +152,13 @@ export class GroupCommit {
 function settle(
   { batch, resolve, reject }: Waiting,
   result: BatchResult | undefined,
-): { events: StoredEvent[]; tell(): void } {
+): { events: StoredEvent[] | null; tell(): void } {
   if (result === undefined)
-    return { events: [], tell: () => reject(new StoreUnavailable("The writer lost a batch")) };
-  if ("failed" in result) return { events: [], tell: () => reject(new StoreUnavailable(result.failed)) };
+    return { events: null, tell: () => reject(new StoreUnavailable("The writer lost a batch")) };
+  if ("failed" in result) return { events: null, tell: () => reject(new StoreUnavailable(result.failed)) };
   if ("conflict" in result) {
     const Conflict = result.conflict === "once" ? OnceConflict : VersionConflict;
-    return { events: [], tell: () => reject(new Conflict(result.about)) };
+    return { events: null, tell: () => reject(new Conflict(result.about)) };
   }
   const { first, sequences, previous } = result.ok;
   const events = batch.events.map((event, index) => ({
@@ -152,20 +173,47 @@ function settle(
 function toRows(batch: Batch): BatchRows {
   return {
     expect: batch.expect.map(({ id, version }) => ({ id, version })),
-    events: batch.events.map((event) => ({
-      event: event.event,
-      object: event.resource.object,
-      resourceId: event.resource.id,
-      tenantId: event.tenantId,
-      workspaceId: event.workspaceId,
-      sessionId: event.sessionId,
-      taskId: event.taskId,
-      actor: event.actor,
-      createdAt: event.createdAt,
-      payload: JSON.stringify(event.payload),
-    })),
+    log: neighbours(batch.events).map(toLogRow),
     put: batch.put.map(({ kind, id, index, body }) => ({ kind, id, index, body: JSON.stringify(body) })),
     blobs: batch.blobs,
     once: batch.once ?? null,
+  };
+}
+
+/** The events in order, in runs that can share a row. */
+function neighbours(events: readonly NewEvent[]): [NewEvent, ...NewEvent[]][] {
+  const runs: [NewEvent, ...NewEvent[]][] = [];
+  for (const event of events) {
+    const run = runs.at(-1);
+    if (run !== undefined && shareRow(run[0], event)) run.push(event);
+    else runs.push([event]);
+  }
+  return runs;
+}
+
+function shareRow(a: NewEvent, b: NewEvent): boolean {
+  return (
+    a.taskId === b.taskId &&
+    a.sessionId === b.sessionId &&
+    a.workspaceId === b.workspaceId &&
+    a.tenantId === b.tenantId &&
+    a.actor === b.actor &&
+    a.createdAt === b.createdAt
+  );
+}
+
+function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
+  const [{ tenantId, workspaceId, sessionId, taskId, actor, createdAt }] = run;
+  return {
+    tenantId,
+    workspaceId,
+    sessionId,
+    taskId,
+    actor,
+    createdAt,
+    resourceIds: run.map(({ resource }) => resource.id),
+    events: JSON.stringify(
+      run.map(({ event, resource, payload }) => [event, resource.object, resource.id, payload]),
+    ),
   };
 }

@@ -3,6 +3,7 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { CommitListener, Store } from "../port.ts";
+import { DocumentCache } from "./document-cache.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { Reader } from "./reader.ts";
@@ -13,8 +14,12 @@ export async function openSqliteStore(directory: string): Promise<Store> {
   const file = join(directory, "bridle.db");
   const listeners = new Set<CommitListener>();
   try {
-    const writer = await GroupCommit.start(file, (events) => {
-      for (const listener of listeners) listener(events);
+    const cache = new DocumentCache();
+    const writer = await GroupCommit.start(file, {
+      committed: (batch, events, bodyBytes) => cache.committed(batch, events, bodyBytes),
+      groupCommitted(events) {
+        for (const listener of listeners) listener(events);
+      },
     });
     // The log holds what people said; nobody else on the machine has any business in it.
     chmodSync(file, 0o600);
@@ -22,7 +27,7 @@ export async function openSqliteStore(directory: string): Promise<Store> {
     return {
       commit: (batch) => writer.commit(batch),
       forgetOnce: (before) => writer.forgetOnce(before),
-      get: async (kind, id) => reader.get(kind, id),
+      get: async (kind, id) => cache.get(kind, id) ?? reader.get(kind, id, cache),
       list: async (query) => reader.list(query),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),

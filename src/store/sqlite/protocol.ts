@@ -6,17 +6,18 @@ export interface WriterOptions {
   file: string;
 }
 
-export interface EventRow {
-  event: string;
-  object: string;
-  resourceId: string;
+/** Neighbouring events of a batch that share everything but name, resource and payload. */
+export interface LogRow {
   tenantId: string;
   workspaceId: string | null;
   sessionId: string | null;
   taskId: string | null;
   actor: string | null;
   createdAt: string;
-  payload: string;
+  /** What each event is about, for numbering it. */
+  resourceIds: string[];
+  /** JSON array of [name, object, resource id, payload]. */
+  events: string;
 }
 
 export interface DocumentRow {
@@ -28,7 +29,7 @@ export interface DocumentRow {
 
 export interface BatchRows {
   expect: { id: string; version: number }[];
-  events: EventRow[];
+  log: LogRow[];
   put: DocumentRow[];
   blobs: NewBlob[];
   once: OnceRecord | null;

@@ -11,6 +11,8 @@ import type {
   StoredEvent,
 } from "../port.ts";
 
+import type { DocumentCache } from "./document-cache.ts";
+
 type Row = Record<string, SQLOutputValue>;
 
 export class Reader {
@@ -28,11 +30,15 @@ export class Reader {
     this.#db.close();
   }
 
-  get(kind: string, id: string): StoredDocument | undefined {
+  /** What is read is kept in the cache. */
+  get(kind: string, id: string, cache: DocumentCache): StoredDocument | undefined {
     const row = this.#prepare(
       "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id = ? AND kind = ?",
     ).get(id, kind);
-    return row && toDocument(row);
+    if (row === undefined) return undefined;
+    const document = toDocument(row);
+    cache.keep(document, String(row.body).length);
+    return document;
   }
 
   list(query: DocumentQuery): StoredDocument[] {
@@ -85,8 +91,9 @@ export class Reader {
     return Number(row?.n ?? 0);
   }
 
+  /** A row has at least one event, so as many rows as events are asked for are enough. */
   events(query: EventQuery): StoredEvent[] {
-    const where = ["position > ?"];
+    const where = ["last > ?"];
     const values: SQLInputValue[] = [query.after];
     const equal = { task_id: query.taskId, session_id: query.sessionId, tenant_id: query.tenantId };
     for (const [column, value] of Object.entries(equal)) {
@@ -100,13 +107,18 @@ export class Reader {
       values.push(JSON.stringify(query.workspaceIds));
     }
     if (query.through !== undefined) {
-      where.push("position <= ?");
+      where.push("first <= ?");
       values.push(query.through);
     }
-    const order = query.newestFirst ? "position DESC" : "position";
-    return this.#prepare(`SELECT * FROM events WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`)
-      .all(...values, query.limit)
-      .map(toEvent);
+    const order = query.newestFirst ? "last DESC" : "last";
+    const rows = this.#prepare(
+      `SELECT * FROM log WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`,
+    ).all(...values, query.limit);
+    const through = query.through ?? Number.POSITIVE_INFINITY;
+    return rows
+      .flatMap((row) => (query.newestFirst ? toEvents(row).reverse() : toEvents(row)))
+      .filter(({ position }) => position > query.after && position <= through)
+      .slice(0, query.limit);
   }
 
   blob(sha256: string): Uint8Array | undefined {
@@ -126,7 +138,7 @@ export class Reader {
   }
 
   head(): Position {
-    return Number(this.#prepare("SELECT coalesce(max(position), 0) AS head FROM events").get()?.head ?? 0);
+    return Number(this.#prepare("SELECT coalesce(max(last), 0) AS head FROM log").get()?.head ?? 0);
   }
 
   #prepare(sql: string): StatementSync {
@@ -157,21 +169,22 @@ function toDocument(row: Row): StoredDocument {
   };
 }
 
-function toEvent(row: Row): StoredEvent {
-  return {
-    position: Number(row.position),
-    event: String(row.event),
-    resource: { object: String(row.object), id: String(row.resource_id) },
-    sequence: Number(row.sequence),
-    previous: row.previous === null ? null : Number(row.previous),
+function toEvents(row: Row): StoredEvent[] {
+  const events: [string, string, string, object][] = JSON.parse(String(row.events));
+  const numbers: [number, number | null][] = JSON.parse(String(row.numbers));
+  const shared = {
     tenantId: String(row.tenant_id),
     workspaceId: textOrNull(row.workspace_id),
     sessionId: textOrNull(row.session_id),
     taskId: textOrNull(row.task_id),
     actor: textOrNull(row.actor),
     createdAt: String(row.created_at),
-    payload: JSON.parse(String(row.payload)),
   };
+  return events.map(([event, object, id, payload], index) => {
+    const [sequence, previous] = numbers[index] ?? [0, null];
+    const position = Number(row.first) + index;
+    return { ...shared, position, event, resource: { object, id }, sequence, previous, payload };
+  });
 }
 
 function textOrNull(value: SQLOutputValue | undefined): string | null {

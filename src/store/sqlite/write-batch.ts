@@ -5,7 +5,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Position } from "../port.ts";
-import type { BatchResult, BatchRows, DocumentRow, EventRow } from "./protocol.ts";
+import type { BatchResult, BatchRows, DocumentRow, LogRow } from "./protocol.ts";
 
 /** Heads kept in memory; past this many, the oldest are read again from the table. */
 const headsMax = 50_000;
@@ -24,7 +24,7 @@ export class BatchWriter {
   #position: Position;
   readonly #readHead: StatementSync;
   readonly #readPosition: StatementSync;
-  readonly #insertEvent: StatementSync;
+  readonly #insertLog: StatementSync;
   readonly #insertDocument: StatementSync;
   readonly #updateDocument: StatementSync;
   readonly #updateHead: StatementSync;
@@ -34,10 +34,10 @@ export class BatchWriter {
 
   constructor(db: DatabaseSync) {
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
-    this.#readPosition = db.prepare("SELECT coalesce(max(position), 0) AS position FROM events");
-    this.#insertEvent = db.prepare(
-      `INSERT INTO events (position, event, object, resource_id, sequence, previous, tenant_id, workspace_id,
-         session_id, task_id, actor, created_at, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
+    this.#insertLog = db.prepare(
+      `INSERT INTO log (last, first, tenant_id, workspace_id, session_id, task_id, actor, created_at, events, numbers)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertDocument = db.prepare(
       `INSERT INTO documents (id, kind, tenant_id, version, sequence, last_event, born, workspace_id, session_id,
@@ -83,17 +83,19 @@ export class BatchWriter {
     const born = new Map<string, Position>();
     const sequences: number[] = [];
     const previous: (Position | null)[] = [];
-    for (const event of batch.events) {
-      const head = headOf(event.resourceId);
-      const position = this.#append(event, head);
-      sequences.push(head.sequence + 1);
-      previous.push(head.lastEvent);
-      heads.set(event.resourceId, {
-        version: head.version,
-        sequence: head.sequence + 1,
-        lastEvent: position,
+    for (const row of batch.log) {
+      const numbers = row.resourceIds.map((id): [number, Position | null] => {
+        const head = headOf(id);
+        this.#position += 1;
+        heads.set(id, { version: head.version, sequence: head.sequence + 1, lastEvent: this.#position });
+        if (!born.has(id)) born.set(id, this.#position);
+        return [head.sequence + 1, head.lastEvent];
       });
-      if (!born.has(event.resourceId)) born.set(event.resourceId, position);
+      this.#append(row, numbers);
+      for (const [sequence, before] of numbers) {
+        sequences.push(sequence);
+        previous.push(before);
+      }
     }
 
     for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
@@ -116,24 +118,19 @@ export class BatchWriter {
     return { ok: { first, sequences, previous } };
   }
 
-  #append(event: EventRow, head: Head): Position {
-    this.#position += 1;
-    this.#insertEvent.run(
+  #append(row: LogRow, numbers: readonly (readonly [number, Position | null])[]): void {
+    this.#insertLog.run(
       this.#position,
-      event.event,
-      event.object,
-      event.resourceId,
-      head.sequence + 1,
-      head.lastEvent,
-      event.tenantId,
-      event.workspaceId,
-      event.sessionId,
-      event.taskId,
-      event.actor,
-      event.createdAt,
-      event.payload,
+      this.#position - numbers.length + 1,
+      row.tenantId,
+      row.workspaceId,
+      row.sessionId,
+      row.taskId,
+      row.actor,
+      row.createdAt,
+      row.events,
+      JSON.stringify(numbers),
     );
-    return this.#position;
   }
 
   #put(document: DocumentRow, head: Head, born: Position): void {

@@ -10,7 +10,7 @@ import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import type { OutcomeRecord } from "../../kernel/resources/outcome.ts";
 import type { SessionRecord } from "../../kernel/resources/session.ts";
-import type { StepResult, TaskRecord } from "../../kernel/resources/task.ts";
+import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
 import type { WorkspaceRecord } from "../../kernel/resources/workspace.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { Store, StoredEvent } from "../../store/port.ts";
@@ -68,14 +68,19 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
   } = presentRecord(task);
   return {
     ...shown,
-    input:
-      "message" in input
-        ? await presentMessage(input.message, viewer)
-        : await unseal(input.payload, viewer.store),
+    input: await presentInput(input, viewer),
     receipt_id: null,
     quota_id: null,
     waiting_for: waitingFor({ pending, parked }),
   };
+}
+
+async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> {
+  if ("payload" in input) return await unseal(input.payload, viewer.store);
+  const document = await viewer.store.get("message", input.message_id);
+  if (document === undefined)
+    throw new Error(`Message ${input.message_id} is the input of a task but missing`);
+  return await presentMessage(document.body as MessageRecord, viewer);
 }
 
 function waitingFor({ pending, parked }: Pick<TaskRecord, "pending" | "parked">): Wire | null {
