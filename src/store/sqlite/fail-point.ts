@@ -1,5 +1,5 @@
 /**
- * Named places where a test can have the process killed, as a power cut would: `BRIDLE_FAIL_POINT=name:7`
+ * Named places where a test can have the process killed on the spot: `BRIDLE_FAIL_POINT=name:7`
  * kills at the seventh visit. Without the variable this is one comparison.
  */
 

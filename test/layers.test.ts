@@ -1,0 +1,74 @@
+/** Imports point down the layers; no surface knows another; nothing but the store's folder knows SQL. */
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const source = fileURLToPath(new URL("../src", import.meta.url));
+
+/** What each folder may import beside itself. */
+const mayImport: Record<string, readonly string[]> = {
+  store: [],
+  policy: ["store"],
+  kernel: ["policy", "store"],
+  runtime: ["kernel", "policy", "store"],
+  agents: ["runtime", "store"],
+  surfaces: ["kernel", "policy", "store"],
+};
+/** Files at the top, and the command line, put everything together. */
+const composition = new Set(["server.ts", "index.ts", "version.ts", "cli"]);
+
+interface Import {
+  from: string;
+  to: string;
+}
+
+function imports(): Import[] {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
+  );
+  return files.flatMap((file) => {
+    const text = readFileSync(join(source, file), "utf8");
+    return [...text.matchAll(/from "(\.[^"]+)"/g)].map(([, target]) => ({
+      from: file,
+      to: relative(source, resolve(source, dirname(file), target ?? "")),
+    }));
+  });
+}
+
+function layerOf(file: string): string {
+  return file.split("/")[0] ?? "";
+}
+
+test("given the imports of all modules, when they cross folders, then they point down the layers", () => {
+  const found = imports();
+  assert.ok(found.length > 100, "the imports were found");
+  const upward = found.filter(({ from, to }) => {
+    const [layer, target] = [layerOf(from), layerOf(to)];
+    if (composition.has(layer) || layer === target) return false;
+    return !mayImport[layer]?.includes(target);
+  });
+  assert.deepEqual(upward, []);
+});
+
+test("given the surfaces, when their imports are read, then none knows another", () => {
+  const surfaceOf = (file: string) => /^surfaces\/([^/]+)\//.exec(file)?.[1];
+  const crossing = imports().filter(({ from, to }) => {
+    const [surface, other] = [surfaceOf(from), surfaceOf(to)];
+    return surface !== undefined && other !== undefined && surface !== other;
+  });
+  assert.deepEqual(crossing, []);
+});
+
+test("given everything outside the store, when it imports the store, then it imports the port only", () => {
+  const leaks = imports().filter(
+    ({ from, to }) =>
+      layerOf(from) !== "store" &&
+      layerOf(to) === "store" &&
+      to !== "store/port.ts" &&
+      !composition.has(layerOf(from)),
+  );
+  assert.deepEqual(leaks, []);
+});

@@ -1,0 +1,68 @@
+/** The log is the program: everything that was done can be folded again from it. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Client, userMessage } from "./support/client.ts";
+import { assertRebuildable } from "./support/log.ts";
+import { startServer, temporaryDirectory } from "./support/server.ts";
+
+test("EVT-5 given every command used once, when documents are refolded from events, then they equal the stored ones", async () => {
+  await using directory = await temporaryDirectory();
+  await using server = await startServer({ data: directory.path });
+  const client = new Client(server);
+
+  await client.post("/v1/workspaces", { name: "Second", root: "/srv/second" });
+  await client.call("/v1/workspaces/workspace_default", { method: "PATCH", body: { name: "First" } });
+  const { body: key } = await client.post("/v1/api-keys", {
+    name: "other",
+    actor: "someone",
+    scopes: ["admin"],
+    tenant_id: "tenant_other",
+  });
+  await client.call(`/v1/api-keys/${key.id}`, { method: "DELETE" });
+
+  const session = await client.createSession({
+    initial_messages: [userMessage("first"), userMessage("second")],
+  });
+  await client.call(`/v1/sessions/${session.id}`, { method: "PATCH", body: { summary: "A summary" } });
+  await client.post(`/v1/sessions/${session.id}/messages`, { message: userMessage("x".repeat(20_000)) });
+  await client.post(`/v1/sessions/${session.id}/branches`, { kind: "sandbox", base_ref: "main" });
+  await client.post("/v1/artifacts", { kind: "file", mime_type: "text/plain", visibility: "public" });
+
+  await client.rehearse(
+    session.id,
+    "say hello",
+    "step one",
+    "checkpoint here",
+    "artifact a.txt text",
+    "stream 3",
+    "return done",
+  );
+  await client.rehearse(session.id, "fail on purpose");
+  await client.rehearse(session.id, "reject it");
+  const asked = await client.rehearse(session.id, "ask who?", "return thanks");
+  await client.answer(asked.id, "me");
+  await client.untilTask(asked.id, (task) => task.status === "COMPLETED");
+  const approval = await client.rehearse(session.id, "approve launch", "return launched");
+  const requestId = approval.waiting_for.permission_request_id;
+  await client.post(`/v1/permission-requests/${requestId}/respond`, { approved: true });
+  await client.untilTask(approval.id, (task) => task.status === "COMPLETED");
+  const waiting = await client.rehearse(session.id, "ask for ever?");
+  await client.post(`/v1/tasks/${waiting.id}/cancel`, { reason: "enough" });
+  await client.post(`/v1/sessions/${session.id}/fork`);
+  await client.post(`/v1/sessions/${session.id}/truncate`, { keep_first: 1 });
+  await client.post(`/v1/sessions/${session.id}/close`);
+
+  assert.equal(await server.stop(), 0);
+  const events = await assertRebuildable(directory.path);
+  const kinds = new Set(events.map((event) => event.event));
+  for (const kind of [
+    "task.completed",
+    "task.failed",
+    "task.canceled",
+    "session.truncated",
+    "session.closed",
+  ]) {
+    assert.ok(kinds.has(kind), kind);
+  }
+});

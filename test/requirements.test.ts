@@ -1,0 +1,43 @@
+/** Every rule of the specification is proved by a test that names it. */
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { requirements } from "./requirements.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** The ids at the beginning of the names of all tests. */
+function citedIds(): Set<string> {
+  const files = ["src", "test"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".test.ts") || file.endsWith("-contract.ts"))
+      .map((file) => join(root, folder, file)),
+  );
+  const ids = new Set<string>();
+  for (const file of files) {
+    const names = readFileSync(file, "utf8").matchAll(/\btest\(\s*[`"']((?:[A-Z]{3}-\d+[, ]+)+)/g);
+    for (const [, cited] of names) {
+      for (const [id] of (cited ?? "").matchAll(/[A-Z]{3}-\d+/g)) ids.add(id);
+    }
+  }
+  return ids;
+}
+
+test("given the list of requirements, when the tests' names are read, then each one is cited", () => {
+  const cited = citedIds();
+  assert.deepEqual(
+    requirements.map(({ id }) => id).filter((id) => !cited.has(id)),
+    [],
+  );
+});
+
+test("given the tests' names, when they cite an id, then it is a requirement", () => {
+  const known = new Set(requirements.map(({ id }) => id));
+  assert.deepEqual(
+    [...citedIds()].filter((id) => !known.has(id)),
+    [],
+  );
+});
