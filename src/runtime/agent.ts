@@ -104,7 +104,11 @@ export interface AgentContext {
   readonly signal: AbortSignal;
 
   /** Runs the code once and remembers what it gave. At least once, if the process dies in between. */
-  step<T extends JsonValue | undefined>(name: string, run: (step: StepContext) => Promise<T> | T): Promise<T>;
+  // biome-ignore lint/suspicious/noConfusingVoidType: a step may be done for its effect alone
+  step<T extends JsonValue | undefined | void>(
+    name: string,
+    run: (step: StepContext) => Promise<T> | T,
+  ): Promise<T>;
   /** Says something to the person. */
   say(content: string | Part[]): Promise<void>;
   /** Asks the person and waits, however long it takes. Without a schema the answer is text. */

@@ -16,7 +16,7 @@ export interface ServerOptions {
   /** Kept across restarts; a fresh one otherwise. */
   data?: string;
   flags?: string[];
-  env?: Record<string, string>;
+  env?: Record<string, string | undefined>;
   /** Another script that starts a server and prints its URL, instead of `bridle serve`. */
   script?: string;
 }
@@ -27,7 +27,7 @@ export interface TestServer extends AsyncDisposable {
   process: ChildProcess;
   /** Everything it has written to standard output and standard error. */
   output(): string;
-  /** As a power cut would. */
+  /** At once, with no chance to clean up. */
   kill(): Promise<void>;
   /** As Ctrl-C would. Gives the exit code. */
   stop(): Promise<number | null>;

@@ -103,7 +103,7 @@ export const SubmitTaskRequest = Type.Object({
   persona_id: Type.Optional(Nullable(Id)),
   branch_id: Type.Optional(Nullable(Id)),
   parent_task_id: Type.Optional(Nullable(Id)),
-  input: JsonObject,
+  input: Type.Union([MessageInput, JsonObject]),
   metadata: Type.Optional(Metadata),
 });
 export const CancelTaskRequest = Type.Object({

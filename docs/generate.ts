@@ -1,0 +1,114 @@
+/**
+ * `npm run docs` writes the pages that are made from code: the conformance table, the settings, the lifecycle, the
+ * OpenAPI document. `npm run docs -- --check` fails when one of them is stale.
+ */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { serveOptions } from "../src/cli/settings.ts";
+import { taskTransitions } from "../src/kernel/lifecycle.ts";
+import { startServer } from "../src/server.ts";
+import { requirements } from "../test/requirements.ts";
+
+const made = "<!-- Made by `npm run docs`. Change the code it is made from, not this page. -->";
+
+function conformance(): string {
+  const sections = [...new Set(requirements.map(({ source }) => source))].map((source) => {
+    const rules = requirements.filter((requirement) => requirement.source === source);
+    const rows = rules.map(({ id, rule }) => `| ${id} | ${rule} |`);
+    return [
+      `## ${source}${rules[0]?.level === "Core" ? "" : " (beyond Core)"}`,
+      "",
+      "| id | rule |",
+      "| --- | --- |",
+      ...rows,
+    ].join("\n");
+  });
+  return `${made}
+
+# Conformance: Harn Agents Protocol v1, Core
+
+Every rule here is proved by at least one test whose name begins with its id (\`git grep SES-3 -- '*.test.ts'\`), and the
+test suite fails for a rule that no test names. Levels served: **Core**. Not yet: Extended, Receipts, Replay.
+
+${sections.join("\n\n")}
+`;
+}
+
+function settings(): string {
+  const rows = serveOptions.map((option) => {
+    const value = option.defaultValue === undefined ? "" : `\`${String(option.defaultValue)}\``;
+    return `| \`${option.long}\` | \`${option.envVar}\` | ${value} | ${option.description} |`;
+  });
+  return `${made}
+
+# Settings of \`bridle serve\`
+
+A flag beats the environment, the environment beats the default. A bad value is a one-line error and exit code 2.
+
+| flag | environment | default | what |
+| --- | --- | --- | --- |
+${rows.join("\n")}
+
+With npm, flags go behind two dashes: \`npm start -- --port 9000\`.
+
+Exit codes: 0 stopped as asked, 1 could not start or failed, 2 wrong use.
+`;
+}
+
+function lifecycle(): string {
+  const rows = Object.entries(taskTransitions).map(
+    ([from, to]) => `| ${from} | ${to.length === 0 ? "*final*" : to.join(", ")} |`,
+  );
+  return `${made}
+
+# The life of a task
+
+| from | to |
+| --- | --- |
+${rows.join("\n")}
+
+Every move emits \`task.status_changed\` and the event that names it (\`task.started\`, \`task.input_required\`, …) in one
+commit. A final state is final: what a run still does after that is not written.
+`;
+}
+
+async function openApi(): Promise<string> {
+  const data = mkdtempSync(join(tmpdir(), "bridle-docs-"));
+  const server = await startServer({ port: 0, dataDirectory: data });
+  try {
+    const response = await fetch(`${server.url}/openapi.json`);
+    return `${JSON.stringify(await response.json(), null, 2)}\n`;
+  } finally {
+    await server.stop(0);
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+const pages: Record<string, string> = {
+  "conformance-harn.md": conformance(),
+  "settings.md": settings(),
+  "task-lifecycle.md": lifecycle(),
+  "openapi.json": await openApi(),
+};
+
+const checking = process.argv.includes("--check");
+for (const [name, text] of Object.entries(pages)) {
+  const file = fileURLToPath(new URL(name, import.meta.url));
+  if (!checking) {
+    writeFileSync(file, text);
+  } else if (readIfThere(file) !== text) {
+    console.error(`docs/${name} is stale: run \`npm run docs\`.`);
+    process.exitCode = 1;
+  }
+}
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return null;
+  }
+}

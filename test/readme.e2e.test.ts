@@ -1,0 +1,43 @@
+/** The README's tour and the examples are run as they are written. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { startServer, temporaryDirectory } from "./support/server.ts";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+test("given the README's tour, when its commands are run one after the other, then each prints what the README says", async () => {
+  await using directory = await temporaryDirectory();
+  const data = join(directory.path, ".bridle");
+  await mkdir(data);
+  await using server = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
+
+  const readme = await readFile(join(root, "README.md"), "utf8");
+  const blocks = [...readme.matchAll(/^```sh tour\n(.*?)^```/gms)].map(([, block]) => block ?? "");
+  assert.equal(blocks.length, 6);
+  const script = blocks.join("\n").replaceAll("http://127.0.0.1:8080", server.url);
+  const { stdout } = await run("bash", ["-euo", "pipefail", "-c", script], {
+    cwd: directory.path,
+    env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
+  });
+  const lines = stdout.trim().split("\n");
+  assert.equal(lines[0], "COMPLETED");
+  assert.equal(lines[1], "Which region?");
+  assert.match(lines[2] ?? "", /^msg_/);
+  assert.equal(lines[3], "approved");
+  assert.equal(lines.filter((line) => line.startsWith("event: ")).at(-1), "event: task.completed");
+  const [first, second] = lines.slice(-2);
+  assert.match(first ?? "", /^session_/);
+  assert.equal(first, second);
+});
+
+test("given the examples, when they are run, then they find themselves right", async () => {
+  const { stdout } = await run(process.execPath, [join(root, "examples/release-notes/main.ts")]);
+  assert.match(stdout, /^Published v0\.2\.0/);
+});
