@@ -6,13 +6,14 @@
 import { Worker } from "node:worker_threads";
 import {
   type Batch,
+  type NewDocument,
   type NewEvent,
   OnceConflict,
   type StoredEvent,
   StoreUnavailable,
   VersionConflict,
 } from "../port.ts";
-import type { BatchResult, BatchRows, LogRow, Request, Response } from "./protocol.ts";
+import type { BatchResult, BatchRows, DocumentRow, LogRow, Request, Response } from "./protocol.ts";
 
 /** Batches waiting for the disk; past this the store is hopelessly behind and says so instead of growing. */
 const waitingMax = 20_000;
@@ -119,7 +120,7 @@ export class GroupCommit {
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];
       if (waiting === undefined || events === null) continue;
-      this.#observer.committed(waiting.batch, events, (put) => waiting.rows.put[put]?.body.length ?? 0);
+      this.#observer.committed(waiting.batch, events, (index) => bodyOf(waiting.rows, index).length);
     }
     const events = settled.flatMap((batch) => batch.events ?? []);
     if (events.length > 0) this.#observer.groupCommitted(events);
@@ -170,14 +171,33 @@ function settle(
   return { events, tell: () => resolve(events) };
 }
 
+function bodyOf(rows: BatchRows, index: number): string {
+  return rows.put[index]?.[8] ?? "";
+}
+
 function toRows(batch: Batch): BatchRows {
   return {
-    expect: batch.expect.map(({ id, version }) => ({ id, version })),
-    log: neighbours(batch.events).map(toLogRow),
-    put: batch.put.map(({ kind, id, index, body }) => ({ kind, id, index, body: JSON.stringify(body) })),
+    expect: batch.expect.map(({ id, version }) => [id, version]),
+    log: neighbours(batch.events).map((run) => ({
+      row: toLogRow(run),
+      resourceIds: run.map(({ resource }) => resource.id),
+    })),
+    put: batch.put.map(toDocumentRow),
     blobs: batch.blobs,
     once: batch.once ?? null,
   };
+}
+
+function toDocumentRow({ id, kind, index, body }: NewDocument): DocumentRow {
+  const {
+    tenantId,
+    workspaceId = null,
+    sessionId = null,
+    taskId = null,
+    status = null,
+    wakeAt = null,
+  } = index;
+  return [id, kind, tenantId, workspaceId, sessionId, taskId, status, wakeAt, JSON.stringify(body)];
 }
 
 /** The events in order, in runs that can share a row. */
@@ -204,16 +224,6 @@ function shareRow(a: NewEvent, b: NewEvent): boolean {
 
 function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
   const [{ tenantId, workspaceId, sessionId, taskId, actor, createdAt }] = run;
-  return {
-    tenantId,
-    workspaceId,
-    sessionId,
-    taskId,
-    actor,
-    createdAt,
-    resourceIds: run.map(({ resource }) => resource.id),
-    events: JSON.stringify(
-      run.map(({ event, resource, payload }) => [event, resource.object, resource.id, payload]),
-    ),
-  };
+  const events = run.map(({ event, resource, payload }) => [event, resource.object, resource.id, payload]);
+  return [tenantId, workspaceId, sessionId, taskId, actor, createdAt, JSON.stringify(events)];
 }

@@ -1,35 +1,39 @@
 /** What the main thread and the writer thread say to each other. Payloads travel as JSON text, made once. */
 
-import type { DocumentIndex, NewBlob, OnceRecord, Position } from "../port.ts";
+import type { NewBlob, OnceRecord, Position } from "../port.ts";
 
 export interface WriterOptions {
   file: string;
 }
 
-/** Neighbouring events of a batch that share everything but name, resource and payload. */
-export interface LogRow {
-  tenantId: string;
-  workspaceId: string | null;
-  sessionId: string | null;
-  taskId: string | null;
-  actor: string | null;
-  createdAt: string;
-  /** What each event is about, for numbering it. */
-  resourceIds: string[];
+/** Neighbouring events of a batch that share everything but name, resource and payload: columns in table order. */
+export type LogRow = [
+  tenantId: string,
+  workspaceId: string | null,
+  sessionId: string | null,
+  taskId: string | null,
+  actor: string | null,
+  createdAt: string,
   /** JSON array of [name, object, resource id, payload]. */
-  events: string;
-}
+  events: string,
+];
 
-export interface DocumentRow {
-  kind: string;
-  id: string;
-  index: DocumentIndex;
-  body: string;
-}
+export type DocumentRow = [
+  id: string,
+  kind: string,
+  tenantId: string,
+  workspaceId: string | null,
+  sessionId: string | null,
+  taskId: string | null,
+  status: string | null,
+  wakeAt: number | null,
+  body: string,
+];
 
+/** Arrays rather than objects: what crosses the threads is copied, names and all. */
 export interface BatchRows {
-  expect: { id: string; version: number }[];
-  log: LogRow[];
+  expect: [id: string, version: number][];
+  log: { row: LogRow; resourceIds: string[] }[];
   put: DocumentRow[];
   blobs: NewBlob[];
   once: OnceRecord | null;

@@ -36,12 +36,12 @@ export class BatchWriter {
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
     this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
     this.#insertLog = db.prepare(
-      `INSERT INTO log (last, first, tenant_id, workspace_id, session_id, task_id, actor, created_at, events, numbers)
+      `INSERT INTO log (last, first, numbers, tenant_id, workspace_id, session_id, task_id, actor, created_at, events)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertDocument = db.prepare(
-      `INSERT INTO documents (id, kind, tenant_id, version, sequence, last_event, born, workspace_id, session_id,
-         task_id, status, wake_at, body) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, workspace_id, session_id,
+         task_id, status, wake_at, body) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#updateDocument = db.prepare(
       `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?
@@ -68,14 +68,14 @@ export class BatchWriter {
 
   /** Conflicts found by looking leave no trace; a document that exists unexpectedly shows as a constraint error. */
   write(batch: BatchRows): BatchResult {
-    for (const { id, version } of batch.expect) {
+    for (const [id, version] of batch.expect) {
       if (version > 0 && this.#head(id).version !== version) return { conflict: "version", about: id };
     }
     if (batch.once !== null && this.#readOnce.get(batch.once.key) !== undefined) {
       return { conflict: "once", about: batch.once.key };
     }
 
-    const created = new Set(batch.expect.filter((e) => e.version === 0).map((e) => e.id));
+    const created = new Set(batch.expect.flatMap(([id, version]) => (version === 0 ? [id] : [])));
     const heads = new Map<string, Head>();
     const headOf = (id: string): Head => heads.get(id) ?? (created.has(id) ? absent : this.#head(id));
 
@@ -83,8 +83,8 @@ export class BatchWriter {
     const born = new Map<string, Position>();
     const sequences: number[] = [];
     const previous: (Position | null)[] = [];
-    for (const row of batch.log) {
-      const numbers = row.resourceIds.map((id): [number, Position | null] => {
+    for (const { row, resourceIds } of batch.log) {
+      const numbers = resourceIds.map((id): [number, Position | null] => {
         const head = headOf(id);
         this.#position += 1;
         heads.set(id, { version: head.version, sequence: head.sequence + 1, lastEvent: this.#position });
@@ -100,11 +100,12 @@ export class BatchWriter {
 
     for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
     for (const document of batch.put) {
-      const head = headOf(document.id);
-      this.#put(document, head, born.get(document.id) ?? first);
-      heads.set(document.id, { ...head, version: head.version + 1 });
+      const [id] = document;
+      const head = headOf(id);
+      this.#put(document, head, born.get(id) ?? first);
+      heads.set(id, { ...head, version: head.version + 1 });
     }
-    const put = new Set(batch.put.map((document) => document.id));
+    const put = new Set(batch.put.map(([id]) => id));
     for (const [id, head] of heads) {
       if (put.has(id)) continue;
       if (head.version === 0) throw new Error(`An event is about ${id}, which has no document`);
@@ -119,48 +120,18 @@ export class BatchWriter {
   }
 
   #append(row: LogRow, numbers: readonly (readonly [number, Position | null])[]): void {
-    this.#insertLog.run(
-      this.#position,
-      this.#position - numbers.length + 1,
-      row.tenantId,
-      row.workspaceId,
-      row.sessionId,
-      row.taskId,
-      row.actor,
-      row.createdAt,
-      row.events,
-      JSON.stringify(numbers),
-    );
+    const first = this.#position - numbers.length + 1;
+    this.#insertLog.run(this.#position, first, JSON.stringify(numbers), ...row);
   }
 
   #put(document: DocumentRow, head: Head, born: Position): void {
-    const { index } = document;
-    if (head.version === 0) {
-      this.#insertDocument.run(
-        document.id,
-        document.kind,
-        index.tenantId,
-        head.sequence,
-        head.lastEvent,
-        born,
-        index.workspaceId ?? null,
-        index.sessionId ?? null,
-        index.taskId ?? null,
-        index.status ?? null,
-        index.wakeAt ?? null,
-        document.body,
-      );
+    const { version, sequence, lastEvent } = head;
+    if (version === 0) {
+      this.#insertDocument.run(sequence, lastEvent, born, ...document);
       return;
     }
-    this.#updateDocument.run(
-      head.version + 1,
-      head.sequence,
-      head.lastEvent,
-      index.status ?? null,
-      index.wakeAt ?? null,
-      document.body,
-      document.id,
-    );
+    const [id, , , , , , status, wakeAt, body] = document;
+    this.#updateDocument.run(version + 1, sequence, lastEvent, status, wakeAt, body, id);
   }
 
   #head(id: string): Head {

@@ -86,7 +86,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
       app.route({
         method,
         url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
-        onRequest: [authenticate(kernel), requireVersion],
+        onRequest: admit(kernel),
         async handler(request, reply) {
           const caller = callerOf(request);
           const given =
@@ -147,7 +147,8 @@ function callerOf(request: FastifyRequest): Caller {
   return caller;
 }
 
-function authenticate(kernel: Kernel) {
+/** Before the body is read: who is calling, then whether we speak the same version. */
+function admit(kernel: Kernel) {
   return async (request: FastifyRequest): Promise<void> => {
     const [scheme, key] = (request.headers.authorization ?? "").split(" ");
     const caller = scheme?.toLowerCase() === "bearer" && key ? await kernel.authenticate(key) : null;
@@ -155,10 +156,11 @@ function authenticate(kernel: Kernel) {
       throw new HarnessError("unauthenticated", "Send a valid API key as Authorization: Bearer <key>.");
     }
     callers.set(request, caller);
+    requireVersion(request);
   };
 }
 
-async function requireVersion(request: FastifyRequest): Promise<void> {
+function requireVersion(request: FastifyRequest): void {
   const version = request.headers[versionHeader.toLowerCase()];
   if (typeof version === "string" && supportedVersions.includes(version)) return;
   const found = version === undefined ? "no version" : JSON.stringify(version);

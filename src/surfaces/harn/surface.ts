@@ -49,11 +49,11 @@ export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<vo
     return reply.code(status).send(body);
   };
   return async (app) => {
-    app.addHook("onRequest", async (request, reply) => {
+    app.addHook("onRequest", (request, reply, done) => {
       reply.header("X-Request-Id", request.id);
-      if (request.method !== "GET" && request.method !== "HEAD" && !facts.isReady()) {
-        throw new HarnessError("service_unavailable", "The server is stopping and takes no new work.");
-      }
+      const isRead = request.method === "GET" || request.method === "HEAD";
+      if (isRead || facts.isReady()) done();
+      else done(new HarnessError("service_unavailable", "The server is stopping and takes no new work."));
     });
     app.setErrorHandler(fail);
     app.setNotFoundHandler((request, reply) =>
