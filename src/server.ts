@@ -13,7 +13,7 @@ import type { Agent } from "./runtime/agent.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
-import { harn } from "./surfaces/harn/surface.ts";
+import { harn, harnFail } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { version } from "./version.ts";
 
@@ -68,12 +68,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const stopped = new AbortController();
   const facts = { version, startedAt: timestamp(systemClock.now()), isReady: () => ready };
   const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
-  const http = createHttp({
-    logger,
-    bodyBytesMax: config.bodyBytesMax,
-    newRequestId: () => kernel.newId("req"),
-  });
-  await http.register(harn({ kernel, facts, logger, stopped: stopped.signal }));
+  const fail = harnFail(logger);
+  const newRequestId = () => kernel.newId("req");
+  const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
+  await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));
   const url = await http.listen({ host: config.host, port: config.port });
 
   return {

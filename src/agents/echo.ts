@@ -8,6 +8,11 @@ export const echo = defineAgent({
   description: "Answers every task with what it was given.",
   skills: [{ id: "echo", name: "Echo", description: "Give the input back." }],
   async run(ctx) {
-    return ctx.text === "" ? ctx.input : ctx.text;
+    // What was said to the agent only is not for everybody to hear.
+    const heard = ctx.parts.flatMap((part) =>
+      part.type === "text" && part.visibility === "public" ? [part.text] : [],
+    );
+    const text = ctx.parts.length === 0 ? ctx.text : heard.join("\n");
+    return text === "" ? ctx.input : text;
   },
 });

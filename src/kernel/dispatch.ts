@@ -4,8 +4,9 @@
  */
 
 import canonicalize from "canonicalize";
-import { type Caller, mayUse, type Scope } from "../policy/caller.ts";
-import { OnceConflict, StoreUnavailable, VersionConflict } from "../store/port.ts";
+import type { Caller, Scope } from "../policy/caller.ts";
+import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
+import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
 import { HarnessError } from "./errors.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
@@ -35,6 +36,8 @@ export interface Answer<Result> {
   result: Result;
   /** True when this is the answer of an earlier, equal request. */
   replayed: boolean;
+  /** The last event that it was recorded with; null when nothing had to be recorded. */
+  position: Position | null;
 }
 
 export type Dispatch = <Request, Result>(
@@ -49,29 +52,27 @@ export function createDispatch(deps: KernelDeps): Dispatch {
   const underWay = new Map<string, Promise<unknown>>();
 
   return async function dispatch(command, caller, request, idempotency) {
-    if (!mayUse(caller, command.scope)) {
-      throw new HarnessError("permission_denied", `This needs the scope ${command.scope}.`, {
-        details: { required_scope: command.scope },
-      });
+    requireScope(caller, command.scope);
+    if (idempotency === undefined) {
+      return { ...(await perform(deps, command, caller, request)), replayed: false };
     }
-    if (idempotency === undefined)
-      return { result: await carryOut(deps, command, caller, request), replayed: false };
-
+    // A key bound to other workspaces must not be handed the answer to what it may not see.
+    const { tenantId, actor, workspaceIds } = caller;
     const key = sha256Hex(
-      JSON.stringify([caller.tenantId, caller.actor, idempotency.target, idempotency.key]),
+      JSON.stringify([tenantId, actor, workspaceIds, idempotency.target, idempotency.key]),
     );
-    const fingerprint = sha256Hex(canonicalize(idempotency.body ?? null) ?? "");
+    const fingerprint = fingerprintOf(idempotency.body);
     while (true) {
       const first = underWay.get(key);
       if (first !== undefined) await first.catch(() => {});
       const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
-      if (recorded !== undefined) return { result: recorded.result, replayed: true };
+      if (recorded !== undefined) return { ...recorded, replayed: true };
       if (underWay.has(key)) continue;
 
-      const attempt = carryOut(deps, command, caller, request, { key, fingerprint });
+      const attempt = perform(deps, command, caller, request, { key, fingerprint });
       underWay.set(key, attempt);
       try {
-        return { result: await attempt, replayed: false };
+        return { ...(await attempt), replayed: false };
       } catch (error) {
         // Another process was first under this key: its answer is the answer.
         if (!(error instanceof OnceConflict)) throw error;
@@ -82,11 +83,22 @@ export function createDispatch(deps: KernelDeps): Dispatch {
   };
 }
 
+/** Equal for equal JSON, whatever the order of its keys. */
+function fingerprintOf(body: unknown): string {
+  const json = body ?? null;
+  try {
+    return sha256Hex(canonicalize(json) ?? "");
+  } catch {
+    // RFC 8785 has no form for half a surrogate pair. Such a body is equal to itself, at least.
+    return sha256Hex(JSON.stringify(json));
+  }
+}
+
 async function recall<Result>(
   deps: KernelDeps,
   key: string,
   fingerprint: string,
-): Promise<{ result: Result } | undefined> {
+): Promise<Omit<Answer<Result>, "replayed"> | undefined> {
   const record = await deps.store.once(key);
   if (record === undefined) return undefined;
   if (record.fingerprint !== fingerprint) {
@@ -95,7 +107,7 @@ async function recall<Result>(
       "This Idempotency-Key was used before with another request. Send a new key, or the same request.",
     );
   }
-  return { result: JSON.parse(record.result) };
+  return { result: JSON.parse(record.result), position: record.position };
 }
 
 /** A command without the checks at the door: for the harness itself and for commands made of other commands. */
@@ -104,8 +116,17 @@ export async function carryOut<Request, Result>(
   command: Command<Request, Result>,
   caller: Caller,
   request: Request,
-  once?: { key: string; fingerprint: string },
 ): Promise<Result> {
+  return (await perform(deps, command, caller, request)).result;
+}
+
+async function perform<Request, Result>(
+  deps: KernelDeps,
+  command: Command<Request, Result>,
+  caller: Caller,
+  request: Request,
+  once?: { key: string; fingerprint: string },
+): Promise<Omit<Answer<Result>, "replayed">> {
   for (let attempt = 1; ; attempt++) {
     const unit = new Unit(deps, caller);
     const result = await command.decide(unit, request);
@@ -118,10 +139,10 @@ export async function carryOut<Request, Result>(
         expiresAt: deps.clock.now() + onceKeptMs,
       };
     }
-    if (batch.events.length === 0 && batch.once === undefined) return result;
+    if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };
     try {
-      await deps.store.commit(batch);
-      return result;
+      const events = await deps.store.commit(batch);
+      return { result, position: events.at(-1)?.position ?? null };
     } catch (error) {
       if (error instanceof StoreUnavailable) {
         throw new HarnessError(

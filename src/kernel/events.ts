@@ -14,6 +14,7 @@ import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, OutcomeRecord } from "./resources/outcome.ts";
 import type { PermissionRequestRecord } from "./resources/permission-request.ts";
 import type { PersonaRecord } from "./resources/persona.ts";
+import type { Visibility } from "./resources/resource.ts";
 import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
@@ -62,6 +63,7 @@ export interface EventPayloads {
     chunk: Content<string>;
     /** Set with the last chunk: what the whole content is. */
     completed: { sha256: string; bytes: number } | null;
+    visibility: Visibility;
     step: string;
   };
 
@@ -109,8 +111,14 @@ export function eventId(position: Position): string {
   return `evt_${String(position).padStart(16, "0")}`;
 }
 
-export function positionOf(id: string, param: string): Position {
+/** Null for what is no event id at all. */
+export function findPosition(id: string): Position | null {
   const digits = idPattern.exec(id)?.[1];
-  if (digits !== undefined) return Number(digits);
+  return digits === undefined ? null : Number(digits);
+}
+
+export function positionOf(id: string, param: string): Position {
+  const position = findPosition(id);
+  if (position !== null) return position;
   throw new HarnessError("invalid_request", `${JSON.stringify(id)} is not an event id.`, { param });
 }

@@ -73,6 +73,7 @@ export async function endTask(unit: Unit, task: TaskRecord, ending: Ending): Pro
     message_ids: ending.status === "COMPLETED" ? ending.messageIds : [],
     failure: ending.status === "FAILED" ? ending.failure : null,
   };
+  await withdrawPermission(unit, task, `The task is ${ending.status}.`);
   await tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
   switch (ending.status) {
     case "COMPLETED":
@@ -82,6 +83,16 @@ export async function endTask(unit: Unit, task: TaskRecord, ending: Ending): Pro
     case "CANCELED":
       return unit.emit(moved, "task.canceled", { outcome, reason: ending.reason });
   }
+}
+
+/** Nobody can answer any more what the task no longer waits for: the request is closed as denied. */
+export async function withdrawPermission(unit: Unit, task: TaskRecord, reason: string): Promise<void> {
+  const requestId = task.pending?.permission_request_id;
+  const request = requestId == null ? undefined : await unit.find("permission_request", requestId);
+  if (request?.status !== "pending") return;
+  unit.emit(request, "tool.denied", {
+    response: { approved: false, reason, reviewer: null, decided_by: "system", decided_at: unit.at },
+  });
 }
 
 function summarize(ending: Ending): string {

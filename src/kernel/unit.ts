@@ -5,9 +5,9 @@
  */
 
 import type { Caller } from "../policy/caller.ts";
-import { maySee } from "../policy/caller.ts";
 import type { Batch, NewBlob, Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
+import { isVisible } from "./authorize.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { type Content, seal } from "./content.ts";
 import { notFound } from "./errors.ts";
@@ -67,7 +67,7 @@ export class Unit {
     const document = await this.deps.store.get(kind, id);
     if (document === undefined) return undefined;
     const record = document.body as Records[K];
-    if (!maySee(this.caller, record.tenant_id, workspaceOf(record))) return undefined;
+    if (!isVisible(this.caller, record)) return undefined;
     this.#tracked.set(id, { record, version: document.version, dirty: false });
     return record;
   }

@@ -67,7 +67,14 @@ function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): Artifact
     await run.note(async (unit, task) => {
       const current = await unit.require("artifact", artifact.id);
       if (completed !== null) unit.keepBlob({ sha256: completed.sha256, bytes: Buffer.concat(written) });
-      unit.emit(current, "artifact.updated", { index: at, chunk: unit.seal(chunk), completed, step: key });
+      const { visibility } = artifact;
+      unit.emit(current, "artifact.updated", {
+        index: at,
+        chunk: unit.seal(chunk),
+        completed,
+        visibility,
+        step: key,
+      });
       return task;
     });
   }

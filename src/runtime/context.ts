@@ -10,7 +10,7 @@ import { getRecord } from "../kernel/queries/read.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
 import type { PendingRequest, StepResult } from "../kernel/resources/task.ts";
-import { appendMessage, moveTask } from "../kernel/tasks.ts";
+import { appendMessage, moveTask, withdrawPermission } from "../kernel/tasks.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentContext,
@@ -205,7 +205,8 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
   if (answer !== "elapsed") return answer;
   const expired = new WaitExpired(pending.prompt, pending.expires_at);
   const { code, message } = expired;
-  await run.note((unit, task) => {
+  await run.note(async (unit, task) => {
+    await withdrawPermission(unit, task, message);
     const failed = unit.emit(task, "span.failed", {
       step: pending.step,
       kind: pending.kind === "input" ? "ask" : "approve",

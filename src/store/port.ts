@@ -65,12 +65,17 @@ export interface NewBlob {
 }
 
 /** The answer to a write that carried an idempotency key, kept in the same commit as the write itself. */
-export interface OnceRecord {
+export interface NewOnceRecord {
   key: string;
   /** Hash of the request: the same key with another request is an error, not a repeat. */
   fingerprint: string;
   result: string;
   expiresAt: number;
+}
+
+export interface OnceRecord extends NewOnceRecord {
+  /** The last event of the commit that it was kept in; null when that had none. */
+  position: Position | null;
 }
 
 export interface Batch {
@@ -79,14 +84,14 @@ export interface Batch {
   events: NewEvent[];
   put: NewDocument[];
   blobs: NewBlob[];
-  once?: OnceRecord;
+  once?: NewOnceRecord;
 }
 
 export interface DocumentQuery {
   kind: string;
   /** Exactly one of these decides which index is walked. */
   by: { tenantId: string } | { workspaceId: string } | { sessionId: string } | { taskId: string };
-  /** Only documents of these workspaces, where the kind has one. */
+  /** Only documents of these workspaces, and those that belong to none. */
   workspaceIds?: readonly string[] | undefined;
   statuses?: readonly string[] | undefined;
   order: "oldest_first" | "newest_first";

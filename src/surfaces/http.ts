@@ -1,12 +1,15 @@
 /** The HTTP server that the surfaces plug into: its limits, request ids, and a line per request when debugging. */
 
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
+import { HarnessError } from "../kernel/errors.ts";
 
 export interface HttpOptions {
   logger: Logger;
   bodyBytesMax: number;
   newRequestId(): string;
+  /** How an error is answered, for what is refused before any surface is reached. */
+  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
 }
 
 /** Longest a client may take to send a request, and to keep an idle connection. */
@@ -14,8 +17,10 @@ const requestTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
+/** JSON nested deeper than this is an attack on somebody's stack, not data. */
+const bodyDepthMax = 100;
 
-export function createHttp({ logger, bodyBytesMax, newRequestId }: HttpOptions): FastifyInstance {
+export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
     genReqId: newRequestId,
@@ -24,10 +29,21 @@ export function createHttp({ logger, bodyBytesMax, newRequestId }: HttpOptions):
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: true,
+    frameworkErrors: (error, request, reply) => {
+      const unreachable = new HarnessError("resource_not_found", "There is nothing at this address.");
+      fail(error.statusCode === 414 ? unreachable : error, request, reply);
+    },
     routerOptions: { maxParamLength: pathParamCharsMax, ignoreTrailingSlash: true },
   });
+  // Only JSON is spoken here; text must not slip through as a body.
+  app.removeContentTypeParser("text/plain");
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook("preValidation", (request, _reply, done) => {
+    const problem = problemWith(request.body, bodyDepthMax);
+    if (problem === null) done();
+    else done(new HarnessError("invalid_request", problem));
+  });
   if (logger.isLevelEnabled("debug")) {
     app.addHook("onResponse", async (request, reply) => {
       const { method, routeOptions, id } = request;
@@ -39,4 +55,16 @@ export function createHttp({ logger, bodyBytesMax, newRequestId }: HttpOptions):
     });
   }
   return app;
+}
+
+/** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */
+function problemWith(value: unknown, levels: number): string | null {
+  if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
+  if (typeof value !== "object" || value === null) return null;
+  if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;
+  for (const inner of Object.values(value)) {
+    const problem = problemWith(inner, levels - 1);
+    if (problem !== null) return problem;
+  }
+  return null;
 }

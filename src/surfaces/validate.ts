@@ -2,6 +2,7 @@
 
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
+import { Settings } from "typebox/system";
 import { HarnessError } from "../kernel/errors.ts";
 
 interface Problem {
@@ -16,6 +17,8 @@ export type Check<S extends TSchema> = (value: unknown) => Static<S>;
 
 /** A function that gives the value back as what the schema says it is, or throws `invalid_request` naming the field. */
 export function checker<S extends TSchema>(schema: S): Check<S> {
+  // A union reports the problems of all its variants; those of the one that was meant must be among them.
+  Settings.Set({ maxErrors: 200 });
   const compiled = Compile(schema);
   return (value) => {
     if (compiled.Check(value)) return value as Static<S>;

@@ -98,6 +98,29 @@ export class Client {
     return answer.body;
   }
 
+  /** Makes an API key; the key itself is in `key`. */
+  async createKey(body: object = {}): Promise<Json> {
+    const answer = await this.post("/v1/api-keys", {
+      name: "test",
+      actor: "tester",
+      scopes: ["admin"],
+      ...body,
+    });
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** A client with a new key that has these scopes and no others. */
+  async withScopes(...scopes: string[]): Promise<Client> {
+    return this.as((await this.createKey({ scopes })).key);
+  }
+
+  /** The texts of a session's transcript, in order. */
+  async texts(sessionId: string): Promise<string[]> {
+    const messages = await this.listAll(`/v1/sessions/${sessionId}/messages`);
+    return messages.flatMap(({ parts }) => parts.map(({ text }: Json) => text));
+  }
+
   /** The task, once the condition holds for it. */
   async untilTask(taskId: string, holds: (task: Json) => boolean): Promise<Json> {
     return await until(async () => (await this.get(`/v1/tasks/${taskId}`)).body, holds);

@@ -4,6 +4,7 @@
  */
 
 import { answerOf } from "../answers.ts";
+import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { isFinal } from "../lifecycle.ts";
@@ -65,7 +66,9 @@ function answerQuestion(unit: Unit, task: TaskRecord, input: MessageInput): Mess
 async function confirm(unit: Unit, task: TaskRecord, input: MessageInput): Promise<MessageRecord> {
   const requestId = task.pending?.permission_request_id;
   if (requestId == null) throw notWaiting(task, "permission");
-  const json = input.parts.find((part) => part.type === "json")?.value;
+  requireScope(unit.caller, "approvals:write");
+  const part = input.parts.find((candidate) => candidate.type === "json");
+  const json = part?.value;
   if (
     typeof json !== "object" ||
     json === null ||
@@ -79,8 +82,9 @@ async function confirm(unit: Unit, task: TaskRecord, input: MessageInput): Promi
     );
   }
   const message = append(unit, task, input);
-  const reason = typeof json.reason === "string" ? json.reason : null;
-  await decidePermission(unit, { requestId, approved: json.approved, reason, answer: json });
+  // The decision is for everybody to see; what else an internal part says is not.
+  const reason = part?.visibility === "public" && typeof json.reason === "string" ? json.reason : null;
+  await decidePermission(unit, { requestId, approved: json.approved, reason });
   return message;
 }
 

@@ -2,8 +2,10 @@
 
 import { newApiKey } from "../../policy/api-key.ts";
 import { type Caller, isScope, type Scope, systemCaller } from "../../policy/caller.ts";
+import { timestamp } from "../clock.ts";
 import { type Command, carryOut } from "../dispatch.ts";
-import { HarnessError } from "../errors.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { findVisible } from "../queries/read.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Unit } from "../unit.ts";
 import { defaultTenantId, ensureTenant } from "./ensure-tenant.ts";
@@ -29,9 +31,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   async decide(unit, request) {
     const tenantId = await tenantFor(unit, request.tenantId);
     const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
-    if (request.workspaceIds != null && tenantId === unit.caller.tenantId) {
-      for (const id of request.workspaceIds) await unit.require("workspace", id);
-    }
+    for (const id of request.workspaceIds ?? []) await requireWorkspace(unit, tenantId, id);
     if (unit.caller.workspaceIds !== null && request.workspaceIds == null) {
       throw new HarnessError(
         "permission_denied",
@@ -51,7 +51,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
       actor: request.actor,
       scopes,
       workspace_ids: request.workspaceIds ?? null,
-      expires_at: request.expiresAt ?? null,
+      expires_at: request.expiresAt == null ? null : timestamp(Date.parse(request.expiresAt)),
       revoked_at: null,
       hash,
     };
@@ -60,6 +60,15 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   },
   forRecord: ({ record }) => ({ record, key: null }),
 };
+
+/** A workspace of the tenant that the key is for. */
+async function requireWorkspace(unit: Unit, tenantId: string, id: string): Promise<void> {
+  const own = tenantId === unit.caller.tenantId;
+  const record = own
+    ? await unit.find("workspace", id)
+    : await findVisible(unit.deps.store, systemCaller(tenantId), "workspace", id);
+  if (record === undefined) throw notFound("workspace", id);
+}
 
 /** Nobody grants what they do not have. */
 function grantable(caller: Caller, scope: string): Scope {
@@ -78,7 +87,8 @@ function grantable(caller: Caller, scope: string): Scope {
 async function tenantFor(unit: Unit, asked: string | undefined): Promise<string> {
   const own = unit.caller.tenantId;
   if (asked === undefined || asked === own) return own;
-  if (own !== defaultTenantId || !unit.caller.scopes.has("admin")) {
+  const runsTheServer = own === defaultTenantId && unit.caller.workspaceIds === null;
+  if (!runsTheServer || !unit.caller.scopes.has("admin")) {
     throw new HarnessError("permission_denied", "This key cannot make keys for another tenant.", {
       param: "tenant_id",
     });

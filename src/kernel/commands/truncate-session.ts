@@ -30,7 +30,7 @@ export const truncateSession: Command<
     if (turns.removed === 0) {
       return { keptTurnCount: turns.kept, removedTurnCount: 0, newTipTurnId: turns.tip, session };
     }
-    await cancelTasks(unit, sessionId, ({ born }) => born > turns.keptThrough, "Its turn was truncated.");
+    await cancelTasks(unit, sessionId, ({ born }) => born > turns.droppedFrom, "Its turn was truncated.");
     const head = await unit.deps.store.head();
     const truncated = unit.emit(session, "session.truncated", {
       kept_turn_count: turns.kept,
@@ -57,11 +57,19 @@ interface Turns {
   /** The user message that starts the last kept turn. */
   tip: string | null;
   keptThrough: Position;
+  /** The user message that starts the first dropped turn. */
+  droppedFrom: Position;
 }
 
 /** What comes before the first user message (a system prompt, say) belongs to no turn and stays. */
 async function countTurns(unit: Unit, session: SessionRecord, keepFirst: number): Promise<Turns> {
-  const turns: Turns = { kept: 0, removed: 0, tip: null, keptThrough: 0 };
+  const turns: Turns = {
+    kept: 0,
+    removed: 0,
+    tip: null,
+    keptThrough: 0,
+    droppedFrom: Number.POSITIVE_INFINITY,
+  };
   for await (const { message, position } of walkTranscript(unit.deps.store, session.ranges)) {
     if (message.role === "user") {
       if (turns.kept < keepFirst) {
@@ -69,6 +77,7 @@ async function countTurns(unit: Unit, session: SessionRecord, keepFirst: number)
         turns.tip = message.id;
       } else {
         turns.removed += 1;
+        turns.droppedFrom = Math.min(turns.droppedFrom, position);
       }
     }
     if (turns.removed === 0) turns.keptThrough = position;

@@ -1,10 +1,14 @@
-/** Wait until a task has ended or needs a person, at most for a given time, and give it as it is then. */
+/**
+ * Wait until a task has ended or needs a person, at most for a given time, and give it as it is then. For the one who
+ * just submitted it: that needs no scope beyond submitting.
+ */
 
 import type { Caller } from "../../policy/caller.ts";
+import { notFound } from "../errors.ts";
 import { isFinal } from "../lifecycle.ts";
 import type { LogTail } from "../log-tail.ts";
 import type { TaskRecord } from "../resources/task.ts";
-import { getRecord, type ReadDeps } from "./read.ts";
+import { findVisible, type ReadDeps } from "./read.ts";
 
 export async function awaitTask(
   deps: ReadDeps & { tail: LogTail },
@@ -20,13 +24,19 @@ export async function awaitTask(
     if (settling.has(event)) settled();
   });
   try {
-    const task = await getRecord(deps, caller, "task", taskId);
+    const task = await read(deps, caller, taskId);
     if (isFinal(task.status) || task.pending !== null) return task;
     await Promise.race([change, timer(timeoutMs)]);
   } finally {
     stop();
   }
-  return await getRecord(deps, caller, "task", taskId);
+  return await read(deps, caller, taskId);
+}
+
+async function read({ store }: ReadDeps, caller: Caller, taskId: string): Promise<TaskRecord> {
+  const task = await findVisible(store, caller, "task", taskId);
+  if (task === undefined) throw notFound("task", taskId);
+  return task;
 }
 
 const settling: ReadonlySet<string> = new Set([

@@ -3,11 +3,12 @@
 import type { Caller } from "../../policy/caller.ts";
 import { maySee } from "../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
 import { HarnessError, notFound } from "../errors.ts";
-import { eventId, positionOf } from "../events.ts";
+import { eventId, findPosition, positionOf } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
-import { getRecord, type Page, pageSizeDefault, type ReadDeps, requireScope } from "./read.ts";
+import { getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 /** Which events: all that the caller may see, or those of a workspace, a session, a task. */
 export interface EventScope {
@@ -18,6 +19,8 @@ export interface EventScope {
 
 export interface EventRange extends EventScope {
   afterEventId?: string | undefined;
+  /** What the caller called the cursor, for the error that names it. */
+  cursorParam?: string | undefined;
   limit?: number | undefined;
 }
 
@@ -28,7 +31,7 @@ export async function listEvents(
 ): Promise<Page<StoredEvent>> {
   const query = await authorize(deps, caller, request);
   const limit = request.limit ?? pageSizeDefault;
-  const after = await cursorPosition(deps, request.afterEventId);
+  const after = await cursorPosition(deps, request);
   const events = await deps.store.events({ ...query, after, limit: limit + 1 });
   const data = events.slice(0, limit);
   const last = data.at(-1);
@@ -40,7 +43,8 @@ export async function listEvents(
 
 export async function getEvent({ store }: ReadDeps, caller: Caller, id: string): Promise<StoredEvent> {
   requireScope(caller, "events:read");
-  const position = positionOf(id, "event_id");
+  const position = findPosition(id);
+  if (position === null) throw notFound("event", id);
   const [event] = await store.events({ after: position - 1, through: position, limit: 1 });
   if (event === undefined || !maySee(caller, event.tenantId, event.workspaceId)) throw notFound("event", id);
   return event;
@@ -57,7 +61,7 @@ export async function followEvents(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<StoredEvent[]>> {
   const query = await authorize(deps, caller, request);
-  const after = await cursorPosition(deps, request.afterEventId);
+  const after = await cursorPosition(deps, request);
   const task = request.taskId === undefined ? null : await getRecord(deps, caller, "task", request.taskId);
   if (task !== null && isFinal(task.status)) return readLog(deps.store, { ...query, after });
   return followLog(deps.store, deps.tail, { ...query, after }, signal);
@@ -81,11 +85,14 @@ async function authorize(
 }
 
 /** A cursor that the log cannot continue from is refused; pretending to be continuous would lose events. */
-async function cursorPosition({ store }: ReadDeps, afterEventId: string | undefined): Promise<Position> {
+async function cursorPosition(
+  { store }: ReadDeps,
+  { afterEventId, cursorParam: param = "after_event_id" }: EventRange,
+): Promise<Position> {
   if (afterEventId === undefined) return 0;
-  const position = positionOf(afterEventId, "after_event_id");
+  const position = positionOf(afterEventId, param);
   if (position <= (await store.head())) return position;
   throw new HarnessError("cursor_expired", `The log has no event ${afterEventId} to continue from.`, {
-    param: "after_event_id",
+    param,
   });
 }

@@ -1,10 +1,11 @@
 /** A page of a session's transcript, oldest first, as the session sees it: after forks and truncations. */
 
 import type { Caller } from "../../policy/caller.ts";
+import { requireScope } from "../authorize.ts";
 import type { MessageRecord } from "../resources/message.ts";
 import { readTranscript } from "../transcript.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
-import { getRecord, type Page, pageSizeDefault, type ReadDeps, requireScope } from "./read.ts";
+import { getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 export async function listMessages(
   deps: ReadDeps,

@@ -1,9 +1,10 @@
 /** Reading one record or a page of records, as far as the caller may see them. */
 
-import { type Caller, maySee, mayUse, type Scope } from "../../policy/caller.ts";
+import type { Caller, Scope } from "../../policy/caller.ts";
 import type { DocumentQuery, Store, StoredDocument } from "../../store/port.ts";
-import { HarnessError, notFound } from "../errors.ts";
-import { type Kind, type Records, workspaceOf } from "../fold.ts";
+import { isVisible, requireScope } from "../authorize.ts";
+import { notFound } from "../errors.ts";
+import type { Kind, Records } from "../fold.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 
 export interface ReadDeps {
@@ -32,13 +33,6 @@ const readScope: Record<Kind, Scope> = {
   workspace: "workspaces:read",
 };
 
-export function requireScope(caller: Caller, scope: Scope): void {
-  if (mayUse(caller, scope)) return;
-  throw new HarnessError("permission_denied", `This needs the scope ${scope}.`, {
-    details: { required_scope: scope },
-  });
-}
-
 /** A record the caller may see, or the same `resource_not_found` that an absent one gets. */
 export async function getRecord<K extends Kind>(
   { store }: ReadDeps,
@@ -52,7 +46,7 @@ export async function getRecord<K extends Kind>(
   return record;
 }
 
-async function findVisible<K extends Kind>(
+export async function findVisible<K extends Kind>(
   store: Store,
   caller: Caller,
   kind: K,
@@ -61,7 +55,7 @@ async function findVisible<K extends Kind>(
   const document = await store.get(kind, id);
   if (document === undefined) return undefined;
   const record = document.body as Records[K];
-  return maySee(caller, record.tenant_id, workspaceOf(record)) ? record : undefined;
+  return isVisible(caller, record) ? record : undefined;
 }
 
 export interface ListRequest {
@@ -92,14 +86,19 @@ export async function listRecords<K extends Kind>(
     beyond,
     limit: limit + 1,
   });
-  return toPage(documents, limit, kind);
+  return toPage(documents, limit, kind, (record) => isVisible(caller, record));
 }
 
-function toPage<K extends Kind>(documents: StoredDocument[], limit: number, kind: K): Page<Records[K]> {
+function toPage<K extends Kind>(
+  documents: StoredDocument[],
+  limit: number,
+  kind: K,
+  isShown: (record: Records[K]) => boolean,
+): Page<Records[K]> {
   const data = documents.slice(0, limit);
   const last = data.at(-1);
   return {
-    data: data.map((document) => document.body as Records[K]),
+    data: data.map((document) => document.body as Records[K]).filter(isShown),
     nextCursor: documents.length > limit && last !== undefined ? encodeCursor(kind, last) : null,
   };
 }

@@ -1,6 +1,6 @@
 /** What the main thread and the writer thread say to each other. Payloads travel as JSON text, made once. */
 
-import type { NewBlob, OnceRecord, Position } from "../port.ts";
+import type { NewBlob, NewOnceRecord, Position } from "../port.ts";
 
 export interface WriterOptions {
   file: string;
@@ -36,7 +36,7 @@ export interface BatchRows {
   log: { row: LogRow; resourceIds: string[] }[];
   put: DocumentRow[];
   blobs: NewBlob[];
-  once: OnceRecord | null;
+  once: NewOnceRecord | null;
 }
 
 export type Request =

@@ -47,7 +47,8 @@ export class Reader {
     const where = ["kind = ?", `${column} = ?`];
     const values: SQLInputValue[] = [query.kind, value];
     if (query.workspaceIds !== undefined) {
-      where.push("workspace_id IN (SELECT value FROM json_each(?))");
+      // What belongs to no workspace belongs to the whole tenant.
+      where.push("(workspace_id IS NULL OR workspace_id IN (SELECT value FROM json_each(?)))");
       values.push(JSON.stringify(query.workspaceIds));
     }
     if (query.statuses !== undefined) {
@@ -127,12 +128,15 @@ export class Reader {
   }
 
   once(key: string): OnceRecord | undefined {
-    const row = this.#prepare("SELECT fingerprint, result, expires_at FROM once WHERE key = ?").get(key);
+    const row = this.#prepare("SELECT fingerprint, result, position, expires_at FROM once WHERE key = ?").get(
+      key,
+    );
     if (row === undefined) return undefined;
     return {
       key,
       fingerprint: String(row.fingerprint),
       result: String(row.result),
+      position: row.position === null ? null : Number(row.position),
       expiresAt: Number(row.expires_at),
     };
   }

@@ -59,6 +59,7 @@ const migrations: readonly string[] = [
     key         TEXT PRIMARY KEY,
     fingerprint TEXT NOT NULL,
     result      TEXT NOT NULL,
+    position    INTEGER,
     expires_at  INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX once_by_expiry ON once (expires_at);

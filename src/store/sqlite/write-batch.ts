@@ -51,7 +51,7 @@ export class BatchWriter {
     this.#insertBlob = db.prepare("INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?, ?)");
     this.#readOnce = db.prepare("SELECT 1 FROM once WHERE key = ?");
     this.#insertOnce = db.prepare(
-      "INSERT INTO once (key, fingerprint, result, expires_at) VALUES (?, ?, ?, ?)",
+      "INSERT INTO once (key, fingerprint, result, expires_at, position) VALUES (?, ?, ?, ?, ?)",
     );
     this.#position = this.#lastPosition();
   }
@@ -113,7 +113,13 @@ export class BatchWriter {
     }
     if (batch.once !== null) {
       const { key, fingerprint, result, expiresAt } = batch.once;
-      this.#insertOnce.run(key, fingerprint, result, expiresAt);
+      this.#insertOnce.run(
+        key,
+        fingerprint,
+        result,
+        expiresAt,
+        sequences.length === 0 ? null : this.#position,
+      );
     }
     for (const [id, head] of heads) this.#remember(id, head);
     return { ok: { first, sequences, previous } };

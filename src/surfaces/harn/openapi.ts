@@ -2,7 +2,7 @@
 
 import type { TSchema } from "typebox";
 import { protocolVersion, versionHeader } from "./protocol.ts";
-import type { Route } from "./route.ts";
+import { publicRoute, type Route } from "./route.ts";
 import * as schemas from "./schemas.ts";
 
 /** Schemas that have a name in the protocol become components; everywhere else they are referred to. */
@@ -12,7 +12,23 @@ const named = new Map<unknown, string>(
   ),
 );
 
-export function openApiDocument(routes: readonly Route[], version: string): object {
+/** The document describes its own route too, so it is made when somebody first asks for it. */
+export function openApiRoute(routes: () => readonly Route[], version: string): Route {
+  let document: string | null = null;
+  return publicRoute({
+    path: "/openapi.json",
+    operationId: "getOpenApiDocument",
+    summary: "This document.",
+    tag: "Discovery",
+    response: schemas.JsonObject,
+    async handle(_request, reply) {
+      document ??= JSON.stringify(openApiDocument(routes(), version));
+      return reply.type("application/json").send(document);
+    },
+  });
+}
+
+function openApiDocument(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const item = paths[route.path] ?? {};

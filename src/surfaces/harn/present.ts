@@ -4,16 +4,16 @@
  */
 
 import { type Content, sha256Hex, unseal } from "../../kernel/content.ts";
-import { asKernelEvent, eventId, type KernelEvent } from "../../kernel/events.ts";
+import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import type { OutcomeRecord } from "../../kernel/resources/outcome.ts";
+import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { SessionRecord } from "../../kernel/resources/session.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
-import type { WorkspaceRecord } from "../../kernel/resources/workspace.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
-import type { Store, StoredEvent } from "../../store/port.ts";
+import type { Position, Store, StoredEvent } from "../../store/port.ts";
 
 export interface Viewer {
   store: Store;
@@ -26,10 +26,6 @@ type Wire = Record<string, unknown>;
 export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<R, "tenant_id"> {
   const { tenant_id: _, ...shown } = record;
   return shown;
-}
-
-export function presentWorkspace(workspace: WorkspaceRecord): WorkspaceRecord {
-  return workspace;
 }
 
 export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyRecord, "hash"> {
@@ -103,14 +99,29 @@ function waitingFor({ pending, parked }: Pick<TaskRecord, "pending" | "parked">)
   };
 }
 
-export async function presentSession(session: SessionRecord, { store }: Viewer): Promise<Wire> {
+/** The answer to a write says which event it was; a read says which is the last. */
+export async function presentSession(
+  session: SessionRecord,
+  { store }: Viewer,
+  writtenAt: Position | null = null,
+): Promise<Wire> {
   const { ranges: _, ...shown } = presentRecord(session);
-  const [last] = await store.events({ sessionId: session.id, after: 0, limit: 1, newestFirst: true });
+  const last = writtenAt ?? (await lastPosition(store, session.id));
   return {
     ...shown,
     transcript: `/v1/sessions/${session.id}/messages`,
-    last_event_id: last === undefined ? null : eventId(last.position),
+    last_event_id: last === null ? null : eventId(last),
   };
+}
+
+async function lastPosition(store: Store, sessionId: string): Promise<Position | null> {
+  const [last] = await store.events({ sessionId, after: 0, limit: 1, newestFirst: true });
+  return last?.position ?? null;
+}
+
+export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
+  const { step: _, ...shown } = presentRecord(request);
+  return shown;
 }
 
 export function presentArtifact(artifact: ArtifactRecord): Wire {
@@ -185,9 +196,9 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "artifact.created":
       return { ...event.payload, artifact: presentArtifact(event.payload.artifact) };
     case "artifact.updated":
-      return { ...event.payload, chunk: await unseal(event.payload.chunk, viewer.store) };
+      return { ...event.payload, chunk: await presentChunk(event.payload, viewer) };
     case "tool.approval_required":
-      return { permission_request: presentRecord(event.payload.permission_request) };
+      return { permission_request: presentPermissionRequest(event.payload.permission_request) };
     case "vendor.bridle.api_key.created":
       return { api_key: presentApiKey(event.payload.api_key) };
     case "branch.created":
@@ -202,6 +213,14 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     default:
       return event.payload;
   }
+}
+
+async function presentChunk(
+  { chunk, visibility }: EventPayloads["artifact.updated"],
+  viewer: Viewer,
+): Promise<unknown> {
+  const text = await unseal(chunk, viewer.store);
+  return visibility === "public" || seesInternal(viewer.caller) ? text : redacted("text", text, visibility);
 }
 
 /** In an event the outcome's messages are the events before it; there they are in full. */

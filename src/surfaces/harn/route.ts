@@ -9,6 +9,7 @@ import type { Command, Idempotency } from "../../kernel/dispatch.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Caller } from "../../policy/caller.ts";
+import type { Position } from "../../store/port.ts";
 import { checker, readQuery } from "../validate.ts";
 import type { Viewer } from "./present.ts";
 import { supportedVersions, versionHeader } from "./protocol.ts";
@@ -22,6 +23,8 @@ export interface Call<Query, Body> extends Viewer {
   body: Body;
   /** Carries out a command under the request's Idempotency-Key. */
   dispatch<Request, Result>(command: Command<Request, Result>, request: Request): Promise<Result>;
+  /** The event with which the last command was recorded. */
+  writtenAt: Position | null;
   request: FastifyRequest;
   reply: FastifyReply;
 }
@@ -101,8 +104,10 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
             async dispatch(command, commandRequest) {
               const answer = await kernel.dispatch(command, caller, commandRequest, idempotencyOf(request));
               if (answer.replayed) reply.header("Idempotent-Replayed", "true");
+              call.writtenAt = answer.position;
               return answer.result;
             },
+            writtenAt: null,
             request,
             reply,
           };
@@ -190,6 +195,7 @@ function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
   const body: unknown = request.body ?? null;
   const workspace =
     typeof body === "object" && body !== null && "workspace_id" in body ? body.workspace_id : null;
-  const path = request.url.split("?")[0] ?? "";
-  return { key, target: `${request.method} ${path} ${String(workspace)}`, body };
+  // Not the path as it was written: one target can be written in several ways.
+  const target = JSON.stringify([request.method, request.routeOptions.url, request.params, workspace]);
+  return { key, target, body };
 }

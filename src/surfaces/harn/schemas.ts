@@ -54,11 +54,19 @@ const Envelope = <K extends string, P extends TProperties>(object: K, properties
     ...properties,
   });
 
+/** What a caller who may not see a part gets in its place. */
+export const RedactedPart = Type.Object({
+  redacted: Type.Literal(true),
+  type: Type.String(),
+  visibility: Visibility,
+  sha256: Type.String(),
+});
+
 export const Message = Envelope("message", {
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
   role: RoleSchema,
-  parts: Type.Array(Part),
+  parts: Type.Array(Type.Union([Part, RedactedPart])),
 });
 
 export const Failure = Type.Object({
@@ -194,6 +202,7 @@ export const Artifact = Envelope("artifact", {
   visibility: Visibility,
   sha256: Nullable(Sha256),
   bytes: Nullable(Type.Integer({ minimum: 0 })),
+  complete: Type.Boolean(),
   workspace_id: Nullable(Type.String()),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
@@ -251,6 +260,7 @@ export const Persona = Envelope("persona", {
 });
 
 export const PermissionRequest = Envelope("permission_request", {
+  workspace_id: Nullable(Type.String()),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
   status: Type.Enum(["pending", "approved", "denied"]),
@@ -361,13 +371,12 @@ export const ListOf = <S extends TSchema>(item: S) =>
 const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 }));
 const Filter = Type.Optional(Type.String({ minLength: 1, maxLength: textMax }));
 export const PageQuery = Type.Object({ limit: Limit, cursor: Type.Optional(Type.String()) });
-export const FilteredPageQuery = Type.Object({
-  limit: Limit,
-  cursor: Type.Optional(Type.String()),
-  workspace_id: Filter,
-  session_id: Filter,
-  task_id: Filter,
-});
+type FilterName = "workspace_id" | "session_id" | "task_id";
+/** A page of a list that can be filtered by these, and by nothing else. */
+export function pageQuery<Names extends FilterName>(...names: Names[]) {
+  const filters = Object.fromEntries(names.map((name) => [name, Filter])) as Record<Names, typeof Filter>;
+  return Type.Object({ ...PageQuery.properties, ...filters });
+}
 export const EventRangeQuery = Type.Object({
   limit: Limit,
   cursor: Type.Optional(Type.String()),

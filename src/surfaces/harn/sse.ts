@@ -11,6 +11,8 @@ import { toErrorAnswer } from "./errors.ts";
 
 const heartbeatMs = 15_000;
 const retryMs = 1000;
+/** Small frames are written together up to this size; a large one goes alone, so few are in memory at once. */
+const writeCharsMin = 16_384;
 
 export interface EventStream {
   /** Opens the log; a cursor that cannot be continued from throws here. */
@@ -59,15 +61,18 @@ async function sendAll(
   signal: AbortSignal,
 ): Promise<boolean> {
   let frames = "";
-  let last = false;
   for (const event of events) {
     const data = JSON.stringify(await stream.present(event));
     frames += `id: ${eventId(event.position)}\nevent: ${event.event}\ndata: ${data}\n\n`;
-    last = stream.isLast(event);
-    if (last) break;
+    const last = stream.isLast(event);
+    if (last || frames.length >= writeCharsMin) {
+      if (!response.write(frames)) await drained(response, signal);
+      frames = "";
+    }
+    if (last || signal.aborted) return last;
   }
-  if (!response.write(frames)) await drained(response, signal);
-  return last;
+  if (frames !== "" && !response.write(frames)) await drained(response, signal);
+  return false;
 }
 
 function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {

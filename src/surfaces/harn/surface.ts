@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { toErrorAnswer } from "./errors.ts";
-import { openApiDocument } from "./openapi.ts";
+import { openApiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
@@ -19,7 +19,7 @@ import { workspaceRoutes } from "./routes/workspaces.ts";
 export interface HarnOptions {
   kernel: Kernel;
   facts: ServerFacts;
-  logger: Logger;
+  fail: Fail;
   /** Aborted when the server stops: ends open streams. */
   stopped: AbortSignal;
 }
@@ -27,8 +27,9 @@ export interface HarnOptions {
 /** Seconds after which a client may find another server, or this one restarted. */
 const retryAfterSeconds = 5;
 
-export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "logger">): Route[] {
-  return [
+export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">): Route[] {
+  const routes: Route[] = [
+    openApiRoute(() => routes, facts.version),
     ...discoveryRoutes(kernel, facts),
     ...workspaceRoutes,
     ...sessionRoutes,
@@ -38,16 +39,25 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "logger
     ...eventRoutes(stopped),
     ...apiKeyRoutes,
   ];
+  return routes;
+}
+
+export type Fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
+
+/** Answers an error in the protocol's shape, and logs what was our fault. */
+export function harnFail(logger: Logger): Fail {
+  return (error, request, reply) => {
+    const { status, body, unexpected } = toErrorAnswer(error, request.id);
+    if (unexpected) logger.error({ err: error, request_id: request.id }, "a request failed");
+    // Fastify would hang up on a client that is still sending, which then never sees why.
+    if (status === 413) reply.removeHeader("connection");
+    if (status === 503) reply.header("Retry-After", String(retryAfterSeconds));
+    return reply.code(status).header("X-Request-Id", request.id).send(body);
+  };
 }
 
 export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<void> {
-  const { kernel, facts, logger } = options;
-  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const { status, body, unexpected } = toErrorAnswer(error, request.id);
-    if (unexpected) logger.error({ err: error, request_id: request.id }, "a request failed");
-    if (status === 503) reply.header("Retry-After", String(retryAfterSeconds));
-    return reply.code(status).send(body);
-  };
+  const { kernel, facts, fail } = options;
   return async (app) => {
     app.addHook("onRequest", (request, reply, done) => {
       reply.header("X-Request-Id", request.id);
@@ -66,9 +76,6 @@ export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<vo
         reply,
       ),
     );
-    const routes = harnRoutes(options);
-    for (const route of routes) route.register(app, kernel);
-    const document = JSON.stringify(openApiDocument(routes, facts.version));
-    app.get("/openapi.json", async (_request, reply) => reply.type("application/json").send(document));
+    for (const route of harnRoutes(options)) route.register(app, kernel);
   };
 }

@@ -7,7 +7,7 @@ import { presentPage } from "../lists.ts";
 import { presentArtifact } from "../present.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
-import { Artifact, FilteredPageQuery, ListOf, RegisterArtifactRequest } from "../schemas.ts";
+import { Artifact, ListOf, pageQuery, RegisterArtifactRequest } from "../schemas.ts";
 
 const tag = "Artifacts";
 
@@ -18,7 +18,7 @@ export const artifactRoutes = [
     operationId: "listArtifacts",
     summary: "List artifacts, newest first.",
     tag,
-    query: FilteredPageQuery,
+    query: pageQuery("workspace_id", "session_id", "task_id"),
     response: ListOf(Artifact),
     async handle(call) {
       const { workspace_id, session_id, task_id, cursor, limit } = call.query;

@@ -21,13 +21,21 @@ const tag = "Events";
 type RangeQuery = Static<typeof EventRangeQuery>;
 
 async function list(call: Call<RangeQuery, unknown>, scope: EventScope): Promise<unknown> {
-  const { after_event_id, cursor, limit } = call.query;
-  const page = await listEvents(call, call.caller, {
-    ...scope,
-    afterEventId: after_event_id ?? cursor,
-    limit,
-  });
+  const page = await listEvents(call, call.caller, { ...scope, ...cursorOf(call), limit: call.query.limit });
   return presentPage(page, (event) => presentEvent(event, call));
+}
+
+/** Where to go on from, and what the client called it. */
+function cursorOf({
+  query,
+  request,
+}: Call<RangeQuery, unknown>): Pick<EventRange, "afterEventId" | "cursorParam"> {
+  const lastSeen = request.headers["last-event-id"];
+  if (typeof lastSeen === "string" && lastSeen !== "") {
+    return { afterEventId: lastSeen, cursorParam: "Last-Event-ID" };
+  }
+  if (query.after_event_id !== undefined) return { afterEventId: query.after_event_id };
+  return query.cursor === undefined ? {} : { afterEventId: query.cursor, cursorParam: "cursor" };
 }
 
 const terminal: ReadonlySet<string> = new Set(["task.completed", "task.failed", "task.canceled"]);
@@ -38,13 +46,7 @@ async function stream(
   scope: EventScope,
   stopped: AbortSignal,
 ): Promise<void> {
-  const lastSeen = call.request.headers["last-event-id"];
-  const { after_event_id, cursor } = call.query;
-  const range: EventRange = {
-    ...scope,
-    afterEventId:
-      (typeof lastSeen === "string" && lastSeen !== "" ? lastSeen : undefined) ?? after_event_id ?? cursor,
-  };
+  const range: EventRange = { ...scope, ...cursorOf(call) };
   if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
   if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
   const endsWith = scope.taskId;

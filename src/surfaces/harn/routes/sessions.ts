@@ -15,10 +15,10 @@ import {
   Branch,
   CreateBranchRequest,
   CreateSessionRequest,
-  FilteredPageQuery,
   ForkSessionRequest,
   ListOf,
   PageQuery,
+  pageQuery,
   Session,
   TruncateSessionRequest,
   TruncateSessionResponse,
@@ -34,7 +34,7 @@ export const sessionRoutes = [
     operationId: "listSessions",
     summary: "List sessions, newest first.",
     tag,
-    query: FilteredPageQuery,
+    query: pageQuery("workspace_id"),
     response: ListOf(Session),
     async handle(call) {
       const { workspace_id, cursor, limit } = call.query;
@@ -63,7 +63,7 @@ export const sessionRoutes = [
         initialMessages: initial_messages?.map(messageInput),
         metadata: jsonObject(metadata),
       });
-      return presentSession(session, call);
+      return presentSession(session, call, call.writtenAt);
     },
   }),
   route({
@@ -92,7 +92,7 @@ export const sessionRoutes = [
         ...(metadata === undefined ? {} : { metadata: jsonObject(metadata) ?? {} }),
       };
       const session = await call.dispatch(updateSession, { sessionId: call.param("session_id"), changes });
-      return presentSession(session, call);
+      return presentSession(session, call, call.writtenAt);
     },
   }),
   route({
@@ -103,7 +103,8 @@ export const sessionRoutes = [
     tag,
     response: Session,
     async handle(call) {
-      return presentSession(await call.dispatch(closeSession, { sessionId: call.param("session_id") }), call);
+      const session = await call.dispatch(closeSession, { sessionId: call.param("session_id") });
+      return presentSession(session, call, call.writtenAt);
     },
   }),
   route({
@@ -124,7 +125,7 @@ export const sessionRoutes = [
         branchId: branch_id,
         metadata: jsonObject(metadata),
       });
-      return presentSession(session, call);
+      return presentSession(session, call, call.writtenAt);
     },
   }),
   route({
@@ -145,7 +146,7 @@ export const sessionRoutes = [
         kept_turn_count: result.keptTurnCount,
         removed_turn_count: result.removedTurnCount,
         new_tip_turn_id: result.newTipTurnId,
-        session: await presentSession(result.session, call),
+        session: await presentSession(result.session, call, call.writtenAt),
       };
     },
   }),

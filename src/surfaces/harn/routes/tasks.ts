@@ -9,19 +9,19 @@ import { HarnessError } from "../../../kernel/errors.ts";
 import { awaitTask } from "../../../kernel/queries/await-task.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
-import { presentMessage, presentOutcome, presentRecord, presentTask } from "../present.ts";
+import { presentMessage, presentOutcome, presentPermissionRequest, presentTask } from "../present.ts";
 import { jsonObject, jsonValue, messageInput, taskInput } from "../read-input.ts";
 import { type Call, route } from "../route.ts";
 import {
   AppendTaskMessageRequest,
   CancelTaskRequest,
-  FilteredPageQuery,
   ListOf,
   Message,
   Outcome,
   PageQuery,
   PermissionRequest,
   PermissionResponseRequest,
+  pageQuery,
   SubmitTaskRequest,
   Task,
 } from "../schemas.ts";
@@ -55,11 +55,16 @@ function preferredWait(header: string | string[] | undefined): number | null {
   return wait === undefined ? null : Math.min(Number(wait), waitSecondsMax);
 }
 
+/** The decision, in whichever of the accepted spellings; several must agree. */
 function approvedOf({ approved, decision, outcome }: Static<typeof PermissionResponseRequest>): boolean {
-  if (approved !== undefined) return approved;
-  if (decision !== undefined) return decision === "approved";
-  if (outcome !== undefined) return outcome === "approved" || outcome === "approve" || outcome === "selected";
-  throw new HarnessError("invalid_request", 'Say "approved": true or "approved": false.', {
+  const said = new Set<boolean>();
+  if (approved !== undefined) said.add(approved);
+  if (decision !== undefined) said.add(decision === "approved");
+  if (outcome !== undefined) said.add(["approved", "approve", "selected"].includes(outcome));
+  const [only] = said;
+  if (only !== undefined && said.size === 1) return only;
+  const problem = said.size === 0 ? "Say" : "The fields contradict each other: say";
+  throw new HarnessError("invalid_request", `${problem} "approved": true or "approved": false.`, {
     param: "approved",
   });
 }
@@ -71,7 +76,7 @@ export const taskRoutes = [
     operationId: "listTasks",
     summary: "List tasks, newest first.",
     tag,
-    query: FilteredPageQuery,
+    query: pageQuery("workspace_id", "session_id"),
     response: ListOf(Task),
     async handle(call) {
       const { workspace_id, session_id, cursor, limit } = call.query;
@@ -181,12 +186,15 @@ export const taskRoutes = [
     operationId: "listPermissionRequests",
     summary: "List permission requests, pending and answered.",
     tag: "Permissions",
-    query: FilteredPageQuery,
+    query: pageQuery("session_id", "task_id"),
     response: ListOf(PermissionRequest),
     async handle(call) {
       const { session_id, task_id, cursor, limit } = call.query;
       const request = { sessionId: session_id, taskId: task_id, cursor, limit };
-      return presentPage(await listRecords(call, call.caller, "permission_request", request), presentRecord);
+      return presentPage(
+        await listRecords(call, call.caller, "permission_request", request),
+        presentPermissionRequest,
+      );
     },
   }),
   route({
@@ -200,7 +208,7 @@ export const taskRoutes = [
     async handle(call) {
       const { id: taskId } = await getRecord(call, call.caller, "task", call.param("task_id"));
       const page = await listRecords(call, call.caller, "permission_request", { taskId, ...call.query });
-      return presentPage(page, presentRecord);
+      return presentPage(page, presentPermissionRequest);
     },
   }),
   route({
@@ -220,7 +228,7 @@ export const taskRoutes = [
         answer: jsonValue(answer),
         reviewer,
       });
-      return presentRecord(request);
+      return presentPermissionRequest(request);
     },
   }),
   route({
@@ -229,7 +237,7 @@ export const taskRoutes = [
     operationId: "listOutcomes",
     summary: "List outcomes, newest first.",
     tag: "Outcomes",
-    query: FilteredPageQuery,
+    query: pageQuery("workspace_id", "task_id"),
     response: ListOf(Outcome),
     async handle(call) {
       const { task_id, workspace_id, cursor, limit } = call.query;
