@@ -74,12 +74,12 @@ export interface SpawnRequest {
   input: string | JsonObject;
 }
 
-export interface ChildResult {
+export type ChildResult = {
   task_id: string;
   status: "SUCCEEDED" | "FAILED" | "CANCELED";
   summary: string;
   output: JsonValue;
-}
+};
 
 export interface Child {
   taskId: string;

@@ -3,14 +3,16 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { answerOf } from "../kernel/answers.ts";
-import { submitTask } from "../kernel/commands/submit-task.ts";
+import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
 import { unseal } from "../kernel/content.ts";
+import { HarnessError } from "../kernel/errors.ts";
 import type { KernelEvent, StepSpan } from "../kernel/events.ts";
 import { getRecord } from "../kernel/queries/read.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
 import type { PendingRequest, StepResult } from "../kernel/resources/task.ts";
 import { appendMessage, moveTask, withdrawPermission } from "../kernel/tasks.ts";
+import { Unit } from "../kernel/unit.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentContext,
@@ -131,6 +133,8 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       await run.note((unit, current) =>
         unit.emit(current, "span.completed", { ...span, result: { output: { inline: null } } }),
       );
+      // What else happens meanwhile must come before or after it in the log as it does for the agent.
+      await run.flush();
     },
 
     now: async (label = "now") =>
@@ -239,7 +243,7 @@ async function ask(
     );
   }
   const answer = recorded?.ended ?? (await awaitPerson(run, request));
-  if (answer.event !== "user.input_submitted") return await outputOf(run, { begun: null, ended: answer });
+  if (answer.event !== "user.input_submitted") throw new WaitExpired(prompt, request.expires_at);
   const message = await getRecord(run.kernel, run.caller, "message", answer.payload.message_id);
   return answerOf(await unseal(message.parts, run.kernel.store), request.schema);
 }
@@ -281,46 +285,62 @@ async function approve(run: Run, { action, payload, risk, expiresInMs }: Approva
     });
   }
   const answer = recorded?.ended ?? (await awaitPerson(run, request));
-  if (answer.event !== "user.tool_confirmation") {
-    await outputOf(run, { begun: null, ended: answer });
-    return;
-  }
+  if (answer.event !== "user.tool_confirmation") throw new WaitExpired(action, request.expires_at);
   if (!answer.payload.approved) throw new ApprovalDenied(action, answer.payload.reason);
 }
 
+/** A child that would be refused is a step that failed, now and whenever the run is repeated. */
+async function assertAcceptable(run: Run, span: StepSpan, request: SubmitTask): Promise<void> {
+  try {
+    await submitTask.decide(new Unit(run.kernel, run.caller), request);
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    const { code, message } = error;
+    await run.note((unit, task) =>
+      unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } }),
+    );
+    throw new AgentFailure(code, message);
+  }
+}
+
 async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Child> {
-  const step = run.key("spawn");
-  const recorded = await run.recall(step);
+  const span: StepSpan = { step: run.key("spawn"), kind: "spawn", name: personaId ?? run.task.persona_id };
+  const recorded = await run.recallBegun(span.step);
   const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.child_task_id : undefined;
   const child = { id: begun ?? "" };
+  // The result takes its turn whether or not the agent ever asks for it.
+  const ended = recorded?.ended == null ? null : run.turnOf(span.step).then(() => recorded.ended);
+  if (recorded?.ended?.event === "span.failed") await outputOf(run, recorded);
   if (begun === undefined) {
+    const request: SubmitTask = {
+      sessionId: run.task.session_id,
+      personaId: personaId ?? run.task.persona_id,
+      parentTaskId: run.task.id,
+      parentStep: span.step,
+      input: { payload: typeof input === "string" ? { text: input } : input },
+    };
+    await assertAcceptable(run, span, request);
     await run.note(async (unit, task) => {
-      const submitted = await submitTask.decide(unit, {
-        sessionId: task.session_id,
-        personaId: personaId ?? task.persona_id,
-        parentTaskId: task.id,
-        parentStep: step,
-        input: { payload: typeof input === "string" ? { text: input } : input },
-      });
+      const submitted = await submitTask.decide(unit, request);
       child.id = submitted.id;
-      return unit.emit(task, "span.started", {
-        step,
-        kind: "spawn",
-        name: submitted.agent.name,
-        child_task_id: submitted.id,
-      });
+      return unit.emit(task, "span.started", { ...span, child_task_id: submitted.id });
     });
     await run.flush();
   }
   return {
     taskId: child.id,
     async result() {
-      const ended =
-        recorded?.ended ??
-        (await run.wait({ key: step, kind: "child", reason: `waits for task ${child.id}`, until: null }));
-      if (ended === "elapsed") return await never();
+      const result =
+        (await ended) ??
+        (await run.wait({
+          key: span.step,
+          kind: "child",
+          reason: `waits for task ${child.id}`,
+          until: null,
+        }));
+      if (result === "elapsed") return await never();
       // Written by the kernel when the child ended, in this very shape.
-      return (await outputOf(run, { begun: null, ended })) as unknown as ChildResult;
+      return (await outputOf(run, { begun: null, ended: result })) as ChildResult;
     },
   };
 }

@@ -16,9 +16,10 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   const input = await readInput(run);
   if (task.status === "SUBMITTED") await run.note((unit, current) => start(unit, current));
   try {
-    const result = await Promise.race([agent.run(createContext(run, input)), run.divergence]);
+    const result = await Promise.race([agent.run(createContext(run, input)), run.fatal]);
     await run.assertNothingLeft();
     await run.note((unit, current) => complete(unit, current, result));
+    await Promise.race([run.flush(), run.fatal]);
   } catch (error) {
     await run.note((unit, current) =>
       endTask(unit, current, { status: "FAILED", failure: failureOf(error) }),

@@ -17,14 +17,20 @@ export interface JournalEntry {
 }
 
 export class Journal {
+  /** What the code has not asked for yet, in the order in which it was first recorded. */
   readonly #entries: Map<string, JournalEntry>;
+  /** The steps that ended, in the order in which they did. */
+  readonly #endings: string[];
+  #given = 0;
 
-  constructor(entries: Map<string, JournalEntry> = new Map()) {
+  constructor(entries: Map<string, JournalEntry> = new Map(), endings: string[] = []) {
     this.#entries = entries;
+    this.#endings = endings;
   }
 
   static async read(store: Store, taskId: string): Promise<Journal> {
     const entries = new Map<string, JournalEntry>();
+    const endings: string[] = [];
     let after = 0;
     while (true) {
       const page = await store.events({ taskId, after, limit: pageSize });
@@ -34,10 +40,11 @@ export class Journal {
         if (mark === null) continue;
         const entry = entries.get(mark.key) ?? { begun: null, ended: null };
         entry[mark.phase] = event;
+        if (mark.phase === "ended") endings.push(mark.key);
         entries.set(mark.key, entry);
       }
       after = page.at(-1)?.position ?? after;
-      if (page.length < pageSize) return new Journal(entries);
+      if (page.length < pageSize) return new Journal(entries, endings);
     }
   }
 
@@ -46,6 +53,21 @@ export class Journal {
     const entry = this.#entries.get(key);
     this.#entries.delete(key);
     return entry;
+  }
+
+  /** Whether a recorded step has not been asked for yet. */
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** The step whose result comes next: results are given again in the order in which they came. */
+  get nextEnding(): string | undefined {
+    return this.#endings[this.#given];
+  }
+
+  /** The next result has been given. */
+  ended(): void {
+    this.#given += 1;
   }
 
   /** The earliest recorded step that the code has not asked for. */

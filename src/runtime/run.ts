@@ -87,12 +87,15 @@ export class Run {
   #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
+  /** Steps asked for so far: while this grows, the code is still busy. */
+  #requests = 0;
   #end: RunEnd | null = null;
   #tellEnd: (end: RunEnd) => void = () => {};
   readonly ended: Promise<RunEnd>;
-  #diverge: (error: Error) => void = () => {};
-  /** Rejects when the code turns out not to repeat what it did before. */
-  readonly divergence: Promise<never>;
+  #fail: (error: Error) => void = () => {};
+  #failed = false;
+  /** Rejects when the run cannot go on, whatever the agent's code does: it does not repeat itself, or says nonsense. */
+  readonly fatal: Promise<never>;
 
   constructor({ kernel, task, journal, agentName, isDraining }: RunOptions) {
     this.kernel = kernel;
@@ -103,10 +106,10 @@ export class Run {
     this.ended = new Promise((resolve) => {
       this.#tellEnd = resolve;
     });
-    this.divergence = new Promise((_, reject) => {
-      this.#diverge = reject;
+    this.fatal = new Promise((_, reject) => {
+      this.#fail = reject;
     });
-    this.divergence.catch(() => {});
+    this.fatal.catch(() => {});
   }
 
   get signal(): AbortSignal {
@@ -132,16 +135,41 @@ export class Run {
    * the code that runs beside this one and will ask for them in this turn, or the code has changed.
    */
   async recall(key: string): Promise<JournalEntry | undefined> {
+    const entry = await this.recallBegun(key);
+    if (entry !== undefined && entry.ended !== null) await this.turnOf(key);
+    return entry;
+  }
+
+  /** The same for a step that goes on beside the code: its ending has a turn of its own, later. */
+  async recallBegun(key: string): Promise<JournalEntry | undefined> {
     const entry = this.#journal.take(key);
-    if (entry !== undefined || this.#journal.firstLeft === undefined) return entry;
+    this.#requests += 1;
+    if (entry !== undefined) return entry;
+    if (this.#journal.firstLeft === undefined) return undefined;
     await endOfTurn();
     if (this.#journal.firstLeft !== undefined) return await this.diverged(this.#journal.firstLeft, key);
     return undefined;
   }
 
+  /**
+   * Results come back in the order in which they once came, so that a race has the same winner. Each has a turn of the
+   * event loop to itself, as it had then. If the one whose turn it is is not asked for, the code has changed.
+   */
+  async turnOf(key: string): Promise<void> {
+    while (this.#journal.nextEnding !== key) {
+      const seen = this.#requests;
+      await endOfTurn();
+      const next = this.#journal.nextEnding;
+      if (next !== undefined && next !== key && seen === this.#requests && this.#journal.has(next)) {
+        return await this.diverged(next, key);
+      }
+    }
+    this.#journal.ended();
+  }
+
   /** Ends the run as not repeatable. The agent's code hears nothing more, so it cannot catch this and go on. */
   async diverged(recorded: string, attempted: string): Promise<never> {
-    this.#diverge(new NondeterministicRun(recorded, attempted));
+    this.#fail(new NondeterministicRun(recorded, attempted));
     return await never();
   }
 
@@ -179,9 +207,24 @@ export class Run {
         this.#writing = null;
       } catch (error) {
         this.#writing = null;
-        this.finish(error instanceof Superseded ? { how: "superseded" } : { how: "crashed", error });
+        this.#notRecorded(error);
         return await never();
       }
+    }
+    this.#considerParking();
+  }
+
+  /** A store that does not take writes now will later; what cannot be written at all fails the task, once. */
+  #notRecorded(error: unknown): void {
+    const passing =
+      error instanceof HarnessError && (error.code === "service_unavailable" || error.code === "conflict");
+    if (error instanceof Superseded) {
+      this.finish({ how: "superseded" });
+    } else if (passing || this.#failed) {
+      this.finish({ how: "crashed", error });
+    } else {
+      this.#failed = true;
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
@@ -228,7 +271,7 @@ export class Run {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     this.#waits.clear();
-    if (end.how !== "ended")
+    if (end.how !== "ended" && end.how !== "parked")
       this.#abort.abort(new HarnessError("conflict", `The run of ${this.task.id} has ${end.how}.`));
     this.#tellEnd(end);
   }
@@ -238,6 +281,7 @@ export class Run {
     if (waiting === undefined) return;
     this.#waits.delete(key);
     waiting.resolve(with_);
+    this.#considerParking();
   }
 
   #setTimer(key: string, until: number): void {

@@ -8,14 +8,24 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+/** Longer than any start takes, on a busy machine too. */
+const startMsMax = 30_000;
 
 export const adminKey = "test-admin-key";
+export const environment = { PATH: process.env.PATH, BRIDLE_API_KEY: adminKey, BRIDLE_LOG_LEVEL: "warn" };
 
 export interface ServerOptions {
   /** Kept across restarts; a fresh one otherwise. */
   data?: string;
+  /** Added to `--port 0` and `--data`. */
   flags?: string[];
+  /** The whole command line after `serve`, instead of `--port 0`, `--data` and flags. */
+  args?: string[];
+  /** Where the process runs; where this one does otherwise. */
+  cwd?: string;
+  /** What is undefined is unset. */
   env?: Record<string, string | undefined>;
   /** Another script that starts a server and prints its URL, instead of `bridle serve`. */
   script?: string;
@@ -41,13 +51,16 @@ export async function temporaryDirectory(): Promise<{ path: string } & AsyncDisp
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const own = options.data === undefined ? await temporaryDirectory() : null;
   const data = options.data ?? own?.path ?? "";
-  const flags = ["--port", "0", "--data", data, ...(options.flags ?? [])];
+  const flags = options.args ?? ["--port", "0", "--data", data, ...(options.flags ?? [])];
   const args = options.script === undefined ? [main, "serve", ...flags] : [options.script, ...flags];
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, BRIDLE_API_KEY: adminKey, BRIDLE_LOG_LEVEL: "warn", ...options.env },
+    env: { ...environment, ...options.env },
+    cwd: options.cwd,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const lines: string[] = [];
+  // A process that neither starts nor ends must not be waited for, nor left behind.
+  const patience = setTimeout(() => child.kill("SIGKILL"), startMsMax);
   const url = await new Promise<string>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on("line", (line) => {
@@ -56,8 +69,10 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
         if (found !== undefined) resolve(found);
       });
     }
-    child.once("exit", (code) => reject(new Error(`The server exited with ${code}:\n${lines.join("\n")}`)));
-  });
+    child.once("exit", (code, signal) =>
+      reject(new Error(`The server ended with ${code ?? signal}:\n${lines.join("\n")}`)),
+    );
+  }).finally(() => clearTimeout(patience));
   const exited = once(child, "exit");
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) {

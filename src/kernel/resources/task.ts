@@ -76,7 +76,7 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
       return { ...task, pending: event.payload.request, updated_at: at };
     case "user.input_submitted":
     case "user.tool_confirmation":
-      return { ...task, pending: null, runnable_since: at, updated_at: at };
+      return { ...task, pending: null, parked: null, runnable_since: at, updated_at: at };
     case "span.updated":
       return event.payload.parked === undefined
         ? task

@@ -23,7 +23,9 @@ export class DocumentCache {
     return document?.kind === kind ? document : undefined;
   }
 
+  /** An older version never replaces a newer one: a read can be ahead of the news of a commit. */
   keep(document: StoredDocument, bodyBytes: number): void {
+    if ((this.#young.get(document.id)?.version ?? 0) > document.version) return;
     this.#young.set(document.id, document);
     this.#youngBytes += bodyBytes + entryBytes;
     if (this.#youngBytes <= generationBytesMax) return;

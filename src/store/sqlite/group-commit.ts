@@ -43,6 +43,7 @@ export class GroupCommit {
   #writing: Waiting[][] = [];
   #scheduled = false;
   #broken: Error | null = null;
+  #closing = false;
   #replies: ((response: Response) => void)[] = [];
 
   private constructor(worker: Worker, observer: CommitObserver) {
@@ -72,7 +73,8 @@ export class GroupCommit {
   }
 
   commit(batch: Batch): Promise<StoredEvent[]> {
-    if (this.#broken !== null) return Promise.reject(this.#broken);
+    const refusal = this.#refusal();
+    if (refusal !== null) return Promise.reject(refusal);
     if (this.#waiting.length >= waitingMax) {
       return Promise.reject(new StoreUnavailable(`${waitingMax} commits wait for the disk already`));
     }
@@ -83,17 +85,25 @@ export class GroupCommit {
   }
 
   async forgetOnce(before: number): Promise<number> {
+    const refusal = this.#refusal();
+    if (refusal !== null) throw refusal;
     const response = await this.#ask({ type: "forget_once", before });
     return response.type === "forgotten" ? response.count : 0;
   }
 
+  /** What waits is still written; from here on nothing more is taken. */
   async close(): Promise<void> {
+    if (this.#closing) return;
+    this.#closing = true;
     while (this.#waiting.length > 0 || this.#writing.length > 0) {
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (this.#broken === null) await this.#ask({ type: "close" });
-    this.#broken = new StoreUnavailable("The store is closed");
     await this.#worker.terminate();
+  }
+
+  #refusal(): Error | null {
+    return this.#closing ? new StoreUnavailable("The store is closed") : this.#broken;
   }
 
   /** Waits for the end of this turn of the event loop: what else arrives in it joins the group. */

@@ -2,7 +2,7 @@
 
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { CommitListener, Store } from "../port.ts";
+import type { CommitListener, Position, Store } from "../port.ts";
 import { DocumentCache } from "./document-cache.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
@@ -15,26 +15,31 @@ export async function openSqliteStore(directory: string): Promise<Store> {
   const listeners = new Set<CommitListener>();
   try {
     const cache = new DocumentCache();
+    // Readers of the log are not shown what the writer has not told us of yet: whoever sees an event must find the
+    // document that it changed.
+    let told: Position = 0;
     const writer = await GroupCommit.start(file, {
       committed: (batch, events, bodyBytes) => cache.committed(batch, events, bodyBytes),
       groupCommitted(events) {
+        told = events.at(-1)?.position ?? told;
         for (const listener of listeners) listener(events);
       },
     });
     // The log holds what people said; nobody else on the machine has any business in it.
     chmodSync(file, 0o600);
     const reader = new Reader(file);
+    told = reader.head();
     return {
       commit: (batch) => writer.commit(batch),
       forgetOnce: (before) => writer.forgetOnce(before),
       get: async (kind, id) => cache.get(kind, id) ?? reader.get(kind, id, cache),
-      list: async (query) => reader.list(query),
+      list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
-      events: async (query) => reader.events(query),
+      events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
       blob: async (sha256) => reader.blob(sha256),
       once: async (key) => reader.once(key),
-      head: async () => reader.head(),
+      head: async () => told,
       follow(listener) {
         listeners.add(listener);
         return () => listeners.delete(listener);

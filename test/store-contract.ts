@@ -1,0 +1,785 @@
+/**
+ * What every store behind the port must do, written once. A store's own test file calls this with a way to make a
+ * place for its data; a place can be opened, closed and opened again.
+ */
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { describe, test } from "node:test";
+import {
+  type Batch,
+  type DocumentIndex,
+  type DocumentQuery,
+  type NewBlob,
+  type NewDocument,
+  type NewEvent,
+  type NewOnceRecord,
+  OnceConflict,
+  type Store,
+  type StoredEvent,
+  StoreUnavailable,
+  VersionConflict,
+} from "../src/store/port.ts";
+
+export interface StorePlace extends AsyncDisposable {
+  open(): Promise<Store>;
+}
+
+interface Opened extends AsyncDisposable {
+  /** The store as it was first opened. */
+  store: Store;
+  /** Closes it and opens another on the same data. */
+  reopen(): Promise<Store>;
+}
+
+export function storeContract(name: string, newPlace: () => Promise<StorePlace>): void {
+  async function opened(): Promise<Opened> {
+    const place = await newPlace();
+    let store = await place.open();
+    return {
+      store,
+      async reopen() {
+        await store.close();
+        store = await place.open();
+        return store;
+      },
+      async [Symbol.asyncDispose]() {
+        await store.close();
+        await place[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  describe(`${name} store: batches`, () => {
+    test("STO-1 given two batches that expect one version, when both commit, then exactly one wins and the other writes nothing", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      const rivals = ["left", "right"].map((side) =>
+        batch({
+          expect: [expectation("a", 1)],
+          events: [event("a", side)],
+          put: [document("a", { body: { side } })],
+          blobs: [blob(side)],
+          once: onceRecord(side),
+        }),
+      );
+      const outcomes = await Promise.allSettled(rivals.map((rival) => store.commit(rival)));
+
+      assert.deepEqual(outcomes.map((outcome) => outcome.status).toSorted(), ["fulfilled", "rejected"]);
+      const [won, lost] = outcomes[0]?.status === "fulfilled" ? ["left", "right"] : ["right", "left"];
+      assertRejectedWith(
+        outcomes.find((outcome) => outcome.status === "rejected"),
+        VersionConflict,
+      );
+      const kept = await store.get("thing", "a");
+      assert.deepEqual([kept?.version, kept?.body], [2, { side: won }]);
+      assert.deepEqual(namesOf(await allEvents(store)), ["created", won]);
+      assert.deepEqual(await store.blob(blob(String(lost)).sha256), undefined);
+      assert.deepEqual(await store.once(String(lost)), undefined);
+      assert.notEqual(await store.blob(blob(String(won)).sha256), undefined);
+      assert.notEqual(await store.once(String(won)), undefined);
+    });
+
+    test("STO-1 given a document that exists, when a batch expects it not to, then it conflicts and nothing of it is visible", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a", { body: { first: true } }));
+      const second = batch({
+        expect: [expectation("other", 0), expectation("a", 0)],
+        events: [event("other", "created"), event("a", "created")],
+        put: [document("other"), document("a", { body: { first: false } })],
+        blobs: [blob("second")],
+        once: onceRecord("second"),
+      });
+
+      await assert.rejects(store.commit(second), VersionConflict);
+      assert.deepEqual((await store.get("thing", "a"))?.body, { first: true });
+      assert.equal(await store.get("thing", "other"), undefined);
+      assert.equal(await store.blob(blob("second").sha256), undefined);
+      assert.equal(await store.once("second"), undefined);
+      assert.equal(await store.head(), 1);
+    });
+
+    test("STO-1 given a document that exists, when a batch that puts only others expects it not to, then it conflicts", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      const onlyIfAbsent = { ...creation("b"), expect: [expectation("a", 0), expectation("b", 0)] };
+
+      await assert.rejects(store.commit(onlyIfAbsent), VersionConflict);
+      assert.equal(await store.get("thing", "b"), undefined);
+    });
+
+    test("STO-1 given an absent document, when a batch expects a version of it, then it conflicts", async () => {
+      await using at = await opened();
+      await assert.rejects(
+        at.store.commit({ ...creation("b"), expect: [expectation("a", 1)] }),
+        VersionConflict,
+      );
+      assert.equal(await at.store.head(), 0);
+    });
+
+    test("STO-1 given a document of version 3, when a batch expects version 2, then it conflicts; expecting 3 it makes version 4", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      await store.commit(change("a", 1));
+      await store.commit(change("a", 2));
+
+      await assert.rejects(store.commit(change("a", 2)), VersionConflict);
+      await store.commit(change("a", 3));
+      assert.equal((await store.get("thing", "a"))?.version, 4);
+    });
+
+    test("STO-2 given 1,000 batches at once of which many conflict, when they are committed, then each settles alone and positions are dense and in order", async () => {
+      await using at = await opened();
+      const { store } = at;
+      for (let n = 0; n < 20; n++) await store.commit(creation(`counter-${n}`));
+      const before = await store.head();
+      const heard: number[] = [];
+      store.follow((events) => heard.push(...events.map((event) => event.position)));
+
+      const outcomes = await Promise.allSettled(crowd().map((rival) => store.commit(rival)));
+
+      const won = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+      const lost = outcomes.filter((outcome) => outcome.status === "rejected");
+      assert.equal(outcomes.length, 1000);
+      // 700 go alone; of each counter, each pair of twins and each key one wins; 10 cannot be written at all.
+      assert.equal(won.length, 700 + 20 + 50 + 25);
+      for (const outcome of lost)
+        assertRejectedWith(outcome, VersionConflict, OnceConflict, StoreUnavailable);
+      assert.equal(lost.filter((outcome) => outcome.reason instanceof StoreUnavailable).length, 10);
+      for (const events of won)
+        assert.deepEqual(positionsOf(events), range(events[0]?.position, events.length));
+      const positions = won.flat().map((event) => event.position);
+      assert.deepEqual(
+        positions.toSorted((a, b) => a - b),
+        range(before + 1, positions.length),
+      );
+      assert.deepEqual(heard, range(before + 1, positions.length));
+      assert.deepEqual(
+        await allEvents(store, before),
+        won.flat().toSorted((a, b) => a.position - b.position),
+      );
+    });
+
+    test("STO-2 given a batch about a resource that has no document, when it is committed beside a good one, then only it fails", async () => {
+      await using at = await opened();
+      const orphan = batch({ events: [event("nobody", "noticed")] });
+      const [failed, good] = await Promise.allSettled([
+        at.store.commit(orphan),
+        at.store.commit(creation("a")),
+      ]);
+
+      assertRejectedWith(failed, StoreUnavailable);
+      assert.equal(good?.status, "fulfilled");
+      assert.deepEqual(namesOf(await allEvents(at.store)), ["created"]);
+    });
+
+    test("STO-2 given a store that is being closed, when batches come before and after, then each settles and what was said of it is true", async () => {
+      await using place = await newPlace();
+      const store = await place.open();
+      await store.commit(creation("in-time"));
+      const closing = store.close();
+      const late = Promise.allSettled([store.commit(creation("late"))]);
+      await closing;
+      const [outcome] = await within(late, "the late batch to settle");
+      if (outcome.status === "rejected") assertRejectedWith(outcome, StoreUnavailable);
+      await assert.rejects(within(store.commit(creation("later")), "a commit after close"), StoreUnavailable);
+
+      const again = await place.open();
+      const found = await Promise.all(["in-time", "late", "later"].map((id) => again.get("thing", id)));
+      await again.close();
+      assert.deepEqual(
+        found.map((document) => document !== undefined),
+        [true, outcome.status === "fulfilled", false],
+      );
+    });
+  });
+
+  describe(`${name} store: events`, () => {
+    test("EVT-3 given events about several resources, when they are committed, then each resource's sequence counts from 1 and links to the one before", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(
+        batch({
+          events: [
+            event("a", "created"),
+            event("b", "created"),
+            event("a", "changed"),
+            event("a", "changed"),
+          ],
+          put: [document("a"), document("b")],
+        }),
+      );
+      await store.commit(
+        batch({ events: [event("b", "changed"), event("a", "changed")], put: [document("b")] }),
+      );
+
+      assert.deepEqual(await chainOf(store, "a"), [
+        [1, 1, null],
+        [3, 2, 1],
+        [4, 3, 3],
+        [6, 4, 4],
+      ]);
+      assert.deepEqual(await chainOf(store, "b"), [
+        [2, 1, null],
+        [5, 2, 2],
+      ]);
+    });
+
+    test("EVT-3 given events about a document that is not put, when the store is reopened in between, then its sequence goes on without gap and its version stays", async () => {
+      await using at = await opened();
+      await at.store.commit(creation("a"));
+      await at.store.commit(batch({ events: [event("a", "noticed"), event("a", "noticed")] }));
+      const store = await at.reopen();
+      await store.commit(batch({ events: [event("a", "noticed")] }));
+      await assert.rejects(store.commit(change("a", 7)), VersionConflict);
+      await store.commit(change("a", 1));
+
+      assert.deepEqual(
+        (await chainOf(store, "a")).map(([, sequence]) => sequence),
+        [1, 2, 3, 4, 5],
+      );
+      assert.deepEqual(
+        (await chainOf(store, "a")).map(([, , previous]) => previous),
+        [null, 1, 2, 3, 4],
+      );
+      assert.equal((await store.get("thing", "a"))?.version, 2);
+    });
+
+    test("EVT-4 given events of tenants, sessions and tasks, when ranges are asked for, then each gives exactly its own in order", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      const places = [
+        { tenantId: "t1", workspaceId: "w1", sessionId: "s1", taskId: "k1" },
+        { tenantId: "t1", workspaceId: "w1", sessionId: "s1", taskId: null },
+        { tenantId: "t1", workspaceId: "w2", sessionId: "s2", taskId: "k2" },
+        { tenantId: "t2", workspaceId: "w3", sessionId: "s3", taskId: "k3" },
+        { tenantId: "t1", workspaceId: null, sessionId: null, taskId: null },
+      ];
+      for (let round = 0; round < 4; round++) {
+        await store.commit(batch({ events: places.map((place) => event("a", "noticed", place)) }));
+      }
+      // Position 1 is the creation; place p of round r stands at 2 + 5r + p.
+      const at_ = (...ps: number[]) => [0, 1, 2, 3].flatMap((round) => ps.map((p) => 2 + 5 * round + p));
+      const found = async (query: object) =>
+        positionsOf(await store.events({ after: 1, limit: 1000, ...query }));
+
+      assert.deepEqual(await found({}), range(2, 20));
+      assert.deepEqual(await found({ tenantId: "t1" }), at_(0, 1, 2, 4));
+      assert.deepEqual(await found({ tenantId: "t2" }), at_(3));
+      assert.deepEqual(await found({ sessionId: "s1" }), at_(0, 1));
+      assert.deepEqual(await found({ taskId: "k1" }), at_(0));
+      assert.deepEqual(await found({ taskId: "k3", tenantId: "t1" }), []);
+      assert.deepEqual(await found({ taskId: "k1", sessionId: "s1", tenantId: "t1" }), at_(0));
+      assert.deepEqual(await found({ tenantId: "t1", workspaceIds: ["w1"] }), at_(0, 1));
+      assert.deepEqual(await found({ tenantId: "t1", workspaceIds: [] }), []);
+      assert.deepEqual(await found({ sessionId: "s1", after: 7, through: 13 }), [8, 12, 13]);
+      assert.deepEqual(await found({ sessionId: "s1", newestFirst: true, limit: 3 }), [18, 17, 13]);
+      assert.deepEqual(await found({ newestFirst: true, after: 19, through: 20 }), [20]);
+      assert.deepEqual(await found({ after: 4, limit: 3 }), [5, 6, 7]);
+      assert.deepEqual(await found({ after: 21 }), []);
+    });
+
+    test("EVT-4 given many events of one task in one batch, when ranges begin and end anywhere inside it, then each gives exactly its part", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const place = { sessionId: "s", taskId: "k" };
+      await store.commit(creation("a"));
+      await store.commit(batch({ events: range(0, 9).map((n) => event("a", `n${n}`, place)) }));
+      await store.commit(batch({ events: [event("a", "last", place), event("a", "elsewhere")] }));
+      for (let after = 0; after <= 12; after++) {
+        for (let through = after; through <= 12; through++) {
+          const inside = range(2, 10).filter((position) => position > after && position <= through);
+          const query = { taskId: "k", after, through };
+          for (const limit of [1, 2, 5, 50]) {
+            assert.deepEqual(positionsOf(await store.events({ ...query, limit })), inside.slice(0, limit));
+            assert.deepEqual(
+              positionsOf(await store.events({ ...query, limit, newestFirst: true })),
+              inside.toReversed().slice(0, limit),
+            );
+          }
+        }
+      }
+      assert.deepEqual(namesOf(await store.events({ after: 9, limit: 2 })), ["n8", "last"]);
+    });
+
+    test("EVT-1 given an event with every field set, when it is read back, then it is what was committed, to the letter", async () => {
+      await using at = await opened();
+      const full = event("a", "created", {
+        workspaceId: "w",
+        sessionId: "s",
+        taskId: "k",
+        actor: "somebody",
+        payload: {
+          text: 'quotes " and \u0000 and 🐎 and\nlines',
+          deep: { list: [1, null, true] },
+          empty: {},
+        },
+      });
+      const committed = await at.store.commit(batch({ events: [full], put: [document("a")] }));
+      assert.deepEqual(committed, [{ ...full, position: 1, sequence: 1, previous: null }]);
+      assert.deepEqual(await allEvents(at.store), committed);
+      assert.deepEqual(await allEvents(await at.reopen()), committed);
+    });
+
+    test("STO-4 given a follower, when batches are committed, then it hears them in log order, before the committer does, until it stops", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const order: string[] = [];
+      const stop = store.follow((events) => order.push(...events.map((event) => `heard ${event.position}`)));
+      const commit = async (id: string) => {
+        const [first] = await store.commit(creation(id));
+        order.push(`resolved ${first?.position}`);
+      };
+      await Promise.all(["a", "b", "c"].map(commit));
+      await commit("d");
+      await assert.rejects(store.commit(creation("d")), VersionConflict);
+
+      const heard = order.filter((entry) => entry.startsWith("heard"));
+      assert.deepEqual(heard, ["heard 1", "heard 2", "heard 3", "heard 4"]);
+      for (const position of [1, 2, 3, 4]) {
+        assert.ok(order.indexOf(`heard ${position}`) < order.indexOf(`resolved ${position}`), order.join());
+      }
+      stop();
+      await commit("e");
+      assert.equal(order.at(-1), "resolved 5");
+      assert.ok(!order.includes("heard 5"));
+    });
+
+    test("EVT-5 given commits under way, when the newest event of a document is read and then the document, then the document is not older than the event", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      for (let version = 1; version <= 100; version++) {
+        let underWay = true;
+        const committed = store.commit(change("a", version)).then(() => {
+          underWay = false;
+        });
+        while (underWay) {
+          const [newest] = await store.events({ after: 0, limit: 1, newestFirst: true });
+          const found = await store.get("thing", "a");
+          const [event, document] = [newest?.sequence ?? 0, found?.version ?? 0];
+          assert.ok(document >= event, `version ${document} was read after event ${event}`);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        await committed;
+      }
+    });
+
+    test("STO-4 given a follower that reads in its callback, when it hears of a commit, then the store shows that commit", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const seen: Promise<unknown>[] = [];
+      store.follow(() => seen.push(store.get("thing", "a")));
+      await store.commit(creation("a"));
+      assert.equal(seen.length, 1);
+      assert.notEqual(await seen[0], undefined);
+    });
+  });
+
+  describe(`${name} store: idempotency records`, () => {
+    test("IDM-1 given an answer under a key, when another batch brings the same key, then it conflicts and writes nothing", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const record = onceRecord("key", { result: '{"kept":1}' });
+      await store.commit({ ...creation("a"), once: record });
+
+      await assert.rejects(store.commit({ ...creation("b"), once: onceRecord("key") }), OnceConflict);
+      assert.equal(await store.get("thing", "b"), undefined);
+      assert.deepEqual(await store.once("key"), { ...record, position: 1 });
+      assert.equal(await store.once("unknown"), undefined);
+    });
+
+    test("IDM-3 given five batches with one key, when they are committed at once, then exactly one wins", async () => {
+      await using at = await opened();
+      const rivals = range(1, 5).map((n) => ({ ...creation(`a${n}`), once: onceRecord("key") }));
+      const outcomes = await Promise.allSettled(rivals.map((rival) => at.store.commit(rival)));
+      assert.equal(outcomes.filter((outcome) => outcome.status === "fulfilled").length, 1);
+      for (const outcome of outcomes) {
+        if (outcome.status === "rejected") assertRejectedWith(outcome, OnceConflict);
+      }
+      assert.equal(await at.store.count("thing", "tenant"), 1);
+    });
+
+    test("IDM-4 given an answer without an event, when it is committed and the store reopened, then it is kept", async () => {
+      await using at = await opened();
+      await at.store.commit(batch({ once: onceRecord("key") }));
+      assert.deepEqual(await (await at.reopen()).once("key"), { ...onceRecord("key"), position: null });
+    });
+
+    test("IDM-4 given answers of several ages, when those before a time are forgotten, then only these are and their keys are free again", async () => {
+      await using at = await opened();
+      const { store } = at;
+      for (const [key, expiresAt] of Object.entries({ old: 100, edge: 200, young: 300 })) {
+        await store.commit(batch({ once: onceRecord(key, { expiresAt }) }));
+      }
+      assert.equal(await store.forgetOnce(200), 1);
+      assert.equal(await store.once("old"), undefined);
+      assert.notEqual(await store.once("edge"), undefined);
+      assert.notEqual(await store.once("young"), undefined);
+      await store.commit(batch({ once: onceRecord("old") }));
+      assert.equal(await store.forgetOnce(50), 0);
+    });
+  });
+
+  describe(`${name} store: documents`, () => {
+    test("RES-5 given documents in every index, when each is listed in both orders, then the pages give each once, in order of creation", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const ids = await plant(store);
+      const indexes = [
+        { tenantId: "t0" },
+        { workspaceId: "w0" },
+        { sessionId: "s0" },
+        { taskId: "k0" },
+      ] as const;
+      for (const by of indexes) {
+        const mine = ids.filter((_, n) => n % 2 === 0);
+        assert.deepEqual(await walk(store, { by, order: "oldest_first", limit: 3 }), mine);
+        assert.deepEqual(await walk(store, { by, order: "newest_first", limit: 3 }), mine.toReversed());
+        assert.deepEqual(await walk(store, { by, order: "newest_first", limit: 100 }), mine.toReversed());
+      }
+      assert.deepEqual(await walk(store, { by: { taskId: "none" }, order: "oldest_first", limit: 3 }), []);
+      const wrongKind = { kind: "other", by: { tenantId: "t0" }, order: "oldest_first", limit: 9 } as const;
+      assert.deepEqual(await store.list(wrongKind), []);
+    });
+
+    test("RES-5 given documents born in one commit without events of their own, when they are walked one by one, then ties are broken and each comes once", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const ids = range(1, 7).map((n) => `tied-${n}`);
+      await store.commit(batch({ events: [], put: ids.map((id) => document(id)) }));
+      const by = { tenantId: "tenant" };
+      assert.deepEqual(await walk(store, { by, order: "oldest_first", limit: 1 }), ids);
+      assert.deepEqual(await walk(store, { by, order: "newest_first", limit: 2 }), ids.toReversed());
+    });
+
+    test("RES-5 given documents, when they are listed by birth, status and workspace, then only the matching ones come", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const ids = await plant(store);
+      const listed = async (query: Partial<DocumentQuery>) =>
+        (
+          await store.list({
+            kind: "thing",
+            by: { tenantId: "t0" },
+            order: "oldest_first",
+            limit: 100,
+            ...query,
+          })
+        ).map((found) => found.id);
+      const even = ids.filter((_, n) => n % 2 === 0);
+      // Document n was born at position n + 1, and its status is its number modulo three.
+      assert.deepEqual(await listed({ bornAfter: 7 }), even.slice(4));
+      assert.deepEqual(await listed({ bornThrough: 7 }), even.slice(0, 4));
+      assert.deepEqual(await listed({ bornAfter: 3, bornThrough: 7 }), even.slice(2, 4));
+      assert.deepEqual(await listed({ bornAfter: 3, bornThrough: 7, order: "newest_first", limit: 1 }), [
+        "n-06",
+      ]);
+      assert.deepEqual(await listed({ statuses: ["0"] }), ["n-00", "n-06", "n-12", "n-18"]);
+      assert.deepEqual(await listed({ statuses: ["0", "2"], limit: 3 }), ["n-00", "n-02", "n-06"]);
+      assert.deepEqual(await listed({ statuses: [] }), []);
+      assert.deepEqual(await listed({ workspaceIds: ["w0"] }), even);
+      assert.deepEqual(await listed({ workspaceIds: ["w1", "w9"] }), []);
+      await store.commit(creation("everywhere", { index: { tenantId: "t0" } }));
+      assert.deepEqual(await listed({ workspaceIds: ["w9"] }), ["everywhere"]);
+      assert.deepEqual(await listed({ beyond: { born: 7, id: "n-06" }, limit: 2 }), ["n-08", "n-10"]);
+    });
+
+    test("RES-5 given a document whose status changes, when it is listed by status, then it is found under the new one only and keeps its birth", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a", { index: { status: "open" } }));
+      await store.commit(creation("b", { index: { status: "open" } }));
+      await store.commit(change("a", 1, { index: { status: "shut" } }));
+      const idsOf = async (status: string) =>
+        (
+          await store.list({
+            kind: "thing",
+            by: { tenantId: "tenant" },
+            statuses: [status],
+            order: "oldest_first",
+            limit: 9,
+          })
+        ).map(({ id, born }) => [id, born]);
+      assert.deepEqual(await idsOf("open"), [["b", 2]]);
+      assert.deepEqual(await idsOf("shut"), [["a", 1]]);
+    });
+
+    test("OPS-4 given documents created and changed in every way, when they are read by id, by list and after reopening, then they are the same", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("expected"));
+      await store.commit(batch({ events: [event("unexpected", "created")], put: [document("unexpected")] }));
+      await store.commit(batch({ put: [document("silent-1"), document("silent-2")] }));
+      await store.commit(
+        batch({
+          events: [event("expected", "noticed")],
+          put: [document("along")],
+          expect: [expectation("along", 0)],
+        }),
+      );
+      const ids = ["expected", "unexpected", "silent-1", "silent-2", "along"];
+      for (const id of ids) await store.commit(change(id, 1, { body: { id, round: 2 } }));
+      await store.commit(batch({ put: [document("expected", { body: { id: "expected", round: 3 } })] }));
+      const readBack = (from: Store) => Promise.all(ids.map((id) => from.get("thing", id)));
+      const found = await readBack(store);
+      const by = { tenantId: "tenant" };
+
+      assert.deepEqual(
+        found.map((document) => document?.version),
+        [3, 2, 2, 2, 2],
+      );
+      const listed = await store.list({ kind: "thing", by, order: "oldest_first", limit: 9 });
+      assert.deepEqual(new Set(listed), new Set(found));
+      assert.deepEqual(await readBack(await at.reopen()), found);
+    });
+
+    test("RES-2 given documents, when one is read by its id under another kind or counted for another tenant, then there is none", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      assert.equal(await store.get("other", "a"), undefined);
+      assert.equal(await store.get("thing", "b"), undefined);
+      assert.equal(await store.count("thing", "tenant"), 1);
+      assert.equal(await store.count("thing", "else"), 0);
+      assert.equal(await store.count("other", "tenant"), 0);
+      assert.deepEqual(await store.get("thing", "a"), {
+        kind: "thing",
+        id: "a",
+        tenantId: "tenant",
+        version: 1,
+        born: 1,
+        body: { id: "a" },
+      });
+    });
+
+    test("RUN-7 given documents that are due at times, when windows are asked for, then each document is due once, in order, and not after its time is taken away", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const times = { late: 300, early: 100, tied: 200, also: 200, never: null };
+      for (const [id, wakeAt] of Object.entries(times))
+        await store.commit(creation(id, { index: { wakeAt } }));
+      await store.commit(creation("other", { kind: "other", index: { wakeAt: 150 } }));
+      const due = async (after: { wakeAt: number; id: string }, through: number, limit = 10) =>
+        (await store.due({ kind: "thing", after, through, limit })).map(
+          ({ id, wakeAt }) => `${id} ${wakeAt}`,
+        );
+      const start = { wakeAt: -1, id: "" };
+
+      assert.deepEqual(await due(start, 99), []);
+      assert.deepEqual(await due(start, 100), ["early 100"]);
+      assert.deepEqual(await due(start, 1000), ["early 100", "also 200", "tied 200", "late 300"]);
+      assert.deepEqual(await due(start, 1000, 2), ["early 100", "also 200"]);
+      assert.deepEqual(await due({ wakeAt: 200, id: "also" }, 1000), ["tied 200", "late 300"]);
+      assert.deepEqual(await due({ wakeAt: 200, id: "tied" }, 299), []);
+      await store.commit(change("early", 1, { index: { wakeAt: 400 } }));
+      await store.commit(change("late", 1, { index: { wakeAt: null } }));
+      assert.deepEqual(await due(start, 1000), ["also 200", "tied 200", "early 400"]);
+    });
+  });
+
+  describe(`${name} store: blobs and reopening`, () => {
+    test("STO-3 given the same content in several batches, when they are committed, then each succeeds and the content is there once, whole", async () => {
+      await using at = await opened();
+      const bytes = Buffer.alloc(300_000, "bridle");
+      const large = { sha256: createHash("sha256").update(bytes).digest("hex"), bytes };
+      const commits = ["a", "b", "c"].map((id) =>
+        at.store.commit({ ...creation(id), blobs: [large, large] }),
+      );
+      await Promise.all(commits);
+      await at.store.commit({ ...creation("d"), blobs: [large, blob("")] });
+      const store = await at.reopen();
+      assert.deepEqual(Buffer.from((await store.blob(large.sha256)) ?? []), bytes);
+      assert.equal((await store.blob(blob("").sha256))?.length, 0);
+      assert.equal(await store.blob("0".repeat(64)), undefined);
+    });
+
+    test("OPS-4 given a store with everything in it, when it is reopened, then all is as before and the log goes on at the next position", async () => {
+      await using at = await opened();
+      assert.equal(await at.store.head(), 0);
+      await plant(at.store);
+      await at.store.commit({ ...creation("a"), blobs: [blob("kept")], once: onceRecord("kept") });
+      await at.store.commit(change("a", 1));
+      const before = await everything(at.store);
+      const store = await at.reopen();
+
+      assert.deepEqual(await everything(store), before);
+      assert.equal(before.head, 22);
+      const [next] = await store.commit(creation("b"));
+      assert.equal(next?.position, 23);
+      assert.equal(await store.head(), 23);
+    });
+  });
+}
+
+function batch(parts: Partial<Batch>): Batch {
+  return { expect: [], events: [], put: [], blobs: [], ...parts };
+}
+
+function event(id: string, name: string, fields: Partial<NewEvent> = {}): NewEvent {
+  return {
+    event: name,
+    resource: { object: "thing", id },
+    tenantId: "tenant",
+    workspaceId: null,
+    sessionId: null,
+    taskId: null,
+    actor: null,
+    createdAt: "2026-01-01T00:00:00.000Z",
+    payload: {},
+    ...fields,
+  };
+}
+
+interface DocumentParts {
+  kind?: string;
+  index?: Partial<DocumentIndex>;
+  body?: object;
+}
+
+function document(
+  id: string,
+  { kind = "thing", index = {}, body = { id } }: DocumentParts = {},
+): NewDocument {
+  return { kind, id, index: { tenantId: "tenant", ...index }, body };
+}
+
+function expectation(id: string, version: number): Batch["expect"][number] {
+  return { kind: "thing", id, version };
+}
+
+function creation(id: string, parts: DocumentParts = {}): Batch {
+  return batch({
+    expect: [expectation(id, 0)],
+    events: [event(id, "created")],
+    put: [document(id, parts)],
+  });
+}
+
+function change(id: string, version: number, parts: DocumentParts = {}): Batch {
+  return batch({
+    expect: [expectation(id, version)],
+    events: [event(id, "changed")],
+    put: [document(id, parts)],
+  });
+}
+
+function blob(text: string): NewBlob {
+  return { sha256: createHash("sha256").update(text).digest("hex"), bytes: Buffer.from(text) };
+}
+
+function onceRecord(key: string, fields: Partial<NewOnceRecord> = {}): NewOnceRecord {
+  return { key, fingerprint: "fingerprint", result: "{}", expiresAt: 1000, ...fields };
+}
+
+/** A thousand batches that arrive together: most alone, some against each other, some that cannot be written. */
+function crowd(): Batch[] {
+  const alone = range(0, 700).map((n) => ({
+    ...creation(`alone-${n}`),
+    events: range(0, 1 + (n % 3)).map(() => event(`alone-${n}`, "created")),
+  }));
+  const counters = range(0, 100).map((n) => change(`counter-${n % 20}`, 1));
+  const twins = range(0, 100).map((n) => creation(`twin-${n % 50}`));
+  const keyed = range(0, 90).map((n) => ({ ...creation(`keyed-${n}`), once: onceRecord(`key-${n % 25}`) }));
+  const orphans = range(0, 10).map((n) => batch({ events: [event(`orphan-${n}`, "noticed")] }));
+  const all = [...alone, ...counters, ...twins, ...keyed, ...orphans];
+  // Neighbours of every kind meet in one group: the stride has no divisor in common with 1,000.
+  return all.map((_, n) => all[(n * 37) % all.length] ?? batch({}));
+}
+
+/** Twenty documents, each with a twin in none of its indexes; number n has the status n % 3. */
+async function plant(store: Store): Promise<string[]> {
+  const ids = range(0, 20).map((n) => `n-${String(n).padStart(2, "0")}`);
+  for (const [n, id] of ids.entries()) {
+    const half = n % 2;
+    const index = {
+      tenantId: `t${half}`,
+      workspaceId: `w${half}`,
+      sessionId: `s${half}`,
+      taskId: `k${half}`,
+      status: String(n % 3),
+    };
+    await store.commit(creation(id, { index }));
+  }
+  return ids;
+}
+
+async function walk(store: Store, query: Omit<DocumentQuery, "kind" | "beyond">): Promise<string[]> {
+  const ids: string[] = [];
+  let beyond: DocumentQuery["beyond"];
+  while (true) {
+    const page = await store.list({ kind: "thing", ...query, beyond });
+    assert.ok(page.length <= query.limit);
+    ids.push(...page.map((found) => found.id));
+    beyond = page.at(-1);
+    if (beyond === undefined) return ids;
+  }
+}
+
+async function allEvents(store: Store, after = 0): Promise<StoredEvent[]> {
+  return await store.events({ after, limit: 100_000 });
+}
+
+/** Position, sequence and predecessor of each event of a resource. */
+async function chainOf(store: Store, id: string): Promise<(number | null)[][]> {
+  const events = (await allEvents(store)).filter((found) => found.resource.id === id);
+  return events.map(({ position, sequence, previous }) => [position, sequence, previous]);
+}
+
+async function everything(store: Store): Promise<{ head: number } & Record<string, unknown>> {
+  const kept = await store.blob(blob("kept").sha256);
+  return {
+    head: await store.head(),
+    events: await allEvents(store),
+    documents: await Promise.all(["a", "n-00", "n-19"].map((id) => store.get("thing", id))),
+    listed: await walk(store, { by: { workspaceId: "w1" }, order: "newest_first", limit: 4 }),
+    blob: Buffer.from(kept ?? []).toString(),
+    once: await store.once("kept"),
+    count: await store.count("thing", "t0"),
+  };
+}
+
+function assertRejectedWith(
+  outcome: PromiseSettledResult<unknown> | undefined,
+  ...kinds: (new (
+    message?: string,
+  ) => Error)[]
+): void {
+  assert.equal(outcome?.status, "rejected");
+  const reason = outcome?.status === "rejected" ? outcome.reason : undefined;
+  assert.ok(
+    kinds.some((kind) => reason instanceof kind),
+    `expected ${kinds.map((kind) => kind.name).join(" or ")}, found ${reason}`,
+  );
+}
+
+function namesOf(events: readonly StoredEvent[]): string[] {
+  return events.map((found) => found.event);
+}
+
+function positionsOf(events: readonly StoredEvent[]): number[] {
+  return events.map((found) => found.position);
+}
+
+/** `count` whole numbers from `first` on. */
+function range(first: number | undefined, count: number): number[] {
+  return Array.from({ length: count }, (_, n) => (first ?? 0) + n);
+}
+
+const patienceMs = 5000;
+
+/** The promise, or a failure that says what was waited for in vain. */
+async function within<T>(promise: Promise<T>, what: string): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`Waited in vain for ${what}`)), patienceMs);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
