@@ -1,6 +1,7 @@
 /** Builds everything, in the order in which it depends on each other, and takes it down in reverse. */
 
 import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
 import { echo } from "./agents/echo.ts";
 import { rehearsal } from "./agents/rehearsal.ts";
@@ -43,6 +44,8 @@ export const defaultConfig = {
   bodyBytesMax: 4 * 1024 * 1024,
 } as const satisfies Omit<ServerConfig, "logger">;
 
+const closeMsMax = 1000;
+
 export interface Server {
   url: string;
   adminKey: AdminKey;
@@ -58,34 +61,52 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     ...settings,
   };
   const { logger, dataDirectory } = config;
+  await using built = new AsyncDisposableStack();
+
   const store = await openSqliteStore(dataDirectory);
+  built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const agents = new AgentRegistry([echo, rehearsal, ...config.agents]);
   const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key });
+  built.defer(() => kernel.tail.close());
   await kernel.dispatch(ensureTenant, systemCaller(defaultTenantId), { tenantId: defaultTenantId });
 
   let ready = true;
   const stopped = new AbortController();
   const facts = { version, startedAt: timestamp(systemClock.now()), isReady: () => ready };
-  const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
   const fail = harnFail(logger);
   const newRequestId = () => kernel.newId("req");
   const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
   await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));
+  built.defer(() => closeHttp(http));
+  built.defer(() => stopped.abort());
+
+  const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  let graceMs = 0;
+  const drained = { interrupted: 0 };
+  built.defer(async () => {
+    Object.assign(drained, await runtime.drain(graceMs));
+  });
   const url = await http.listen({ host: config.host, port: config.port });
 
+  // From here on it is the caller who takes it down, in reverse order of how it was built.
+  const running = built.move();
   return {
     url,
     adminKey,
     kernel,
-    async stop(graceMs) {
+    async stop(grace) {
       ready = false;
-      const drained = await runtime.drain(graceMs);
-      stopped.abort();
-      await http.close();
-      kernel.tail.close();
-      await store.close();
+      graceMs = grace;
+      await running.disposeAsync();
       return drained;
     },
   };
+}
+
+/** Open requests are answered first; a client that does not take its answer is not waited for long. */
+async function closeHttp(http: FastifyInstance): Promise<void> {
+  const impatience = setTimeout(() => http.server.closeAllConnections(), closeMsMax);
+  await http.close();
+  clearTimeout(impatience);
 }

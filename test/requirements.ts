@@ -110,7 +110,8 @@ export const requirements: readonly Requirement[] = [
       "Malformed JSON, wrong types, missing fields and unknown enum values are invalid_request, name the field and change nothing.",
     "ERR-3": "A body that is too large is 413 payload_too_large; a wrong media type is refused.",
     "ERR-4": "Unknown ids and routes are resource_not_found; bad cursors are refused.",
-    "ERR-5": "Each error code has one HTTP status and a page that explains it.",
+    "ERR-5":
+      "Each error code has one HTTP status (a wrong media type keeps HTTP's own, 415) and a page that explains it.",
   }),
   ...section("Core", "Crash rules", {
     "CRA-1": "After kill -9 at any moment every accepted task is found again and driven on.",

@@ -5,21 +5,32 @@ import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
 import { serve } from "./serve.ts";
-import { type ServeSettings, serveOptions } from "./settings.ts";
+import { problemWithApiKey, type ServeSettings, serveOptions } from "./settings.ts";
 
 const wrongUse = 2;
+/** An error is one line, with the suggestion if there is one. */
+const oneLine = {
+  outputError: (text: string, write: (line: string) => void) =>
+    write(`${text.trim().replaceAll(/\s*\n\s*/g, " ")}\n`),
+};
 
 const program = new Command("bridle")
   .description("A durable agent harness: tasks that survive crashes, streams that never lose an event.")
   .version(version)
   .showSuggestionAfterError()
-  .exitOverride();
+  .exitOverride()
+  .configureOutput(oneLine);
 
 const serveCommand = program
   .command("serve")
   .description("Start the server.")
-  .action((settings: ServeSettings) => serve(settings))
-  .exitOverride();
+  .action(async (settings: ServeSettings) => {
+    const problem = settings.apiKey === undefined ? null : problemWithApiKey(settings.apiKey);
+    if (problem !== null) serveCommand.error(`error: ${problem}`);
+    await serve(settings);
+  })
+  .exitOverride()
+  .configureOutput(oneLine);
 for (const option of serveOptions) serveCommand.addOption(option);
 
 try {

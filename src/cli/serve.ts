@@ -21,7 +21,8 @@ export async function serve(settings: ServeSettings): Promise<void> {
   process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");
   const { interrupted: cut } = await server.stop(settings.graceMs);
   const note = cut === 0 ? "" : ` ${cut} running tasks were cut short; they go on at the next start.`;
-  process.stdout.write(`Stopped. The log is closed.${note}\n`);
+  // A step that does not listen to its signal must not keep a stopped server alive.
+  process.stdout.write(`Stopped. The log is closed.${note}\n`, () => process.exit(0));
 }
 
 /** Resolves at the first signal; the second ends the process on the spot, which loses nothing that was acknowledged. */
@@ -44,7 +45,7 @@ function greeting({ url, adminKey }: Server, { data }: ServeSettings): string {
     file: `  API key   in ${adminKey.file}`,
     setting: "  API key   the one you set",
   }[adminKey.origin];
-  const shellKey = adminKey.origin === "setting" ? "<your key>" : `$(cat ${adminKey.file})`;
+  const shellKey = adminKey.origin === "setting" ? "<your key>" : `"$(cat '${adminKey.file}')"`;
   return `
 Bridle ${version} is ready.
 

@@ -33,9 +33,7 @@ export const serveOptions: readonly Option[] = [
   new Option(
     "--api-key <key>",
     "a fixed administrator key, for scripts and tests; better set in the environment",
-  )
-    .env("BRIDLE_API_KEY")
-    .argParser(apiKey),
+  ).env("BRIDLE_API_KEY"),
   new Option("--log-level <level>", "how much to log, as JSON lines on standard error")
     .env("BRIDLE_LOG_LEVEL")
     .choices(logLevels)
@@ -63,7 +61,8 @@ function notEmpty(text: string): string {
   throw new InvalidArgumentError("It must not be empty.");
 }
 
-function apiKey(text: string): string {
-  if (text.length >= apiKeyCharsMin && !/\s/.test(text)) return text;
-  throw new InvalidArgumentError(`A key has at least ${apiKeyCharsMin} characters and no spaces.`);
+/** What is wrong with a key, in words that do not repeat it. */
+export function problemWithApiKey(key: string): string | null {
+  if (key.length >= apiKeyCharsMin && !/\s/.test(key)) return null;
+  return `option '--api-key <key>' (BRIDLE_API_KEY): a key has at least ${apiKeyCharsMin} characters and no spaces.`;
 }

@@ -28,7 +28,7 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
     bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
-    forceCloseConnections: true,
+    forceCloseConnections: "idle",
     frameworkErrors: (error, request, reply) => {
       const unreachable = new HarnessError("resource_not_found", "There is nothing at this address.");
       fail(error.statusCode === 414 ? unreachable : error, request, reply);

@@ -1,5 +1,5 @@
 /**
- * Wait until a task has ended or needs a person, at most for a given time, and give it as it is then. For the one who
+ * Wait until a task has ended or needs a person, at most for a given time or until the server stops, and give it as it is then. For the one who
  * just submitted it: that needs no scope beyond submitting.
  */
 
@@ -15,6 +15,7 @@ export async function awaitTask(
   caller: Caller,
   taskId: string,
   timeoutMs: number,
+  stopped: AbortSignal,
 ): Promise<TaskRecord> {
   let settled = () => {};
   const change = new Promise<void>((resolve) => {
@@ -26,7 +27,11 @@ export async function awaitTask(
   try {
     const task = await read(deps, caller, taskId);
     if (isFinal(task.status) || task.pending !== null) return task;
-    await Promise.race([change, timer(timeoutMs)]);
+    const timer = setTimeout(settled, timeoutMs);
+    stopped.addEventListener("abort", settled);
+    if (!stopped.aborted) await change;
+    clearTimeout(timer);
+    stopped.removeEventListener("abort", settled);
   } finally {
     stop();
   }
@@ -46,7 +51,3 @@ const settling: ReadonlySet<string> = new Set([
   "task.input_required",
   "task.auth_required",
 ]);
-
-function timer(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
-}

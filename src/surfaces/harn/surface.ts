@@ -34,7 +34,7 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
     ...workspaceRoutes,
     ...sessionRoutes,
     ...messageRoutes,
-    ...taskRoutes,
+    ...taskRoutes(stopped),
     ...artifactRoutes,
     ...eventRoutes(stopped),
     ...apiKeyRoutes,

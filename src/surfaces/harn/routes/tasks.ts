@@ -11,7 +11,7 @@ import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
 import { presentMessage, presentOutcome, presentPermissionRequest, presentTask } from "../present.ts";
 import { jsonObject, jsonValue, messageInput, taskInput } from "../read-input.ts";
-import { type Call, route } from "../route.ts";
+import { type Call, type Route, route } from "../route.ts";
 import {
   AppendTaskMessageRequest,
   CancelTaskRequest,
@@ -32,7 +32,11 @@ const waitSecondsMax = 60;
 
 type SubmitBody = Static<typeof SubmitTaskRequest>;
 
-async function submit(call: Call<unknown, SubmitBody>, sessionId: string): Promise<unknown> {
+async function submit(
+  call: Call<unknown, SubmitBody>,
+  sessionId: string,
+  stopped: AbortSignal,
+): Promise<unknown> {
   const { workspace_id, persona_id, branch_id, parent_task_id, input, metadata } = call.body;
   const task = await call.dispatch(submitTask, {
     sessionId,
@@ -46,7 +50,7 @@ async function submit(call: Call<unknown, SubmitBody>, sessionId: string): Promi
   const seconds = preferredWait(call.request.headers.prefer);
   if (seconds === null) return await presentTask(task, call);
   call.reply.header("Preference-Applied", `wait=${seconds}`);
-  return await presentTask(await awaitTask(call.kernel, call.caller, task.id, seconds * 1000), call);
+  return await presentTask(await awaitTask(call.kernel, call.caller, task.id, seconds * 1000, stopped), call);
 }
 
 /** `Prefer: wait=N` (RFC 7240): answer when the task has ended or needs somebody, at most N seconds later. */
@@ -69,192 +73,195 @@ function approvedOf({ approved, decision, outcome }: Static<typeof PermissionRes
   });
 }
 
-export const taskRoutes = [
-  route({
-    method: "GET",
-    path: "/v1/tasks",
-    operationId: "listTasks",
-    summary: "List tasks, newest first.",
-    tag,
-    query: pageQuery("workspace_id", "session_id"),
-    response: ListOf(Task),
-    async handle(call) {
-      const { workspace_id, session_id, cursor, limit } = call.query;
-      const request = { workspaceId: workspace_id, sessionId: session_id, cursor, limit };
-      const page = await listRecords(call, call.caller, "task", request);
-      return presentPage(page, (task) => presentTask(task, call));
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/v1/tasks",
-    operationId: "submitTask",
-    summary: "Submit a task in the session named in the body. `Prefer: wait=N` waits for it.",
-    tag,
-    status: 202,
-    body: SubmitTaskRequest,
-    response: Task,
-    async handle(call) {
-      if (call.body.session_id === undefined) {
-        throw new HarnessError("invalid_request", "Missing required field: session_id", {
-          param: "session_id",
+/** `stopped` ends the waiting for tasks when the server stops. */
+export function taskRoutes(stopped: AbortSignal): Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/v1/tasks",
+      operationId: "listTasks",
+      summary: "List tasks, newest first.",
+      tag,
+      query: pageQuery("workspace_id", "session_id"),
+      response: ListOf(Task),
+      async handle(call) {
+        const { workspace_id, session_id, cursor, limit } = call.query;
+        const request = { workspaceId: workspace_id, sessionId: session_id, cursor, limit };
+        const page = await listRecords(call, call.caller, "task", request);
+        return presentPage(page, (task) => presentTask(task, call));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/tasks",
+      operationId: "submitTask",
+      summary: "Submit a task in the session named in the body. `Prefer: wait=N` waits for it.",
+      tag,
+      status: 202,
+      body: SubmitTaskRequest,
+      response: Task,
+      async handle(call) {
+        if (call.body.session_id === undefined) {
+          throw new HarnessError("invalid_request", "Missing required field: session_id", {
+            param: "session_id",
+          });
+        }
+        return await submit(call, call.body.session_id, stopped);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/sessions/{session_id}/tasks",
+      operationId: "listSessionTasks",
+      summary: "List the tasks of a session, newest first.",
+      tag,
+      query: PageQuery,
+      response: ListOf(Task),
+      async handle(call) {
+        const { id: sessionId } = await getRecord(call, call.caller, "session", call.param("session_id"));
+        const page = await listRecords(call, call.caller, "task", { sessionId, ...call.query });
+        return presentPage(page, (task) => presentTask(task, call));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/sessions/{session_id}/tasks",
+      operationId: "submitSessionTask",
+      summary: "Submit a task in a session. `Prefer: wait=N` waits for it.",
+      tag,
+      status: 202,
+      body: SubmitTaskRequest,
+      response: Task,
+      async handle(call) {
+        const sessionId = call.param("session_id");
+        const { session_id: said = sessionId } = call.body;
+        if (said !== sessionId) {
+          throw new HarnessError("invalid_request", "session_id differs from the session in the path.", {
+            param: "session_id",
+          });
+        }
+        return await submit(call, sessionId, stopped);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/tasks/{task_id}",
+      operationId: "getTask",
+      summary: "Read a task.",
+      tag,
+      response: Task,
+      async handle(call) {
+        return presentTask(await getRecord(call, call.caller, "task", call.param("task_id")), call);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/tasks/{task_id}/cancel",
+      operationId: "cancelTask",
+      summary: "Cancel a task, for good.",
+      tag,
+      body: CancelTaskRequest,
+      bodyOptional: true,
+      response: Task,
+      async handle(call) {
+        const task = await call.dispatch(cancelTask, {
+          taskId: call.param("task_id"),
+          reason: call.body.reason,
         });
-      }
-      return await submit(call, call.body.session_id);
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/sessions/{session_id}/tasks",
-    operationId: "listSessionTasks",
-    summary: "List the tasks of a session, newest first.",
-    tag,
-    query: PageQuery,
-    response: ListOf(Task),
-    async handle(call) {
-      const { id: sessionId } = await getRecord(call, call.caller, "session", call.param("session_id"));
-      const page = await listRecords(call, call.caller, "task", { sessionId, ...call.query });
-      return presentPage(page, (task) => presentTask(task, call));
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/v1/sessions/{session_id}/tasks",
-    operationId: "submitSessionTask",
-    summary: "Submit a task in a session. `Prefer: wait=N` waits for it.",
-    tag,
-    status: 202,
-    body: SubmitTaskRequest,
-    response: Task,
-    async handle(call) {
-      const sessionId = call.param("session_id");
-      const { session_id: said = sessionId } = call.body;
-      if (said !== sessionId) {
-        throw new HarnessError("invalid_request", "session_id differs from the session in the path.", {
-          param: "session_id",
+        return presentTask(task, call);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/tasks/{task_id}/messages",
+      operationId: "appendTaskMessage",
+      summary: "Answer, interrupt, or confirm a tool of a task.",
+      tag: "Messages",
+      status: 201,
+      body: AppendTaskMessageRequest,
+      response: Message,
+      async handle(call) {
+        const { kind, message } = call.body;
+        const request = { taskId: call.param("task_id"), kind, message: messageInput(message) };
+        return presentMessage(await call.dispatch(appendTaskMessage, request), call);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/permission-requests",
+      operationId: "listPermissionRequests",
+      summary: "List permission requests, pending and answered.",
+      tag: "Permissions",
+      query: pageQuery("session_id", "task_id"),
+      response: ListOf(PermissionRequest),
+      async handle(call) {
+        const { session_id, task_id, cursor, limit } = call.query;
+        const request = { sessionId: session_id, taskId: task_id, cursor, limit };
+        return presentPage(
+          await listRecords(call, call.caller, "permission_request", request),
+          presentPermissionRequest,
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/tasks/{task_id}/permission-requests",
+      operationId: "listTaskPermissionRequests",
+      summary: "List the permission requests of a task.",
+      tag: "Permissions",
+      query: PageQuery,
+      response: ListOf(PermissionRequest),
+      async handle(call) {
+        const { id: taskId } = await getRecord(call, call.caller, "task", call.param("task_id"));
+        const page = await listRecords(call, call.caller, "permission_request", { taskId, ...call.query });
+        return presentPage(page, presentPermissionRequest);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/permission-requests/{request_id}/respond",
+      operationId: "respondPermissionRequest",
+      summary: "Approve or deny a permission request.",
+      tag: "Permissions",
+      body: PermissionResponseRequest,
+      response: PermissionRequest,
+      async handle(call) {
+        const { answer, reviewer, reason, note } = call.body;
+        const request = await call.dispatch(respondPermissionRequest, {
+          requestId: call.param("request_id"),
+          approved: approvedOf(call.body),
+          reason: reason ?? note ?? null,
+          answer: jsonValue(answer),
+          reviewer,
         });
-      }
-      return await submit(call, sessionId);
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/tasks/{task_id}",
-    operationId: "getTask",
-    summary: "Read a task.",
-    tag,
-    response: Task,
-    async handle(call) {
-      return presentTask(await getRecord(call, call.caller, "task", call.param("task_id")), call);
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/v1/tasks/{task_id}/cancel",
-    operationId: "cancelTask",
-    summary: "Cancel a task, for good.",
-    tag,
-    body: CancelTaskRequest,
-    bodyOptional: true,
-    response: Task,
-    async handle(call) {
-      const task = await call.dispatch(cancelTask, {
-        taskId: call.param("task_id"),
-        reason: call.body.reason,
-      });
-      return presentTask(task, call);
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/v1/tasks/{task_id}/messages",
-    operationId: "appendTaskMessage",
-    summary: "Answer, interrupt, or confirm a tool of a task.",
-    tag: "Messages",
-    status: 201,
-    body: AppendTaskMessageRequest,
-    response: Message,
-    async handle(call) {
-      const { kind, message } = call.body;
-      const request = { taskId: call.param("task_id"), kind, message: messageInput(message) };
-      return presentMessage(await call.dispatch(appendTaskMessage, request), call);
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/permission-requests",
-    operationId: "listPermissionRequests",
-    summary: "List permission requests, pending and answered.",
-    tag: "Permissions",
-    query: pageQuery("session_id", "task_id"),
-    response: ListOf(PermissionRequest),
-    async handle(call) {
-      const { session_id, task_id, cursor, limit } = call.query;
-      const request = { sessionId: session_id, taskId: task_id, cursor, limit };
-      return presentPage(
-        await listRecords(call, call.caller, "permission_request", request),
-        presentPermissionRequest,
-      );
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/tasks/{task_id}/permission-requests",
-    operationId: "listTaskPermissionRequests",
-    summary: "List the permission requests of a task.",
-    tag: "Permissions",
-    query: PageQuery,
-    response: ListOf(PermissionRequest),
-    async handle(call) {
-      const { id: taskId } = await getRecord(call, call.caller, "task", call.param("task_id"));
-      const page = await listRecords(call, call.caller, "permission_request", { taskId, ...call.query });
-      return presentPage(page, presentPermissionRequest);
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/v1/permission-requests/{request_id}/respond",
-    operationId: "respondPermissionRequest",
-    summary: "Approve or deny a permission request.",
-    tag: "Permissions",
-    body: PermissionResponseRequest,
-    response: PermissionRequest,
-    async handle(call) {
-      const { answer, reviewer, reason, note } = call.body;
-      const request = await call.dispatch(respondPermissionRequest, {
-        requestId: call.param("request_id"),
-        approved: approvedOf(call.body),
-        reason: reason ?? note ?? null,
-        answer: jsonValue(answer),
-        reviewer,
-      });
-      return presentPermissionRequest(request);
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/outcomes",
-    operationId: "listOutcomes",
-    summary: "List outcomes, newest first.",
-    tag: "Outcomes",
-    query: pageQuery("workspace_id", "task_id"),
-    response: ListOf(Outcome),
-    async handle(call) {
-      const { task_id, workspace_id, cursor, limit } = call.query;
-      const request = { taskId: task_id, workspaceId: workspace_id, cursor, limit };
-      const page = await listRecords(call, call.caller, "outcome", request);
-      return presentPage(page, (outcome) => presentOutcome(outcome, call));
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/outcomes/{outcome_id}",
-    operationId: "getOutcome",
-    summary: "Read an outcome.",
-    tag: "Outcomes",
-    response: Outcome,
-    async handle(call) {
-      return presentOutcome(await getRecord(call, call.caller, "outcome", call.param("outcome_id")), call);
-    },
-  }),
-];
+        return presentPermissionRequest(request);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/outcomes",
+      operationId: "listOutcomes",
+      summary: "List outcomes, newest first.",
+      tag: "Outcomes",
+      query: pageQuery("workspace_id", "task_id"),
+      response: ListOf(Outcome),
+      async handle(call) {
+        const { task_id, workspace_id, cursor, limit } = call.query;
+        const request = { taskId: task_id, workspaceId: workspace_id, cursor, limit };
+        const page = await listRecords(call, call.caller, "outcome", request);
+        return presentPage(page, (outcome) => presentOutcome(outcome, call));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/outcomes/{outcome_id}",
+      operationId: "getOutcome",
+      summary: "Read an outcome.",
+      tag: "Outcomes",
+      response: Outcome,
+      async handle(call) {
+        return presentOutcome(await getRecord(call, call.caller, "outcome", call.param("outcome_id")), call);
+      },
+    }),
+  ];
+}
