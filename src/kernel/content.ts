@@ -4,7 +4,7 @@
  * sends can be mistaken for it.
  */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { NewBlob } from "../store/port.ts";
 
 /** Above this many bytes of JSON, content becomes a blob. */
@@ -35,5 +35,5 @@ export async function unseal<T>(content: Content<T>, source: BlobSource): Promis
 }
 
 export function sha256Hex(data: Uint8Array | string): string {
-  return createHash("sha256").update(data).digest("hex");
+  return hash("sha256", data, "hex");
 }

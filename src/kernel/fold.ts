@@ -9,7 +9,6 @@ import { type ApiKeyRecord, foldApiKey } from "./resources/api-key.ts";
 import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
 import type { BranchRecord } from "./resources/branch.ts";
 import type { MessageRecord } from "./resources/message.ts";
-import type { OutcomeRecord } from "./resources/outcome.ts";
 import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
 import type { PersonaRecord } from "./resources/persona.ts";
 import { foldSession, type SessionRecord } from "./resources/session.ts";
@@ -22,7 +21,6 @@ export interface Records {
   artifact: ArtifactRecord;
   branch: BranchRecord;
   message: MessageRecord;
-  outcome: OutcomeRecord;
   permission_request: PermissionRequestRecord;
   persona: PersonaRecord;
   session: SessionRecord;
@@ -59,10 +57,6 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
-    case "task.completed":
-    case "task.failed":
-    case "task.canceled":
-      return [event.payload.outcome];
     default:
       return [];
   }
@@ -105,9 +99,7 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "session":
       return { tenantId, workspaceId: record.workspace_id, status: record.state };
     case "message":
-      return { tenantId, sessionId: record.session_id };
-    case "outcome":
-      return { tenantId, workspaceId: record.workspace_id, taskId: record.task_id };
+      return { tenantId, isListed: false, sessionId: record.session_id };
     case "artifact":
     case "permission_request":
       return {

@@ -9,6 +9,9 @@ export type NewId = (prefix: string) => string;
 /** Within one millisecond the random part counts up, so ids of one process never collide or go backwards. */
 export function createIds(now: () => number): NewId {
   const random = new Uint8Array(16);
+  // Asking the system for random bytes costs more than the id; it is asked for many at once.
+  const pool = new Uint8Array(16 * 256);
+  let used = pool.length;
   let lastMs = -1;
   return (prefix) => {
     const ms = Math.max(now(), lastMs);
@@ -16,8 +19,11 @@ export function createIds(now: () => number): NewId {
       increment(random);
     } else {
       lastMs = ms;
-      randomFillSync(random);
-      for (let i = 0; i < random.length; i++) random[i] = (random[i] ?? 0) & 31;
+      if (used === pool.length) {
+        randomFillSync(pool);
+        used = 0;
+      }
+      for (let i = 0; i < random.length; i++) random[i] = (pool[used++] ?? 0) & 31;
       // Leave room to count up before the highest digit overflows.
       random[0] = (random[0] ?? 0) & 15;
     }

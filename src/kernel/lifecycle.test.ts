@@ -267,7 +267,7 @@ class Scene implements AsyncDisposable {
     }
     assert.equal(document.status, status);
     assert.ok(mine.filter(({ event }) => terminalEvents.has(event)).length <= 1, "it ended twice");
-    assert.equal(document.outcome_id !== null, isFinal(document.status));
+    assert.equal(document.outcome !== null, isFinal(document.status));
   }
 
   /** The task and its own events, read again when it went on in between. */

@@ -4,7 +4,7 @@ import type { JsonValue } from "../store/port.ts";
 import type { EventPayloads } from "./events.ts";
 import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
 import type { MessageInput, MessageRecord } from "./resources/message.ts";
-import type { Failure, OutcomeRecord } from "./resources/outcome.ts";
+import type { Failure, Outcome } from "./resources/outcome.ts";
 import type { SessionRecord } from "./resources/session.ts";
 import type { TaskRecord } from "./resources/task.ts";
 import type { Unit } from "./unit.ts";
@@ -62,16 +62,10 @@ export async function endTask(unit: Unit, task: TaskRecord, ending: Ending): Pro
     ? task
     : moveTask(unit, task, "WORKING", "no longer waits");
   const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);
-  const outcome: OutcomeRecord = {
-    ...unit.envelope("outcome", "outcome"),
-    metadata: {},
-    workspace_id: task.workspace_id,
-    session_id: task.session_id,
-    task_id: task.id,
+  const outcome: Outcome = {
     status: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
     summary: summarize(ending),
     message_ids: ending.status === "COMPLETED" ? ending.messageIds : [],
-    failure: ending.status === "FAILED" ? ending.failure : null,
   };
   await withdrawPermission(unit, task, `The task is ${ending.status}.`);
   await tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
@@ -110,12 +104,7 @@ function shorten(text: string): string {
   return text.length <= summaryCharsMax ? text : `${text.slice(0, summaryCharsMax - 1)}…`;
 }
 
-async function tellParent(
-  unit: Unit,
-  task: TaskRecord,
-  outcome: OutcomeRecord,
-  output: JsonValue,
-): Promise<void> {
+async function tellParent(unit: Unit, task: TaskRecord, outcome: Outcome, output: JsonValue): Promise<void> {
   if (task.parent_task_id === null || task.parent_step === null) return;
   const parent = await unit.find("task", task.parent_task_id);
   if (parent === undefined || isFinal(parent.status)) return;

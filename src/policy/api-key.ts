@@ -3,7 +3,7 @@
  * nobody guesses 256 bits. The id inside finds the record; the comparison takes the same time whatever is presented.
  */
 
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 
 const pattern = /^bridle_(key_[0-9A-Z]{26})_[A-Za-z0-9_-]{43}$/;
 
@@ -13,7 +13,7 @@ export function newApiKey(keyId: string): { key: string; hash: string } {
 }
 
 export function hashApiKey(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key, "hex");
 }
 
 /** The id of the record that a presented key claims to be, or null when it is no key of ours. */

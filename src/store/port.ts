@@ -33,6 +33,8 @@ export interface StoredEvent extends NewEvent {
 /** The columns a document can be found by. A null column keeps the document out of that index. */
 export interface DocumentIndex {
   tenantId: string;
+  /** False keeps it out of the lists of a whole tenant: it is only found through what it belongs to. */
+  isListed?: boolean;
   workspaceId?: string | null;
   sessionId?: string | null;
   taskId?: string | null;

@@ -32,7 +32,6 @@ const kinds = [
   "artifact",
   "branch",
   "message",
-  "outcome",
   "permission_request",
   "persona",
   "session",

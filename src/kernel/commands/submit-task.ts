@@ -50,7 +50,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       parent_task_id: request.parentTaskId ?? null,
       parent_step: request.parentStep ?? null,
       assigned_agent_id: null,
-      outcome_id: null,
+      outcome: null,
       started_at: null,
       completed_at: null,
       canceled_at: null,

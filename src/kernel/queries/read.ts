@@ -24,7 +24,6 @@ const readScope: Record<Kind, Scope> = {
   artifact: "artifacts:read",
   branch: "branches:read",
   message: "messages:read",
-  outcome: "outcomes:read",
   permission_request: "tasks:read",
   persona: "personas:read",
   session: "sessions:read",
@@ -68,12 +67,23 @@ export interface ListRequest {
 
 /** A page of records, newest first. A filter that names something invisible finds nothing. */
 export async function listRecords<K extends Kind>(
-  { store }: ReadDeps,
+  deps: ReadDeps,
   caller: Caller,
   kind: K,
   request: ListRequest,
 ): Promise<Page<Records[K]>> {
   requireScope(caller, readScope[kind]);
+  return await listDocuments(deps, caller, kind, request);
+}
+
+/** The same without asking for a scope, perhaps only documents in some states. */
+export async function listDocuments<K extends Kind>(
+  { store }: ReadDeps,
+  caller: Caller,
+  kind: K,
+  request: ListRequest,
+  statuses?: readonly string[],
+): Promise<Page<Records[K]>> {
   const limit = request.limit ?? pageSizeDefault;
   const beyond = request.cursor === undefined ? undefined : decodeCursor(kind, request.cursor);
   const by = await narrowestIndex(store, caller, request);
@@ -82,6 +92,7 @@ export async function listRecords<K extends Kind>(
     kind,
     by,
     workspaceIds: caller.workspaceIds ?? undefined,
+    statuses,
     order: "newest_first",
     beyond,
     limit: limit + 1,

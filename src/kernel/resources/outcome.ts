@@ -1,6 +1,7 @@
-/** An outcome: how a task ended, in a sentence, with what it left behind. */
-
-import type { Resource } from "./resource.ts";
+/**
+ * An outcome: how a task ended, in a sentence, with what it left behind. There is one for each task that ended, so it is
+ * kept on the task and has the task's id under another prefix.
+ */
 
 export interface Failure {
   code: string;
@@ -8,12 +9,17 @@ export interface Failure {
   details?: Record<string, unknown>;
 }
 
-export interface OutcomeRecord extends Resource<"outcome"> {
-  workspace_id: string;
-  session_id: string;
-  task_id: string;
+export interface Outcome {
   status: "SUCCEEDED" | "FAILED" | "CANCELED";
   summary: string;
   message_ids: string[];
-  failure: Failure | null;
+}
+
+export function outcomeIdOf(taskId: string): string {
+  return taskId.replace(/^task_/, "outcome_");
+}
+
+/** The task that an outcome is of; what is no outcome's id names no task. */
+export function taskIdOf(outcomeId: string): string {
+  return outcomeId.replace(/^outcome_/, "task_");
 }

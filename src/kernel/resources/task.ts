@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Content } from "../content.ts";
 import type { KernelEvent, StepSpan } from "../events.ts";
 import { isFinal, type TaskStatus } from "../lifecycle.ts";
-import type { Failure } from "./outcome.ts";
+import type { Failure, Outcome } from "./outcome.ts";
 import type { Resource } from "./resource.ts";
 
 /** A message is named, not copied: it has a record of its own. */
@@ -43,7 +43,7 @@ export interface TaskRecord extends Resource<"task"> {
   /** The step of the parent's run that waits for this task. */
   parent_step: string | null;
   assigned_agent_id: string | null;
-  outcome_id: string | null;
+  outcome: Outcome | null;
   started_at: string | null;
   completed_at: string | null;
   canceled_at: string | null;
@@ -85,13 +85,13 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
     case "span.failed":
       return afterStep(task, event.payload, at);
     case "task.completed":
-      return { ...task, outcome_id: event.payload.outcome.id, completed_at: at, ...rest, updated_at: at };
+      return { ...task, outcome: event.payload.outcome, completed_at: at, ...rest, updated_at: at };
     case "task.failed": {
       const { outcome, failure } = event.payload;
-      return { ...task, outcome_id: outcome.id, failure, completed_at: at, ...rest, updated_at: at };
+      return { ...task, outcome, failure, completed_at: at, ...rest, updated_at: at };
     }
     case "task.canceled":
-      return { ...task, outcome_id: event.payload.outcome.id, canceled_at: at, ...rest, updated_at: at };
+      return { ...task, outcome: event.payload.outcome, canceled_at: at, ...rest, updated_at: at };
     default:
       return task;
   }

@@ -182,7 +182,7 @@ function settle(
 }
 
 function bodyOf(rows: BatchRows, index: number): string {
-  return rows.put[index]?.[8] ?? "";
+  return rows.put[index]?.[9] ?? "";
 }
 
 function toRows(batch: Batch): BatchRows {
@@ -199,15 +199,10 @@ function toRows(batch: Batch): BatchRows {
 }
 
 function toDocumentRow({ id, kind, index, body }: NewDocument): DocumentRow {
-  const {
-    tenantId,
-    workspaceId = null,
-    sessionId = null,
-    taskId = null,
-    status = null,
-    wakeAt = null,
-  } = index;
-  return [id, kind, tenantId, workspaceId, sessionId, taskId, status, wakeAt, JSON.stringify(body)];
+  const { tenantId, isListed = true, workspaceId = null, sessionId = null, taskId = null } = index;
+  const { status = null, wakeAt = null } = index;
+  const listedIn = isListed ? tenantId : null;
+  return [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt, JSON.stringify(body)];
 }
 
 /** The events in order, in runs that can share a row. */

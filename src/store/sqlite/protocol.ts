@@ -22,6 +22,7 @@ export type DocumentRow = [
   id: string,
   kind: string,
   tenantId: string,
+  listedIn: string | null,
   workspaceId: string | null,
   sessionId: string | null,
   taskId: string | null,

@@ -156,7 +156,7 @@ export class Reader {
 }
 
 function indexColumn(by: DocumentQuery["by"]): [string, string] {
-  if ("tenantId" in by) return ["tenant_id", by.tenantId];
+  if ("tenantId" in by) return ["listed_in", by.tenantId];
   if ("workspaceId" in by) return ["workspace_id", by.workspaceId];
   if ("sessionId" in by) return ["session_id", by.sessionId];
   return ["task_id", by.taskId];

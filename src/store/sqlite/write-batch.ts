@@ -5,10 +5,11 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Position } from "../port.ts";
+import { Generations } from "./generations.ts";
 import type { BatchResult, BatchRows, DocumentRow, LogRow } from "./protocol.ts";
 
-/** Heads kept in memory; past this many, the oldest are read again from the table. */
-const headsMax = 50_000;
+/** Heads kept in memory, twice; others are read again from the table. */
+const headsMax = 20_000;
 
 /** What the writer must know of a document to number its next event and to check its version. */
 interface Head {
@@ -20,7 +21,7 @@ interface Head {
 const absent: Head = { version: 0, sequence: 0, lastEvent: null };
 
 export class BatchWriter {
-  #heads = new Map<string, Head>();
+  readonly #heads = new Generations<Head>(headsMax);
   #position: Position;
   readonly #readHead: StatementSync;
   readonly #readPosition: StatementSync;
@@ -40,8 +41,8 @@ export class BatchWriter {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertDocument = db.prepare(
-      `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, workspace_id, session_id,
-         task_id, status, wake_at, body) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, listed_in, workspace_id,
+         session_id, task_id, status, wake_at, body) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#updateDocument = db.prepare(
       `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?
@@ -123,7 +124,7 @@ export class BatchWriter {
         sequences.length === 0 ? null : this.#position,
       );
     }
-    for (const [id, head] of heads) this.#remember(id, head);
+    for (const [id, head] of heads) this.#heads.set(id, head);
     return { ok: { first, sequences, previous } };
   }
 
@@ -138,7 +139,7 @@ export class BatchWriter {
       this.#insertDocument.run(sequence, lastEvent, born, ...document);
       return;
     }
-    const [id, , , , , , status, wakeAt, body] = document;
+    const [id, , , , , , , status, wakeAt, body] = document;
     this.#updateDocument.run(version + 1, sequence, lastEvent, status, wakeAt, body, id);
   }
 
@@ -152,16 +153,8 @@ export class BatchWriter {
       sequence: Number(row.sequence),
       lastEvent: row.last_event === null ? null : Number(row.last_event),
     };
-    this.#remember(id, head);
-    return head;
-  }
-
-  #remember(id: string, head: Head): void {
-    this.#heads.delete(id);
     this.#heads.set(id, head);
-    if (this.#heads.size <= headsMax) return;
-    const oldest = this.#heads.keys().next();
-    if (!oldest.done) this.#heads.delete(oldest.value);
+    return head;
   }
 
   #lastPosition(): Position {

@@ -8,7 +8,7 @@ import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "..
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
-import type { OutcomeRecord } from "../../kernel/resources/outcome.ts";
+import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { SessionRecord } from "../../kernel/resources/session.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
@@ -60,12 +60,14 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     runnable_since: __,
     parent_step: ___,
     input,
+    outcome,
     ...shown
   } = presentRecord(task);
   return {
     ...shown,
     input: await presentInput(input, viewer),
     receipt_id: null,
+    outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: null,
     waiting_for: waitingFor({ pending, parked }),
   };
@@ -129,16 +131,25 @@ export function presentArtifact(artifact: ArtifactRecord): Wire {
   return { ...shown, receipt_id: null };
 }
 
-export async function presentOutcome(outcome: OutcomeRecord, viewer: Viewer): Promise<Wire> {
-  const { message_ids, session_id: _, workspace_id: __, ...shown } = presentRecord(outcome);
+/** The outcome of a task that has one. */
+export async function presentOutcome(task: TaskRecord, viewer: Viewer): Promise<Wire> {
+  if (task.outcome === null) throw new Error(`Task ${task.id} has no outcome`);
+  const { message_ids, ...shown } = task.outcome;
+  const endedAt = task.completed_at ?? task.canceled_at ?? task.updated_at;
   const messages = await Promise.all(message_ids.map((id) => viewer.store.get("message", id)));
   const artifacts = await viewer.store.list({
     kind: "artifact",
-    by: { taskId: outcome.task_id },
+    by: { taskId: task.id },
     order: "oldest_first",
     limit: 200,
   });
   return {
+    id: outcomeIdOf(task.id),
+    object: "outcome",
+    created_at: endedAt,
+    updated_at: endedAt,
+    metadata: {},
+    task_id: task.id,
     ...shown,
     messages: await Promise.all(
       messages.flatMap((document) =>
@@ -147,6 +158,7 @@ export async function presentOutcome(outcome: OutcomeRecord, viewer: Viewer): Pr
     ),
     artifacts: artifacts.map((document) => presentArtifact(document.body as ArtifactRecord)),
     receipt_id: null,
+    failure: task.failure,
   };
 }
 
@@ -182,7 +194,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "task.completed":
     case "task.failed":
     case "task.canceled":
-      return { ...event.payload, outcome: presentOutcomeSummary(event.payload.outcome) };
+      return { ...event.payload, outcome: presentOutcomeSummary(event.resource.id, event.payload.outcome) };
     case "session.created": {
       const { ranges: _, ...session } = presentRecord(event.payload.session);
       return {
@@ -224,9 +236,8 @@ async function presentChunk(
 }
 
 /** In an event the outcome's messages are the events before it; there they are in full. */
-function presentOutcomeSummary(outcome: OutcomeRecord): Wire {
-  const { session_id: _, workspace_id: __, ...shown } = presentRecord(outcome);
-  return shown;
+function presentOutcomeSummary(taskId: string, outcome: Outcome): Wire {
+  return { id: outcomeIdOf(taskId), object: "outcome", task_id: taskId, ...outcome };
 }
 
 /** What a step gave is the run's own business: internal. */

@@ -7,6 +7,7 @@ import { respondPermissionRequest } from "../../../kernel/commands/respond-permi
 import { submitTask } from "../../../kernel/commands/submit-task.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { awaitTask } from "../../../kernel/queries/await-task.ts";
+import { getOutcome, listOutcomes } from "../../../kernel/queries/outcomes.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
 import { presentMessage, presentOutcome, presentPermissionRequest, presentTask } from "../present.ts";
@@ -248,8 +249,8 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       async handle(call) {
         const { task_id, workspace_id, cursor, limit } = call.query;
         const request = { taskId: task_id, workspaceId: workspace_id, cursor, limit };
-        const page = await listRecords(call, call.caller, "outcome", request);
-        return presentPage(page, (outcome) => presentOutcome(outcome, call));
+        const page = await listOutcomes(call, call.caller, request);
+        return presentPage(page, (task) => presentOutcome(task, call));
       },
     }),
     route({
@@ -260,7 +261,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       tag: "Outcomes",
       response: Outcome,
       async handle(call) {
-        return presentOutcome(await getRecord(call, call.caller, "outcome", call.param("outcome_id")), call);
+        return presentOutcome(await getOutcome(call, call.caller, call.param("outcome_id")), call);
       },
     }),
   ];
