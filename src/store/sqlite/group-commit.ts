@@ -19,8 +19,6 @@ import type { BatchResult, BatchRows, DocumentRow, LogRow, Request, Response } f
 const waitingMax = 20_000;
 /** Batches in one transaction, so that one group never holds the disk for long. */
 const groupMax = 512;
-/** Groups with the writer at once: it never waits for us between two, and groups still grow under load. */
-const groupsMax = 2;
 
 interface Waiting {
   batch: Batch;
@@ -39,8 +37,7 @@ export class GroupCommit {
   readonly #worker: Worker;
   readonly #observer: CommitObserver;
   #waiting: Waiting[] = [];
-  /** Groups handed to the writer, oldest first: while one is being written the next is there already. */
-  #writing: Waiting[][] = [];
+  #writing: Waiting[] | null = null;
   #scheduled = false;
   #broken: Error | null = null;
   #closing = false;
@@ -95,7 +92,7 @@ export class GroupCommit {
   async close(): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
-    while (this.#waiting.length > 0 || this.#writing.length > 0) {
+    while (this.#waiting.length > 0 || this.#writing !== null) {
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (this.#broken === null) await this.#ask({ type: "close" });
@@ -108,15 +105,18 @@ export class GroupCommit {
 
   /** Waits for the end of this turn of the event loop: what else arrives in it joins the group. */
   #schedule(): void {
-    if (this.#scheduled || this.#writing.length >= groupsMax) return;
+    if (this.#scheduled || this.#writing !== null) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      if (this.#writing.length >= groupsMax || this.#waiting.length === 0) return;
-      const group = this.#waiting.splice(0, groupMax);
-      this.#writing.push(group);
-      this.#send({ type: "commit", batches: group.map((waiting) => waiting.rows) });
+      this.#sendGroup();
     });
+  }
+
+  #sendGroup(): void {
+    if (this.#writing !== null || this.#waiting.length === 0) return;
+    this.#writing = this.#waiting.splice(0, groupMax);
+    this.#send({ type: "commit", batches: this.#writing.map((waiting) => waiting.rows) });
   }
 
   #receive(response: Response): void {
@@ -124,8 +124,10 @@ export class GroupCommit {
       this.#replies.shift()?.(response);
       return;
     }
-    const group = this.#writing.shift() ?? [];
-    if (this.#waiting.length > 0) this.#schedule();
+    const group = this.#writing ?? [];
+    this.#writing = null;
+    // Before anything is made of this answer the writer gets its next group, so that it never waits for us.
+    this.#sendGroup();
     const settled = group.map((waiting, index) => settle(waiting, response.results[index]));
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];
@@ -153,8 +155,8 @@ export class GroupCommit {
 
   #break(error: Error): void {
     this.#broken = new StoreUnavailable("The writer stopped", { cause: error });
-    for (const waiting of [...this.#writing.flat(), ...this.#waiting]) waiting.reject(this.#broken);
-    this.#writing = [];
+    for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(this.#broken);
+    this.#writing = null;
     this.#waiting = [];
   }
 }
