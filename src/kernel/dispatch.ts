@@ -21,6 +21,8 @@ export interface Command<Request, Result> {
   scope: Scope;
   /** Loads, checks and emits through the unit; may run again from the start with fresh data. */
   decide(unit: Unit, request: Request): Promise<Result>;
+  /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
+  isAhead?: boolean;
   /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
   forRecord?(result: Result): Result;
 }
@@ -128,7 +130,8 @@ async function perform<Request, Result>(
   once?: { key: string; fingerprint: string },
 ): Promise<Omit<Answer<Result>, "replayed">> {
   for (let attempt = 1; ; attempt++) {
-    const unit = new Unit(deps, caller);
+    // When that was a mistake, what is on disk decides.
+    const unit = new Unit(deps, caller, { isAhead: command.isAhead === true && attempt === 1 });
     const result = await command.decide(unit, request);
     const batch = unit.batch();
     if (once !== undefined) {

@@ -23,8 +23,16 @@ export interface KernelOptions {
 }
 
 export function createKernel({ store, clock, agents, adminKey }: KernelOptions): Kernel {
-  const deps: KernelDeps = { store, clock, agents, newId: createIds(() => clock.now()) };
   const tail = new LogTail(store);
+  const handingOver: Store = {
+    ...store,
+    commit(batch) {
+      const committed = store.commit(batch);
+      tail.handOver(batch.events);
+      return committed;
+    },
+  };
+  const deps: KernelDeps = { store: handingOver, clock, agents, newId: createIds(() => clock.now()) };
   return {
     ...deps,
     tail,

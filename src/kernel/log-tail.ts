@@ -6,7 +6,7 @@
  * the buffer is dropped and the follower goes back to reading history: nobody makes the process grow.
  */
 
-import type { EventQuery, Store, StoredEvent } from "../store/port.ts";
+import type { EventQuery, NewEvent, Store, StoredEvent } from "../store/port.ts";
 
 /** Live events kept for one follower. */
 const bufferMax = 256;
@@ -18,6 +18,7 @@ type Listener = (event: StoredEvent) => void;
 export class LogTail {
   readonly #listeners = new Map<Topic, Set<Listener>>();
   readonly #all = new Set<(events: readonly StoredEvent[]) => void>();
+  readonly #early = new Set<(events: readonly NewEvent[]) => void>();
   readonly #stop: () => void;
 
   constructor(store: Store) {
@@ -28,6 +29,7 @@ export class LogTail {
     this.#stop();
     this.#listeners.clear();
     this.#all.clear();
+    this.#early.clear();
   }
 
   /** Every event of one topic, as it is committed. */
@@ -45,6 +47,16 @@ export class LogTail {
   onCommit(listener: (events: readonly StoredEvent[]) => void): () => void {
     this.#all.add(listener);
     return () => this.#all.delete(listener);
+  }
+
+  /** Every event when it is handed to the store: it may still fail, and must not be shown to anybody. */
+  onHandOver(listener: (events: readonly NewEvent[]) => void): () => void {
+    this.#early.add(listener);
+    return () => this.#early.delete(listener);
+  }
+
+  handOver(events: readonly NewEvent[]): void {
+    for (const listener of this.#early) listener(events);
   }
 
   #deliver(events: readonly StoredEvent[]): void {

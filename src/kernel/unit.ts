@@ -38,9 +38,13 @@ export class Unit {
   readonly #events: Batch["events"] = [];
   readonly #blobs: NewBlob[] = [];
 
-  constructor(deps: KernelDeps, caller: Caller) {
+  readonly #isAhead: boolean;
+
+  /** A unit that is ahead builds on commits that are still on their way to the disk; see the store's `getAhead`. */
+  constructor(deps: KernelDeps, caller: Caller, { isAhead = false } = {}) {
     this.deps = deps;
     this.caller = caller;
+    this.#isAhead = isAhead;
     this.at = timestamp(deps.clock.now());
   }
 
@@ -64,7 +68,8 @@ export class Unit {
     const known = this.#tracked.get(id);
     // Records are stored under their own kind, by this class only.
     if (known !== undefined) return known.record as Records[K];
-    const document = await this.deps.store.get(kind, id);
+    const { store } = this.deps;
+    const document = await (this.#isAhead ? store.getAhead(kind, id) : store.get(kind, id));
     if (document === undefined) return undefined;
     const record = document.body as Records[K];
     if (!isVisible(this.caller, record)) return undefined;

@@ -1,8 +1,7 @@
 /** Runs an agent's function for one task, from its input to its ending. */
 
 import { unseal } from "../kernel/content.ts";
-import { getRecord } from "../kernel/queries/read.ts";
-import { type Part, textOf, textPart } from "../kernel/resources/message.ts";
+import { type MessageRecord, type Part, textOf, textPart } from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage, type Ending, endTask, moveTask } from "../kernel/tasks.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
@@ -59,14 +58,17 @@ function partsOf(result: JsonValue | undefined): Part[] {
   return [{ type: "json", value: result, visibility: "public" }];
 }
 
-async function readInput({ kernel, caller, task }: Run): Promise<RunInput> {
+async function readInput({ kernel, task }: Run): Promise<RunInput> {
   const { store } = kernel;
   if ("payload" in task.input) {
     const input = await unseal(task.input.payload, store);
     return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
   }
-  const message = await getRecord(kernel, caller, "message", task.input.message_id);
-  const parts = await unseal(message.parts, store);
+  const { message_id: messageId } = task.input;
+  const document = await store.getAhead("message", messageId);
+  if (document === undefined)
+    throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
+  const parts = await unseal((document.body as MessageRecord).parts, store);
   return { input: firstJsonObject(parts), text: textOf(parts), parts };
 }
 

@@ -6,7 +6,9 @@
  *       an outbox, and the outbox is written before a step's code runs, before a wait, and with the outcome.
  *   J2  The first step whose key differs from the journal ends the run; nothing after it is written.
  *   J3  Once the task has ended (canceled, above all), nothing this run does is written.
- *   J4  A run that only waits is dropped from memory. Nothing resolves its promises; it is run again when the answer
+ *   J4  A run may start while its task's submission is on the way to the disk. What it records is written after it or
+ *       not at all, and by J1 none of its steps runs before that.
+ *   J5  A run that only waits is dropped from memory. Nothing resolves its promises; it is run again when the answer
  *       is in the log.
  */
 
@@ -54,9 +56,11 @@ class Superseded extends Error {}
 const record: Command<{ taskId: string; changes: Change[] }, TaskRecord> = {
   name: "record_run",
   scope: "tasks:write",
+  isAhead: true,
   async decide(unit, { taskId, changes }) {
-    let task = await unit.require("task", taskId);
-    if (isFinal(task.status)) throw new Superseded();
+    // A run that started ahead of its task's submission finds no task when that failed.
+    let task = await unit.find("task", taskId);
+    if (task === undefined || isFinal(task.status)) throw new Superseded();
     for (const change of changes) task = await change(unit, task);
     return task;
   },

@@ -8,7 +8,7 @@ import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { isFinal } from "../kernel/lifecycle.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
-import type { StoredEvent } from "../store/port.ts";
+import type { NewEvent, StoredEvent } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
 import { execute } from "./execute.ts";
 import { Journal } from "./journal.ts";
@@ -82,7 +82,13 @@ class Scheduler implements Runtime {
   }
 
   async start(): Promise<void> {
-    this.#stopFollowing = this.#kernel.tail.onCommit((events) => this.#hear(events));
+    const { tail } = this.#kernel;
+    const stopHearing = tail.onCommit((events) => this.#hear(events));
+    const stopForeseeing = tail.onHandOver((events) => this.#foresee(events));
+    this.#stopFollowing = () => {
+      stopHearing();
+      stopForeseeing();
+    };
     await this.#sweep();
     this.#sweepTimer = setInterval(() => void this.#sweep(), sweepEveryMs);
     this.#forgetTimer = setInterval(() => void this.#kernel.store.forgetOnce(Date.now()), forgetEveryMs);
@@ -119,6 +125,21 @@ class Scheduler implements Runtime {
     this.#dispatch();
   }
 
+  /** A new task starts at once if there is room and nobody is before it; its records go to disk behind its submission. */
+  #foresee(events: readonly NewEvent[]): void {
+    for (const event of events.map(asKernelEvent)) {
+      if (event.event !== "task.submitted" || this.#draining || this.#queue.size > 0 || !this.#hasRoom)
+        continue;
+      const { task } = event.payload;
+      const agent = this.#agentFor(task);
+      if (agent !== null) void this.#follow(this.#start(task, new Journal(), agent));
+    }
+  }
+
+  get #hasRoom(): boolean {
+    return this.#runs.size + this.#loading.size < this.#concurrency;
+  }
+
   #answer(taskId: string, step: string, event: KernelEvent): void {
     const run = this.#runs.get(taskId);
     if (run !== undefined) run.deliver(step, event);
@@ -131,7 +152,7 @@ class Scheduler implements Runtime {
   }
 
   #dispatch(): void {
-    while (this.#runs.size + this.#loading.size < this.#concurrency && !this.#draining) {
+    while (this.#hasRoom && !this.#draining) {
       const taskId = this.#queue.next();
       if (taskId === undefined) return;
       if (this.#loading.has(taskId)) this.#again.add(taskId);
@@ -143,14 +164,7 @@ class Scheduler implements Runtime {
     this.#loading.add(taskId);
     try {
       const run = await this.#load(taskId);
-      if (run === null) return;
-      const end = await run.ended;
-      this.#runs.delete(taskId);
-      const { session_id: sessionId } = run.task;
-      if (end.how === "crashed") this.#retryLater(run.task, end.error);
-      // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
-      const overdue = end.how === "parked" && end.until !== null && end.until <= this.#swept.wakeAt;
-      if (this.#again.delete(taskId) || overdue) this.#enqueue(taskId, sessionId);
+      if (run !== null) await this.#follow(run);
     } catch (error) {
       this.#logger.error({ err: error, task_id: taskId }, "a task could not be loaded");
     } finally {
@@ -168,17 +182,28 @@ class Scheduler implements Runtime {
     const agent = this.#agentFor(seen);
     if (agent === null) return null;
     const journal = seen.status === "SUBMITTED" ? new Journal() : await Journal.read(store, taskId);
-    const run = new Run({
-      kernel: this.#kernel,
-      task: seen,
-      journal,
-      agentName: agent.name,
-      isDraining: () => this.#draining,
-    });
-    this.#runs.set(taskId, run);
     this.#loading.delete(taskId);
+    return this.#start(seen, journal, agent);
+  }
+
+  #start(task: TaskRecord, journal: Journal, agent: Agent): Run {
+    const isDraining = () => this.#draining;
+    const run = new Run({ kernel: this.#kernel, task, journal, agentName: agent.name, isDraining });
+    this.#runs.set(task.id, run);
     void execute(run, agent).catch((error) => run.finish({ how: "crashed", error }));
     return run;
+  }
+
+  /** Until the run leaves memory, and what has to be done about it then. */
+  async #follow(run: Run): Promise<void> {
+    const end = await run.ended;
+    const { id, session_id: sessionId } = run.task;
+    this.#runs.delete(id);
+    if (end.how === "crashed") this.#retryLater(run.task, end.error);
+    // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
+    const overdue = end.how === "parked" && end.until !== null && end.until <= this.#swept.wakeAt;
+    if (this.#again.delete(id) || overdue) this.#enqueue(id, sessionId);
+    this.#dispatch();
   }
 
   /** A task that has started keeps its version. If that is not loaded, the task waits for a server that has it. */

@@ -130,6 +130,11 @@ export interface Store {
   /** Resolves once the batch is on disk. Rejects with `VersionConflict` or `OnceConflict`; then nothing was written. */
   commit(batch: Batch): Promise<StoredEvent[]>;
   get(kind: string, id: string): Promise<StoredDocument | undefined>;
+  /**
+   * The document as it will be once all that was handed over is on disk. Only for what will itself be a commit: commits
+   * are in order, so what builds on another is written after it or, if that fails, not at all. Never to be shown.
+   */
+  getAhead(kind: string, id: string): Promise<StoredDocument | undefined>;
   list(query: DocumentQuery): Promise<StoredDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   count(kind: string, tenantId: string): Promise<number>;

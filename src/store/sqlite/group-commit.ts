@@ -9,6 +9,7 @@ import {
   type NewDocument,
   type NewEvent,
   OnceConflict,
+  type StoredDocument,
   type StoredEvent,
   StoreUnavailable,
   VersionConflict,
@@ -21,6 +22,8 @@ const waitingMax = 20_000;
 const groupMax = 512;
 
 interface Waiting {
+  /** Counts the batches handed over. */
+  order: number;
   batch: Batch;
   rows: BatchRows;
   resolve(events: StoredEvent[]): void;
@@ -37,6 +40,9 @@ export class GroupCommit {
   readonly #worker: Worker;
   readonly #observer: CommitObserver;
   #waiting: Waiting[] = [];
+  #handedOver = 0;
+  /** What documents become by batches that are not on disk yet, each from the last batch that puts it. */
+  readonly #ahead = new Map<string, { document: StoredDocument; order: number }>();
   #writing: Waiting[] | null = null;
   #scheduled = false;
   #broken: Error | null = null;
@@ -75,10 +81,17 @@ export class GroupCommit {
     if (this.#waiting.length >= waitingMax) {
       return Promise.reject(new StoreUnavailable(`${waitingMax} commits wait for the disk already`));
     }
+    const order = this.#handedOver++;
+    for (const document of ahead(batch)) this.#ahead.set(document.id, { document, order });
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ batch, rows: toRows(batch), resolve, reject });
+      this.#waiting.push({ order, batch, rows: toRows(batch), resolve, reject });
       this.#schedule();
     });
+  }
+
+  /** A document of a batch that is on its way to the disk. */
+  getAhead(id: string): StoredDocument | undefined {
+    return this.#ahead.get(id)?.document;
   }
 
   async forgetOnce(before: number): Promise<number> {
@@ -131,7 +144,11 @@ export class GroupCommit {
     const settled = group.map((waiting, index) => settle(waiting, response.results[index]));
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];
-      if (waiting === undefined || events === null) continue;
+      if (waiting === undefined) continue;
+      for (const { id } of waiting.batch.put) {
+        if (this.#ahead.get(id)?.order === waiting.order) this.#ahead.delete(id);
+      }
+      if (events === null) continue;
       this.#observer.committed(waiting.batch, events, (index) => bodyOf(waiting.rows, index).length);
     }
     const events = settled.flatMap((batch) => batch.events ?? []);
@@ -158,6 +175,7 @@ export class GroupCommit {
     for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(this.#broken);
     this.#writing = null;
     this.#waiting = [];
+    this.#ahead.clear();
   }
 }
 
@@ -181,6 +199,15 @@ function settle(
     previous: previous[index] ?? null,
   }));
   return { events, tell: () => resolve(events) };
+}
+
+/** The documents of a batch as they will be. Their order of creation is not known yet and nobody asks for it. */
+function ahead({ put, expect }: Batch): StoredDocument[] {
+  const versions = new Map(expect.map(({ id, version }) => [id, version]));
+  return put.flatMap(({ kind, id, index: { tenantId }, body }) => {
+    const expected = versions.get(id);
+    return expected === undefined ? [] : [{ kind, id, tenantId, version: expected + 1, born: 0, body }];
+  });
 }
 
 function bodyOf(rows: BatchRows, index: number): string {

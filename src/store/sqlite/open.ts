@@ -29,10 +29,15 @@ export async function openSqliteStore(directory: string): Promise<Store> {
     chmodSync(file, 0o600);
     const reader = new Reader(file);
     told = reader.head();
+    const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
     return {
       commit: (batch) => writer.commit(batch),
       forgetOnce: (before) => writer.forgetOnce(before),
-      get: async (kind, id) => cache.get(kind, id) ?? reader.get(kind, id, cache),
+      get,
+      async getAhead(kind, id) {
+        const document = writer.getAhead(id);
+        return document?.kind === kind ? document : await get(kind, id);
+      },
       list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
