@@ -291,6 +291,8 @@ async function approve(run: Run, { action, payload, risk, expiresInMs }: Approva
 
 /** A child that would be refused is a step that failed, now and whenever the run is repeated. */
 async function assertAcceptable(run: Run, span: StepSpan, request: SubmitTask): Promise<void> {
+  // What the child is to be submitted under must be there.
+  await run.flush();
   try {
     await submitTask.decide(new Unit(run.kernel, run.caller), request);
   } catch (error) {
