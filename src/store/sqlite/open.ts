@@ -1,6 +1,6 @@
 /** The SQLite store: a locked directory, one writer thread, one reader, and those who follow the log. */
 
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { CommitListener, Position, Store } from "../port.ts";
 import { DocumentCache } from "./document-cache.ts";
@@ -12,6 +12,9 @@ export async function openSqliteStore(directory: string): Promise<Store> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(directory);
   const file = join(directory, "bridle.db");
+  // The log holds what people said: for its owner only. SQLite gives the files beside it the same mode.
+  closeSync(openSync(file, "a", 0o600));
+  chmodSync(file, 0o600);
   const listeners = new Set<CommitListener>();
   try {
     const cache = new DocumentCache();
@@ -25,8 +28,6 @@ export async function openSqliteStore(directory: string): Promise<Store> {
         for (const listener of listeners) listener(events);
       },
     });
-    // The log holds what people said; nobody else on the machine has any business in it.
-    chmodSync(file, 0o600);
     const reader = new Reader(file);
     told = reader.head();
     const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
