@@ -12,11 +12,11 @@ export async function openSqliteStore(directory: string): Promise<Store> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(directory);
   const file = join(directory, "bridle.db");
-  // The log holds what people said: for its owner only. SQLite gives the files beside it the same mode.
-  closeSync(openSync(file, "a", 0o600));
-  chmodSync(file, 0o600);
   const listeners = new Set<CommitListener>();
   try {
+    // The log holds what people said: for its owner only. SQLite gives the files beside it the same mode.
+    closeSync(openSync(file, "a", 0o600));
+    chmodSync(file, 0o600);
     const cache = new DocumentCache();
     // Readers of the log are not shown what the writer has not told us of yet: whoever sees an event must find the
     // document that it changed.
