@@ -87,7 +87,7 @@ export class Run {
   readonly #arrived = new Map<string, KernelEvent>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #outbox: Change[] = [];
-  #writing: Promise<unknown> | null = null;
+  #writing: Promise<boolean> | null = null;
   #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
@@ -201,21 +201,25 @@ export class Run {
   async flush(): Promise<void> {
     while (this.#outbox.length > 0 || this.#writing !== null) {
       if (this.#end !== null) return await never();
-      if (this.#writing === null) {
-        const changes = this.#outbox;
-        this.#outbox = [];
-        this.#writing = carryOut(this.kernel, record, this.caller, { taskId: this.task.id, changes });
-      }
-      try {
-        await this.#writing;
-        this.#writing = null;
-      } catch (error) {
-        this.#writing = null;
-        this.#notRecorded(error);
-        return await never();
-      }
+      this.#writing ??= this.#write();
+      if (!(await this.#writing)) return await never();
     }
     this.#considerParking();
+  }
+
+  /** One commit at a time, for all who wait for it: true when it is on disk. */
+  async #write(): Promise<boolean> {
+    const changes = this.#outbox;
+    this.#outbox = [];
+    try {
+      await carryOut(this.kernel, record, this.caller, { taskId: this.task.id, changes });
+      return true;
+    } catch (error) {
+      this.#notRecorded(error);
+      return false;
+    } finally {
+      this.#writing = null;
+    }
   }
 
   /** A store that does not take writes now will later; what cannot be written at all fails the task, once. */
