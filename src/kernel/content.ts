@@ -22,6 +22,11 @@ export function seal<T>(value: T, blobs: NewBlob[]): Content<T> {
   return { blob: sha256, bytes: bytes.length };
 }
 
+/** What has to be read from elsewhere to show it; what is in place is small. */
+export function blobBytes(content: Content<unknown>): number {
+  return "blob" in content ? content.bytes : 0;
+}
+
 export interface BlobSource {
   blob(sha256: string): Promise<Uint8Array | undefined>;
 }

@@ -427,3 +427,23 @@ describe("Artifacts", () => {
     }
   });
 });
+
+describe("Pages of large messages", () => {
+  test("RES-4 given more content than one answer should hold, when lists are walked, then pages are shorter and nothing is missing", async () => {
+    const { id } = await client.createSession();
+    const text = "x".repeat(3_000_000);
+    for (let n = 0; n < 7; n++) {
+      const { status } = await client.post(`/v1/sessions/${id}/messages`, { message: userMessage(text) });
+      assert.equal(status, 201);
+    }
+    const first = await client.get(`/v1/sessions/${id}/messages`);
+    assert.ok(
+      first.body.data.length >= 1 && first.body.data.length < 7,
+      `${first.body.data.length} in one page`,
+    );
+    assert.equal(first.body.page.has_more, true);
+    assert.equal((await client.listAll(`/v1/sessions/${id}/messages`)).length, 7);
+    const events = await client.listAll(`/v1/sessions/${id}/events`);
+    assert.equal(events.filter(({ event }) => event === "user.message").length, 7);
+  });
+});

@@ -4,11 +4,12 @@ import type { Caller } from "../../policy/caller.ts";
 import { maySee } from "../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
+import { blobBytes } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
-import { eventId, findPosition, positionOf } from "../events.ts";
+import { asKernelEvent, eventId, findPosition, positionOf } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
-import { getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
+import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 /** Which events: all that the caller may see, or those of a workspace, a session, a task. */
 export interface EventScope {
@@ -33,12 +34,30 @@ export async function listEvents(
   const limit = request.limit ?? pageSizeDefault;
   const after = await cursorPosition(deps, request);
   const events = await deps.store.events({ ...query, after, limit: limit + 1 });
-  const data = events.slice(0, limit);
+  const data = fitPage(events, limit, contentBytes);
   const last = data.at(-1);
   return {
     data,
-    nextCursor: events.length > limit && last !== undefined ? eventId(last.position) : null,
+    nextCursor: events.length > data.length && last !== undefined ? eventId(last.position) : null,
   };
+}
+
+function contentBytes(stored: StoredEvent): number {
+  const event = asKernelEvent(stored);
+  switch (event.event) {
+    case "user.message":
+    case "agent.message":
+    case "vendor.bridle.message":
+      return blobBytes(event.payload.message.parts);
+    case "task.submitted":
+      return "payload" in event.payload.task.input ? blobBytes(event.payload.task.input.payload) : 0;
+    case "artifact.updated":
+      return blobBytes(event.payload.chunk);
+    case "span.completed":
+      return "output" in event.payload.result ? blobBytes(event.payload.result.output) : 0;
+    default:
+      return 0;
+  }
 }
 
 export async function getEvent({ store }: ReadDeps, caller: Caller, id: string): Promise<StoredEvent> {

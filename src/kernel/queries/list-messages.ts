@@ -2,10 +2,11 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { requireScope } from "../authorize.ts";
+import { blobBytes } from "../content.ts";
 import type { MessageRecord } from "../resources/message.ts";
 import { readTranscript } from "../transcript.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
-import { getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
+import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 export async function listMessages(
   deps: ReadDeps,
@@ -17,9 +18,9 @@ export async function listMessages(
   const limit = request.limit ?? pageSizeDefault;
   const beyond = request.cursor === undefined ? undefined : decodeCursor("message", request.cursor);
   const entries = await readTranscript(deps.store, session.ranges, { beyond, limit: limit + 1 });
-  const shown = entries.slice(0, limit);
+  const shown = fitPage(entries, limit, ({ message }) => blobBytes(message.parts));
   const last = shown.at(-1);
-  const more = entries.length > limit && last !== undefined;
+  const more = entries.length > shown.length && last !== undefined;
   return {
     data: shown.map(({ message }) => ({ ...message, session_id: session.id })),
     nextCursor: more ? encodeCursor("message", { born: last.position, id: last.message.id }) : null,

@@ -16,8 +16,19 @@ export interface Page<T> {
   nextCursor: string | null;
 }
 
-export const pageSizeMax = 200;
 export const pageSizeDefault = 50;
+/** A page of large items is shorter than was asked for, but never empty. */
+const pageBytesMax = 16 * 1024 * 1024;
+
+/** As many of the items, from the first, as a page may hold. */
+export function fitPage<T>(items: readonly T[], limit: number, bytesOf: (item: T) => number): T[] {
+  let bytes = 0;
+  const end = items.slice(0, limit).findIndex((item, index) => {
+    bytes += bytesOf(item);
+    return bytes > pageBytesMax && index > 0;
+  });
+  return items.slice(0, end === -1 ? limit : end);
+}
 
 const readScope: Record<Kind, Scope> = {
   api_key: "api_keys:read",
