@@ -34,8 +34,6 @@ export interface RuntimeOptions {
 }
 
 export interface Runtime {
-  readonly running: number;
-  readonly ready: number;
   /** Starts nothing more and waits until no step is in the middle of something, at most this long. */
   drain(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -73,14 +71,6 @@ class Scheduler implements Runtime {
     this.#concurrency = concurrency;
   }
 
-  get running(): number {
-    return this.#runs.size;
-  }
-
-  get ready(): number {
-    return this.#queue.size;
-  }
-
   async start(): Promise<void> {
     const { tail } = this.#kernel;
     const stopHearing = tail.onCommit((events) => this.#hear(events));
@@ -91,7 +81,7 @@ class Scheduler implements Runtime {
     };
     await this.#sweep();
     this.#sweepTimer = setInterval(() => void this.#sweep(), sweepEveryMs);
-    this.#forgetTimer = setInterval(() => void this.#kernel.store.forgetOnce(Date.now()), forgetEveryMs);
+    this.#forgetTimer = setInterval(() => void this.#forget(), forgetEveryMs);
     this.#sweepTimer.unref();
     this.#forgetTimer.unref();
   }
@@ -255,6 +245,14 @@ class Scheduler implements Runtime {
       this.#logger.error({ err: error }, "looking for due tasks failed; trying again");
     } finally {
       this.#sweeping = false;
+    }
+  }
+
+  async #forget(): Promise<void> {
+    try {
+      await this.#kernel.store.forgetOnce(this.#kernel.clock.now());
+    } catch (error) {
+      this.#logger.error({ err: error }, "dropping old idempotency records failed; trying again");
     }
   }
 

@@ -81,10 +81,12 @@ export class GroupCommit {
     if (this.#waiting.length >= waitingMax) {
       return Promise.reject(new StoreUnavailable(`${waitingMax} commits wait for the disk already`));
     }
-    const order = this.#handedOver++;
-    for (const document of ahead(batch)) this.#ahead.set(document.id, { document, order });
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ order, batch, rows: toRows(batch), resolve, reject });
+      // What cannot be written as JSON is refused here, before anybody can build on it.
+      const rows = toRows(batch);
+      const order = this.#handedOver++;
+      for (const document of ahead(batch)) this.#ahead.set(document.id, { document, order });
+      this.#waiting.push({ order, batch, rows, resolve, reject });
       this.#schedule();
     });
   }
