@@ -8,11 +8,11 @@ export const echo = defineAgent({
   description: "Answers every task with what it was given.",
   skills: [{ id: "echo", name: "Echo", description: "Give the input back." }],
   async run(ctx) {
+    if (ctx.parts.length === 0) return ctx.text === "" ? ctx.input : ctx.text;
     // What was said to the agent only is not for everybody to hear.
-    const heard = ctx.parts.flatMap((part) =>
-      part.type === "text" && part.visibility === "public" ? [part.text] : [],
-    );
-    const text = ctx.parts.length === 0 ? ctx.text : heard.join("\n");
-    return text === "" ? ctx.input : text;
+    const heard = ctx.parts.filter((part) => part.visibility === "public");
+    const texts = heard.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    const json = heard.find((part) => part.type === "json");
+    return texts.length === 0 && json !== undefined ? json.value : texts.join("\n");
   },
 });

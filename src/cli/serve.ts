@@ -16,6 +16,10 @@ export async function serve(settings: ServeSettings): Promise<void> {
     logger,
     concurrency: settings.concurrency,
   });
+  // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
+  process.on("unhandledRejection", (error) =>
+    logger.error({ err: error }, "a promise was rejected and nobody listened"),
+  );
   process.stdout.write(greeting(server, settings));
   await interrupted();
   process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");

@@ -23,6 +23,8 @@ export interface Command<Request, Result> {
   decide(unit: Unit, request: Request): Promise<Result>;
   /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
   isAhead?: boolean;
+  /** What is left to do once it is on disk, about things that could slip in until then. */
+  afterwards?(deps: KernelDeps, caller: Caller, result: Result): Promise<void>;
   /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
   forRecord?(result: Result): Result;
 }
@@ -145,6 +147,7 @@ async function perform<Request, Result>(
     if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };
     try {
       const events = await deps.store.commit(batch);
+      await command.afterwards?.(deps, caller, result);
       return { result, position: events.at(-1)?.position ?? null };
     } catch (error) {
       if (error instanceof StoreUnavailable) {

@@ -23,6 +23,9 @@ export const taskTransitions = {
 
 export type SessionState = "ACTIVE" | "IDLE" | "PAUSED" | "CLOSED" | "FAILED";
 
+/** The states from which a task can still go on. */
+export const unfinished = (Object.keys(taskTransitions) as TaskStatus[]).filter((status) => !isFinal(status));
+
 export function isFinal(status: TaskStatus): boolean {
   return taskTransitions[status].length === 0;
 }

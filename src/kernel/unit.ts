@@ -66,8 +66,8 @@ export class Unit {
   /** The record, if it exists and the caller may see it. */
   async find<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
     const known = this.#tracked.get(id);
-    // Records are stored under their own kind, by this class only.
-    if (known !== undefined) return known.record as Records[K];
+    // Records are tracked under their own kind, by this class only.
+    if (known !== undefined) return known.record.object === kind ? (known.record as Records[K]) : undefined;
     const { store } = this.deps;
     const document = await (this.#isAhead ? store.getAhead(kind, id) : store.get(kind, id));
     if (document === undefined) return undefined;

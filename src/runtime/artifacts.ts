@@ -7,6 +7,8 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import type { Unit } from "../kernel/unit.ts";
 import type { ArtifactContent, ArtifactInput, ArtifactWriter } from "./agent.ts";
 import { AgentFailure } from "./failures.ts";
+import { jsonCopy } from "./json.ts";
+import { guarded } from "./promises.ts";
 import type { Run } from "./run.ts";
 
 export async function writeArtifact(run: Run, artifact: ArtifactInput & ArtifactContent): Promise<string> {
@@ -79,14 +81,14 @@ function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): Artifact
     });
   }
 
-  return {
+  return guarded<ArtifactWriter>({
     id: artifact.id,
     write: (chunk) => append(chunk, false),
     async close() {
       await append("", true);
       await run.flush();
     },
-  };
+  });
 }
 
 function lengthOf(buffers: readonly Buffer[]): number {
@@ -98,7 +100,7 @@ function encode(artifact: ArtifactInput & ArtifactContent): { bytes: Uint8Array;
   if ("json" in artifact) {
     return { bytes: Buffer.from(JSON.stringify(artifact.json)), mimeType: "application/json" };
   }
-  return { bytes: artifact.bytes, mimeType: "application/octet-stream" };
+  return { bytes: Uint8Array.from(artifact.bytes), mimeType: "application/octet-stream" };
 }
 
 function newArtifact(
@@ -109,7 +111,7 @@ function newArtifact(
   const envelope = unit.envelope("artifact", "artifact");
   return {
     ...envelope,
-    metadata: artifact.metadata ?? {},
+    metadata: jsonCopy(artifact.metadata ?? {}),
     workspace_id: task.workspace_id,
     session_id: task.session_id,
     task_id: task.id,

@@ -26,6 +26,8 @@ import type {
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { AgentFailure, ApprovalDenied, WaitExpired } from "./failures.ts";
 import type { JournalEntry } from "./journal.ts";
+import { jsonCopy } from "./json.ts";
+import { guarded, handled } from "./promises.ts";
 import { asJsonSchema } from "./registry.ts";
 import { never, type Run } from "./run.ts";
 
@@ -59,7 +61,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     return made;
   }
 
-  return {
+  return guarded<AgentContext>({
     taskId: task.id,
     sessionId: task.session_id,
     workspaceId: task.workspace_id,
@@ -92,7 +94,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     },
 
     async say(content) {
-      const said = typeof content === "string" ? [textPart(content)] : content;
+      const said = typeof content === "string" ? [textPart(content)] : jsonCopy(content);
       const step = run.key("say");
       const recorded = await run.recall(step);
       if (recorded !== undefined) return await assertSaid(run, step, recorded, said);
@@ -158,7 +160,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     },
 
     spawn: (request) => spawn(run, request),
-  };
+  });
 }
 
 async function attemptStep(
@@ -209,7 +211,11 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
   if (answer !== "elapsed") return answer;
   const expired = new WaitExpired(pending.prompt, pending.expires_at);
   const { code, message } = expired;
+  const seen = { unanswered: true };
   await run.note(async (unit, task) => {
+    // An answer that was accepted in the last moment counts.
+    seen.unanswered = task.pending?.step === pending.step;
+    if (!seen.unanswered) return task;
     await withdrawPermission(unit, task, message);
     const failed = unit.emit(task, "span.failed", {
       step: pending.step,
@@ -219,7 +225,10 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
     });
     return moveTask(unit, failed, "WORKING", "nobody answered in time");
   });
-  throw expired;
+  await run.flush();
+  if (seen.unanswered) throw expired;
+  const late = await run.wait({ key: pending.step, kind: "person", reason: pending.prompt, until: null });
+  return late === "elapsed" ? await never() : late;
 }
 
 async function ask(
@@ -248,7 +257,8 @@ async function ask(
   return answerOf(await unseal(message.parts, run.kernel.store), request.schema);
 }
 
-async function approve(run: Run, { action, payload, risk, expiresInMs }: ApprovalRequest): Promise<void> {
+async function approve(run: Run, { action, risk, expiresInMs, ...asked }: ApprovalRequest): Promise<void> {
+  const payload = jsonCopy(asked.payload);
   const step = run.key("approve");
   const recorded = await run.recall(step);
   const begun = recorded?.begun?.event === "task.auth_required" ? recorded.begun.payload.request : null;
@@ -319,7 +329,7 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
       personaId: personaId ?? run.task.persona_id,
       parentTaskId: run.task.id,
       parentStep: span.step,
-      input: { payload: typeof input === "string" ? { text: input } : input },
+      input: { payload: typeof input === "string" ? { text: input } : jsonCopy(input) },
     };
     await assertAcceptable(run, span, request);
     await run.note(async (unit, task) => {
@@ -329,20 +339,21 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
     });
     await run.flush();
   }
+  let result: Promise<ChildResult> | null = null;
   return {
     taskId: child.id,
-    async result() {
-      const result =
-        (await ended) ??
-        (await run.wait({
-          key: span.step,
-          kind: "child",
-          reason: `waits for task ${child.id}`,
-          until: null,
-        }));
-      if (result === "elapsed") return await never();
-      // Written by the kernel when the child ended, in this very shape.
-      return (await outputOf(run, { begun: null, ended: result })) as ChildResult;
+    result() {
+      result ??= handled(resultOf());
+      return result;
     },
   };
+
+  async function resultOf(): Promise<ChildResult> {
+    const event =
+      (await ended) ??
+      (await run.wait({ key: span.step, kind: "child", reason: `waits for task ${child.id}`, until: null }));
+    if (event === "elapsed") return await never();
+    // Written by the kernel when the child ended, in this very shape.
+    return (await outputOf(run, { begun: null, ended: event })) as ChildResult;
+  }
 }

@@ -4,10 +4,12 @@ import { unseal } from "../kernel/content.ts";
 import { type MessageRecord, type Part, textOf, textPart } from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage, type Ending, endTask, moveTask } from "../kernel/tasks.ts";
+import type { Unit } from "../kernel/unit.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
 import { createContext, type RunInput } from "./context.ts";
 import { failureOf } from "./failures.ts";
+import { jsonCopy } from "./json.ts";
 import type { Run } from "./run.ts";
 
 export async function execute(run: Run, agent: Agent): Promise<void> {
@@ -15,7 +17,7 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   const input = await readInput(run);
   if (task.status === "SUBMITTED") await run.note((unit, current) => start(unit, current));
   try {
-    const result = await Promise.race([agent.run(createContext(run, input)), run.fatal]);
+    const result = jsonCopy(await Promise.race([agent.run(createContext(run, input)), run.fatal]));
     await run.assertNothingLeft();
     await run.note((unit, current) => complete(unit, current, result));
     await Promise.race([run.flush(), run.fatal]);
@@ -27,18 +29,14 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   await run.flush();
   run.finish({ how: "ended" });
 
-  function start(unit: Parameters<typeof moveTask>[0], current: TaskRecord): TaskRecord {
+  function start(unit: Unit, current: TaskRecord): TaskRecord {
     const working = moveTask(unit, current, "WORKING");
     return unit.emit(working, "task.started", { agent: { name: agent.name, version: agent.version } });
   }
 }
 
 /** The result is said as the agent's last message; a run that returns nothing just ends. */
-function complete(
-  unit: Parameters<typeof endTask>[0],
-  task: TaskRecord,
-  result: JsonValue | undefined,
-): Promise<TaskRecord> {
+function complete(unit: Unit, task: TaskRecord, result: JsonValue | undefined): Promise<TaskRecord> {
   const session = { id: task.session_id, workspace_id: task.workspace_id };
   const parts = partsOf(result);
   const message =
@@ -61,14 +59,14 @@ function partsOf(result: JsonValue | undefined): Part[] {
 async function readInput({ kernel, task }: Run): Promise<RunInput> {
   const { store } = kernel;
   if ("payload" in task.input) {
-    const input = await unseal(task.input.payload, store);
+    const input = jsonCopy(await unseal(task.input.payload, store));
     return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
   }
   const { message_id: messageId } = task.input;
   const document = await store.getAhead("message", messageId);
   if (document === undefined)
     throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
-  const parts = await unseal((document.body as MessageRecord).parts, store);
+  const parts = jsonCopy(await unseal((document.body as MessageRecord).parts, store));
   return { input: firstJsonObject(parts), text: textOf(parts), parts };
 }
 

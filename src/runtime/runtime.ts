@@ -4,6 +4,7 @@
  */
 
 import type { Logger } from "pino";
+import { blobBytes } from "../kernel/content.ts";
 import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { isFinal } from "../kernel/lifecycle.ts";
@@ -122,7 +123,8 @@ class Scheduler implements Runtime {
         continue;
       const { task } = event.payload;
       const agent = this.#agentFor(task);
-      if (agent !== null) void this.#follow(this.#start(task, new Journal(), agent));
+      if (agent !== null && !hasLargeInput(task, events))
+        void this.#follow(this.#start(task, new Journal(), agent));
     }
   }
 
@@ -152,16 +154,17 @@ class Scheduler implements Runtime {
 
   async #run(taskId: string): Promise<void> {
     this.#loading.add(taskId);
+    let run: Run | null = null;
     try {
-      const run = await this.#load(taskId);
-      if (run !== null) await this.#follow(run);
+      run = await this.#load(taskId);
     } catch (error) {
       this.#logger.error({ err: error, task_id: taskId }, "a task could not be loaded");
     } finally {
       this.#loading.delete(taskId);
-      this.#again.delete(taskId);
-      this.#dispatch();
     }
+    if (run !== null) return await this.#follow(run);
+    this.#again.delete(taskId);
+    this.#dispatch();
   }
 
   async #load(taskId: string): Promise<Run | null> {
@@ -172,7 +175,6 @@ class Scheduler implements Runtime {
     const agent = this.#agentFor(seen);
     if (agent === null) return null;
     const journal = seen.status === "SUBMITTED" ? new Journal() : await Journal.read(store, taskId);
-    this.#loading.delete(taskId);
     return this.#start(seen, journal, agent);
   }
 
@@ -262,6 +264,14 @@ class Scheduler implements Runtime {
     const task = document?.body as TaskRecord | undefined;
     if (task !== undefined) this.#enqueue(taskId, task.session_id);
   }
+}
+
+/** Large content is read from the disk, and it is not there yet. */
+function hasLargeInput({ input }: TaskRecord, events: readonly NewEvent[]): boolean {
+  if ("payload" in input) return blobBytes(input.payload) > 0;
+  return events
+    .map(asKernelEvent)
+    .some(({ event, payload }) => event === "user.message" && blobBytes(payload.message.parts) > 0);
 }
 
 /** The step of a run that an event from outside answers. */

@@ -1,6 +1,6 @@
 /**
  * The one port to durable storage: reads by key, by index and by log range; writes only as batches.
- * Owned by the kernel's needs; every store behind it passes the same suite (`contract.ts`).
+ * Owned by the kernel's needs; every store behind it passes the same suite (`test/store-contract.ts`).
  */
 
 /** Where an event stands in the whole log: 1, 2, 3, … Never reused. */
@@ -131,8 +131,9 @@ export interface Store {
   commit(batch: Batch): Promise<StoredEvent[]>;
   get(kind: string, id: string): Promise<StoredDocument | undefined>;
   /**
-   * The document as it will be once all that was handed over is on disk. Only for what will itself be a commit: commits
-   * are in order, so what builds on another is written after it or, if that fails, not at all. Never to be shown.
+   * The same, and also documents that a commit under way will create. Only for what will itself be a commit: commits are
+   * in order and ids unique, so what builds on a creation is written after it or, if that fails, not at all. Never to be
+   * shown to anybody.
    */
   getAhead(kind: string, id: string): Promise<StoredDocument | undefined>;
   list(query: DocumentQuery): Promise<StoredDocument[]>;

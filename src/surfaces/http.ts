@@ -23,6 +23,8 @@ const bodyDepthMax = 100;
 export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
+    // A HEAD request to a stream would never end.
+    exposeHeadRoutes: false,
     genReqId: newRequestId,
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,

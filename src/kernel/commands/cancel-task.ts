@@ -1,14 +1,17 @@
 /** Cancel a task: from any state that is not final to CANCELED, for good, and the children it waits for with it. */
 
-import type { Command } from "../dispatch.ts";
+import type { Caller } from "../../policy/caller.ts";
+import type { Position } from "../../store/port.ts";
+import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
-import { isFinal } from "../lifecycle.ts";
+import { isFinal, unfinished } from "../lifecycle.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import { endTask } from "../tasks.ts";
-import type { Unit } from "../unit.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
 
-/** Children ended in one commit with their parent; a run that spawned more cancels the rest as it stops. */
+/** Children ended in one commit with their parent; more, and those that were just being spawned, follow. */
 const childrenMax = 500;
+const pageSize = 100;
 
 export const cancelTask: Command<{ taskId: string; reason?: string | null | undefined }, TaskRecord> = {
   name: "cancel_task",
@@ -24,7 +27,12 @@ export const cancelTask: Command<{ taskId: string; reason?: string | null | unde
     }
     return await cancelWithChildren(unit, task, reason);
   },
+  afterwards: (deps, caller, { id }) => cancelTasks(deps, caller, { taskId: id }, parentCanceled(id)),
 };
+
+function parentCanceled(taskId: string): string {
+  return `The parent task ${taskId} was canceled.`;
+}
 
 async function cancelWithChildren(unit: Unit, task: TaskRecord, reason: string | null): Promise<TaskRecord> {
   const requested = unit.emit(task, "user.cancel_requested", { reason });
@@ -32,15 +40,55 @@ async function cancelWithChildren(unit: Unit, task: TaskRecord, reason: string |
   const children = await unit.deps.store.list({
     kind: "task",
     by: { taskId: task.id },
-    statuses: ["SUBMITTED", "WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED"],
+    statuses: unfinished,
     order: "oldest_first",
     limit: childrenMax,
   });
   for (const { id } of children) {
     const child = await unit.find("task", id);
     if (child !== undefined && !isFinal(child.status)) {
-      await cancelWithChildren(unit, child, `The parent task ${task.id} was canceled.`);
+      await cancelWithChildren(unit, child, parentCanceled(task.id));
     }
   }
   return canceled;
+}
+
+/** Cancels tasks that have not ended, each in a commit of its own. */
+export async function cancelTasks(
+  deps: KernelDeps,
+  caller: Caller,
+  by: { sessionId: string } | { taskId: string },
+  reason: string,
+  bornAfter?: Position,
+): Promise<void> {
+  let beyond: { born: Position; id: string } | undefined;
+  while (true) {
+    const tasks = await deps.store.list({
+      kind: "task",
+      by,
+      statuses: unfinished,
+      order: "oldest_first",
+      beyond,
+      bornAfter,
+      limit: pageSize,
+    });
+    for (const { id } of tasks) await cancelQuietly(deps, caller, id, reason);
+    const last = tasks.at(-1);
+    if (last === undefined || tasks.length < pageSize) return;
+    beyond = { born: last.born, id: last.id };
+  }
+}
+
+/** A task that ended by itself in the meantime is as good as canceled here. */
+async function cancelQuietly(
+  deps: KernelDeps,
+  caller: Caller,
+  taskId: string,
+  reason: string,
+): Promise<void> {
+  try {
+    await carryOut(deps, cancelTask, caller, { taskId, reason });
+  } catch (error) {
+    if (!(error instanceof HarnessError && error.code === "conflict")) throw error;
+  }
 }

@@ -51,7 +51,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
       actor: request.actor,
       scopes,
       workspace_ids: request.workspaceIds ?? null,
-      expires_at: request.expiresAt == null ? null : timestamp(Date.parse(request.expiresAt)),
+      expires_at: request.expiresAt == null ? null : inUtc(request.expiresAt),
       revoked_at: null,
       hash,
     };
@@ -60,6 +60,14 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   },
   forRecord: ({ record }) => ({ record, key: null }),
 };
+
+function inUtc(time: string): string {
+  const ms = Date.parse(time);
+  if (!Number.isNaN(ms)) return timestamp(ms);
+  throw new HarnessError("invalid_request", "expires_at is not a time that this server can tell.", {
+    param: "expires_at",
+  });
+}
 
 /** A workspace of the tenant that the key is for. */
 async function requireWorkspace(unit: Unit, tenantId: string, id: string): Promise<void> {

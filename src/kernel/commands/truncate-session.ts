@@ -8,7 +8,7 @@ import type { Command } from "../dispatch.ts";
 import { cutRanges, type SessionRecord } from "../resources/session.ts";
 import { walkTranscript } from "../transcript.ts";
 import type { Unit } from "../unit.ts";
-import { cancelTasks } from "./close-session.ts";
+import { cancelTasks } from "./cancel-task.ts";
 import { openSession } from "./submit-task.ts";
 
 export interface TruncateResult {
@@ -30,7 +30,8 @@ export const truncateSession: Command<
     if (turns.removed === 0) {
       return { keptTurnCount: turns.kept, removedTurnCount: 0, newTipTurnId: turns.tip, session };
     }
-    await cancelTasks(unit, sessionId, ({ born }) => born > turns.droppedFrom, "Its turn was truncated.");
+    const { deps, caller } = unit;
+    await cancelTasks(deps, caller, { sessionId }, "Its turn was truncated.", turns.droppedFrom);
     const head = await unit.deps.store.head();
     const truncated = unit.emit(session, "session.truncated", {
       kept_turn_count: turns.kept,

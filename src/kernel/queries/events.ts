@@ -65,7 +65,11 @@ export async function getEvent({ store }: ReadDeps, caller: Caller, id: string):
   const position = findPosition(id);
   if (position === null) throw notFound("event", id);
   const [event] = await store.events({ after: position - 1, through: position, limit: 1 });
-  if (event === undefined || !maySee(caller, event.tenantId, event.workspaceId)) throw notFound("event", id);
+  // As in lists and streams: what belongs to no workspace is not for a caller that is bound to some.
+  const hidden = caller.workspaceIds !== null && event?.workspaceId === null;
+  if (event === undefined || hidden || !maySee(caller, event.tenantId, event.workspaceId)) {
+    throw notFound("event", id);
+  }
   return event;
 }
 

@@ -5,8 +5,8 @@
 
 export class Generations<Value> {
   readonly #weightMax: number;
-  #young = new Map<string, Value>();
-  #old = new Map<string, Value>();
+  #young = new Map<string, { value: Value; weight: number }>();
+  #old = new Map<string, { value: Value; weight: number }>();
   #weight = 0;
 
   /** Each generation holds up to this much weight. */
@@ -16,15 +16,14 @@ export class Generations<Value> {
 
   get(key: string): Value | undefined {
     const young = this.#young.get(key);
-    if (young !== undefined) return young;
+    if (young !== undefined) return young.value;
     const old = this.#old.get(key);
-    // What it weighed is forgotten; counting it as one entry keeps the bound honest enough.
-    if (old !== undefined) this.set(key, old);
-    return old;
+    if (old !== undefined) this.set(key, old.value, old.weight);
+    return old?.value;
   }
 
   set(key: string, value: Value, weight = 1): void {
-    this.#young.set(key, value);
+    this.#young.set(key, { value, weight });
     this.#weight += weight;
     if (this.#weight <= this.#weightMax) return;
     this.#old = this.#young;

@@ -22,8 +22,6 @@ const waitingMax = 20_000;
 const groupMax = 512;
 
 interface Waiting {
-  /** Counts the batches handed over. */
-  order: number;
   batch: Batch;
   rows: BatchRows;
   resolve(events: StoredEvent[]): void;
@@ -40,14 +38,13 @@ export class GroupCommit {
   readonly #worker: Worker;
   readonly #observer: CommitObserver;
   #waiting: Waiting[] = [];
-  #handedOver = 0;
-  /** What documents become by batches that are not on disk yet, each from the last batch that puts it. */
-  readonly #ahead = new Map<string, { document: StoredDocument; order: number }>();
+  /** The documents that batches on their way to the disk will create. */
+  readonly #created = new Map<string, StoredDocument>();
   #writing: Waiting[] | null = null;
   #scheduled = false;
   #broken: Error | null = null;
   #closing = false;
-  #replies: ((response: Response) => void)[] = [];
+  #replies: { resolve(response: Response): void; reject(error: Error): void }[] = [];
 
   private constructor(worker: Worker, observer: CommitObserver) {
     this.#worker = worker;
@@ -70,6 +67,7 @@ export class GroupCommit {
       });
     });
     worker.on("message", (response: Response) => writer.#receive(response));
+    worker.once("exit", () => writer.#break(new Error("The writer thread ended")));
     await Promise.race([ready, failed]);
     failed.catch(() => {});
     return writer;
@@ -84,16 +82,15 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       // What cannot be written as JSON is refused here, before anybody can build on it.
       const rows = toRows(batch);
-      const order = this.#handedOver++;
-      for (const document of ahead(batch)) this.#ahead.set(document.id, { document, order });
-      this.#waiting.push({ order, batch, rows, resolve, reject });
+      for (const document of creations(batch)) this.#created.set(document.id, document);
+      this.#waiting.push({ batch, rows, resolve, reject });
       this.#schedule();
     });
   }
 
-  /** A document of a batch that is on its way to the disk. */
+  /** A document that a batch on its way to the disk will create. */
   getAhead(id: string): StoredDocument | undefined {
-    return this.#ahead.get(id)?.document;
+    return this.#created.get(id);
   }
 
   async forgetOnce(before: number): Promise<number> {
@@ -136,7 +133,9 @@ export class GroupCommit {
 
   #receive(response: Response): void {
     if (response.type !== "committed") {
-      this.#replies.shift()?.(response);
+      const reply = this.#replies.shift();
+      if (response.type === "failed") reply?.reject(new StoreUnavailable(response.reason));
+      else reply?.resolve(response);
       return;
     }
     const group = this.#writing ?? [];
@@ -147,9 +146,7 @@ export class GroupCommit {
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];
       if (waiting === undefined) continue;
-      for (const { id } of waiting.batch.put) {
-        if (this.#ahead.get(id)?.order === waiting.order) this.#ahead.delete(id);
-      }
+      for (const { id } of waiting.batch.put) this.#created.delete(id);
       if (events === null) continue;
       this.#observer.committed(waiting.batch, events, (index) => bodyOf(waiting.rows, index).length);
     }
@@ -163,7 +160,7 @@ export class GroupCommit {
   }
 
   #reply(): Promise<Response> {
-    return new Promise((resolve) => this.#replies.push(resolve));
+    return new Promise((resolve, reject) => this.#replies.push({ resolve, reject }));
   }
 
   #ask(request: Request): Promise<Response> {
@@ -173,11 +170,13 @@ export class GroupCommit {
   }
 
   #break(error: Error): void {
-    this.#broken = new StoreUnavailable("The writer stopped", { cause: error });
-    for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(this.#broken);
+    const broken = new StoreUnavailable("The writer stopped", { cause: error });
+    this.#broken ??= broken;
+    for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(broken);
+    for (const reply of this.#replies.splice(0)) reply.reject(broken);
     this.#writing = null;
     this.#waiting = [];
-    this.#ahead.clear();
+    this.#created.clear();
   }
 }
 
@@ -203,13 +202,15 @@ function settle(
   return { events, tell: () => resolve(events) };
 }
 
-/** The documents of a batch as they will be. Their order of creation is not known yet and nobody asks for it. */
-function ahead({ put, expect }: Batch): StoredDocument[] {
-  const versions = new Map(expect.map(({ id, version }) => [id, version]));
-  return put.flatMap(({ kind, id, index: { tenantId }, body }) => {
-    const expected = versions.get(id);
-    return expected === undefined ? [] : [{ kind, id, tenantId, version: expected + 1, born: 0, body }];
-  });
+/**
+ * The documents that a batch creates. Changes are not among them: two rivals can both be about to make version 6, and
+ * whoever built on the one that fails would be taken for building on the other. Nobody else creates the same id.
+ */
+function creations({ put, expect }: Batch): StoredDocument[] {
+  const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
+  return put
+    .filter(({ id }) => created.has(id))
+    .map(({ kind, id, index: { tenantId }, body }) => ({ kind, id, tenantId, version: 1, born: 0, body }));
 }
 
 function bodyOf(rows: BatchRows, index: number): string {

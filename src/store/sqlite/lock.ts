@@ -17,8 +17,9 @@ export function lockDirectory(directory: string): { release(): void } {
   try {
     db.exec("PRAGMA busy_timeout = 0");
     db.exec("BEGIN EXCLUSIVE");
-  } catch {
+  } catch (error) {
     db.close();
+    if (!(error instanceof Error) || !error.message.includes("locked")) throw error;
     throw new DataDirectoryInUse(
       `Another Bridle server${pidOf(owner)} is using the data directory ${directory}. Stop it, or choose another directory with --data.`,
     );

@@ -58,7 +58,8 @@ export type BatchResult =
   | { failed: string };
 
 export type Response =
-  | { type: "ready"; head: Position }
+  | { type: "ready" }
   | { type: "committed"; results: BatchResult[] }
   | { type: "forgotten"; count: number }
+  | { type: "failed"; reason: string }
   | { type: "closed" };

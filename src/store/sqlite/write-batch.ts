@@ -57,10 +57,6 @@ export class BatchWriter {
     this.#position = this.#lastPosition();
   }
 
-  get position(): Position {
-    return this.#position;
-  }
-
   /** After a rollback what was numbered and remembered is void. */
   forget(): void {
     this.#heads.clear();

@@ -41,27 +41,47 @@ function commitGroup(batches: BatchRows[]): BatchResult[] {
   }
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 function explain(error: unknown): BatchResult {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (message.includes("documents.id")) return { conflict: "version", about: message };
   return { failed: message };
+}
+
+function forgetOnce(before: number): Response {
+  try {
+    const { changes } = db.prepare("DELETE FROM once WHERE expires_at < ?").run(before);
+    return { type: "forgotten", count: Number(changes) };
+  } catch (error) {
+    return { type: "failed", reason: messageOf(error) };
+  }
+}
+
+/** Tidying up is worth a try; somebody else may be reading the file. */
+function close(): Response {
+  try {
+    db.exec("PRAGMA optimize");
+    db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // Everything is in the log beside the file, and is found there at the next start.
+  }
+  db.close();
+  return { type: "closed" };
 }
 
 parentPort?.on("message", (request: Request) => {
   switch (request.type) {
     case "commit":
       return answer({ type: "committed", results: commitGroup(request.batches) });
-    case "forget_once": {
-      const { changes } = db.prepare("DELETE FROM once WHERE expires_at < ?").run(request.before);
-      return answer({ type: "forgotten", count: Number(changes) });
-    }
+    case "forget_once":
+      return answer(forgetOnce(request.before));
     case "close":
-      db.exec("PRAGMA optimize");
-      db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-      db.close();
-      answer({ type: "closed" });
+      answer(close());
       parentPort?.close();
   }
 });
 
-answer({ type: "ready", head: writer.position });
+answer({ type: "ready" });
