@@ -51,6 +51,49 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
   }
 
   describe(`${name} store: batches`, () => {
+    test("STO-1 given two rivals under way for one version, when a third builds on what it can read ahead, then it is never taken for a successor of the one that failed", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      const change = (version: number, side: string) =>
+        batch({
+          expect: [expectation("a", version)],
+          events: [event("a", side)],
+          put: [document("a", { body: { side } })],
+        });
+      const winner = store.commit(change(1, "winner"));
+      const loser = store.commit(change(1, "loser"));
+      const ahead = await store.getAhead("thing", "a");
+      const third = store.commit(change(ahead?.version ?? 0, "third"));
+      const outcomes = await Promise.allSettled([winner, loser, third]);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ["fulfilled", "rejected", "rejected"],
+      );
+      assert.deepEqual((await store.get("thing", "a"))?.body, { side: "winner" });
+    });
+
+    test("STO-1 given a creation under way, when a batch builds on it, then it is written after it, or not at all when the creation fails", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const successor = (id: string) =>
+        batch({
+          expect: [expectation(id, 1)],
+          events: [event(id, "followed")],
+          put: [document(id, { body: { followed: true } })],
+        });
+      const created = store.commit(creation("a"));
+      assert.equal((await store.getAhead("thing", "a"))?.version, 1);
+      const followed = store.commit(successor("a"));
+      await Promise.all([created, followed]);
+      assert.deepEqual((await store.get("thing", "a"))?.body, { followed: true });
+
+      const doomed = batch({ ...creation("b"), expect: [...creation("b").expect, expectation("a", 7)] });
+      const outcomes = await Promise.allSettled([store.commit(doomed), store.commit(successor("b"))]);
+      for (const outcome of outcomes) assertRejectedWith(outcome, VersionConflict);
+      assert.equal(await store.getAhead("thing", "b"), undefined);
+    });
+
     test("STO-1 given two batches that expect one version, when both commit, then exactly one wins and the other writes nothing", async () => {
       await using at = await opened();
       const { store } = at;
