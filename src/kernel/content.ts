@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 import type { NewBlob } from "../store/port.ts";
 
 /** Above this many bytes of JSON, content becomes a blob. */
-export const inlineBytesMax = 4096;
+const inlineBytesMax = 4096;
 
 export type Content<T> = { inline: T } | { blob: string; bytes: number };
 

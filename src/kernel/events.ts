@@ -104,6 +104,13 @@ export function asKernelEvent(event: NewEvent): KernelEvent {
   return event as KernelEvent;
 }
 
+/** The events with which a task is over. */
+export const terminalEvents: ReadonlySet<string> = new Set<EventKind>([
+  "task.completed",
+  "task.failed",
+  "task.canceled",
+]);
+
 const idPattern = /^evt_([0-9]{16})$/;
 
 /** An event's id is its position, written so that ids sort as positions do. */

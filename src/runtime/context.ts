@@ -171,8 +171,8 @@ async function attemptStep(
     // What the agent sees now must be what it will see when the step comes from the journal: JSON.
     return { output: output === undefined ? null : JSON.parse(JSON.stringify(output)) };
   } catch (error) {
-    const code_ = error instanceof AgentFailure ? error.code : "step_failed";
-    return { error: { code: code_, message: error instanceof Error ? error.message : String(error) } };
+    const name = error instanceof AgentFailure ? error.code : "step_failed";
+    return { error: { code: name, message: error instanceof Error ? error.message : String(error) } };
   }
 }
 

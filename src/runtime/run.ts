@@ -284,11 +284,11 @@ export class Run {
     this.#tellEnd(end);
   }
 
-  #wake(key: string, with_: KernelEvent | "elapsed"): void {
+  #wake(key: string, reason: KernelEvent | "elapsed"): void {
     const waiting = this.#waits.get(key);
     if (waiting === undefined) return;
     this.#waits.delete(key);
-    waiting.resolve(with_);
+    waiting.resolve(reason);
     this.#considerParking();
   }
 

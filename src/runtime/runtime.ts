@@ -80,6 +80,7 @@ class Scheduler implements Runtime {
       stopHearing();
       stopForeseeing();
     };
+    await this.#forget();
     await this.#sweep();
     this.#sweepTimer = setInterval(() => void this.#sweep(), sweepEveryMs);
     this.#forgetTimer = setInterval(() => void this.#forget(), forgetEveryMs);
@@ -262,7 +263,8 @@ class Scheduler implements Runtime {
     if (this.#runs.has(taskId)) return;
     const document = await this.#kernel.store.get("task", taskId);
     const task = document?.body as TaskRecord | undefined;
-    if (task !== undefined) this.#enqueue(taskId, task.session_id);
+    // What cannot run here must not take the place of what can.
+    if (task !== undefined && this.#agentFor(task) !== null) this.#enqueue(taskId, task.session_id);
   }
 }
 

@@ -16,20 +16,19 @@ export const defaultAgent = "echo";
 export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {
   name: "ensure_tenant",
   scope: "admin",
-  decide: (unit, { tenantId }) => emitTenant(unit, tenantId),
+  /** The caller must be of this tenant. */
+  async decide(unit, { tenantId }) {
+    const known = await unit.find("tenant", tenantId);
+    const tenant = known ?? newTenant(unit, tenantId);
+    const agents = unit.deps.agents.list().filter((agent) => agent.name !== defaultAgent);
+    for (const agent of agents) {
+      const id = `persona_${agent.name}${suffix(tenantId)}`;
+      if ((await unit.find("persona", id)) === undefined)
+        emitPersona(unit, id, agent.name, agent.description);
+    }
+    return tenant;
+  },
 };
-
-/** The unit's caller must be of this tenant. */
-export async function emitTenant(unit: Unit, tenantId: string): Promise<TenantRecord> {
-  const known = await unit.find("tenant", tenantId);
-  const tenant = known ?? newTenant(unit, tenantId);
-  const agents = unit.deps.agents.list().filter((agent) => agent.name !== defaultAgent);
-  for (const agent of agents) {
-    const id = `persona_${agent.name}${suffix(tenantId)}`;
-    if ((await unit.find("persona", id)) === undefined) emitPersona(unit, id, agent.name, agent.description);
-  }
-  return tenant;
-}
 
 function newTenant(unit: Unit, tenantId: string): TenantRecord {
   const tenant: TenantRecord = {

@@ -5,6 +5,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { notFound } from "../errors.ts";
+import { terminalEvents } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
 import type { LogTail } from "../log-tail.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -22,7 +23,7 @@ export async function awaitTask(
     settled = resolve;
   });
   const stop = deps.tail.on(`task:${taskId}`, ({ event }) => {
-    if (settling.has(event)) settled();
+    if (terminalEvents.has(event) || asking.has(event)) settled();
   });
   try {
     const task = await read(deps, caller, taskId);
@@ -44,10 +45,4 @@ async function read({ store }: ReadDeps, caller: Caller, taskId: string): Promis
   return task;
 }
 
-const settling: ReadonlySet<string> = new Set([
-  "task.completed",
-  "task.failed",
-  "task.canceled",
-  "task.input_required",
-  "task.auth_required",
-]);
+const asking: ReadonlySet<string> = new Set(["task.input_required", "task.auth_required"]);

@@ -1,6 +1,7 @@
 /** Events: ranges of the log, and streams that follow it. */
 
 import type { Static } from "typebox";
+import { terminalEvents } from "../../../kernel/events.ts";
 import {
   type EventRange,
   type EventScope,
@@ -38,8 +39,6 @@ function cursorOf({
   return query.cursor === undefined ? {} : { afterEventId: query.cursor, cursorParam: "cursor" };
 }
 
-const terminal: ReadonlySet<string> = new Set(["task.completed", "task.failed", "task.canceled"]);
-
 /** Streams of one task end with the task; all others go on until somebody leaves. */
 async function stream(
   call: Call<RangeQuery, unknown>,
@@ -50,7 +49,7 @@ async function stream(
   if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
   if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
   const endsWith = scope.taskId;
-  const isLast = ({ event, resource }: StoredEvent) => resource.id === endsWith && terminal.has(event);
+  const isLast = ({ event, resource }: StoredEvent) => resource.id === endsWith && terminalEvents.has(event);
   await streamEvents(call.reply, {
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => presentEvent(event, call),
