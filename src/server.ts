@@ -71,9 +71,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(() => kernel.tail.close());
   await kernel.dispatch(ensureTenant, systemCaller(defaultTenantId), { tenantId: defaultTenantId });
 
-  let ready = true;
+  let stopping = false;
   const stopped = new AbortController();
-  const facts = { version, startedAt: timestamp(systemClock.now()), isReady: () => ready };
+  const facts = {
+    version,
+    startedAt: timestamp(systemClock.now()),
+    state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
+  };
   const fail = harnFail(logger);
   const newRequestId = () => kernel.newId("req");
   const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
@@ -96,7 +100,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     adminKey,
     kernel,
     async stop(grace) {
-      ready = false;
+      stopping = true;
       graceMs = grace;
       await running.disposeAsync();
       return drained;

@@ -146,6 +146,8 @@ export interface Store {
   forgetOnce(before: number): Promise<number>;
   /** The last position on disk, 0 for an empty log. */
   head(): Promise<Position>;
+  /** False once commits can no longer be taken in this process. */
+  isWritable(): boolean;
   /** Calls back after every commit, in log order, with what was committed. Returns the way to stop. */
   follow(listener: CommitListener): () => void;
   close(): Promise<void>;

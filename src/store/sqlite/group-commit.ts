@@ -88,6 +88,10 @@ export class GroupCommit {
     });
   }
 
+  get isWritable(): boolean {
+    return this.#refusal() === null;
+  }
+
   /** A document that a batch on its way to the disk will create. */
   getAhead(id: string): StoredDocument | undefined {
     return this.#created.get(id);

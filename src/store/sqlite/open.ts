@@ -46,6 +46,7 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       blob: async (sha256) => reader.blob(sha256),
       once: async (key) => reader.once(key),
       head: async () => told,
+      isWritable: () => writer.isWritable,
       follow(listener) {
         listeners.add(listener);
         return () => listeners.delete(listener);

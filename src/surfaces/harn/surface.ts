@@ -24,6 +24,12 @@ export interface HarnOptions {
   stopped: AbortSignal;
 }
 
+const unavailable: Record<ReturnType<ServerFacts["state"]>, string> = {
+  ready: "The server takes no new work now.",
+  draining: "The server is stopping and takes no new work.",
+  store_unavailable: "The server cannot write to its disk and takes no new work until it is started again.",
+};
+
 /** Seconds after which a client may find another server, or this one restarted. */
 const retryAfterSeconds = 5;
 
@@ -62,8 +68,8 @@ export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<vo
     app.addHook("onRequest", (request, reply, done) => {
       reply.header("X-Request-Id", request.id);
       const isRead = request.method === "GET" || request.method === "HEAD";
-      if (isRead || facts.isReady()) done();
-      else done(new HarnessError("service_unavailable", "The server is stopping and takes no new work."));
+      if (isRead || facts.state() === "ready") done();
+      else done(new HarnessError("service_unavailable", unavailable[facts.state()]));
     });
     app.setErrorHandler(fail);
     app.setNotFoundHandler((request, reply) =>

@@ -19,8 +19,8 @@ const tag = "Discovery";
 export interface ServerFacts {
   version: string;
   startedAt: string;
-  /** Whether new work is taken; not while the server starts or stops. */
-  isReady(): boolean;
+  /** New work is taken only when it is ready. */
+  state(): "ready" | "draining" | "store_unavailable";
 }
 
 const capabilities = [
@@ -49,9 +49,9 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
       tag: "Runtime",
       response: Health,
       async handle(_request, reply) {
-        const ready = facts.isReady();
-        const body = { ok: ready, status: ready ? "ready" : "draining", version: facts.version };
-        return reply.code(ready ? 200 : 503).send(body);
+        const status = facts.state();
+        const ok = status === "ready";
+        return reply.code(ok ? 200 : 503).send({ ok, status, version: facts.version });
       },
     }),
     publicRoute({
