@@ -7,9 +7,12 @@ import { echo } from "./agents/echo.ts";
 import { rehearsal } from "./agents/rehearsal.ts";
 import { systemClock, timestamp } from "./kernel/clock.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
+import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
+import { Issuer } from "./kernel/signing.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
+import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import type { Agent } from "./runtime/agent.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
@@ -67,9 +70,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const agents = new AgentRegistry([echo, rehearsal, ...config.agents]);
-  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key });
+  const keyFile = join(dataDirectory, "signing.key");
+  const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
+  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });
   built.defer(() => kernel.tail.close());
-  await kernel.dispatch(ensureTenant, systemCaller(defaultTenantId), { tenantId: defaultTenantId });
+  const system = systemCaller(defaultTenantId);
+  await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+  const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
+  issuer.adopt(signingKey.issuer_id);
 
   let stopping = false;
   const stopped = new AbortController();
@@ -78,7 +86,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     startedAt: timestamp(systemClock.now()),
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   };
-  const fail = harnFail(logger);
+  const fail = harnFail(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
   const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
   await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));

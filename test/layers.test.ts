@@ -11,11 +11,12 @@ const source = fileURLToPath(new URL("../src", import.meta.url));
 /** What each folder may import beside itself. */
 const mayImport: Record<string, readonly string[]> = {
   store: [],
-  policy: ["store"],
-  kernel: ["policy", "store"],
-  runtime: ["kernel", "policy", "store"],
+  policy: ["receipts", "store"],
+  receipts: [],
+  kernel: ["policy", "receipts", "store"],
+  runtime: ["kernel", "policy", "receipts", "store"],
   agents: ["runtime", "store"],
-  surfaces: ["kernel", "policy", "store"],
+  surfaces: ["kernel", "policy", "receipts", "store"],
 };
 /** Files at the top, and the command line, put everything together. */
 const composition = new Set(["server.ts", "index.ts", "version.ts", "cli"]);

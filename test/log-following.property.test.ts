@@ -15,7 +15,9 @@ import { listEvents } from "../src/kernel/queries/events.ts";
 import { listMessages } from "../src/kernel/queries/list-messages.ts";
 import { listRecords, type Page } from "../src/kernel/queries/read.ts";
 import { textPart } from "../src/kernel/resources/message.ts";
+import { Issuer } from "../src/kernel/signing.ts";
 import { systemCaller } from "../src/policy/caller.ts";
+import { newSigningKey } from "../src/receipts/keys.ts";
 import { AgentRegistry } from "../src/runtime/registry.ts";
 import type { Batch, Store, StoredEvent } from "../src/store/port.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
@@ -373,6 +375,7 @@ async function openedKernel(): Promise<{ kernel: Kernel } & AsyncDisposable> {
     clock: systemClock,
     agents: new AgentRegistry([echo]),
     adminKey: "unused-key",
+    issuer: new Issuer(newSigningKey().key, () => {}),
   });
   await kernel.dispatch(ensureTenant, caller, { tenantId: defaultTenantId });
   return { kernel, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };

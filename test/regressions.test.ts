@@ -36,7 +36,7 @@ const agents: Agent[] = [
     await ctx.approve({ action: "pay", payload });
   }),
   agent("impatient", async (ctx) => {
-    return await ctx.ask("quick?", Type.String(), { expiresInMs: 60 });
+    return await ctx.ask("quick?", Type.String(), { expiresInMs: 500 });
   }),
   agent("curious", async (ctx) => {
     const child = await ctx.spawn({ personaId: "persona_default", input: "hello" });

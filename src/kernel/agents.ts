@@ -21,4 +21,6 @@ export interface AgentDirectory {
   /** The newest loaded version of an agent. */
   find(name: string): AgentInfo | undefined;
   list(): AgentInfo[];
+  /** Whether an agent is loaded in this version; null means in any. */
+  has(name: string, version: string | null): boolean;
 }

@@ -27,6 +27,17 @@ export function blobBytes(content: Content<unknown>): number {
   return "blob" in content ? content.bytes : 0;
 }
 
+/** Content that events speak of is not in the store. */
+export class MissingContent extends Error {
+  override name = "MissingContent";
+  readonly sha256: string;
+
+  constructor(sha256: string) {
+    super(`Blob ${sha256} is referenced but missing`);
+    this.sha256 = sha256;
+  }
+}
+
 export interface BlobSource {
   blob(sha256: string): Promise<Uint8Array | undefined>;
 }
@@ -35,8 +46,15 @@ export interface BlobSource {
 export async function unseal<T>(content: Content<T>, source: BlobSource): Promise<T> {
   if ("inline" in content) return content.inline;
   const bytes = await source.blob(content.blob);
-  if (bytes === undefined) throw new Error(`Blob ${content.blob} is referenced but missing`);
+  if (bytes === undefined) throw new MissingContent(content.blob);
   return JSON.parse(Buffer.from(bytes).toString("utf8"));
+}
+
+/** The same from content at hand; nothing when it is not there. */
+export function unsealFrom<T>(content: Content<T>, blobs: ReadonlyMap<string, Uint8Array>): T | undefined {
+  if ("inline" in content) return content.inline;
+  const bytes = blobs.get(content.blob);
+  return bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString("utf8"));
 }
 
 export function sha256Hex(data: Uint8Array | string): string {

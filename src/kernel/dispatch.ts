@@ -3,8 +3,8 @@
  * changed what the decision rested on.
  */
 
-import canonicalize from "canonicalize";
 import type { Caller, Scope } from "../policy/caller.ts";
+import { hashOf } from "../receipts/canonical.ts";
 import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
@@ -24,7 +24,7 @@ export interface Command<Request, Result> {
   /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
   isAhead?: boolean;
   /** What is left to do once it is on disk, about things that could slip in until then. */
-  afterwards?(deps: KernelDeps, caller: Caller, result: Result): Promise<void>;
+  afterwards?(deps: KernelDeps, caller: Caller, result: Result, request: Request): Promise<void>;
   /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
   forRecord?(result: Result): Result;
 }
@@ -91,7 +91,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
 function fingerprintOf(body: unknown): string {
   const json = body ?? null;
   try {
-    return sha256Hex(canonicalize(json) ?? "");
+    return hashOf(json);
   } catch {
     // RFC 8785 has no form for half a surrogate pair. Such a body is equal to itself, at least.
     return sha256Hex(JSON.stringify(json));
@@ -146,8 +146,8 @@ async function perform<Request, Result>(
     }
     if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };
     try {
-      const events = await deps.store.commit(batch);
-      await command.afterwards?.(deps, caller, result);
+      const events = await deps.ledger.commit(batch, unit.receipts);
+      await command.afterwards?.(deps, caller, result, request);
       return { result, position: events.at(-1)?.position ?? null };
     } catch (error) {
       if (error instanceof StoreUnavailable) {

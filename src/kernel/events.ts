@@ -3,7 +3,7 @@
  * under `vendor.bridle.`. A payload holds all that folding the event needs, and nothing that is not a fact.
  */
 
-import type { JsonObject, NewEvent, Position } from "../store/port.ts";
+import type { JsonObject, NewEvent, Position, StoredEvent } from "../store/port.ts";
 import type { Content } from "./content.ts";
 import { HarnessError } from "./errors.ts";
 import type { TaskStatus } from "./lifecycle.ts";
@@ -12,18 +12,24 @@ import type { ArtifactRecord } from "./resources/artifact.ts";
 import type { BranchRecord } from "./resources/branch.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
-import type { PermissionRequestRecord } from "./resources/permission-request.ts";
+import type { PermissionRequestRecord, PermissionResponse } from "./resources/permission-request.ts";
 import type { PersonaRecord } from "./resources/persona.ts";
+import type { ReceiptIssued } from "./resources/receipt.ts";
+import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
 import type { Visibility } from "./resources/resource.ts";
 import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
+import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts";
 
+/** What the code of a step reaches out to: anything, a model, an MCP server, the host, a secret. */
+export type StepKind = "step" | "llm" | "mcp" | "host" | "secret";
+
 /** A step of a run, as its span events describe it. `step` is its stable key. */
 export interface StepSpan {
   step: string;
-  kind: "step" | "sleep" | "spawn" | "time" | "random" | "checkpoint" | "progress" | "ask" | "approve";
+  kind: StepKind | "sleep" | "spawn" | "time" | "random" | "checkpoint" | "progress" | "ask" | "approve";
   name: string;
 }
 
@@ -59,6 +65,7 @@ export interface EventPayloads {
 
   "artifact.created": { artifact: ArtifactRecord; step?: string };
   "artifact.updated": {
+    artifact_id: string;
     index: number;
     chunk: Content<string>;
     /** Set with the last chunk: what the whole content is. */
@@ -80,20 +87,41 @@ export interface EventPayloads {
   "user.tool_confirmation": { step: string; request_id: string; approved: boolean; reason: string | null };
 
   "tool.approval_required": { permission_request: PermissionRequestRecord };
-  "tool.approved": { response: JsonObject };
-  "tool.denied": { response: JsonObject };
+  "tool.approved": { response: PermissionResponse; receipt_id: string | null };
+  "tool.denied": { response: PermissionResponse; receipt_id: string | null };
 
   "span.started": StepSpan & { until?: string; child_task_id?: string };
   "span.updated": { step?: string; message?: string; percent?: number; parked?: Parked };
-  "span.completed": StepSpan & { result: StepResult };
+  "span.completed": StepSpan & {
+    result: StepResult;
+    /** Of a spawned task: how it ended. */
+    child?: { status: Outcome["status"]; receipt_id: string | null };
+  };
   "span.failed": StepSpan & { result: StepResult };
+
+  "receipt.issued": ReceiptIssued;
+  /** A receipt of another server, taken over with the log that it is about. */
+  "vendor.bridle.receipt.imported": ReceiptIssued;
+  "receipt.verified": { checks: JsonObject };
+  "receipt.verification_failed": { checks: JsonObject };
+  "replay.started": { source_task_id: string; mode: ReplayMode; override_keys: string[] };
+  "replay.completed": { source_task_id: string; replayed_events: number; substituted_steps: number };
+  "replay.failed": { source_task_id: string; failure: Failure };
+  "session.replayed": { through_event_id: string };
+
+  "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
+  "vendor.bridle.signing_key.retired": Record<string, never>;
 }
 
 export type EventKind = keyof EventPayloads;
 
 /** An event whose payload is known by its name. */
 export type KernelEvent = {
-  [Kind in EventKind]: Omit<NewEvent, "event" | "payload"> & { event: Kind; payload: EventPayloads[Kind] };
+  [Kind in EventKind]: Omit<NewEvent, "event" | "payload" | "replay"> & {
+    event: Kind;
+    payload: EventPayloads[Kind];
+    replay?: ReplayMark;
+  };
 }[EventKind];
 
 /**
@@ -102,6 +130,13 @@ export type KernelEvent = {
  */
 export function asKernelEvent(event: NewEvent): KernelEvent {
   return event as KernelEvent;
+}
+
+/** The same with its place in the log. */
+export type RecordedEvent = KernelEvent & { position: Position };
+
+export function asRecorded(event: StoredEvent): RecordedEvent {
+  return event as RecordedEvent;
 }
 
 /** The events with which a task is over. */

@@ -11,7 +11,16 @@ import type { BranchRecord } from "./resources/branch.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
 import type { PersonaRecord } from "./resources/persona.ts";
+import {
+  chainIdOf,
+  createdByReceipt,
+  foldReceiptChain,
+  type ReceiptChainRecord,
+  type ReceiptRecord,
+  type ReceiptTreeRecord,
+} from "./resources/receipt.ts";
 import { foldSession, type SessionRecord } from "./resources/session.ts";
+import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
 import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
@@ -23,7 +32,11 @@ export interface Records {
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
   persona: PersonaRecord;
+  receipt: ReceiptRecord;
+  receipt_chain: ReceiptChainRecord;
+  receipt_tree: ReceiptTreeRecord;
   session: SessionRecord;
+  signing_key: SigningKeyRecord;
   task: TaskRecord;
   tenant: TenantRecord;
   workspace: WorkspaceRecord;
@@ -34,6 +47,7 @@ export type AnyRecord = Records[Kind];
 
 /** The records that an event brings into being. */
 export function created(event: KernelEvent): AnyRecord[] {
+  if (event.replay?.is_copy === true) return [];
   switch (event.event) {
     case "vendor.bridle.tenant.created":
       return [event.payload.tenant];
@@ -57,14 +71,27 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
+    case "vendor.bridle.signing_key.created":
+      return [event.payload.signing_key];
+    case "receipt.issued":
+    case "vendor.bridle.receipt.imported":
+      return createdByReceipt(event.payload);
     default:
       return [];
   }
 }
 
+/** The records that an event changes beside the one it is about. */
+export function alsoChanged(event: KernelEvent): string[] {
+  if (event.event !== "receipt.issued") return [];
+  const { workspace_id, index } = event.payload.record;
+  return index === null ? [] : [chainIdOf(workspace_id)];
+}
+
 /** The record after the event. The same object when nothing about it changed. */
 export function changed<R extends AnyRecord>(record: R, event: KernelEvent): R;
 export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
+  if (event.replay?.is_copy === true) return record;
   switch (record.object) {
     case "task":
       return foldTask(record, event);
@@ -78,6 +105,10 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldPermissionRequest(record, event);
     case "api_key":
       return foldApiKey(record, event);
+    case "receipt_chain":
+      return foldReceiptChain(record, event);
+    case "signing_key":
+      return foldSigningKey(record, event);
     default:
       return record;
   }
@@ -99,9 +130,11 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "session":
       return { tenantId, workspaceId: record.workspace_id, status: record.state };
     case "message":
-      return { tenantId, isListed: false, sessionId: record.session_id };
+      // What a replay says was said before, or never was: it is no part of the conversation.
+      return { tenantId, isListed: false, sessionId: record.is_replayed === true ? null : record.session_id };
     case "artifact":
     case "permission_request":
+    case "receipt":
       return {
         tenantId,
         workspaceId: record.workspace_id,
@@ -112,13 +145,19 @@ export function indexOf(record: AnyRecord): DocumentIndex {
       return { tenantId, workspaceId: record.workspace_id, sessionId: record.session_id };
     case "workspace":
       return { tenantId, workspaceId: record.id };
+    case "receipt_chain":
+    case "receipt_tree":
+      return { tenantId, isListed: false };
     default:
       return { tenantId };
   }
 }
 
 /** Of which workspace a record is, for those that belong to one. */
-export function workspaceOf(record: AnyRecord): string | null {
-  if (record.object === "workspace") return record.id;
-  return "workspace_id" in record ? record.workspace_id : null;
+export function workspaceOf(record: {
+  object: string;
+  id: string;
+  workspace_id?: string | null;
+}): string | null {
+  return record.object === "workspace" ? record.id : (record.workspace_id ?? null);
 }

@@ -1,12 +1,16 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
+import { Redactor } from "../policy/redact.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { Clock } from "./clock.ts";
+import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
 import { createIds } from "./ids.ts";
 import { LogTail } from "./log-tail.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
+import { ReceiptLedger } from "./receipts/ledger.ts";
+import type { Issuer } from "./signing.ts";
 import type { KernelDeps } from "./unit.ts";
 
 export interface Kernel extends KernelDeps {
@@ -20,9 +24,10 @@ export interface KernelOptions {
   clock: Clock;
   agents: AgentDirectory;
   adminKey: string;
+  issuer: Issuer;
 }
 
-export function createKernel({ store, clock, agents, adminKey }: KernelOptions): Kernel {
+export function createKernel({ store, clock, agents, adminKey, issuer }: KernelOptions): Kernel {
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -32,7 +37,16 @@ export function createKernel({ store, clock, agents, adminKey }: KernelOptions):
       return committed;
     },
   };
-  const deps: KernelDeps = { store: handingOver, clock, agents, newId: createIds(() => clock.now()) };
+  const deps: KernelDeps = {
+    store: handingOver,
+    clock,
+    agents,
+    newId: createIds(() => clock.now()),
+    issuer,
+    ledger: new ReceiptLedger(handingOver, issuer),
+    redactor: new Redactor([adminKey]),
+    replaySecrets: new ReplaySecrets(),
+  };
   return {
     ...deps,
     tail,

@@ -7,6 +7,7 @@ import { pino } from "pino";
 import { temporaryDirectory } from "../../test/support/server.ts";
 import { rehearsal } from "../agents/rehearsal.ts";
 import { systemCaller } from "../policy/caller.ts";
+import { newSigningKey } from "../receipts/keys.ts";
 import { AgentRegistry } from "../runtime/registry.ts";
 import { startRuntime } from "../runtime/runtime.ts";
 import type { Store } from "../store/port.ts";
@@ -25,6 +26,7 @@ import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
 import { getRecord } from "./queries/read.ts";
 import { textPart } from "./resources/message.ts";
 import type { TaskRecord } from "./resources/task.ts";
+import { Issuer } from "./signing.ts";
 
 /** The protocol's table, written out once more: each pair that is allowed. */
 const allowedMoves: readonly `${TaskStatus} > ${TaskStatus}`[] = [
@@ -301,7 +303,13 @@ async function openScene(): Promise<Scene> {
   const directory = await temporaryDirectory();
   const store = await openSqliteStore(directory.path);
   const agents = new AgentRegistry([rehearsal]);
-  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: "unused-key" });
+  const kernel = createKernel({
+    store,
+    clock: systemClock,
+    agents,
+    adminKey: "unused-key",
+    issuer: new Issuer(newSigningKey().key, () => {}),
+  });
   await kernel.dispatch(ensureTenant, caller, { tenantId: defaultTenantId });
   const runtime = await startRuntime({ kernel, agents, logger: pino({ level: "silent" }), concurrency: 3 });
   return new Scene(kernel, async () => {

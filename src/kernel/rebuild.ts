@@ -2,7 +2,7 @@
 
 import type { Store } from "../store/port.ts";
 import { asKernelEvent } from "./events.ts";
-import { type AnyRecord, changed, created } from "./fold.ts";
+import { type AnyRecord, alsoChanged, changed, created } from "./fold.ts";
 import { readLog } from "./log-tail.ts";
 
 export async function refold(store: Store): Promise<Map<string, AnyRecord>> {
@@ -11,10 +11,11 @@ export async function refold(store: Store): Promise<Map<string, AnyRecord>> {
     for (const stored of events) {
       const event = asKernelEvent(stored);
       for (const record of created(event)) records.set(record.id, record);
-      const current = records.get(event.resource.id);
-      if (current === undefined)
-        throw new Error(`Event ${stored.position} is about ${event.resource.id}, unknown`);
-      records.set(current.id, changed(current, event));
+      for (const id of [event.resource.id, ...alsoChanged(event)]) {
+        const current = records.get(id);
+        if (current === undefined) throw new Error(`Event ${stored.position} changes ${id}, unknown`);
+        records.set(current.id, changed(current, event));
+      }
     }
   }
   return records;

@@ -3,8 +3,10 @@
 import type { JsonValue } from "../store/port.ts";
 import type { EventPayloads } from "./events.ts";
 import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
+import { issueApprovalReceipt, issueTaskReceipt } from "./receipts/issue.ts";
 import type { MessageInput, MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
+import type { PermissionResponse } from "./resources/permission-request.ts";
 import type { SessionRecord } from "./resources/session.ts";
 import type { TaskRecord } from "./resources/task.ts";
 import type { Unit } from "./unit.ts";
@@ -37,6 +39,7 @@ export function appendMessage(
     task_id: to.taskId,
     role: input.role,
     parts: unit.seal(input.parts),
+    ...(unit.mark === null ? {} : { is_replayed: true as const }),
   };
   const payload = step === undefined ? { message } : { message, step };
   return unit.emit(message, messageEvent[input.role], payload);
@@ -61,14 +64,15 @@ export async function endTask(unit: Unit, task: TaskRecord, ending: Ending): Pro
   const able = mayMove(task.status, ending.status)
     ? task
     : moveTask(unit, task, "WORKING", "no longer waits");
-  const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);
+  await withdrawPermission(unit, task, "canceled", `The task is ${ending.status}.`);
   const outcome: Outcome = {
     status: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
     summary: summarize(ending),
     message_ids: ending.status === "COMPLETED" ? ending.messageIds : [],
+    receipt_id: await issueTaskReceipt(unit, able, ending),
   };
-  await withdrawPermission(unit, task, `The task is ${ending.status}.`);
   await tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
+  const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);
   switch (ending.status) {
     case "COMPLETED":
       return unit.emit(moved, "task.completed", { outcome });
@@ -80,13 +84,25 @@ export async function endTask(unit: Unit, task: TaskRecord, ending: Ending): Pro
 }
 
 /** Nobody can answer any more what the task no longer waits for: the request is closed as denied. */
-export async function withdrawPermission(unit: Unit, task: TaskRecord, reason: string): Promise<void> {
+export async function withdrawPermission(
+  unit: Unit,
+  task: TaskRecord,
+  decision: "timeout" | "canceled",
+  reason: string,
+): Promise<void> {
   const requestId = task.pending?.permission_request_id;
   const request = requestId == null ? undefined : await unit.find("permission_request", requestId);
   if (request?.status !== "pending") return;
-  unit.emit(request, "tool.denied", {
-    response: { approved: false, reason, reviewer: null, decided_by: "system", decided_at: unit.at },
-  });
+  const response: PermissionResponse = {
+    approved: false,
+    decision,
+    reason,
+    reviewer: null,
+    decided_by: "system",
+    decided_at: unit.at,
+  };
+  const receipt_id = issueApprovalReceipt(unit, task, request, response);
+  unit.emit(request, "tool.denied", { response, receipt_id });
 }
 
 function summarize(ending: Ending): string {
@@ -108,11 +124,12 @@ async function tellParent(unit: Unit, task: TaskRecord, outcome: Outcome, output
   if (task.parent_task_id === null || task.parent_step === null) return;
   const parent = await unit.find("task", task.parent_task_id);
   if (parent === undefined || isFinal(parent.status)) return;
-  const { status, summary } = outcome;
+  const { status, summary, receipt_id } = outcome;
   unit.emit(parent, "span.completed", {
     step: task.parent_step,
     kind: "spawn",
     name: task.agent.name,
     result: { output: unit.seal<JsonValue>({ task_id: task.id, status, summary, output }) },
+    child: { status, receipt_id },
   });
 }

@@ -5,21 +5,32 @@
  */
 
 import type { Caller } from "../policy/caller.ts";
+import type { Redactor } from "../policy/redact.ts";
 import type { Batch, NewBlob, Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { isVisible } from "./authorize.ts";
 import { type Clock, timestamp } from "./clock.ts";
+import type { ReplaySecrets } from "./commands/replay-task.ts";
 import { type Content, seal } from "./content.ts";
-import { notFound } from "./errors.ts";
-import { asKernelEvent, type EventKind, type EventPayloads } from "./events.ts";
+import { HarnessError, notFound } from "./errors.ts";
+import { asKernelEvent, type EventKind, type EventPayloads, type KernelEvent } from "./events.ts";
 import { type AnyRecord, changed, created, indexOf, type Kind, type Records, workspaceOf } from "./fold.ts";
 import type { NewId } from "./ids.ts";
+import { readLog } from "./log-tail.ts";
+import type { ReceiptDraft } from "./receipts/drafts.ts";
+import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
+import type { ReplayMark } from "./resources/replay.ts";
+import type { Issuer } from "./signing.ts";
 
 export interface KernelDeps {
   store: Store;
   clock: Clock;
   newId: NewId;
   agents: AgentDirectory;
+  ledger: ReceiptLedger;
+  issuer: Issuer;
+  redactor: Redactor;
+  replaySecrets: ReplaySecrets;
 }
 
 interface Tracked {
@@ -37,6 +48,11 @@ export class Unit {
   readonly #tracked = new Map<string, Tracked>();
   readonly #events: Batch["events"] = [];
   readonly #blobs: NewBlob[] = [];
+  readonly #receipts: PendingReceipt[] = [];
+  /** What it takes out of everything that is written. */
+  redactor: Redactor;
+  /** While this is set, what is emitted is the work of a replay and says so. */
+  mark: ReplayMark | null = null;
 
   readonly #isAhead: boolean;
 
@@ -45,6 +61,7 @@ export class Unit {
     this.deps = deps;
     this.caller = caller;
     this.#isAhead = isAhead;
+    this.redactor = deps.redactor;
     this.at = timestamp(deps.clock.now());
   }
 
@@ -83,21 +100,9 @@ export class Unit {
     return record;
   }
 
-  /** Records a fact about a resource and gives the resource as it is after it. */
+  /** Records a fact about a resource and gives the resource as it is after it. What looks like a secret stays out. */
   emit<R extends AnyRecord, E extends EventKind>(about: R, event: E, payload: EventPayloads[E]): R {
-    const fact = {
-      event,
-      resource: { object: about.object, id: about.id },
-      tenantId: about.tenant_id,
-      workspaceId: workspaceOf(about),
-      sessionId: about.object === "session" ? about.id : "session_id" in about ? about.session_id : null,
-      taskId: about.object === "task" ? about.id : "task_id" in about ? about.task_id : null,
-      actor: this.caller.actor,
-      createdAt: this.at,
-      payload,
-    };
-    this.#events.push(fact);
-    const typed = asKernelEvent(fact);
+    const typed = this.#append(about, event, this.redactor.value(payload));
     for (const record of created(typed)) this.#tracked.set(record.id, { record, version: 0, dirty: true });
 
     const current = this.#tracked.get(about.id);
@@ -111,8 +116,79 @@ export class Unit {
     return after;
   }
 
+  /** Leaves a receipt behind. It is chained and signed when the unit is committed. */
+  issueReceipt(
+    record: PendingReceipt["record"],
+    draft: ReceiptDraft,
+    after: PendingReceipt["after"] = null,
+  ): void {
+    const event = this.#append(record, "receipt.issued", {});
+    this.#receipts.push({ draft, record, event, after });
+  }
+
+  /** The receipts that wait for their place in the chain. */
+  get receipts(): readonly PendingReceipt[] {
+    return this.#receipts;
+  }
+
+  /** All events of a task so far, this unit's own included. */
+  async *history(taskId: string): AsyncGenerator<KernelEvent[]> {
+    const { store } = this.deps;
+    const ahead = this.#isAhead ? store.eventsAhead(taskId) : undefined;
+    if (ahead !== undefined) yield ahead.filter((event) => event.taskId === taskId).map(asKernelEvent);
+    else for await (const events of readLog(store, { taskId, after: 0 })) yield events.map(asKernelEvent);
+    yield this.#events.filter((event) => event.taskId === taskId).map(asKernelEvent);
+  }
+
+  #append(about: Subject, event: EventKind, payload: object): KernelEvent {
+    const fact = {
+      event,
+      resource: { object: about.object, id: about.id },
+      tenantId: about.tenant_id,
+      workspaceId: workspaceOf(about),
+      sessionId: about.object === "session" ? about.id : (about.session_id ?? null),
+      taskId: about.object === "task" ? about.id : (about.task_id ?? null),
+      actor: this.caller.actor,
+      createdAt: this.at,
+      payload,
+      ...(this.mark === null ? {} : { replay: this.mark }),
+    };
+    this.#events.push(fact);
+    return asKernelEvent(fact);
+  }
+
+  /** Appends an event of another log as it was recorded there. */
+  adopt(event: KernelEvent): void {
+    this.#events.push(event);
+    for (const record of created(event)) this.#tracked.set(record.id, { record, version: 0, dirty: true });
+    const current = this.#tracked.get(event.resource.id);
+    if (current === undefined) {
+      throw new HarnessError(
+        "invalid_request",
+        `${event.event} is about ${event.resource.id}, which is unknown.`,
+      );
+    }
+    current.record = changed(current.record, event);
+  }
+
+  /** Appends an event of another task to this one's log, as it was. It changes nothing. */
+  copy(to: Records["task"], { event, payload }: KernelEvent, mark: ReplayMark): void {
+    this.mark = mark;
+    this.#append(to, event, payload);
+    this.mark = null;
+  }
+
+  /** The same for something that an equal replay brought about before this one. */
+  repeat<E extends EventKind>(to: Records["task"], event: E, payload: EventPayloads[E]): void {
+    const mark = this.mark;
+    if (mark === null) throw new Error(`${event} is repeated outside a replay`);
+    this.mark = { ...mark, is_copy: true };
+    this.#append(to, event, payload);
+    this.mark = mark;
+  }
+
   seal<T>(value: T): Content<T> {
-    return seal(value, this.#blobs);
+    return seal(this.redactor.value(value), this.#blobs);
   }
 
   /** Keeps bytes under their hash, whatever their size. */
@@ -131,6 +207,16 @@ export class Unit {
       blobs: this.#blobs,
     };
   }
+}
+
+/** What an event says of the resource that it is about. */
+interface Subject {
+  object: string;
+  id: string;
+  tenant_id: string;
+  workspace_id?: string | null;
+  session_id?: string | null;
+  task_id?: string | null;
 }
 
 export interface EnvelopeOf<K extends Kind> {

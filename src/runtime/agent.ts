@@ -1,6 +1,7 @@
 /** What an agent is and what it is given: the types that authors write against. */
 
 import type { Static, TSchema } from "typebox";
+import type { StepKind } from "../kernel/events.ts";
 import type { ArtifactKind } from "../kernel/resources/artifact.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { Visibility } from "../kernel/resources/resource.ts";
@@ -41,6 +42,15 @@ export interface StepContext {
   signal: AbortSignal;
   /** The same on every attempt of this step: for services that can recognize a repeated call. */
   idempotencyKey: string;
+}
+
+export interface StepOptions {
+  /**
+   * What the code reaches out to: it names the step's key (`llm:<name>:<n>`), and with it the receipt's materials and
+   * what a replay can put in its place. What a `secret` step gives is never written down: the code runs again whenever
+   * the run does, and the value is taken out of everything that the run records.
+   */
+  kind?: StepKind;
 }
 
 export interface ApprovalRequest {
@@ -108,6 +118,7 @@ export interface AgentContext {
   step<T extends JsonValue | undefined | void>(
     name: string,
     run: (step: StepContext) => Promise<T> | T,
+    options?: StepOptions,
   ): Promise<T>;
   /** Says something to the person. */
   say(content: string | Part[]): Promise<void>;

@@ -5,6 +5,7 @@ import { sha256Hex } from "../kernel/content.ts";
 import type { ArtifactRecord } from "../kernel/resources/artifact.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import type { Unit } from "../kernel/unit.ts";
+import type { Redactor } from "../policy/redact.ts";
 import type { ArtifactContent, ArtifactInput, ArtifactWriter } from "./agent.ts";
 import { AgentFailure } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
@@ -14,16 +15,42 @@ import type { Run } from "./run.ts";
 export async function writeArtifact(run: Run, artifact: ArtifactInput & ArtifactContent): Promise<string> {
   const step = run.key("artifact");
   const recorded = await run.recall(step);
-  if (recorded?.ended?.event === "artifact.created") return recorded.ended.payload.artifact.id;
-  const { bytes, mimeType } = encode(artifact);
+  const known = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
+  if (known !== null && !run.isReplay) return known.id;
+  const { bytes, mimeType } = encode(artifact, run.redactor);
   const sha256 = sha256Hex(bytes);
+  if (known !== null && (await isMadeAgain(run, step, known.sha256, sha256))) return known.id;
+  return await keepArtifact(run, step, { mimeType, ...artifact }, { bytes, sha256 });
+}
+
+async function isMadeAgain(run: Run, step: string, recorded: string | null, made: string): Promise<boolean> {
+  if (recorded === made) {
+    await run.repeat(step);
+    return true;
+  }
+  await run.differs(`${step} sha256:${recorded}`, `${step} sha256:${made}`);
+  return false;
+}
+
+async function keepArtifact(
+  run: Run,
+  step: string,
+  artifact: ArtifactInput & { mimeType: string },
+  { bytes, sha256 }: { bytes: Uint8Array; sha256: string },
+): Promise<string> {
   const written = { id: "" };
-  await run.note((unit, task) => {
+  await run.note(async (unit, task) => {
+    const made = newArtifact(unit, task, artifact, run.artifactId(step));
+    written.id = made.id;
+    // An equal replay has made it before: the same name, the same content.
+    const existing = run.isReplay ? await unit.find("artifact", made.id) : undefined;
+    if (existing !== undefined) {
+      unit.repeat(task, "artifact.created", { artifact: existing, step });
+      return task;
+    }
     unit.keepBlob({ sha256, bytes });
-    const record = newArtifact(unit, task, { mimeType, ...artifact });
-    const whole = { ...record, sha256, blob: sha256, bytes: bytes.length, complete: true };
+    const whole = { ...made, sha256, blob: sha256, bytes: bytes.length, complete: true };
     unit.emit(whole, "artifact.created", { artifact: whole, step });
-    written.id = whole.id;
     return task;
   });
   await run.flush();
@@ -36,6 +63,7 @@ export async function openArtifact(run: Run, artifact: ArtifactInput): Promise<A
   const opened = {
     record: recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null,
   };
+  if (run.isReplay) return replayWriter(run, artifact, step, opened.record);
   if (opened.record === null) {
     await run.note((unit, task) => {
       const record = newArtifact(unit, task, { mimeType: "text/plain", ...artifact });
@@ -59,10 +87,11 @@ function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): Artifact
   async function append(chunk: string, last: boolean): Promise<void> {
     if (closed) throw new AgentFailure("artifact_closed", `Artifact ${artifact.id} is closed already.`);
     closed = last;
-    const bytes = Buffer.from(chunk);
+    const text = run.redactor.text(chunk);
+    const bytes = Buffer.from(text);
     hash.update(bytes);
     written.push(bytes);
-    const key = `${step}:chunk:${index + 1}`;
+    const key = chunkKey(step, index + 1);
     const at = index++;
     if ((await run.recall(key)) !== undefined) return;
     const completed = last ? { sha256: hash.digest("hex"), bytes: lengthOf(written) } : null;
@@ -72,7 +101,8 @@ function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): Artifact
       const { visibility } = artifact;
       unit.emit(current, "artifact.updated", {
         index: at,
-        chunk: unit.seal(chunk),
+        artifact_id: artifact.id,
+        chunk: unit.seal(text),
         completed,
         visibility,
         step: key,
@@ -91,14 +121,55 @@ function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): Artifact
   });
 }
 
+/** A replay cannot add to its source's artifact: it gathers the content, and knows at the end whether it is the same. */
+function replayWriter(
+  run: Run,
+  artifact: ArtifactInput,
+  step: string,
+  recorded: ArtifactRecord | null,
+): ArtifactWriter {
+  const chunks: string[] = [];
+  let recordedHash: string | null = null;
+
+  async function append(chunk: string): Promise<void> {
+    chunks.push(run.redactor.text(chunk));
+    const entry = await run.recall(chunkKey(step, chunks.length));
+    if (entry?.ended?.event === "artifact.updated")
+      recordedHash = entry.ended.payload.completed?.sha256 ?? null;
+  }
+
+  return guarded<ArtifactWriter>({
+    id: recorded?.id ?? run.artifactId(step) ?? "",
+    write: append,
+    async close() {
+      await append("");
+      const bytes = Buffer.from(chunks.join(""));
+      const sha256 = sha256Hex(bytes);
+      if (recorded === null || !(await isMadeAgain(run, step, recordedHash, sha256))) {
+        await keepArtifact(run, step, { mimeType: "text/plain", ...artifact }, { bytes, sha256 });
+        return;
+      }
+      for (const index of chunks.keys()) await run.repeat(chunkKey(step, index + 1));
+    },
+  });
+}
+
+function chunkKey(step: string, number: number): string {
+  return `${step}:chunk:${number}`;
+}
+
 function lengthOf(buffers: readonly Buffer[]): number {
   return buffers.reduce((sum, buffer) => sum + buffer.length, 0);
 }
 
-function encode(artifact: ArtifactInput & ArtifactContent): { bytes: Uint8Array; mimeType: string } {
-  if ("text" in artifact) return { bytes: Buffer.from(artifact.text), mimeType: "text/plain" };
+function encode(
+  artifact: ArtifactInput & ArtifactContent,
+  redactor: Redactor,
+): { bytes: Uint8Array; mimeType: string } {
+  if ("text" in artifact) return { bytes: Buffer.from(redactor.text(artifact.text)), mimeType: "text/plain" };
   if ("json" in artifact) {
-    return { bytes: Buffer.from(JSON.stringify(artifact.json)), mimeType: "application/json" };
+    const json = JSON.stringify(redactor.value(artifact.json));
+    return { bytes: Buffer.from(json), mimeType: "application/json" };
   }
   return { bytes: Uint8Array.from(artifact.bytes), mimeType: "application/octet-stream" };
 }
@@ -107,8 +178,10 @@ function newArtifact(
   unit: Unit,
   task: TaskRecord,
   artifact: ArtifactInput & { mimeType: string },
+  id?: string,
 ): ArtifactRecord {
-  const envelope = unit.envelope("artifact", "artifact");
+  const fresh = unit.envelope("artifact", "artifact");
+  const envelope = { ...fresh, id: id ?? fresh.id };
   return {
     ...envelope,
     metadata: jsonCopy(artifact.metadata ?? {}),

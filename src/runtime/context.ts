@@ -7,7 +7,6 @@ import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
 import { unseal } from "../kernel/content.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { KernelEvent, StepSpan } from "../kernel/events.ts";
-import { getRecord } from "../kernel/queries/read.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
 import type { PendingRequest, StepResult } from "../kernel/resources/task.ts";
@@ -29,7 +28,7 @@ import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { guarded, handled } from "./promises.ts";
 import { asJsonSchema } from "./registry.ts";
-import { never, type Run } from "./run.ts";
+import { type Attempted, never, type Run } from "./run.ts";
 
 /** How long a question may stay open when the agent does not say. */
 const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
@@ -62,7 +61,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
   }
 
   return guarded<AgentContext>({
-    taskId: task.id,
+    taskId: run.actsAs,
     sessionId: task.session_id,
     workspaceId: task.workspace_id,
     input,
@@ -70,34 +69,30 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     parts,
     signal: run.signal,
 
-    async step(name, code) {
-      const span: StepSpan = { step: run.key(`step:${name}`), kind: "step", name };
+    async step(name, code, { kind = "step" } = {}) {
+      const span: StepSpan = { step: run.key(`${kind}:${name}`), kind, name };
       const recorded = await run.recall(span.step);
+      const attempt = () =>
+        attemptStep(() => code({ signal: run.signal, idempotencyKey: `${task.id}:${span.step}` }));
       // The journal holds what this very step returned before, so it has the step's own type.
-      if (recorded !== undefined) return (await outputOf(run, recorded)) as Awaited<ReturnType<typeof code>>;
+      type Output = Awaited<ReturnType<typeof code>>;
+      if (kind === "secret") return (await readSecret(run, span, recorded, attempt)) as Output;
+      if (recorded !== undefined) return (await outputOf(run, recorded)) as Output;
       const result = await run.perform(async () => {
-        const attempt = await attemptStep(() =>
-          code({ signal: run.signal, idempotencyKey: `${task.id}:${span.step}` }),
-        );
-        await run.note((unit, current) => {
-          const outcome: StepResult = "error" in attempt ? attempt : { output: unit.seal(attempt.output) };
-          return unit.emit(current, "error" in attempt ? "span.failed" : "span.completed", {
-            ...span,
-            result: outcome,
-          });
-        });
-        await run.flush();
-        return attempt;
+        // What the agent sees now must be what it will see when the step comes from the journal.
+        const attempted = run.redactor.value(await attempt());
+        await noteResult(run, span, attempted);
+        return attempted;
       });
       if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-      return result.output as Awaited<ReturnType<typeof code>>;
+      return result.output as Output;
     },
 
     async say(content) {
       const said = typeof content === "string" ? [textPart(content)] : jsonCopy(content);
       const step = run.key("say");
       const recorded = await run.recall(step);
-      if (recorded !== undefined) return await assertSaid(run, step, recorded, said);
+      if (recorded !== undefined && (await isSaidAgain(run, step, recorded, said))) return;
       await run.note((unit, current) => {
         const session = { id: current.session_id, workspace_id: current.workspace_id };
         appendMessage(unit, { session, taskId: current.id }, { role: "agent", parts: said }, step);
@@ -163,32 +158,63 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
   });
 }
 
-async function attemptStep(
-  code: () => unknown,
-): Promise<{ output: JsonValue } | { error: { code: string; message: string } }> {
+async function attemptStep(code: () => unknown): Promise<Attempted> {
   try {
     const output = await code();
-    // What the agent sees now must be what it will see when the step comes from the journal: JSON.
     return { output: output === undefined ? null : JSON.parse(JSON.stringify(output)) };
   } catch (error) {
     const name = error instanceof AgentFailure ? error.code : "step_failed";
-    return { error: { code: name, message: error instanceof Error ? error.message : String(error) } };
+    const message = error instanceof Error ? error.message : String(error);
+    return { error: { code: name, message } };
   }
 }
 
+async function noteResult(run: Run, span: StepSpan, attempted: Attempted): Promise<void> {
+  await run.note((unit, task) => {
+    const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
+    return unit.emit(task, "error" in attempted ? "span.failed" : "span.completed", { ...span, result });
+  });
+  await run.flush();
+}
+
+/** A secret is read again whenever the run is run again: the log says that it was read, never what it was. */
+async function readSecret(
+  run: Run,
+  span: StepSpan,
+  recorded: JournalEntry | undefined,
+  attempt: () => Promise<Attempted>,
+): Promise<JsonValue> {
+  const read = await run.readSecret(span.step, attempt);
+  if ("output" in read && typeof read.output === "string") run.protect(read.output);
+  const withheld: Attempted = "error" in read ? read : { output: null };
+  if (recorded === undefined) await noteResult(run, span, withheld);
+  if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);
+  return read.output;
+}
+
 /** The recorded result of a step, or the recorded error, thrown again. */
-async function outputOf(run: Run, { ended }: JournalEntry): Promise<JsonValue> {
+async function outputOf(run: Run, { ended }: { ended: KernelEvent | null }): Promise<JsonValue> {
   if (ended?.event !== "span.completed" && ended?.event !== "span.failed") return null;
   const { result } = ended.payload;
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
   return await unseal(result.output, run.kernel.store);
 }
 
-async function assertSaid(run: Run, step: string, { ended }: JournalEntry, attempted: Part[]): Promise<void> {
-  if (ended?.event !== "agent.message") return;
+async function isSaidAgain(
+  run: Run,
+  step: string,
+  { ended }: JournalEntry,
+  attempted: Part[],
+): Promise<boolean> {
+  if (ended?.event !== "agent.message") return true;
   const said = await unseal(ended.payload.message.parts, run.kernel.store);
-  if (isDeepStrictEqual(said, attempted)) return;
-  await run.diverged(`${step} ${JSON.stringify(said)}`, `${step} ${JSON.stringify(attempted)}`);
+  const written = run.redactor.value(attempted);
+  if (isDeepStrictEqual(said, written)) {
+    await run.repeat(step);
+    return true;
+  }
+  await run.differs(`${step} ${JSON.stringify(said)}`, `${step} ${JSON.stringify(written)}`);
+  return false;
 }
 
 function pendingRequest(
@@ -216,7 +242,7 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
     // An answer that was accepted in the last moment counts.
     seen.unanswered = task.pending?.step === pending.step;
     if (!seen.unanswered) return task;
-    await withdrawPermission(unit, task, message);
+    await withdrawPermission(unit, task, "timeout", message);
     const failed = unit.emit(task, "span.failed", {
       step: pending.step,
       kind: pending.kind === "input" ? "ask" : "approve",
@@ -240,8 +266,8 @@ async function ask(
   const step = run.key("ask");
   const recorded = await run.recall(step);
   const begun = recorded?.begun?.event === "task.input_required" ? recorded.begun.payload.request : null;
-  if (begun !== null && begun.prompt !== prompt) {
-    return await run.diverged(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(prompt)}`);
+  if (begun !== null && begun.prompt !== run.redactor.text(prompt)) {
+    await run.differs(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(prompt)}`);
   }
   const request =
     begun ??
@@ -253,8 +279,7 @@ async function ask(
   }
   const answer = recorded?.ended ?? (await awaitPerson(run, request));
   if (answer.event !== "user.input_submitted") throw new WaitExpired(prompt, request.expires_at);
-  const message = await getRecord(run.kernel, run.caller, "message", answer.payload.message_id);
-  return answerOf(await unseal(message.parts, run.kernel.store), request.schema);
+  return answerOf(await run.answerParts(answer.payload.message_id), request.schema);
 }
 
 async function approve(run: Run, { action, risk, expiresInMs, ...asked }: ApprovalRequest): Promise<void> {
@@ -262,8 +287,8 @@ async function approve(run: Run, { action, risk, expiresInMs, ...asked }: Approv
   const step = run.key("approve");
   const recorded = await run.recall(step);
   const begun = recorded?.begun?.event === "task.auth_required" ? recorded.begun.payload.request : null;
-  if (begun !== null && begun.prompt !== action) {
-    return await run.diverged(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(action)}`);
+  if (begun !== null && begun.prompt !== run.redactor.text(action)) {
+    await run.differs(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(action)}`);
   }
   const request =
     begun ??
@@ -286,6 +311,7 @@ async function approve(run: Run, { action, risk, expiresInMs, ...asked }: Approv
         action,
         request: { action, payload: payload ?? null, risk: risk ?? "medium" },
         response: null,
+        receipt_id: null,
         expires_at: request.expires_at,
       };
       unit.emit(permission, "tool.approval_required", { permission_request: permission });
@@ -354,6 +380,6 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
       (await run.wait({ key: span.step, kind: "child", reason: `waits for task ${child.id}`, until: null }));
     if (event === "elapsed") return await never();
     // Written by the kernel when the child ended, in this very shape.
-    return (await outputOf(run, { begun: null, ended: event })) as ChildResult;
+    return (await outputOf(run, { ended: event })) as ChildResult;
   }
 }

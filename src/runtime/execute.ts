@@ -15,7 +15,7 @@ import type { Run } from "./run.ts";
 export async function execute(run: Run, agent: Agent): Promise<void> {
   const { task } = run;
   const input = await readInput(run);
-  if (task.status === "SUBMITTED") await run.note((unit, current) => start(unit, current));
+  if (task.status === "SUBMITTED") await run.note((unit, current) => start(unit, current, agent));
   try {
     const result = jsonCopy(await Promise.race([agent.run(createContext(run, input)), run.fatal]));
     await run.assertNothingLeft();
@@ -28,35 +28,36 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   }
   await run.flush();
   run.finish({ how: "ended" });
+}
 
-  function start(unit: Unit, current: TaskRecord): TaskRecord {
-    const working = moveTask(unit, current, "WORKING");
-    return unit.emit(working, "task.started", { agent: { name: agent.name, version: agent.version } });
-  }
+export function start(unit: Unit, task: TaskRecord, { name, version }: Agent): TaskRecord {
+  return unit.emit(moveTask(unit, task, "WORKING"), "task.started", { agent: { name, version } });
+}
+
+function complete(unit: Unit, task: TaskRecord, result: JsonValue | undefined): Promise<TaskRecord> {
+  return endTask(unit, task, completed(result, sayResult(unit, task, result)));
 }
 
 /** The result is said as the agent's last message; a run that returns nothing just ends. */
-function complete(unit: Unit, task: TaskRecord, result: JsonValue | undefined): Promise<TaskRecord> {
-  const session = { id: task.session_id, workspace_id: task.workspace_id };
+export function sayResult(unit: Unit, task: TaskRecord, result: JsonValue | undefined): string[] {
   const parts = partsOf(result);
-  const message =
-    parts.length === 0 ? null : appendMessage(unit, { session, taskId: task.id }, { role: "agent", parts });
-  const ending: Ending = {
-    status: "COMPLETED",
-    summary: typeof result === "string" ? result : "Completed.",
-    messageIds: message === null ? [] : [message.id],
-    output: result ?? null,
-  };
-  return endTask(unit, task, ending);
+  if (parts.length === 0) return [];
+  const session = { id: task.session_id, workspace_id: task.workspace_id };
+  return [appendMessage(unit, { session, taskId: task.id }, { role: "agent", parts }).id];
 }
 
-function partsOf(result: JsonValue | undefined): Part[] {
+export function completed(result: JsonValue | undefined, messageIds: string[]): Ending {
+  const summary = typeof result === "string" ? result : "Completed.";
+  return { status: "COMPLETED", summary, messageIds, output: result ?? null };
+}
+
+export function partsOf(result: JsonValue | undefined): Part[] {
   if (result === undefined) return [];
   if (typeof result === "string") return [textPart(result)];
   return [{ type: "json", value: result, visibility: "public" }];
 }
 
-async function readInput({ kernel, task }: Run): Promise<RunInput> {
+export async function readInput({ kernel, task }: Run): Promise<RunInput> {
   const { store } = kernel;
   if ("payload" in task.input) {
     const input = jsonCopy(await unseal(task.input.payload, store));

@@ -55,6 +55,23 @@ export class NondeterministicRun extends AgentFailure {
   }
 }
 
+/** A replay came to something that the log does not have. */
+export class ReplayDependencyUnavailable extends AgentFailure {
+  override name = "ReplayDependencyUnavailable";
+
+  constructor(
+    sourceTaskId: string,
+    dependency: { kind: string; key: string; event_id?: string },
+    why = "it was never recorded",
+  ) {
+    super(
+      "replay_dependency_unavailable",
+      `The log of task ${sourceTaskId} cannot supply ${dependency.key}: ${why}.`,
+      { source_task_id: sourceTaskId, dependency },
+    );
+  }
+}
+
 export function failureOf(error: unknown): Failure {
   if (error instanceof AgentFailure) {
     const { code, message, details } = error;

@@ -1,55 +1,44 @@
 /**
- * The journal of a run: what the log says about each step, by its key.
+ * The journal of a run: what the log says about each step, by its key, read from the log as the code asks for it.
  *
  * A step can have begun (a question was asked, a child was spawned) and can have ended (an answer, a result). On
  * re-execution the code takes its steps out again; what is left over when it asks for something new shows that the
- * code has changed.
+ * code has changed. What was taken is forgotten, so a run of any length takes the memory of a page.
  */
 
-import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
+import { asRecorded, type RecordedEvent } from "../kernel/events.ts";
+import { readLog } from "../kernel/log-tail.ts";
+import { stepMark } from "../kernel/steps.ts";
 import type { Store } from "../store/port.ts";
 
-const pageSize = 500;
-
 export interface JournalEntry {
-  begun: KernelEvent | null;
-  ended: KernelEvent | null;
+  begun: RecordedEvent | null;
+  ended: RecordedEvent | null;
 }
 
 export class Journal {
   /** What the code has not asked for yet, in the order in which it was first recorded. */
-  readonly #entries: Map<string, JournalEntry>;
-  /** The steps that ended, in the order in which they did. */
-  readonly #endings: string[];
-  #given = 0;
+  readonly #entries = new Map<string, JournalEntry>();
+  /** The steps that ended and whose results have not been given again, in the order in which they ended. */
+  readonly #endings: string[] = [];
+  /** What stood in the log before a record of a step without being one itself: said, decided, approved. */
+  readonly #beside = new WeakMap<RecordedEvent, RecordedEvent[]>();
+  #unclaimed: RecordedEvent[] = [];
+  readonly #pages: AsyncIterator<RecordedEvent[]> | null;
+  #allRead: boolean;
 
-  constructor(entries: Map<string, JournalEntry> = new Map(), endings: string[] = []) {
-    this.#entries = entries;
-    this.#endings = endings;
+  constructor(pages?: AsyncIterable<RecordedEvent[]>) {
+    this.#pages = pages?.[Symbol.asyncIterator]() ?? null;
+    this.#allRead = pages === undefined;
   }
 
-  static async read(store: Store, taskId: string): Promise<Journal> {
-    const entries = new Map<string, JournalEntry>();
-    const endings: string[] = [];
-    let after = 0;
-    while (true) {
-      const page = await store.events({ taskId, after, limit: pageSize });
-      for (const stored of page) {
-        const event = asKernelEvent(stored);
-        const mark = markOf(event);
-        if (mark === null) continue;
-        const entry = entries.get(mark.key) ?? { begun: null, ended: null };
-        entry[mark.phase] = event;
-        if (mark.phase === "ended") endings.push(mark.key);
-        entries.set(mark.key, entry);
-      }
-      after = page.at(-1)?.position ?? after;
-      if (page.length < pageSize) return new Journal(entries, endings);
-    }
+  static of(store: Store, taskId: string): Journal {
+    return new Journal(recordsOf(store, taskId));
   }
 
-  /** What was recorded of a step, once. */
-  take(key: string): JournalEntry | undefined {
+  /** What was recorded of a step, once. Reads on until it is found with its ending, or until the log ends. */
+  async take(key: string): Promise<JournalEntry | undefined> {
+    while (!this.#allRead && this.#entries.get(key)?.ended == null) await this.#readPage();
     const entry = this.#entries.get(key);
     this.#entries.delete(key);
     return entry;
@@ -62,41 +51,57 @@ export class Journal {
 
   /** The step whose result comes next: results are given again in the order in which they came. */
   get nextEnding(): string | undefined {
-    return this.#endings[this.#given];
+    return this.#endings[0];
   }
 
   /** The next result has been given. */
   ended(): void {
-    this.#given += 1;
+    this.#endings.shift();
   }
 
   /** The earliest recorded step that the code has not asked for. */
-  get firstLeft(): string | undefined {
+  async firstLeft(): Promise<string | undefined> {
+    while (!this.#allRead && this.#entries.size === 0) await this.#readPage();
     return this.#entries.keys().next().value;
+  }
+
+  /** What came before a record since the last one, once. */
+  takeBeside(record: RecordedEvent): RecordedEvent[] {
+    const beside = this.#beside.get(record) ?? [];
+    this.#beside.delete(record);
+    return beside;
+  }
+
+  /** What came after the last record of a step. */
+  async takeRest(): Promise<RecordedEvent[]> {
+    while (!this.#allRead) await this.#readPage();
+    return this.#unclaimed;
+  }
+
+  async #readPage(): Promise<void> {
+    const page = await this.#pages?.next();
+    if (page === undefined || page.done === true) {
+      this.#allRead = true;
+      return;
+    }
+    for (const event of page.value) this.#add(event);
+  }
+
+  #add(event: RecordedEvent): void {
+    const mark = stepMark(event);
+    if (mark === null) {
+      this.#unclaimed.push(event);
+      return;
+    }
+    const entry = this.#entries.get(mark.key) ?? { begun: null, ended: null };
+    entry[mark.phase] = event;
+    if (mark.phase === "ended") this.#endings.push(mark.key);
+    this.#entries.set(mark.key, entry);
+    if (this.#unclaimed.length > 0) this.#beside.set(event, this.#unclaimed);
+    this.#unclaimed = [];
   }
 }
 
-function markOf(event: KernelEvent): { key: string; phase: "begun" | "ended" } | null {
-  switch (event.event) {
-    case "span.started":
-      return { key: event.payload.step, phase: "begun" };
-    case "span.completed":
-    case "span.failed":
-      return { key: event.payload.step, phase: "ended" };
-    case "span.updated":
-      return event.payload.step === undefined ? null : { key: event.payload.step, phase: "ended" };
-    case "agent.message":
-    case "artifact.created":
-      return event.payload.step === undefined ? null : { key: event.payload.step, phase: "ended" };
-    case "artifact.updated":
-      return { key: event.payload.step, phase: "ended" };
-    case "task.input_required":
-    case "task.auth_required":
-      return { key: event.payload.request.step, phase: "begun" };
-    case "user.input_submitted":
-    case "user.tool_confirmation":
-      return { key: event.payload.step, phase: "ended" };
-    default:
-      return null;
-  }
+async function* recordsOf(store: Store, taskId: string): AsyncGenerator<RecordedEvent[]> {
+  for await (const events of readLog(store, { taskId, after: 0 })) yield events.map(asRecorded);
 }

@@ -32,6 +32,10 @@ export class AgentRegistry implements AgentDirectory {
     return agent && describe(agent);
   }
 
+  has(name: string, version: string | null): boolean {
+    return version === null ? this.#agents.has(name) : this.version(name, version) !== undefined;
+  }
+
   list(): AgentInfo[] {
     return [...this.#agents.keys()].flatMap((name) => this.find(name) ?? []);
   }

@@ -12,14 +12,19 @@
  *       is in the log.
  */
 
+import { unseal } from "../kernel/content.ts";
 import { type Command, carryOut } from "../kernel/dispatch.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { isFinal } from "../kernel/lifecycle.ts";
+import { getRecord } from "../kernel/queries/read.ts";
+import type { Part } from "../kernel/resources/message.ts";
 import type { Parked, TaskRecord } from "../kernel/resources/task.ts";
 import type { Unit } from "../kernel/unit.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
+import type { Redactor } from "../policy/redact.ts";
+import type { JsonValue } from "../store/port.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 
@@ -32,6 +37,9 @@ const timerMsMax = 2 ** 31 - 1;
 
 /** Something to record: looks at the task as it is now and emits. May be called again after a conflict. */
 export type Change = (unit: Unit, task: TaskRecord) => Promise<TaskRecord> | TaskRecord;
+
+/** What the code of a step gave. */
+export type Attempted = { output: JsonValue } | { error: { code: string; message: string } };
 
 export type RunEnd =
   | { how: "ended" | "superseded" }
@@ -53,11 +61,12 @@ interface Waiting extends Wait {
 
 class Superseded extends Error {}
 
-const record: Command<{ taskId: string; changes: Change[] }, TaskRecord> = {
+const recordRun: Command<{ taskId: string; changes: Change[]; redactor: Redactor }, TaskRecord> = {
   name: "record_run",
   scope: "tasks:write",
   isAhead: true,
-  async decide(unit, { taskId, changes }) {
+  async decide(unit, { taskId, changes, redactor }) {
+    unit.redactor = redactor;
     // A run that started ahead of its task's submission finds no task when that failed.
     let task = await unit.find("task", taskId);
     if (task === undefined || isFinal(task.status)) throw new Superseded();
@@ -79,13 +88,15 @@ export class Run {
   readonly kernel: Kernel;
   readonly task: TaskRecord;
   readonly caller: Caller;
-  readonly #journal: Journal;
+  protected readonly journal: Journal;
   readonly #isDraining: () => boolean;
   readonly #abort = new AbortController();
   readonly #counters = new Map<string, number>();
   readonly #waits = new Map<string, Waiting>();
   readonly #arrived = new Map<string, KernelEvent>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #secrets: string[] = [];
+  #redactor: Redactor;
   #outbox: Change[] = [];
   #writing: Promise<boolean> | null = null;
   #flushScheduled = false;
@@ -104,7 +115,8 @@ export class Run {
   constructor({ kernel, task, journal, agentName, isDraining }: RunOptions) {
     this.kernel = kernel;
     this.task = task;
-    this.#journal = journal;
+    this.journal = journal;
+    this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
     this.caller = { ...systemCaller(task.tenant_id), actor: `agent:${agentName}` };
     this.ended = new Promise((resolve) => {
@@ -114,6 +126,31 @@ export class Run {
       this.#fail = reject;
     });
     this.fatal.catch(() => {});
+  }
+
+  get isReplay(): boolean {
+    return false;
+  }
+
+  /** The name of an artifact, where it must not be left to chance. */
+  artifactId(_step: string): string | undefined {
+    return undefined;
+  }
+
+  /** The task that the agent believes it works on. */
+  get actsAs(): string {
+    return this.task.id;
+  }
+
+  /** What must not be written, whatever the agent does with it: what looks secret, and the secrets it was given. */
+  get redactor(): Redactor {
+    return this.#redactor;
+  }
+
+  /** From here on the value is taken out of everything that the run records. */
+  protect(secret: string): void {
+    this.#secrets.push(secret);
+    this.#redactor = this.kernel.redactor.with(this.#secrets);
   }
 
   get signal(): AbortSignal {
@@ -146,13 +183,17 @@ export class Run {
 
   /** The same for a step that goes on beside the code: its ending has a turn of its own, later. */
   async recallBegun(key: string): Promise<JournalEntry | undefined> {
-    const entry = this.#journal.take(key);
-    this.#requests += 1;
+    const entry = await this.takeRecorded(key);
     if (entry !== undefined) return entry;
-    if (this.#journal.firstLeft === undefined) return undefined;
+    if ((await this.journal.firstLeft()) === undefined) return undefined;
     await endOfTurn();
-    if (this.#journal.firstLeft !== undefined) return await this.diverged(this.#journal.firstLeft, key);
-    return undefined;
+    const left = await this.journal.firstLeft();
+    return left === undefined ? undefined : await this.diverged(left, key);
+  }
+
+  protected async takeRecorded(key: string): Promise<JournalEntry | undefined> {
+    this.#requests += 1;
+    return await this.journal.take(key);
   }
 
   /**
@@ -160,32 +201,55 @@ export class Run {
    * event loop to itself, as it had then. If the one whose turn it is is not asked for, the code has changed.
    */
   async turnOf(key: string): Promise<void> {
-    while (this.#journal.nextEnding !== key) {
+    while (this.journal.nextEnding !== key) {
       const seen = this.#requests;
       await endOfTurn();
-      const next = this.#journal.nextEnding;
-      if (next !== undefined && next !== key && seen === this.#requests && this.#journal.has(next)) {
-        return await this.diverged(next, key);
+      const next = this.journal.nextEnding;
+      if (next !== undefined && next !== key && seen === this.#requests && this.journal.has(next)) {
+        await this.leftOut(next, key);
       }
     }
-    this.#journal.ended();
+    this.journal.ended();
   }
 
-  /** Ends the run as not repeatable. The agent's code hears nothing more, so it cannot catch this and go on. */
-  async diverged(recorded: string, attempted: string): Promise<never> {
-    this.#fail(new NondeterministicRun(recorded, attempted));
+  /** A recorded step was not asked for when its turn came. */
+  protected async leftOut(recorded: string, attempted: string): Promise<void> {
+    await this.diverged(recorded, attempted);
+  }
+
+  /** What the code does at a recorded step is not what it did then. */
+  async differs(recorded: string, attempted: string): Promise<void> {
+    await this.diverged(recorded, attempted);
+  }
+
+  /** The code does at a recorded step what it did then. */
+  async repeat(_key: string): Promise<void> {}
+
+  /** The run cannot go on. The agent's code hears nothing more, so it cannot catch this and go on. */
+  protected async stop(error: Error): Promise<never> {
+    this.#fail(error);
     return await never();
+  }
+
+  /** Ends the run as not repeatable. */
+  async diverged(recorded: string, attempted: string): Promise<never> {
+    return await this.stop(new NondeterministicRun(recorded, attempted));
   }
 
   /** After the function returned: steps it never asked for again are a divergence too. */
   async assertNothingLeft(): Promise<void> {
-    if (this.#journal.firstLeft !== undefined) await endOfTurn();
-    if (this.#journal.firstLeft !== undefined)
-      throw new NondeterministicRun(this.#journal.firstLeft, "the end");
+    if ((await this.journal.firstLeft()) !== undefined) await endOfTurn();
+    const left = await this.journal.firstLeft();
+    if (left !== undefined) throw new NondeterministicRun(left, "the end");
   }
 
-  /** Records something that nothing has to wait for. */
-  async note(change: Change): Promise<void> {
+  /** Records what the agent did; nothing has to wait for it. */
+  note(change: Change): Promise<void> {
+    return this.record(change);
+  }
+
+  /** Puts a record into the outbox. */
+  async record(change: Change): Promise<void> {
     if (this.#end !== null) return await never();
     this.#outbox.push(change);
     if (this.#outbox.length >= outboxMax) return await this.flush();
@@ -212,7 +276,8 @@ export class Run {
     const changes = this.#outbox;
     this.#outbox = [];
     try {
-      await carryOut(this.kernel, record, this.caller, { taskId: this.task.id, changes });
+      const { redactor } = this;
+      await carryOut(this.kernel, recordRun, this.caller, { taskId: this.task.id, changes, redactor });
       return true;
     } catch (error) {
       this.#notRecorded(error);
@@ -247,6 +312,17 @@ export class Run {
       this.#stepsRunning -= 1;
       this.#considerParking();
     }
+  }
+
+  /** Secrets are in no journal: they are read each time. */
+  async readSecret(_key: string, read: () => Promise<Attempted>): Promise<Attempted> {
+    return await this.perform(read);
+  }
+
+  /** What a person answered. */
+  async answerParts(messageId: string): Promise<Part[]> {
+    const message = await getRecord(this.kernel, this.caller, "message", messageId);
+    return await unseal(message.parts, this.kernel.store);
   }
 
   /** Waits for an event from outside the run, or for a time. */
@@ -349,6 +425,6 @@ export function never(): Promise<never> {
   return new Promise(() => {});
 }
 
-function endOfTurn(): Promise<void> {
+export function endOfTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -5,16 +5,19 @@
 
 import type { Logger } from "pino";
 import { blobBytes } from "../kernel/content.ts";
-import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
+import { asKernelEvent, type KernelEvent, terminalEvents } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { isFinal } from "../kernel/lifecycle.ts";
+import type { ReplayPlan } from "../kernel/resources/replay.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
 import { execute } from "./execute.ts";
+import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
 import { ReadyQueue } from "./ready-queue.ts";
 import type { AgentRegistry } from "./registry.ts";
+import { openReplay } from "./replay.ts";
 import { Run } from "./run.ts";
 
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
@@ -123,8 +126,8 @@ class Scheduler implements Runtime {
       if (event.event !== "task.submitted" || this.#draining || this.#queue.size > 0 || !this.#hasRoom)
         continue;
       const { task } = event.payload;
-      const agent = this.#agentFor(task);
-      if (agent !== null && !hasLargeInput(task, events))
+      const agent = task.replay === null ? this.#agentFor(task) : null;
+      if (agent !== null && !hasLargeInput(task, events) && !endsIn(events, task.id))
         void this.#follow(this.#start(task, new Journal(), agent));
     }
   }
@@ -175,8 +178,17 @@ class Scheduler implements Runtime {
     if (seen === undefined || isFinal(seen.status)) return null;
     const agent = this.#agentFor(seen);
     if (agent === null) return null;
-    const journal = seen.status === "SUBMITTED" ? new Journal() : await Journal.read(store, taskId);
+    if (seen.replay !== null) return await this.#startReplay(seen, seen.replay, agent);
+    const journal = seen.status === "SUBMITTED" ? new Journal() : Journal.of(store, taskId);
     return this.#start(seen, journal, agent);
+  }
+
+  async #startReplay(task: TaskRecord, plan: ReplayPlan, agent: Agent): Promise<Run> {
+    const replay = await openReplay(this.#kernel, task, plan, agent.name, () => this.#draining);
+    this.#runs.set(task.id, replay);
+    void executeReplay(replay, agent).catch((error) => replay.finish({ how: "crashed", error }));
+    void replay.ended.then(() => this.#kernel.replaySecrets.forget(task.id));
+    return replay;
   }
 
   #start(task: TaskRecord, journal: Journal, agent: Agent): Run {
@@ -274,6 +286,11 @@ function hasLargeInput({ input }: TaskRecord, events: readonly NewEvent[]): bool
   return events
     .map(asKernelEvent)
     .some(({ event, payload }) => event === "user.message" && blobBytes(payload.message.parts) > 0);
+}
+
+/** A task that comes with its end (an import) is not to be run. */
+function endsIn(events: readonly NewEvent[], taskId: string): boolean {
+  return events.some((event) => event.resource.id === taskId && terminalEvents.has(event.event));
 }
 
 /** The step of a run that an event from outside answers. */

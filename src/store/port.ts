@@ -20,6 +20,8 @@ export interface NewEvent {
   actor: string | null;
   createdAt: string;
   payload: object;
+  /** Set on a copy of an earlier event: where it comes from. It changes no document. */
+  replay?: object;
 }
 
 export interface StoredEvent extends NewEvent {
@@ -136,6 +138,8 @@ export interface Store {
    * shown to anybody.
    */
   getAhead(kind: string, id: string): Promise<StoredDocument | undefined>;
+  /** The events of the commit under way that will create a document; nothing once that is on disk or has failed. */
+  eventsAhead(id: string): readonly NewEvent[] | undefined;
   list(query: DocumentQuery): Promise<StoredDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   count(kind: string, tenantId: string): Promise<number>;

@@ -30,7 +30,7 @@ before(async () => {
 after(() => server[Symbol.asyncDispose]());
 
 const sha256 = (data: string) => createHash("sha256").update(data).digest("hex");
-const secret = "s3cret-content";
+const secret = "for-insiders-only";
 
 async function append(id: string, message: object): Promise<Json> {
   const { status, body } = await client.post(`/v1/sessions/${id}/messages`, { message });
@@ -196,7 +196,7 @@ describe("Content that is not public", () => {
 
   test("MSG-2 given a task with an internal part, when it is read, then outsiders get a descriptor in its input and insiders the part", async () => {
     const { id } = await client.createSession();
-    const hidden = { type: "json", value: { token: secret }, visibility: "internal" };
+    const hidden = { type: "json", value: { note: secret }, visibility: "internal" };
     const script = { type: "text", text: "say hello", visibility: "public" };
     const { body: submitted } = await client.post("/v1/tasks", {
       session_id: id,
@@ -248,7 +248,7 @@ describe("Content that is not public", () => {
   });
 
   test("MSG-2 given an agent that keeps everything internal, when an outsider reads the transcript and the outcome, then the content is not there", async () => {
-    const task = await run("secretive", { secret });
+    const task = await run("secretive", { content: secret });
     assert.equal(task.status, "COMPLETED", JSON.stringify(task.failure));
     const paths = [
       `/v1/sessions/${task.session_id}/messages`,
@@ -270,7 +270,7 @@ describe("Content that is not public", () => {
     "chunks of internal artifacts": "artifact.updated",
   })) {
     test(`MSG-2 given an agent that keeps everything internal, when an outsider reads the events of its ${what}, then the content is not there`, async () => {
-      const task = await run("secretive", { secret });
+      const task = await run("secretive", { content: secret });
       const eventsFor = async (viewer: Client) =>
         JSON.stringify(
           (await viewer.listAll(`/v1/sessions/${task.session_id}/events`)).filter(
@@ -414,7 +414,7 @@ describe("Artifacts", () => {
   });
 
   test("ART-2 given internal artifacts, when they are downloaded, then outsiders are refused and insiders get the bytes", async () => {
-    const task = await run("secretive", { secret });
+    const task = await run("secretive", { content: secret });
     const artifacts = await outsider.listAll(`/v1/artifacts?task_id=${task.id}`);
     assert.equal(artifacts.length, 2);
     for (const { id, visibility, sha256: stated } of artifacts) {

@@ -13,7 +13,7 @@ const secretive = defineAgent({
   name: "secretive",
   version: "1",
   async run(ctx) {
-    const secret = ctx.input.secret ?? null;
+    const secret = ctx.input.content ?? null;
     const visibility = "internal";
     await ctx.say([
       { type: "text", text: "I know something.", visibility: "public" },

@@ -62,7 +62,7 @@ function emitPersona(unit: Unit, id: string, agent: string, description: string)
     entry_workflow: agent,
     description,
     autonomy_tier: "act_auto",
-    receipt_policy: "optional",
+    receipt_policy: "required",
   };
   return unit.emit(persona, "vendor.bridle.persona.created", { persona });
 }

@@ -1,9 +1,10 @@
 /** Answer a request for permission: approve or deny, once. The task goes on either way and is told which. */
 
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { JsonValue } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
-import type { PermissionRequestRecord } from "../resources/permission-request.ts";
+import { issueApprovalReceipt } from "../receipts/issue.ts";
+import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
 import { moveTask } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
 
@@ -44,15 +45,17 @@ export async function decidePermission(
       },
     );
   }
-  const response: JsonObject = {
+  const response: PermissionResponse = {
     approved,
+    decision: status,
     reason,
     reviewer: answer.reviewer ?? unit.caller.actor,
     decided_by: unit.caller.actor,
     decided_at: unit.at,
     ...(answer.answer === undefined ? {} : { answer: answer.answer }),
   };
-  const decided = unit.emit(request, approved ? "tool.approved" : "tool.denied", { response });
+  const receipt_id = issueApprovalReceipt(unit, task, request, response);
+  const decided = unit.emit(request, approved ? "tool.approved" : "tool.denied", { response, receipt_id });
   const confirmed = unit.emit(task, "user.tool_confirmation", {
     step: request.step,
     request_id: requestId,

@@ -56,6 +56,12 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       canceled_at: null,
       failure: null,
       agent: { name: persona.entry_workflow, version: null },
+      replay: null,
+      policy: {
+        persona_version: persona.version,
+        autonomy_tier: persona.autonomy_tier,
+        receipt_policy: persona.receipt_policy,
+      },
       pending: null,
       parked: null,
       runnable_since: unit.at,

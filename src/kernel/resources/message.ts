@@ -33,6 +33,7 @@ export interface MessageRecord extends Resource<"message"> {
   task_id: string | null;
   role: Role;
   parts: Content<Part[]>;
+  is_replayed?: true;
 }
 
 export function textPart(text: string): Part {

@@ -13,6 +13,7 @@ export interface Outcome {
   status: "SUCCEEDED" | "FAILED" | "CANCELED";
   summary: string;
   message_ids: string[];
+  receipt_id: string | null;
 }
 
 export function outcomeIdOf(taskId: string): string {

@@ -4,6 +4,17 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
 import type { Resource } from "./resource.ts";
 
+/** What was decided, by whom. A decision nobody made (in time, or at all) is said as what it is. */
+export type PermissionResponse = {
+  approved: boolean;
+  decision: "approved" | "denied" | "timeout" | "canceled";
+  reason: string | null;
+  reviewer: string | null;
+  decided_by: string;
+  decided_at: string;
+  answer?: JsonValue;
+};
+
 export interface PermissionRequestRecord extends Resource<"permission_request"> {
   workspace_id: string;
   session_id: string;
@@ -14,7 +25,8 @@ export interface PermissionRequestRecord extends Resource<"permission_request"> 
   step: string;
   action: JsonValue;
   request: JsonObject;
-  response: JsonValue;
+  response: PermissionResponse | null;
+  receipt_id: string | null;
   expires_at: string;
 }
 
@@ -27,6 +39,7 @@ export function foldPermissionRequest(
     ...request,
     status: event.event === "tool.approved" ? "approved" : "denied",
     response: event.payload.response,
+    receipt_id: event.payload.receipt_id,
     updated_at: event.createdAt,
   };
 }

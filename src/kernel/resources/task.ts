@@ -8,6 +8,8 @@ import type { Content } from "../content.ts";
 import type { KernelEvent, StepSpan } from "../events.ts";
 import { isFinal, type TaskStatus } from "../lifecycle.ts";
 import type { Failure, Outcome } from "./outcome.ts";
+import type { PersonaRecord } from "./persona.ts";
+import type { ReplayPlan } from "./replay.ts";
 import type { Resource } from "./resource.ts";
 
 /** A message is named, not copied: it has a record of its own. */
@@ -49,6 +51,14 @@ export interface TaskRecord extends Resource<"task"> {
   canceled_at: string | null;
   failure: Failure | null;
   agent: { name: string; version: string | null };
+  /** Set for a replay: what is run again, and with which changes. */
+  replay: ReplayPlan | null;
+  /** What the persona said when the task was submitted; later changes of it are not for this task. */
+  policy: {
+    persona_version: string;
+    autonomy_tier: PersonaRecord["autonomy_tier"];
+    receipt_policy: PersonaRecord["receipt_policy"];
+  };
   pending: PendingRequest | null;
   parked: Parked | null;
   /** Since when there is something to run. */

@@ -39,7 +39,7 @@ export class GroupCommit {
   readonly #observer: CommitObserver;
   #waiting: Waiting[] = [];
   /** The documents that batches on their way to the disk will create. */
-  readonly #created = new Map<string, StoredDocument>();
+  readonly #created = new Map<string, { document: StoredDocument; events: readonly NewEvent[] }>();
   #writing: Waiting[] | null = null;
   #scheduled = false;
   #broken: Error | null = null;
@@ -82,7 +82,8 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       // What cannot be written as JSON is refused here, before anybody can build on it.
       const rows = toRows(batch);
-      for (const document of creations(batch)) this.#created.set(document.id, document);
+      const { events } = batch;
+      for (const document of creations(batch)) this.#created.set(document.id, { document, events });
       this.#waiting.push({ batch, rows, resolve, reject });
       this.#schedule();
     });
@@ -94,7 +95,12 @@ export class GroupCommit {
 
   /** A document that a batch on its way to the disk will create. */
   getAhead(id: string): StoredDocument | undefined {
-    return this.#created.get(id);
+    return this.#created.get(id)?.document;
+  }
+
+  /** The events that come with it. */
+  eventsAhead(id: string): readonly NewEvent[] | undefined {
+    return this.#created.get(id)?.events;
   }
 
   async forgetOnce(before: number): Promise<number> {
@@ -265,6 +271,10 @@ function shareRow(a: NewEvent, b: NewEvent): boolean {
 
 function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
   const [{ tenantId, workspaceId, sessionId, taskId, actor, createdAt }] = run;
-  const events = run.map(({ event, resource, payload }) => [event, resource.object, resource.id, payload]);
+  const events = run.map(({ event, resource, payload, replay }) =>
+    replay === undefined
+      ? [event, resource.object, resource.id, payload]
+      : [event, resource.object, resource.id, payload, replay],
+  );
   return [tenantId, workspaceId, sessionId, taskId, actor, createdAt, JSON.stringify(events)];
 }

@@ -39,6 +39,7 @@ export async function openSqliteStore(directory: string): Promise<Store> {
         const document = writer.getAhead(id);
         return document?.kind === kind ? document : await get(kind, id);
       },
+      eventsAhead: (id) => writer.eventsAhead(id),
       list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),

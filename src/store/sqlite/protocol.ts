@@ -14,7 +14,7 @@ export type LogRow = [
   taskId: string | null,
   actor: string | null,
   createdAt: string,
-  /** JSON array of [name, object, resource id, payload]. */
+  /** JSON array of [name, object, resource id, payload], with a fifth item for a replayed event: where it is from. */
   events: string,
 ];
 

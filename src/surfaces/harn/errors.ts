@@ -2,6 +2,7 @@
 
 import type { FastifyError } from "fastify";
 import { type ErrorCode, errorTypes, HarnessError } from "../../kernel/errors.ts";
+import type { Redactor } from "../../policy/redact.ts";
 
 export const httpStatus: Record<ErrorCode, number> = {
   invalid_request: 400,
@@ -42,10 +43,16 @@ export interface ErrorAnswer {
   unexpected: boolean;
 }
 
-export function toErrorAnswer(error: unknown, requestId: string): ErrorAnswer {
+export function toErrorAnswer(error: unknown, requestId: string, redactor: Redactor): ErrorAnswer {
   const known = error instanceof HarnessError ? error : fromFastify(error);
   const refusal = known ?? new HarnessError("internal_error", "Something went wrong on the server.");
-  const { code, message, param, details } = refusal;
+  // An error may quote what it refuses, and that may be a secret in the wrong place.
+  const { code, message, param, details } = redactor.value({
+    code: refusal.code,
+    message: refusal.message,
+    param: refusal.param,
+    details: refusal.details,
+  });
   const status =
     known !== null && isFastifyError(error) ? (error.statusCode ?? httpStatus[code]) : httpStatus[code];
   return {

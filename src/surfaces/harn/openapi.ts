@@ -63,7 +63,7 @@ function operation(route: Route): object {
     tags: [tag],
     ...(isPublic ? { security: [] } : {}),
     parameters: parameters(route),
-    ...(route.body === null ? {} : { requestBody: json(route.body, !route.bodyOptional) }),
+    ...(route.body === null ? {} : { requestBody: requestBody(route.body, route) }),
     responses: {
       [status]: success(route),
       default: { description: "The protocol's error.", ...json(schemas.ErrorResponse) },
@@ -79,9 +79,12 @@ function success({ response, produces, summary }: Route): object {
   };
 }
 
-function json(schema: TSchema, required?: boolean): object {
-  const content = { "application/json": { schema: refer(schema) } };
-  return required === undefined ? { content } : { required, content };
+function requestBody(schema: TSchema, { bodyOptional, consumes }: Route): object {
+  return { required: !bodyOptional, content: { [consumes]: { schema: refer(schema) } } };
+}
+
+function json(schema: TSchema): object {
+  return { content: { "application/json": { schema: refer(schema) } } };
 }
 
 function parameters({ path, query, method, isPublic }: Route): object[] {

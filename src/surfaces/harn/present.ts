@@ -10,6 +10,8 @@ import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
+import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
+import { deltaIdOf } from "../../kernel/resources/replay.ts";
 import type { SessionRecord } from "../../kernel/resources/session.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
@@ -33,7 +35,7 @@ export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyR
 }
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
-  const { parts, workspace_id: _, ...shown } = presentRecord(message);
+  const { parts, workspace_id: _, is_replayed: __, ...shown } = presentRecord(message);
   return { ...shown, parts: presentParts(await unseal(parts, viewer.store), viewer.caller) };
 }
 
@@ -59,6 +61,8 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     parked,
     runnable_since: __,
     parent_step: ___,
+    policy: ____,
+    replay: _____,
     input,
     outcome,
     ...shown
@@ -66,7 +70,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
   return {
     ...shown,
     input: await presentInput(input, viewer),
-    receipt_id: null,
+    receipt_id: outcome?.receipt_id ?? null,
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: null,
     waiting_for: waitingFor({ pending, parked }),
@@ -126,7 +130,14 @@ export function presentPermissionRequest(request: PermissionRequestRecord): Wire
   return shown;
 }
 
-export function presentArtifact(artifact: ArtifactRecord): Wire {
+/** The receipt of an artifact is that of the task that made it, once that has ended. */
+export async function presentArtifact(artifact: ArtifactRecord, { store }: Viewer): Promise<Wire> {
+  const document = artifact.task_id === null ? undefined : await store.get("task", artifact.task_id);
+  const task = document?.body as TaskRecord | undefined;
+  return { ...presentNewArtifact(artifact), receipt_id: task?.outcome?.receipt_id ?? null };
+}
+
+function presentNewArtifact(artifact: ArtifactRecord): Wire {
   const { blob: _, ...shown } = presentRecord(artifact);
   return { ...shown, receipt_id: null };
 }
@@ -156,8 +167,9 @@ export async function presentOutcome(task: TaskRecord, viewer: Viewer): Promise<
         document === undefined ? [] : presentMessage(document.body as MessageRecord, viewer),
       ),
     ),
-    artifacts: artifacts.map((document) => presentArtifact(document.body as ArtifactRecord)),
-    receipt_id: null,
+    artifacts: await Promise.all(
+      artifacts.map((document) => presentArtifact(document.body as ArtifactRecord, viewer)),
+    ),
     failure: task.failure,
   };
 }
@@ -178,8 +190,65 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     workspace_id: stored.workspaceId,
     actor: stored.actor,
     previous_event_id: stored.previous === null ? null : eventId(stored.previous),
-    replayed: false,
+    receipt_id: receiptOf(asKernelEvent(stored)),
+    replayed: stored.replay !== undefined && asKernelEvent(stored).replay?.is_copy === true,
+    replay: presentMark(asKernelEvent(stored), stored.position),
   };
+}
+
+/** History, told again: the event is the original itself, so it keeps its id. */
+export async function presentHistory(stored: StoredEvent, viewer: Viewer): Promise<Wire> {
+  const id = eventId(stored.position);
+  const replay = {
+    source_task_id: stored.taskId,
+    replay_task_id: null,
+    original_event_id: id,
+    replay_cursor: id,
+    mode: "exact",
+  };
+  return { ...(await presentEvent(stored, viewer)), replayed: true, replay };
+}
+
+/** Ids of replayed events are new: the original is named, and the cursor is where a reader goes on after this one. */
+function presentMark({ replay, taskId, payload }: KernelEvent, position: Position): Wire | null {
+  if (replay === undefined) return null;
+  const { source_task_id, original_event_id, mode, override_key } = replay;
+  const delta =
+    override_key === undefined
+      ? {}
+      : { override_key, receipt_delta_id: deltaIdOf(stepOf(payload) ?? override_key) };
+  return {
+    source_task_id,
+    replay_task_id: taskId,
+    original_event_id,
+    replay_cursor: eventId(position),
+    mode,
+    ...delta,
+  };
+}
+
+function stepOf(payload: object): string | undefined {
+  return "step" in payload && typeof payload.step === "string" ? payload.step : undefined;
+}
+
+/** The receipt that an event is evidence in, where the event itself says so. */
+function receiptOf(event: KernelEvent): string | null {
+  switch (event.event) {
+    case "task.completed":
+    case "task.failed":
+    case "task.canceled":
+      return event.payload.outcome.receipt_id;
+    case "tool.approved":
+    case "tool.denied":
+      return event.payload.receipt_id;
+    case "receipt.issued":
+    case "vendor.bridle.receipt.imported":
+    case "receipt.verified":
+    case "receipt.verification_failed":
+      return event.resource.id;
+    default:
+      return null;
+  }
 }
 
 /** Records inside payloads are shown as the resources they are; the rest is made to be shown. */
@@ -206,13 +275,18 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return shown;
     }
     case "artifact.created":
-      return { ...event.payload, artifact: presentArtifact(event.payload.artifact) };
+      return { ...event.payload, artifact: presentNewArtifact(event.payload.artifact) };
     case "artifact.updated":
       return { ...event.payload, chunk: await presentChunk(event.payload, viewer) };
     case "tool.approval_required":
       return { permission_request: presentPermissionRequest(event.payload.permission_request) };
     case "vendor.bridle.api_key.created":
       return { api_key: presentApiKey(event.payload.api_key) };
+    case "receipt.issued":
+    case "vendor.bridle.receipt.imported":
+      return presentIssued(event.payload.record);
+    case "vendor.bridle.signing_key.created":
+      return { signing_key: presentRecord(event.payload.signing_key) };
     case "branch.created":
       return { branch: presentRecord(event.payload.branch) };
     case "vendor.bridle.persona.created":
@@ -233,6 +307,17 @@ async function presentChunk(
 ): Promise<unknown> {
   const text = await unseal(chunk, viewer.store);
   return visibility === "public" || seesInternal(viewer.caller) ? text : redacted("text", text, visibility);
+}
+
+/** The receipt itself is read at its own address, by those who may. */
+function presentIssued({ id, subject, hash, previous_hash, index }: ReceiptRecord): Wire {
+  return {
+    receipt_id: id,
+    subject,
+    receipt_hash: hash,
+    previous_receipt_hash: previous_hash,
+    chain_index: index,
+  };
 }
 
 /** In an event the outcome's messages are the events before it; there they are in full. */

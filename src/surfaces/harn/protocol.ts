@@ -1,5 +1,7 @@
-/** The protocol version that this surface speaks. */
+/** The protocol versions that this surface speaks. */
 
-export const protocolVersion = "agents-protocol-2026-04-25";
+import { protocolVersion } from "../../kernel/protocol-version.ts";
+
+export { protocolVersion };
 export const supportedVersions: readonly string[] = [protocolVersion];
 export const versionHeader = "Harn-Agents-Protocol-Version";

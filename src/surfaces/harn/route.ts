@@ -9,6 +9,7 @@ import type { Command, Idempotency } from "../../kernel/dispatch.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Caller } from "../../policy/caller.ts";
+import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";
 import { checker, readQuery } from "../validate.ts";
 import type { Viewer } from "./present.ts";
@@ -42,6 +43,8 @@ export interface Route {
   body: TSchema | null;
   bodyOptional: boolean;
   response: TSchema | null;
+  /** What the body is. */
+  consumes: string;
   /** What the response is, when it is not JSON. */
   produces: string | null;
   register(app: FastifyInstance, kernel: Kernel): void;
@@ -57,6 +60,8 @@ type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
   bodyOptional?: boolean;
   response?: TSchema;
   produces?: string;
+  /** How the body is read; `strict_json` refuses what different parsers could read differently. */
+  reads?: Reads;
   handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
 };
 
@@ -80,44 +85,79 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
     body,
     bodyOptional,
     response,
+    consumes: options.reads === "json_lines" ? jsonLines : "application/json",
     produces,
     isPublic: false,
     register(app, kernel) {
       const querySchema: TSchema = query ?? Nothing;
       const checkQuery = checker(querySchema);
       const checkBody = checker<TSchema>(body ?? Nothing);
-      app.route({
-        method,
-        url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
-        onRequest: admit(kernel),
-        async handler(request, reply) {
-          const caller = callerOf(request);
-          const given =
-            request.body === undefined && (bodyOptional || body === null) ? emptyBody : request.body;
-          const call: Call<Static<Q>, Static<B>> = {
-            kernel,
-            store: kernel.store,
-            caller,
-            param: (name) => pathParam(request, name),
-            query: checkQuery(readQuery(querySchema, request.query)) as Static<Q>,
-            body: checkBody(given) as Static<B>,
-            async dispatch(command, commandRequest) {
-              const answer = await kernel.dispatch(command, caller, commandRequest, idempotencyOf(request));
-              if (answer.replayed) reply.header("Idempotent-Replayed", "true");
-              call.writtenAt = answer.position;
-              return answer.result;
-            },
-            writtenAt: null,
-            request,
-            reply,
-          };
-          const result = await handle(call);
-          if (reply.sent) return reply;
-          return reply.code(status).send(result);
-        },
-      });
+      inScope(app, options.reads ?? "json", (scope) =>
+        scope.route({
+          method,
+          url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
+          onRequest: admit(kernel),
+          async handler(request, reply) {
+            const caller = callerOf(request);
+            const given =
+              request.body === undefined && (bodyOptional || body === null) ? emptyBody : request.body;
+            const call: Call<Static<Q>, Static<B>> = {
+              kernel,
+              store: kernel.store,
+              caller,
+              param: (name) => pathParam(request, name),
+              query: checkQuery(readQuery(querySchema, request.query)) as Static<Q>,
+              body: checkBody(given) as Static<B>,
+              async dispatch(command, commandRequest) {
+                const answer = await kernel.dispatch(command, caller, commandRequest, idempotencyOf(request));
+                if (answer.replayed) reply.header("Idempotent-Replayed", "true");
+                call.writtenAt = answer.position;
+                return answer.result;
+              },
+              writtenAt: null,
+              request,
+              reply,
+            };
+            const result = await handle(call);
+            if (reply.sent) return reply;
+            return reply.code(status).send(result);
+          },
+        }),
+      );
     },
   };
+}
+
+/** A file of JSON lines. */
+export const jsonLines = "application/jsonl";
+/** The largest log that is taken over at once. */
+const jsonLinesBytesMax = 256 * 1024 * 1024;
+
+type Reads = "json" | "strict_json" | "json_lines";
+
+/** A route that reads its body in its own way has a scope of its own. */
+function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstance) => void): void {
+  if (reads === "json") {
+    add(app);
+    return;
+  }
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    if (reads === "json_lines") {
+      const options = { parseAs: "string", bodyLimit: jsonLinesBytesMax } as const;
+      scope.addContentTypeParser(jsonLines, options, (_request, text, done) => done(null, text));
+    } else {
+      scope.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
+        try {
+          done(null, parseStrictJson(Buffer.from(bytes)));
+        } catch (error) {
+          const problem = error instanceof Error ? error.message : String(error);
+          done(new HarnessError("invalid_request", `The body is not plain JSON: ${problem}`));
+        }
+      });
+    }
+    add(scope);
+  });
 }
 
 /** A public page about the server: no key, no version, no input. */
@@ -136,6 +176,7 @@ export function publicRoute(
     query: null,
     body: null,
     bodyOptional: false,
+    consumes: "application/json",
     produces: null,
     isPublic: true,
     register(app) {

@@ -6,6 +6,9 @@
 import { type Static, type TProperties, type TSchema, Type } from "typebox";
 import { errorTypes } from "../../kernel/errors.ts";
 import { taskTransitions } from "../../kernel/lifecycle.ts";
+import { overrideKinds } from "../../kernel/replay/plan.ts";
+import { replayModes } from "../../kernel/resources/replay.ts";
+import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";
 
 const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
@@ -116,6 +119,26 @@ export const SubmitTaskRequest = Type.Object({
 });
 export const CancelTaskRequest = Type.Object({
   reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+});
+const ReplayOverride = Type.Object({
+  kind: Type.Enum([...overrideKinds]),
+  event_id: Type.Optional(Nullable(Type.String({ maxLength: textMax }))),
+  target: Type.Optional(Nullable(Type.String({ maxLength: textMax }))),
+  value: Type.Optional(Type.Unknown()),
+  artifact_id: Type.Optional(Nullable(Id)),
+  sha256: Type.Optional(Nullable(Type.String({ pattern: "^sha256:[0-9a-f]{64}$" }))),
+  visibility: Type.Optional(Visibility),
+  reason: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 2000 }))),
+});
+export const ReplayTaskRequest = Type.Object({
+  mode: Type.Optional(Type.Enum([...replayModes])),
+  override: Type.Optional(Type.Record(Type.String(), ReplayOverride, { maxProperties: 1000 })),
+  checkpoint_id: Type.Optional(Nullable(Id)),
+  checkpoint_event_id: Type.Optional(Nullable(Id)),
+  reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+  metadata: Type.Optional(
+    Type.Object({ allow_live: Type.Optional(Type.Array(Type.String(), { maxItems: 20 })) }),
+  ),
 });
 export const AppendMessageRequest = Type.Object({ message: MessageInput });
 export const AppendTaskMessageRequest = Type.Object({
@@ -268,6 +291,7 @@ export const PermissionRequest = Envelope("permission_request", {
   action: Type.Unknown(),
   request: Type.Unknown(),
   response: Type.Unknown(),
+  receipt_id: Nullable(Type.String()),
   expires_at: Timestamp,
 });
 export const PermissionResponseRequest = Type.Object({
@@ -309,7 +333,19 @@ export const Event = Envelope("event", {
   workspace_id: Nullable(Type.String()),
   actor: Nullable(Type.String()),
   previous_event_id: Nullable(Type.String()),
+  receipt_id: Nullable(Type.String()),
   replayed: Type.Boolean(),
+  replay: Nullable(
+    Type.Object({
+      source_task_id: Nullable(Type.String()),
+      replay_task_id: Nullable(Type.String()),
+      original_event_id: Nullable(Type.String()),
+      replay_cursor: Nullable(Type.String()),
+      mode: Type.Enum([...replayModes]),
+      override_key: Type.Optional(Type.String()),
+      receipt_delta_id: Type.Optional(Type.String()),
+    }),
+  ),
 });
 
 export const Health = Type.Object({ ok: Type.Boolean(), status: Type.String(), version: Type.String() });
@@ -348,6 +384,53 @@ export const HarnAgentCard = Envelope("harn_agent_card", {
   harn_interfaces: Type.Array(Type.Object({ transport: Type.String(), url: Type.String() })),
   auth_schemes: Type.Array(Type.String()),
   signature: Type.Null(),
+});
+
+export const ReceiptProofQuery = Type.Object({
+  tree_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 40 })),
+});
+export const ReceiptProof = Type.Object({
+  object: Type.Literal("receipt_proof"),
+  receipt_id: Type.String(),
+  receipt_hash: Type.String(),
+  workspace_id: Type.String(),
+  leaf_index: Type.Integer(),
+  tree_size: Type.Integer(),
+  merkle_root: Type.String(),
+  path: Type.Array(Type.String()),
+});
+export const VerifyReceiptRequest = Type.Object({
+  trust_anchor: Type.Optional(Nullable(Id)),
+  at_time: Type.Optional(Nullable(Timestamp)),
+});
+/** The receipt alone, or with the keys to verify it with. What it is worth is for the verification to say. */
+export const VerifyForeignReceiptRequest = Type.Union([
+  Type.Object({ receipt: JsonObject, jwks: Type.Optional(JwksSchema) }),
+  JsonObject,
+]);
+export const ReceiptVerification = Type.Object({
+  object: Type.Literal("receipt_verification"),
+  valid: Type.Boolean(),
+  checked_at: Timestamp,
+  reason: Nullable(Type.String()),
+  details: Type.Object({
+    checks: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        ok: Nullable(Type.Boolean()),
+        expected: Nullable(Type.String()),
+        found: Nullable(Type.String()),
+        message: Type.String(),
+      }),
+    ),
+  }),
+});
+/** JSON lines; what is in them is checked as they are read. */
+export const LogText = Type.String();
+export const SigningKey = Envelope("signing_key", {
+  jwk: JsonObject,
+  issuer_id: Type.String(),
+  retired_at: Nullable(Timestamp),
 });
 
 export const ErrorResponse = Type.Object({

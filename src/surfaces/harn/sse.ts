@@ -6,6 +6,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { eventId } from "../../kernel/events.ts";
+import type { Redactor } from "../../policy/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { toErrorAnswer } from "./errors.ts";
 
@@ -23,6 +24,7 @@ export interface EventStream {
   /** Ends the stream when the server stops. */
   stopped: AbortSignal;
   requestId: string;
+  redactor: Redactor;
 }
 
 export async function streamEvents(reply: FastifyReply, stream: EventStream): Promise<void> {
@@ -45,7 +47,7 @@ export async function streamEvents(reply: FastifyReply, stream: EventStream): Pr
       if (await sendAll(response, events, stream, signal)) return;
     }
   } catch (error) {
-    const { body } = toErrorAnswer(error, stream.requestId);
+    const { body } = toErrorAnswer(error, stream.requestId, stream.redactor);
     response.write(`event: error\ndata: ${JSON.stringify(body)}\n\n`);
   } finally {
     clearInterval(heartbeat);

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { Redactor } from "../../policy/redact.ts";
 import { toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";
@@ -12,8 +13,10 @@ import { artifactRoutes } from "./routes/artifacts.ts";
 import { discoveryRoutes, type ServerFacts } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { messageRoutes } from "./routes/messages.ts";
+import { receiptRoutes } from "./routes/receipts.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
+import { transferRoutes } from "./routes/transfer.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
 
 export interface HarnOptions {
@@ -42,6 +45,8 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
     ...messageRoutes,
     ...taskRoutes(stopped),
     ...artifactRoutes,
+    ...receiptRoutes(kernel),
+    ...transferRoutes,
     ...eventRoutes(stopped),
     ...apiKeyRoutes,
   ];
@@ -51,9 +56,9 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
 export type Fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
 /** Answers an error in the protocol's shape, and logs what was our fault. */
-export function harnFail(logger: Logger): Fail {
+export function harnFail(logger: Logger, redactor: Redactor): Fail {
   return (error, request, reply) => {
-    const { status, body, unexpected } = toErrorAnswer(error, request.id);
+    const { status, body, unexpected } = toErrorAnswer(error, request.id, redactor);
     if (unexpected) logger.error({ err: error, request_id: request.id }, "a request failed");
     // Fastify would hang up on a client that is still sending, which then never sees why.
     if (status === 413) reply.removeHeader("connection");

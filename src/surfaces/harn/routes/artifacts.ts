@@ -23,7 +23,8 @@ export const artifactRoutes = [
     async handle(call) {
       const { workspace_id, session_id, task_id, cursor, limit } = call.query;
       const request = { workspaceId: workspace_id, sessionId: session_id, taskId: task_id, cursor, limit };
-      return presentPage(await listRecords(call, call.caller, "artifact", request), presentArtifact);
+      const page = await listRecords(call, call.caller, "artifact", request);
+      return presentPage(page, (artifact) => presentArtifact(artifact, call));
     },
   }),
   route({
@@ -49,7 +50,7 @@ export const artifactRoutes = [
         taskId: task_id,
         metadata: jsonObject(metadata),
       });
-      return presentArtifact(artifact);
+      return await presentArtifact(artifact, call);
     },
   }),
   route({
@@ -60,7 +61,8 @@ export const artifactRoutes = [
     tag,
     response: Artifact,
     async handle(call) {
-      return presentArtifact(await getRecord(call, call.caller, "artifact", call.param("artifact_id")));
+      const artifact = await getRecord(call, call.caller, "artifact", call.param("artifact_id"));
+      return await presentArtifact(artifact, call);
     },
   }),
   route({

@@ -30,6 +30,8 @@ const capabilities = [
   { id: "idempotency", description: "Writes can be repeated safely under an Idempotency-Key." },
   { id: "human_input", description: "Tasks can ask questions and wait for the answer." },
   { id: "approvals", description: "Tasks can ask for permission and wait for it." },
+  { id: "receipts", description: "Every task that ended has a signed receipt in its workspace's chain." },
+  { id: "replay", description: "What has ended can be run again from its log, with other values if asked." },
 ];
 
 export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
@@ -73,7 +75,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
         protocol_family: "harn_agents_protocol",
         current_version: protocolVersion,
         supported_versions: supportedVersions,
-        capabilities: { rest: true, sse: true, websocket: false, receipts: false, replay: false },
+        capabilities: { rest: true, sse: true, websocket: false, receipts: true, replay: true },
       }),
     }),
     publicRoute({

@@ -1,6 +1,7 @@
 /** Events: ranges of the log, and streams that follow it. */
 
 import type { Static } from "typebox";
+import { replaySession } from "../../../kernel/commands/replay-session.ts";
 import { terminalEvents } from "../../../kernel/events.ts";
 import {
   type EventRange,
@@ -12,7 +13,7 @@ import {
 import { getRecord } from "../../../kernel/queries/read.ts";
 import type { StoredEvent } from "../../../store/port.ts";
 import { presentPage } from "../lists.ts";
-import { presentEvent } from "../present.ts";
+import { presentEvent, presentHistory } from "../present.ts";
 import { type Call, type Route, route } from "../route.ts";
 import { Event, EventFilterQuery, EventRangeQuery, ListOf } from "../schemas.ts";
 import { streamEvents } from "../sse.ts";
@@ -56,7 +57,34 @@ async function stream(
     isLast,
     stopped,
     requestId: call.request.id,
+    redactor: call.kernel.redactor,
   });
+}
+
+/** The history up to now; the stream ends with the event that says it was asked for. */
+async function replay(
+  call: Call<RangeQuery, unknown>,
+  sessionId: string,
+  stopped: AbortSignal,
+): Promise<unknown> {
+  const range: EventRange = { sessionId, ...cursorOf(call) };
+  // A cursor that leads nowhere is refused before anything is written.
+  const page = await listEvents(call, call.caller, { ...range, limit: call.query.limit });
+  const { id } = await call.dispatch(replaySession, { sessionId });
+  if ((call.request.headers.accept ?? "").includes("application/json")) {
+    return await presentPage(page, (event) => presentHistory(event, call));
+  }
+  const end = call.writtenAt;
+  const isLast = ({ position }: StoredEvent) => position === end;
+  await streamEvents(call.reply, {
+    open: (signal) => followEvents(call.kernel, call.caller, range, signal),
+    present: (event) => (isLast(event) ? presentEvent(event, call) : presentHistory(event, call)),
+    isLast: (event) => event.sessionId === id && isLast(event),
+    stopped,
+    requestId: call.request.id,
+    redactor: call.kernel.redactor,
+  });
+  return undefined;
 }
 
 /** `stopped` ends every open stream when the server stops. */
@@ -109,6 +137,17 @@ export function eventRoutes(stopped: AbortSignal): Route[] {
       summary: "Follow a session's events from a cursor.",
       query: EventRangeQuery,
       handle: (call) => stream(call, { sessionId: call.param("session_id") }, stopped),
+    }),
+    route({
+      method: "POST",
+      path: "/v1/sessions/{session_id}/replay",
+      operationId: "replaySession",
+      summary:
+        "Stream a session's history as replayed events, or read a page of it (Accept: application/json).",
+      tag,
+      query: EventRangeQuery,
+      response: ListOf(Event),
+      handle: (call) => replay(call, call.param("session_id"), stopped),
     }),
     route({
       method: "GET",

@@ -3,12 +3,14 @@
 import type { Static } from "typebox";
 import { appendTaskMessage } from "../../../kernel/commands/append-task-message.ts";
 import { cancelTask } from "../../../kernel/commands/cancel-task.ts";
+import { type ReplayTask, replayTask } from "../../../kernel/commands/replay-task.ts";
 import { respondPermissionRequest } from "../../../kernel/commands/respond-permission-request.ts";
 import { submitTask } from "../../../kernel/commands/submit-task.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { awaitTask } from "../../../kernel/queries/await-task.ts";
 import { getOutcome, listOutcomes } from "../../../kernel/queries/outcomes.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import type { TaskRecord } from "../../../kernel/resources/task.ts";
 import { presentPage } from "../lists.ts";
 import { presentMessage, presentOutcome, presentPermissionRequest, presentTask } from "../present.ts";
 import { jsonObject, jsonValue, messageInput, taskInput } from "../read-input.ts";
@@ -23,6 +25,7 @@ import {
   PermissionRequest,
   PermissionResponseRequest,
   pageQuery,
+  ReplayTaskRequest,
   SubmitTaskRequest,
   Task,
 } from "../schemas.ts";
@@ -48,10 +51,38 @@ async function submit(
     input: taskInput(input),
     metadata: jsonObject(metadata),
   });
+  return await afterWaiting(call, task, stopped);
+}
+
+/** The task as it is now or, if the client prefers to wait, as it is then. */
+async function afterWaiting(
+  call: Call<unknown, unknown>,
+  task: TaskRecord,
+  stopped: AbortSignal,
+): Promise<unknown> {
   const seconds = preferredWait(call.request.headers.prefer);
   if (seconds === null) return await presentTask(task, call);
   call.reply.header("Preference-Applied", `wait=${seconds}`);
   return await presentTask(await awaitTask(call.kernel, call.caller, task.id, seconds * 1000, stopped), call);
+}
+
+function replayRequest(taskId: string, body: Static<typeof ReplayTaskRequest>): ReplayTask {
+  const { mode = "exact", override = {}, checkpoint_id, checkpoint_event_id, reason, metadata } = body;
+  return {
+    taskId,
+    mode,
+    override: Object.fromEntries(
+      Object.entries(override).map(([key, { event_id, artifact_id, value, ...rest }]) => [
+        key,
+        { ...rest, eventId: event_id, artifactId: artifact_id, value: jsonValue(value) },
+      ]),
+    ),
+    checkpointId: checkpoint_id,
+    checkpointEventId: checkpoint_event_id,
+    reason,
+    allowLive: metadata?.allow_live ?? [],
+    metadata: jsonObject(metadata),
+  };
 }
 
 /** `Prefer: wait=N` (RFC 7240): answer when the task has ended or needs somebody, at most N seconds later. */
@@ -170,6 +201,21 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
           reason: call.body.reason,
         });
         return presentTask(task, call);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/tasks/{task_id}/replay",
+      operationId: "replayTask",
+      summary: "Run the log of a task again, as a new task, with other values if asked.",
+      tag,
+      status: 202,
+      body: ReplayTaskRequest,
+      bodyOptional: true,
+      response: Task,
+      async handle(call) {
+        const task = await call.dispatch(replayTask, replayRequest(call.param("task_id"), call.body));
+        return await afterWaiting(call, task, stopped);
       },
     }),
     route({

@@ -1,0 +1,104 @@
+/** Replay a task: a new task that runs the log of one that has ended, perhaps with other values in some places. */
+
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { isFinal } from "../lifecycle.ts";
+import { planReplay, type ReplayRequest } from "../replay/plan.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+
+export interface ReplayTask extends ReplayRequest {
+  taskId: string;
+  metadata?: JsonObject | undefined;
+}
+
+export const replayTask: Command<ReplayTask, TaskRecord> = {
+  name: "replay_task",
+  scope: "tasks:write",
+  async decide(unit, request) {
+    const source = await unit.require("task", request.taskId);
+    assertReplayable(unit, source);
+    const { plan, substitutions, secrets } = await planReplay(unit, source, request);
+    const task: TaskRecord = {
+      ...source,
+      ...unit.envelope("task", "task"),
+      metadata: request.metadata ?? {},
+      status: "SUBMITTED",
+      created_by: unit.caller.actor,
+      parent_task_id: source.id,
+      parent_step: null,
+      assigned_agent_id: null,
+      outcome: null,
+      started_at: null,
+      completed_at: null,
+      canceled_at: null,
+      failure: null,
+      pending: null,
+      parked: null,
+      runnable_since: unit.at,
+      replay: { ...plan, substitutions: unit.seal(substitutions) },
+    };
+    unit.deps.replaySecrets.keep(task.id, secrets);
+    return unit.emit(task, "task.submitted", { task });
+  },
+};
+
+function assertReplayable(unit: Unit, source: TaskRecord): void {
+  if (!isFinal(source.status)) {
+    throw new HarnessError(
+      "conflict",
+      `Task ${source.id} is ${source.status}; only what has ended can be replayed.`,
+      {
+        details: { task_id: source.id, status: source.status },
+      },
+    );
+  }
+  if (source.replay !== null) {
+    const { source_task_id } = source.replay;
+    throw new HarnessError(
+      "conflict",
+      `Task ${source.id} is itself a replay; replay its source ${source_task_id}.`,
+      {
+        details: { task_id: source.id, source_task_id },
+      },
+    );
+  }
+  const { name, version } = source.agent;
+  if (!unit.deps.agents.has(name, version)) {
+    const dependency = { kind: "agent", key: version === null ? name : `${name}@${version}` };
+    throw new HarnessError(
+      "policy_violation",
+      `The replay needs the agent ${dependency.key}, which is not loaded here.`,
+      {
+        details: {
+          dependency,
+          loaded_agents: unit.deps.agents.list().map((agent) => `${agent.name}@${agent.version}`),
+        },
+      },
+    );
+  }
+}
+
+/** Replays that may be waiting with a secret at once; the oldest of more lose theirs and say so. */
+const keptMax = 1000;
+
+/** Secrets given with a replay, for as long as it runs. They are never written: a replay that outlives the process fails. */
+export class ReplaySecrets {
+  readonly #byTask = new Map<string, ReadonlyMap<string, JsonValue>>();
+
+  keep(taskId: string, secrets: ReadonlyMap<string, JsonValue>): void {
+    if (secrets.size === 0) return;
+    this.#byTask.set(taskId, secrets);
+    const [oldest] = this.#byTask.keys();
+    if (this.#byTask.size > keptMax && oldest !== undefined) this.#byTask.delete(oldest);
+  }
+
+  of(taskId: string): ReadonlyMap<string, JsonValue> {
+    return this.#byTask.get(taskId) ?? new Map();
+  }
+
+  forget(taskId: string): void {
+    this.#byTask.delete(taskId);
+  }
+}

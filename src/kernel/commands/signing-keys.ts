@@ -1,0 +1,71 @@
+/** Signing keys: the log has the public half of every key that ever signed a receipt here. */
+
+import type { NewSigningKey, PublicJwk, SigningKey } from "../../receipts/keys.ts";
+import type { Store } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import type { SigningKeyRecord } from "../resources/signing-key.ts";
+import type { Unit } from "../unit.ts";
+import { defaultTenantId } from "./ensure-tenant.ts";
+
+/** A key a day for years; more are not needed and not listed. */
+const keysMax = 2000;
+
+/** At start: the key in use is in the log before anything is signed with it. */
+export const ensureSigningKey: Command<{ key: SigningKey }, SigningKeyRecord> = {
+  name: "ensure_signing_key",
+  scope: "admin",
+  async decide(unit, { key }) {
+    return (await unit.find("signing_key", key.kid)) ?? (await addKey(unit, key));
+  },
+};
+
+/** From now on receipts are signed with a new key. The old one stays listed; its private half is gone. */
+export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord> = {
+  name: "rotate_signing_key",
+  scope: "admin",
+  async decide(unit, { next }) {
+    if (unit.caller.tenantId !== defaultTenantId) {
+      throw new HarnessError(
+        "permission_denied",
+        "Signing keys are the server's: its own tenant turns them.",
+      );
+    }
+    return await addKey(unit, next.key);
+  },
+  async afterwards({ issuer }, _caller, _result, { next }) {
+    issuer.replace(next);
+  },
+};
+
+async function addKey(unit: Unit, key: SigningKey): Promise<SigningKeyRecord> {
+  const before = await listSigningKeys(unit.deps.store);
+  for (const { id, retired_at } of before) {
+    if (retired_at === null)
+      unit.emit(await unit.require("signing_key", id), "vendor.bridle.signing_key.retired", {});
+  }
+  const signing_key: SigningKeyRecord = {
+    ...unit.envelope("signing_key", "key"),
+    id: key.kid,
+    metadata: {},
+    jwk: key.jwk,
+    issuer_id: before[0]?.issuer_id ?? unit.newId("harness"),
+    retired_at: null,
+  };
+  return unit.emit(signing_key, "vendor.bridle.signing_key.created", { signing_key });
+}
+
+/** Every key that receipts of this server may be signed with, oldest first. */
+export async function listSigningKeys(store: Store): Promise<SigningKeyRecord[]> {
+  const documents = await store.list({
+    kind: "signing_key",
+    by: { tenantId: defaultTenantId },
+    order: "oldest_first",
+    limit: keysMax,
+  });
+  return documents.map(({ body }) => body as SigningKeyRecord);
+}
+
+export async function publicKeys(store: Store): Promise<PublicJwk[]> {
+  return (await listSigningKeys(store)).map(({ jwk }) => jwk);
+}

@@ -1,0 +1,49 @@
+/** The log of a session or of one task, line by line, as a file that stands alone. */
+
+import type { Caller } from "../../policy/caller.ts";
+import type { Store } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
+import { readLog } from "../log-tail.ts";
+import { blobLine, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
+import { getRecord, type ReadDeps } from "./read.ts";
+
+/** Everything is in it, hidden or not: it needs the right to read what is internal. */
+export async function exportLog(
+  deps: ReadDeps,
+  caller: Caller,
+  of: { sessionId: string } | { taskId: string },
+): Promise<AsyncGenerator<string>> {
+  requireScope(caller, "events:read");
+  requireScope(caller, "events:read_internal");
+  const task = "taskId" in of ? await getRecord(deps, caller, "task", of.taskId) : null;
+  const sessionId = task?.session_id ?? ("sessionId" in of ? of.sessionId : "");
+  const session = await getRecord(deps, caller, "session", sessionId);
+  const { id, name, root } = await getRecord(deps, caller, "workspace", session.workspace_id);
+  const header: LogHeader = {
+    format: logFormat,
+    tenant_id: session.tenant_id,
+    session_id: session.id,
+    task_id: task?.id ?? null,
+    workspace: { id, name, root },
+  };
+  return lines(deps.store, header);
+}
+
+async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
+  yield JSON.stringify(header);
+  const filter = header.task_id === null ? { sessionId: header.session_id } : { taskId: header.task_id };
+  const given = new Set<string>();
+  let count = 0;
+  for await (const events of readLog(store, { ...filter, after: 0 })) {
+    for (const event of events) {
+      for (const sha256 of blobsOf(event)) {
+        const bytes = given.has(sha256) ? undefined : await store.blob(sha256);
+        given.add(sha256);
+        if (bytes !== undefined) yield blobLine({ sha256, bytes });
+      }
+      yield eventLine(event);
+      count += 1;
+    }
+  }
+  yield JSON.stringify({ end: { events: count } });
+}

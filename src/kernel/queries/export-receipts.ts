@@ -1,0 +1,63 @@
+/** The receipts of a workspace in the order of their chain, line by line, as a bundle that verifies alone. */
+
+import type { Caller } from "../../policy/caller.ts";
+import { bundleFormat } from "../../receipts/bundle.ts";
+import type { Position, Store } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
+import { timestamp } from "../clock.ts";
+import { publicKeys } from "../commands/signing-keys.ts";
+import type { Kernel } from "../kernel.ts";
+import type { ReceiptRecord } from "../resources/receipt.ts";
+import { getRecord } from "./read.ts";
+import { chainOf, readReceipt } from "./receipts.ts";
+
+const pageSize = 200;
+
+export async function exportReceipts(
+  { store, issuer, clock }: Kernel,
+  caller: Caller,
+  workspaceId: string,
+): Promise<AsyncGenerator<string>> {
+  requireScope(caller, "receipts:read");
+  await getRecord({ store }, caller, "workspace", workspaceId);
+  const { size, root } = await chainOf(store, workspaceId);
+  const header = {
+    format: bundleFormat,
+    workspace_id: workspaceId,
+    issuer: issuer.describe().id,
+    exported_at: timestamp(clock.now()),
+    count: size,
+    merkle_root: root,
+  };
+  const jwks = { keys: await publicKeys(store) };
+  return lines(store, workspaceId, size, [header, { jwks }]);
+}
+
+async function* lines(
+  store: Store,
+  workspaceId: string,
+  size: number,
+  first: readonly object[],
+): AsyncGenerator<string> {
+  for (const line of first) yield JSON.stringify(line);
+  let beyond: { born: Position; id: string } | undefined;
+  let count = 0;
+  while (count < size) {
+    const page = await store.list({
+      kind: "receipt",
+      by: { workspaceId },
+      order: "oldest_first",
+      beyond,
+      limit: pageSize,
+    });
+    for (const { id, body } of page) {
+      const { index } = body as ReceiptRecord;
+      if (index === null || index >= size) continue;
+      yield JSON.stringify(await readReceipt(store, id));
+      count += 1;
+    }
+    const last = page.at(-1);
+    if (last === undefined) return;
+    beyond = { born: last.born, id: last.id };
+  }
+}

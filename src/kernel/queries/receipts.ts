@@ -1,0 +1,120 @@
+/** Reading receipts: the signed text, lists of them, and the proof that one is in its workspace's chain. */
+
+import type { Caller } from "../../policy/caller.ts";
+import { inclusionProof, rootFromNodes } from "../../receipts/merkle.ts";
+import type { Receipt } from "../../receipts/schema.ts";
+import type { Store } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
+import { unseal } from "../content.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { asKernelEvent } from "../events.ts";
+import { ChainNodes } from "../receipts/chain-nodes.ts";
+import { chainIdOf, type ReceiptChainRecord, type ReceiptRecord } from "../resources/receipt.ts";
+import { findVisible, getRecord, type ListRequest, listRecords, type Page, type ReadDeps } from "./read.ts";
+
+export async function getReceipt({ store }: ReadDeps, caller: Caller, id: string): Promise<Receipt> {
+  await getRecord({ store }, caller, "receipt", id);
+  return await readReceipt(store, id);
+}
+
+/** The text that was signed, from the event that issued it. */
+export async function readReceipt(store: Store, id: string): Promise<Receipt> {
+  const document = await store.get("receipt", id);
+  if (document === undefined) throw notFound("receipt", id);
+  const [stored] = await store.events({ after: document.born - 1, through: document.born, limit: 1 });
+  const event = stored === undefined ? undefined : asKernelEvent(stored);
+  if (event?.event !== "receipt.issued" && event?.event !== "vendor.bridle.receipt.imported")
+    throw new Error(`Receipt ${id} has no event that issued it`);
+  return await unseal(event.payload.receipt, store);
+}
+
+export async function listReceipts(
+  deps: ReadDeps,
+  caller: Caller,
+  request: ListRequest,
+): Promise<Page<Receipt>> {
+  const page = await listRecords(deps, caller, "receipt", request);
+  const data = await Promise.all(page.data.map(({ id }) => readReceipt(deps.store, id)));
+  return { data, nextCursor: page.nextCursor };
+}
+
+/** The receipts about a task: its approvals' and its own. Equal replays share one, which names the first of them. */
+export async function listTaskReceipts(
+  deps: ReadDeps,
+  caller: Caller,
+  request: ListRequest & { taskId: string },
+): Promise<Page<Receipt>> {
+  requireScope(caller, "receipts:read");
+  const task = await findVisible(deps.store, caller, "task", request.taskId);
+  if (task === undefined) throw notFound("task", request.taskId);
+  const page = await listReceipts(deps, caller, request);
+  const own = task.outcome?.receipt_id ?? null;
+  if (own === null || page.data.length > 0 || request.cursor !== undefined) return page;
+  return { data: [await readReceipt(deps.store, own)], nextCursor: null };
+}
+
+export interface ReceiptProof {
+  object: "receipt_proof";
+  receipt_id: string;
+  receipt_hash: string;
+  workspace_id: string;
+  leaf_index: number;
+  tree_size: number;
+  merkle_root: string;
+  /** The hashes beside the way from the leaf to the root, the leaf's neighbour first. */
+  path: string[];
+}
+
+/** Against the whole chain, or as it was when it had `treeSize` receipts. */
+export async function proveReceipt(
+  { store }: ReadDeps,
+  caller: Caller,
+  id: string,
+  treeSize?: number,
+): Promise<ReceiptProof> {
+  const record = await getRecord({ store }, caller, "receipt", id);
+  const { index, workspace_id, hash } = record;
+  if (index === null) {
+    throw new HarnessError("conflict", `Receipt ${id} is not in a chain of this server.`, {
+      details: { receipt_id: id, subject: record.subject },
+    });
+  }
+  const size = treeSize ?? (await chainOf(store, workspace_id)).size;
+  if (size <= index || size > (await chainOf(store, workspace_id)).size) {
+    throw new HarnessError(
+      "invalid_request",
+      `tree_size must be from ${index + 1} to the ${(await chainOf(store, workspace_id)).size} receipts there are.`,
+      { param: "tree_size" },
+    );
+  }
+  const nodes = new ChainNodes(store, workspace_id);
+  return {
+    object: "receipt_proof",
+    receipt_id: id,
+    receipt_hash: hash,
+    workspace_id,
+    leaf_index: index,
+    tree_size: size,
+    merkle_root: await rootFromNodes(nodes, size),
+    path: await inclusionProof(nodes, index, size),
+  };
+}
+
+export async function chainOf(store: Store, workspaceId: string): Promise<{ size: number; root: string }> {
+  const document = await store.get("receipt_chain", chainIdOf(workspaceId));
+  const size = (document?.body as ReceiptChainRecord | undefined)?.size ?? 0;
+  return { size, root: await rootFromNodes(new ChainNodes(store, workspaceId), size) };
+}
+
+/** What the chain says must stand in a receipt; nothing for one that is in no chain here. */
+export async function chainFacts(
+  store: Store,
+  { index, workspace_id, previous_hash }: ReceiptRecord,
+): Promise<{ previousHash: string | null; merkleRoot: string | null }> {
+  if (index === null) return { previousHash: previous_hash, merkleRoot: null };
+  const nodes = new ChainNodes(store, workspace_id);
+  return {
+    previousHash: index === 0 ? null : await nodes.receiptHash(index - 1),
+    merkleRoot: await rootFromNodes(nodes, index),
+  };
+}

@@ -1,0 +1,161 @@
+/** Receipts before they are chained and signed: what the log says about a task or an approval, in the receipt's terms. */
+
+import type { Receipt } from "../../receipts/schema.ts";
+import { receiptSchemaVersion } from "../../receipts/schema.ts";
+import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Ending } from "../tasks.ts";
+import { approvalOf, type TaskFacts } from "./facts.ts";
+
+export type ReceiptDraft = Omit<Receipt, "chain" | "signatures" | "issuer">;
+
+export const noModel: Receipt["model_route"] = {
+  chosen_model: { provider: "none", model: "none" },
+  alternatives_considered: [],
+  route_policy_reason: "no model call was made",
+};
+
+/** The receipt of a task that ends now. */
+export function draftTaskReceipt(
+  receiptId: string,
+  task: TaskRecord,
+  ending: Ending,
+  facts: TaskFacts,
+  at: string,
+): ReceiptDraft {
+  const startedAt = task.started_at ?? task.created_at;
+  const failure = ending.status === "FAILED" ? { ...ending.failure } : null;
+  return {
+    schema: receiptSchemaVersion,
+    receipt_id: receiptId,
+    subject: { object: "task", id: task.id },
+    issued_at: at,
+    identifiers: identifiersOf(task),
+    lifecycle: {
+      created_at: task.created_at,
+      started_at: startedAt,
+      completed_at: at,
+      final_state: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
+      failure,
+    },
+    approvals: facts.approvals,
+    trust: trustOf(task),
+    autonomy_budget: {
+      consumed: {
+        usd: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+        tool_calls: facts.toolCallCount,
+        wall_time_ms: Math.max(0, Date.parse(at) - Date.parse(startedAt)),
+      },
+    },
+    replay_input: {
+      ...determinism(ending, facts),
+      materials: [logMaterial(task.id, facts), ...facts.materials],
+    },
+    model_route: noModel,
+    cost: { currency: "USD", total: 0, provider_breakdown: [] },
+    side_effects: {
+      fs_writes: [],
+      network_egress: [],
+      tool_calls: facts.toolCalls,
+      a2a_handoffs: facts.handoffs,
+    },
+    final_artifacts: facts.artifacts,
+    redactions: facts.redactions,
+    metadata: { agent: task.assigned_agent_id ?? task.agent.name },
+  };
+}
+
+/** The receipt of a decision about a permission: the same run, seen at the moment somebody decided. */
+export function draftApprovalReceipt(
+  receiptId: string,
+  task: TaskRecord,
+  request: PermissionRequestRecord,
+  response: PermissionResponse,
+): ReceiptDraft {
+  const approval = approvalOf(request, response);
+  const { decision, decided_at } = approval;
+  const final_state = decision === "approved" ? "SUCCEEDED" : decision === "canceled" ? "CANCELED" : "FAILED";
+  const failure = final_state === "FAILED" ? { code: decision, message: response.reason ?? "" } : null;
+  return {
+    schema: receiptSchemaVersion,
+    receipt_id: receiptId,
+    subject: { object: "approval", id: request.id },
+    issued_at: decided_at,
+    identifiers: identifiersOf(task),
+    lifecycle: {
+      created_at: request.created_at,
+      started_at: request.created_at,
+      completed_at: decided_at,
+      final_state,
+      failure,
+    },
+    approvals: [approval],
+    trust: trustOf(task),
+    autonomy_budget: { consumed: { tool_calls: 0 } },
+    replay_input: {
+      determinism: "unavailable",
+      materials: [],
+      unavailable_reason: "a person's decision is evidence, not something to run again",
+    },
+    model_route: noModel,
+    cost: { currency: "USD", total: 0, provider_breakdown: [] },
+    side_effects: { fs_writes: [], network_egress: [], tool_calls: [], a2a_handoffs: [] },
+    final_artifacts: [],
+    redactions: [
+      {
+        field: "/approvals/0/request",
+        reason: "kept in the event log",
+        ...(approval.evidence_hash === undefined ? {} : { proof_hash: approval.evidence_hash }),
+      },
+    ],
+    metadata: {},
+  };
+}
+
+export function identifiersOf(task: TaskRecord): Receipt["identifiers"] {
+  return {
+    tenant_id: task.tenant_id,
+    persona_ref: personaRef(task),
+    workspace_ref: task.workspace_id,
+    session_id: task.session_id,
+    task_id: task.id,
+    ...(task.branch_id === null ? {} : { branch_id: task.branch_id }),
+  };
+}
+
+function personaRef({ persona_id, policy }: TaskRecord): string {
+  return `${persona_id}@${policy.persona_version}`;
+}
+
+export function trustOf(task: TaskRecord): Receipt["trust"] {
+  const tier = task.policy.autonomy_tier;
+  return { start_tier: tier, end_tier: tier, policy_ref: personaRef(task) };
+}
+
+/** The log of a task, by hash: what a replay is made from. */
+export function logMaterial(
+  taskId: string,
+  facts: Pick<TaskFacts, "logHash" | "logLines">,
+): Receipt["replay_input"]["materials"][number] {
+  return {
+    kind: "event_log",
+    id: `event_log_${taskId}`,
+    uri: `/v1/tasks/${taskId}/events`,
+    sha256: facts.logHash,
+    content_type: "application/jsonl",
+    metadata: { lines: facts.logLines },
+  };
+}
+
+function determinism(
+  ending: Ending,
+  { usesSecrets }: TaskFacts,
+): Pick<Receipt["replay_input"], "determinism" | "unavailable_reason"> {
+  if (ending.status === "FAILED" && ending.failure.code === "nondeterministic_run") {
+    return { determinism: "unavailable", unavailable_reason: ending.failure.message };
+  }
+  // A secret is never in the log; a replay has to be given one.
+  return { determinism: usesSecrets ? "best_effort" : "byte_deterministic" };
+}

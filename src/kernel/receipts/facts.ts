@@ -1,0 +1,235 @@
+/**
+ * What the log says about one task, gathered event by event for its receipt. Takes memory for what a receipt lists, which
+ * is bounded, however long the run was; everything else goes into one hash.
+ *
+ * That hash, the material `event_log`, is over one line of canonical JSON for the submission, the start and every
+ * record of a step: all that running it again needs. Positions are left out, so that a copy of the log has the same.
+ */
+
+import { createHash } from "node:crypto";
+import { redactedKindsIn } from "../../policy/redact.ts";
+import { canonicalJson, hashOf } from "../../receipts/canonical.ts";
+import type {
+  Approval,
+  ArtifactRef,
+  Handoff,
+  Redaction,
+  ReplayMaterial,
+  ToolCall,
+} from "../../receipts/schema.ts";
+import type { Content } from "../content.ts";
+import type { EventPayloads, KernelEvent, StepSpan } from "../events.ts";
+import type { ArtifactRecord } from "../resources/artifact.ts";
+import type { PermissionRequestRecord } from "../resources/permission-request.ts";
+import type { StepResult } from "../resources/task.ts";
+import { stepMark } from "../steps.ts";
+import { hashWhole } from "../well-formed.ts";
+
+/** What is listed one by one; the rest is counted, and the hash of the log covers all of it. */
+const listedMax = 100;
+
+const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> = {
+  llm: "llm_provider_response",
+  mcp: "mcp_tool_return",
+  host: "host_fact",
+  step: "host_fact",
+};
+
+export class TaskFacts {
+  readonly #log = createHash("sha256");
+  #lines = 0;
+  readonly #messages = new Map<string, string>();
+  readonly #requests = new Map<string, PermissionRequestRecord>();
+  readonly #artifacts = new Map<string, ArtifactRef>();
+  readonly #handoffs = new Map<string, Handoff>();
+  readonly #redacted = new Set<string>();
+  readonly approvals: Approval[] = [];
+  readonly materials: ReplayMaterial[] = [];
+  readonly toolCalls: ToolCall[] = [];
+  /** What a replay really did, where the request allowed it. */
+  readonly liveCalls: ToolCall[] = [];
+  toolCallCount = 0;
+  #materialCount = 0;
+  usesSecrets = false;
+
+  add(event: KernelEvent): void {
+    this.#addToLog(event);
+    switch (event.event) {
+      case "span.started":
+        if (event.payload.kind === "spawn") this.#handOff(event.payload);
+        break;
+      case "span.completed":
+      case "span.failed":
+        this.#addStep(event.payload, event.replay?.is_copy === false);
+        break;
+      case "artifact.created":
+        this.#addArtifact(event.payload.artifact);
+        break;
+      case "artifact.updated":
+        this.#completeArtifact(event.payload.artifact_id, event.payload.completed);
+        break;
+      case "tool.approval_required":
+        this.#requests.set(event.payload.permission_request.id, event.payload.permission_request);
+        break;
+      case "tool.approved":
+      case "tool.denied":
+        this.#decide(event.resource.id, event.payload.response);
+        break;
+    }
+  }
+
+  get logHash(): string {
+    return `sha256:${this.#log.copy().digest("hex")}`;
+  }
+
+  get logLines(): number {
+    return this.#lines;
+  }
+
+  get artifacts(): ArtifactRef[] {
+    return [...this.#artifacts.values()];
+  }
+
+  get handoffs(): Handoff[] {
+    return [...this.#handoffs.values()];
+  }
+
+  /** What the receipt leaves out, and why. */
+  get redactions(): Redaction[] {
+    const proof_hash = this.logHash;
+    const unlisted = (field: string, count: number): Redaction[] =>
+      count <= listedMax
+        ? []
+        : [{ field, reason: `${count - listedMax} more are in the event log only`, proof_hash }];
+    return [
+      { field: "/replay_input/materials/0/content", reason: "kept in the event log", proof_hash },
+      ...[...this.#redacted].map((kind) => ({
+        field: "/replay_input/materials/0/content",
+        reason: `${kind}: removed before it was recorded`,
+      })),
+      ...unlisted("/replay_input/materials", this.#materialCount),
+      ...unlisted("/side_effects/tool_calls", this.toolCallCount),
+    ];
+  }
+
+  #addToLog(event: KernelEvent): void {
+    if (event.event === "user.message") {
+      const { id, parts } = event.payload.message;
+      this.#messages.set(id, contentHash(parts));
+      this.#noteRedactions("inline" in parts ? JSON.stringify(parts.inline) : "");
+    }
+    if (event.event !== "task.submitted" && event.event !== "task.started" && stepMark(event) === null)
+      return;
+    const entry = {
+      event: event.event,
+      payload: event.payload,
+      actor: event.actor,
+      created_at: event.createdAt,
+      message_sha256: this.#referredMessage(event),
+    };
+    const line = hashWhole(entry, canonicalJson);
+    this.#log.update(`${line}\n`);
+    this.#lines += 1;
+    this.#noteRedactions(line);
+  }
+
+  /** Input and answers are named by the id of their message; what it said belongs to the log too. */
+  #referredMessage(event: KernelEvent): string | undefined {
+    const id =
+      event.event === "user.input_submitted"
+        ? event.payload.message_id
+        : event.event === "task.submitted" && "message_id" in event.payload.task.input
+          ? event.payload.task.input.message_id
+          : undefined;
+    const hash = id === undefined ? undefined : this.#messages.get(id);
+    if (id !== undefined) this.#messages.delete(id);
+    return hash;
+  }
+
+  #noteRedactions(text: string): void {
+    for (const kind of redactedKindsIn(text)) this.#redacted.add(kind);
+  }
+
+  #addStep(span: EventPayloads["span.completed"], isLive: boolean): void {
+    if (span.kind === "spawn") this.#endHandOff(span);
+    if (span.kind === "secret") this.usesSecrets = true;
+    const kind = materialKinds[span.kind];
+    if (kind === undefined) return;
+    const sha256 = resultHash(span.result);
+    this.#materialCount += 1;
+    if (this.materials.length < listedMax) {
+      this.materials.push({ kind, id: span.step, sha256, metadata: { step_kind: span.kind } });
+    }
+    if (span.kind === "llm") return;
+    this.toolCallCount += 1;
+    const status = "error" in span.result ? "failed" : "succeeded";
+    const call: ToolCall = { tool: span.name, call_id: span.step, status, output_hash: sha256 };
+    if (this.toolCalls.length < listedMax) this.toolCalls.push(call);
+    if (isLive && this.liveCalls.length < listedMax) this.liveCalls.push(call);
+  }
+
+  #handOff({ step, name, child_task_id }: EventPayloads["span.started"]): void {
+    if (child_task_id === undefined || this.#handoffs.size >= listedMax) return;
+    this.#handoffs.set(step, { target_agent: name, task_id: child_task_id, status: "accepted" });
+  }
+
+  #endHandOff({ step, result, child }: EventPayloads["span.completed"]): void {
+    const handoff = this.#handoffs.get(step);
+    if (handoff === undefined) return;
+    const failed = "error" in result || child?.status !== "SUCCEEDED";
+    this.#handoffs.set(step, {
+      ...handoff,
+      status: failed ? "failed" : "completed",
+      ...(child?.receipt_id == null ? {} : { receipt_id: child.receipt_id }),
+    });
+  }
+
+  #addArtifact({ id, kind, uri, sha256 }: ArtifactRecord): void {
+    if (this.#artifacts.size >= listedMax) return;
+    const hash = sha256 === null ? {} : { sha256: prefixed(sha256) };
+    this.#artifacts.set(id, { artifact_id: id, kind, uri: uri ?? `artifact://${id}`, ...hash });
+  }
+
+  #completeArtifact(id: string, completed: { sha256: string } | null): void {
+    const artifact = this.#artifacts.get(id);
+    if (artifact === undefined || completed === null) return;
+    this.#artifacts.set(id, { ...artifact, sha256: prefixed(completed.sha256) });
+  }
+
+  #decide(requestId: string, response: EventPayloads["tool.approved"]["response"]): void {
+    const request = this.#requests.get(requestId);
+    if (request === undefined) return;
+    this.#requests.delete(requestId);
+    if (this.approvals.length < listedMax) this.approvals.push(approvalOf(request, response));
+  }
+}
+
+export function approvalOf(
+  { id, action, request }: PermissionRequestRecord,
+  response: EventPayloads["tool.approved"]["response"],
+): Approval {
+  const approved = response.decision === "approved";
+  return {
+    approval_id: id,
+    actor: response.decided_by,
+    action: typeof action === "string" && action !== "" ? action : "unnamed",
+    decision: response.decision,
+    decided_at: response.decided_at,
+    quorum_proof: { required: 1, satisfied: approved ? 1 : 0 },
+    // What was asked and what was answered, so that neither can be told differently later.
+    evidence_hash: hashWhole({ request, response }, hashOf),
+  };
+}
+
+export function resultHash(result: StepResult): string {
+  return "error" in result ? hashWhole(result.error, hashOf) : contentHash(result.output);
+}
+
+/** Large content has its hash already: over its JSON as it was stored. */
+export function contentHash(content: Content<unknown>): string {
+  return "blob" in content ? `sha256:${content.blob}` : hashWhole(content.inline, hashOf);
+}
+
+function prefixed(sha256: string): string {
+  return sha256.startsWith("sha256:") ? sha256 : `sha256:${sha256}`;
+}

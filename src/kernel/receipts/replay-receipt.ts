@@ -1,0 +1,213 @@
+/**
+ * The receipt of a replay. Every field is a function of the source's log and of what was put in its place, so that equal
+ * replays have equal receipts: its names come from the replay's own hash, its times from the source.
+ */
+
+import { hashOf } from "../../receipts/canonical.ts";
+import { receiptHash } from "../../receipts/hash.ts";
+import type { Receipt, ReceiptDelta, ReplayMaterial } from "../../receipts/schema.ts";
+import { receiptSchemaVersion } from "../../receipts/schema.ts";
+import { unseal } from "../content.ts";
+import { asKernelEvent, type KernelEvent } from "../events.ts";
+import { readLog } from "../log-tail.ts";
+import { lifecycleTimes } from "../replay/plan.ts";
+import { deltaIdOf, type ReplayPlan, type Substitution } from "../resources/replay.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import { stepMark } from "../steps.ts";
+import type { Ending } from "../tasks.ts";
+import type { Unit } from "../unit.ts";
+import { identifiersOf, logMaterial, noModel, type ReceiptDraft, trustOf } from "./drafts.ts";
+import { TaskFacts } from "./facts.ts";
+
+/** Deltas listed one by one; an override of a name can stand for any number of steps. */
+const deltasMax = 1000;
+
+export interface ReplayReceipt {
+  draft: ReceiptDraft;
+  previousHash: string | null;
+  /** The receipt that an equal replay left before, if it is this one to the letter. */
+  existing: string | null;
+}
+
+export async function draftReplayReceipt(
+  unit: Unit,
+  task: TaskRecord,
+  plan: ReplayPlan,
+  ending: Ending,
+): Promise<ReplayReceipt> {
+  const { store } = unit.deps;
+  const source = await unit.require("task", plan.source_task_id);
+  const substitutions = await unseal(plan.substitutions, store);
+  const { logged, restored } = await readSource(unit, plan);
+  const replayed = new TaskFacts();
+  const deltas = [...lifecycleDeltas(source, substitutions), ...plan.secret_steps.map(secretDelta)];
+  for await (const events of unit.history(task.id)) {
+    for (const event of events) {
+      replayed.add(event);
+      const delta = deltaOf(event);
+      if (delta !== null && deltas.length < deltasMax) deltas.push(delta);
+    }
+  }
+  const draft: ReceiptDraft = {
+    schema: receiptSchemaVersion,
+    receipt_id: ending.status === "CANCELED" ? unit.newId("receipt") : `receipt_replay_${plan.segment}`,
+    subject: { object: "replay_segment", id: `task_replay_${plan.segment}` },
+    issued_at: endedAt(source),
+    identifiers: { ...identifiersOf(source), task_id: `task_replay_${plan.segment}` },
+    lifecycle: lifecycleOf(source, substitutions, ending),
+    trust: trustOf(source),
+    autonomy_budget: {
+      consumed: { usd: 0, input_tokens: 0, output_tokens: 0, tool_calls: 0, wall_time_ms: 0 },
+    },
+    replay_input: {
+      determinism:
+        plan.allow_live.length + plan.secret_steps.length > 0 ? "best_effort" : "byte_deterministic",
+      materials: [logMaterial(source.id, logged), ...materialsOf(substitutions)],
+    },
+    model_route: { ...noModel, route_policy_reason: "replayed from the log; no model call was made" },
+    cost: { currency: "USD", total: 0, provider_breakdown: [] },
+    side_effects: { fs_writes: [], network_egress: [], tool_calls: replayed.liveCalls, a2a_handoffs: [] },
+    final_artifacts: [...restored.artifacts, ...replayed.artifacts],
+    deltas,
+    redactions: logged.redactions,
+    metadata: {
+      source_task_id: source.id,
+      replay_mode: plan.mode,
+      agent: source.assigned_agent_id ?? source.agent.name,
+      ...(plan.checkpoint === null ? {} : { checkpoint: plan.checkpoint }),
+      ...(plan.allow_live.length === 0 ? {} : { allow_live: plan.allow_live }),
+      ...(plan.secret_steps.length === 0 ? {} : { secrets_given: plan.secret_steps }),
+    },
+  };
+  const previousHash = await receiptHashOf(unit, source.outcome?.receipt_id ?? null);
+  const existing = await unit.find("receipt", draft.receipt_id);
+  const hash = receiptHash({
+    ...draft,
+    issuer: unit.deps.issuer.describeReplay(),
+    chain: { previous_receipt_hash: previousHash },
+  });
+  if (existing === undefined) return { draft, previousHash, existing: null };
+  if (existing.hash === hash) return { draft, previousHash, existing: existing.id };
+  // The agent's code has changed since: another outcome needs another receipt.
+  return { draft: { ...draft, receipt_id: unit.newId("receipt") }, previousHash, existing: null };
+}
+
+/** What the source's whole log is, and what of it lies before the checkpoint. */
+async function readSource(unit: Unit, plan: ReplayPlan): Promise<{ logged: TaskFacts; restored: TaskFacts }> {
+  const logged = new TaskFacts();
+  const restored = new TaskFacts();
+  let isRestoring = plan.checkpoint !== null;
+  for await (const events of readLog(unit.deps.store, { taskId: plan.source_task_id, after: 0 })) {
+    for (const event of events.map(asKernelEvent)) {
+      logged.add(event);
+      if (isRestoring) restored.add(event);
+      if (stepMark(event)?.key === plan.checkpoint) isRestoring = false;
+    }
+  }
+  return { logged, restored };
+}
+
+function deltaOf({ event, payload, replay }: KernelEvent): ReceiptDelta | null {
+  if (replay?.override_key === undefined || !("step" in payload) || event === "span.started") return null;
+  const { override_key, before_sha256 = null, after_sha256 = null, reason, artifact_id } = replay;
+  const step = payload.step ?? override_key;
+  return {
+    delta_id: deltaIdOf(step),
+    operation: before_sha256 === null ? "add" : "replace",
+    path: `/replay_input/materials/${step}`,
+    override_key,
+    before_sha256,
+    after_sha256,
+    ...(reason === undefined ? {} : { reason }),
+    ...(artifact_id === undefined ? {} : { artifact_id }),
+  };
+}
+
+/** A secret was given: that is all a receipt may say of it. */
+function secretDelta(step: string): ReceiptDelta {
+  return {
+    delta_id: deltaIdOf(step),
+    operation: "replace",
+    path: `/replay_input/materials/${step}`,
+    override_key: step,
+    before_sha256: null,
+    after_sha256: null,
+    reason: "a secret was given with the request; neither it nor its hash is recorded",
+  };
+}
+
+/** Times of the source's life that were given anew. */
+function lifecycleDeltas(source: TaskRecord, substitutions: Record<string, Substitution>): ReceiptDelta[] {
+  return lifecycleTimes.flatMap((name) => {
+    const given = substitutions[`time:${name}`];
+    if (given === undefined) return [];
+    const before = timesOf(source)[name];
+    return [
+      {
+        delta_id: deltaIdOf(given.override_key),
+        operation: "replace" as const,
+        path: `/lifecycle/${name}`,
+        override_key: given.override_key,
+        before_sha256: hashOf(before),
+        after_sha256: given.sha256,
+        ...(given.reason === null ? {} : { reason: given.reason }),
+      },
+    ];
+  });
+}
+
+function timesOf(source: TaskRecord): Record<(typeof lifecycleTimes)[number], string> {
+  return {
+    created_at: source.created_at,
+    started_at: source.started_at ?? source.created_at,
+    completed_at: endedAt(source),
+  };
+}
+
+function endedAt({ completed_at, canceled_at, updated_at }: TaskRecord): string {
+  return completed_at ?? canceled_at ?? updated_at;
+}
+
+function lifecycleOf(
+  source: TaskRecord,
+  substitutions: Record<string, Substitution>,
+  ending: Ending,
+): Receipt["lifecycle"] {
+  const times = timesOf(source);
+  for (const name of lifecycleTimes) {
+    const given = substitutions[`time:${name}`]?.value;
+    if (typeof given === "number") times[name] = new Date(given).toISOString();
+  }
+  return {
+    ...times,
+    final_state: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
+    failure: ending.status === "FAILED" ? { ...ending.failure } : null,
+  };
+}
+
+const materialKinds: Record<string, ReplayMaterial["kind"]> = {
+  llm: "llm_provider_response",
+  mcp: "mcp_tool_return",
+  ask: "event_log",
+  approve: "event_log",
+  spawn: "event_log",
+};
+
+/** One for each override, in the order of their keys. */
+function materialsOf(substitutions: Record<string, Substitution>): ReplayMaterial[] {
+  const given = new Map(Object.values(substitutions).map((each) => [each.override_key, each]));
+  return [...given.values()]
+    .sort((a, b) => (a.override_key < b.override_key ? -1 : 1))
+    .map(({ override_key, sha256, artifact_id }) => ({
+      kind: materialKinds[override_key.slice(0, override_key.indexOf(":"))] ?? "host_fact",
+      id: override_key,
+      sha256,
+      ...(artifact_id === null ? {} : { uri: `/v1/artifacts/${artifact_id}/content` }),
+      metadata: { override_key },
+    }));
+}
+
+async function receiptHashOf(unit: Unit, receiptId: string | null): Promise<string | null> {
+  const record = receiptId === null ? undefined : await unit.find("receipt", receiptId);
+  return record?.hash ?? null;
+}

@@ -1,0 +1,285 @@
+/** From a request to a plan: everything that can be wrong with a replay is found here, before anything is created. */
+
+import { hashOf } from "../../receipts/canonical.ts";
+import type { JsonValue } from "../../store/port.ts";
+import { answerOf } from "../answers.ts";
+import { HarnessError } from "../errors.ts";
+import { readArtifact } from "../queries/read-artifact.ts";
+import {
+  type LiveKind,
+  liveKinds,
+  type ReplayMode,
+  type ReplayPlan,
+  type Substitution,
+} from "../resources/replay.ts";
+import type { Visibility } from "../resources/resource.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+import { hashWhole } from "../well-formed.ts";
+import { readSourceSteps, type SourceStep, stepsMeant } from "./source-steps.ts";
+import { asObject } from "./substitute.ts";
+
+export const overrideKinds = [
+  "llm_provider_response",
+  "mcp_tool_return",
+  "secret_value",
+  "time",
+  "host_fact",
+  "tool_result",
+  "event_payload",
+  "checkpoint_value",
+] as const;
+export type OverrideKind = (typeof overrideKinds)[number];
+
+export interface ReplayOverride {
+  kind: OverrideKind;
+  eventId?: string | null | undefined;
+  value?: JsonValue | undefined;
+  artifactId?: string | null | undefined;
+  sha256?: string | null | undefined;
+  visibility?: Visibility | undefined;
+  reason?: string | null | undefined;
+}
+
+export interface ReplayRequest {
+  mode: ReplayMode;
+  override: Record<string, ReplayOverride>;
+  checkpointId?: string | null | undefined;
+  checkpointEventId?: string | null | undefined;
+  reason?: string | null | undefined;
+  allowLive: readonly string[];
+}
+
+/** Which kinds of values stand for which kinds of steps. */
+const kindsOfStep: Record<string, readonly OverrideKind[]> = {
+  llm: ["llm_provider_response"],
+  mcp: ["mcp_tool_return", "tool_result"],
+  host: ["host_fact", "tool_result"],
+  step: ["tool_result", "host_fact"],
+  secret: ["secret_value"],
+  time: ["time"],
+  random: ["host_fact"],
+  ask: ["event_payload"],
+  approve: ["event_payload"],
+  spawn: ["event_payload", "tool_result"],
+  checkpoint: ["checkpoint_value"],
+};
+
+/** The times of a task's life, which a replay's receipt takes from its source. */
+export const lifecycleTimes = ["created_at", "started_at", "completed_at"] as const;
+const lifecycleKeys: readonly string[] = lifecycleTimes.map((name) => `time:${name}`);
+
+export interface Planned {
+  plan: Omit<ReplayPlan, "substitutions">;
+  substitutions: Record<string, Substitution>;
+  secrets: Map<string, JsonValue>;
+}
+
+export async function planReplay(unit: Unit, source: TaskRecord, request: ReplayRequest): Promise<Planned> {
+  const { mode, reason = null } = request;
+  const overrides = Object.entries(request.override);
+  const allowLive = liveOf(request.allowLive);
+  if (mode === "exact" && (overrides.length > 0 || allowLive.length > 0)) {
+    throw invalid("override", "An exact replay takes no overrides and nothing live; use with_overrides.");
+  }
+  const needsSteps = overrides.length > 0 || mode === "from_checkpoint";
+  const steps = needsSteps
+    ? await readSourceSteps(unit.deps.store, source.id)
+    : new Map<string, SourceStep>();
+  const checkpoint = mode === "from_checkpoint" ? findCheckpoint(steps, request) : null;
+
+  const substitutions: Record<string, Substitution> = {};
+  const secrets = new Map<string, JsonValue>();
+  for (const [key, override] of overrides) {
+    const meant = meantBy(steps, key);
+    checkKind(key, override.kind);
+    if (override.eventId != null) checkEvent(key, override.eventId, meant);
+    const value = await givenValue(unit, key, override);
+    for (const step of meant) {
+      const given = stepValue(step, key, value);
+      if (checkpoint !== null && step.order <= checkpoint.order && step.key !== checkpoint.key) {
+        throw invalid(`override.${key}`, `${step.key} comes before the checkpoint ${checkpoint.key}.`);
+      }
+      if (step.key.startsWith("secret:")) secrets.set(step.key, given);
+      else substitutions[step.key] = substitutionOf(key, override, given, value);
+    }
+    if (lifecycleKeys.includes(key))
+      substitutions[key] = substitutionOf(key, override, instantOf(key, value), value);
+  }
+  const isRepeatable = secrets.size === 0 && allowLive.length === 0;
+  return {
+    plan: {
+      source_task_id: source.id,
+      mode,
+      secret_steps: [...secrets.keys()],
+      checkpoint: checkpoint?.key ?? null,
+      allow_live: allowLive,
+      reason,
+      segment: isRepeatable
+        ? segmentOf(source.id, mode, checkpoint?.key ?? null, substitutions)
+        : unit.newId("live"),
+    },
+    substitutions,
+    secrets,
+  };
+}
+
+function segmentOf(
+  sourceId: string,
+  mode: ReplayMode,
+  checkpoint: string | null,
+  substitutions: Record<string, Substitution>,
+): string {
+  const given = Object.fromEntries(Object.entries(substitutions).map(([key, { sha256 }]) => [key, sha256]));
+  return hashOf({ source_task_id: sourceId, mode, checkpoint, overrides: given }).slice("sha256:".length, 33);
+}
+
+function liveOf(names: readonly string[]): LiveKind[] {
+  const unknown = names.find((name) => !liveKinds.some((kind) => kind === name));
+  if (unknown !== undefined) {
+    throw invalid(
+      "metadata.allow_live",
+      `Live may be ${liveKinds.join(", ")}; found ${JSON.stringify(unknown)}.`,
+    );
+  }
+  return liveKinds.filter((kind) => names.includes(kind));
+}
+
+function meantBy(steps: ReadonlyMap<string, SourceStep>, key: string): SourceStep[] {
+  const meant = stepsMeant(steps, key).filter((step) => kindsOfStep[kindOf(step.key)] !== undefined);
+  if (meant.length > 0 || lifecycleKeys.includes(key)) return meant;
+  const known = [...steps.keys()].filter((step) => kindsOfStep[kindOf(step)] !== undefined);
+  throw new HarnessError("invalid_request", `The source has no step ${JSON.stringify(key)} to override.`, {
+    param: `override.${key}`,
+    details: { known_keys: [...known.slice(0, knownMax), ...lifecycleKeys], known_count: known.length },
+  });
+}
+
+/** Keys listed in an error; a run can have any number. */
+const knownMax = 500;
+
+function kindOf(key: string): string {
+  return key.slice(0, key.indexOf(":"));
+}
+
+function checkKind(key: string, kind: OverrideKind): void {
+  const allowed = kindsOfStep[kindOf(key)] ?? [];
+  if (allowed.includes(kind)) return;
+  throw invalid(`override.${key}.kind`, `${key} is overridden by ${allowed.join(" or ")}, not by ${kind}.`);
+}
+
+function checkEvent(key: string, eventId: string, meant: readonly SourceStep[]): void {
+  if (meant.some((step) => step.eventIds.includes(eventId))) return;
+  const events = meant.flatMap((step) => step.eventIds).slice(0, knownMax);
+  throw new HarnessError("invalid_request", `Event ${eventId} is not what ${key} was recorded in.`, {
+    param: `override.${key}.event_id`,
+    details: { event_ids: events },
+  });
+}
+
+/** The value as the caller gave it, whichever way, checked against the hash if there is one. */
+async function givenValue(unit: Unit, key: string, override: ReplayOverride): Promise<JsonValue> {
+  const { value, artifactId, sha256 } = override;
+  if ((value === undefined) === (artifactId == null)) {
+    throw invalid(`override.${key}`, `Give ${key} either a value or an artifact_id.`);
+  }
+  const given = artifactId == null ? (value ?? null) : await artifactValue(unit, artifactId);
+  const found = hashWhole(given, hashOf);
+  if (sha256 == null || sha256 === found) return given;
+  throw new HarnessError(
+    "invalid_request",
+    `The value of ${key} does not have the hash that was given with it.`,
+    {
+      param: `override.${key}.sha256`,
+      details: { expected: sha256, found },
+    },
+  );
+}
+
+async function artifactValue(unit: Unit, artifactId: string): Promise<JsonValue> {
+  const { artifact, bytes } = await readArtifact({ store: unit.deps.store }, unit.caller, artifactId);
+  const text = Buffer.from(bytes).toString("utf8");
+  if (!/[/+]json\b/.test(artifact.mime_type)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid("artifact_id", `Artifact ${artifactId} says that it is JSON, and is not.`);
+  }
+}
+
+/** The value as the step's code will get it. */
+function stepValue({ key, begun }: SourceStep, overrideKey: string, value: JsonValue): JsonValue {
+  switch (kindOf(key)) {
+    case "time":
+      return instantOf(overrideKey, value);
+    case "approve":
+      if (typeof asObject(value).approved === "boolean") return value;
+      throw invalid(
+        `override.${overrideKey}.value`,
+        'An approval is {"approved": true} or {"approved": false}.',
+      );
+    case "ask": {
+      const schema = begun?.event === "task.input_required" ? begun.payload.request.schema : null;
+      const part = typeof value === "string" ? { text: value } : { value };
+      answerOf(
+        "text" in part
+          ? [{ type: "text", text: part.text, visibility: "public" }]
+          : [{ type: "json", value: part.value, visibility: "public" }],
+        schema,
+      );
+      return value;
+    }
+    default:
+      return value;
+  }
+}
+
+/** A time is given as RFC 3339 or in milliseconds since 1970, and read by the agent as the latter. */
+function instantOf(key: string, value: JsonValue): number {
+  const ms = typeof value === "string" ? Date.parse(value) : value;
+  if (typeof ms === "number" && Number.isFinite(new Date(ms).getTime())) return ms;
+  throw invalid(`override.${key}.value`, "A time is RFC 3339 text or milliseconds since 1970.");
+}
+
+function substitutionOf(
+  key: string,
+  { visibility = "receipt_only", reason = null, artifactId = null }: ReplayOverride,
+  value: JsonValue,
+  given: JsonValue,
+): Substitution {
+  return {
+    override_key: key,
+    value,
+    sha256: hashWhole(given, hashOf),
+    visibility,
+    reason,
+    artifact_id: artifactId,
+  };
+}
+
+/** A checkpoint is named by its step, by the name the agent gave it, or by one of its events. */
+function findCheckpoint(
+  steps: ReadonlyMap<string, SourceStep>,
+  { checkpointId, checkpointEventId }: ReplayRequest,
+): SourceStep {
+  const checkpoints = [...steps.values()].filter((step) => /^(checkpoint|ask|approve):/.test(step.key));
+  if (checkpointId == null && checkpointEventId == null) {
+    throw invalid("checkpoint_id", "from_checkpoint needs a checkpoint_id or a checkpoint_event_id.");
+  }
+  const found = checkpoints.find(({ key, eventIds }) =>
+    checkpointEventId != null
+      ? eventIds.includes(checkpointEventId)
+      : key === checkpointId || key === `checkpoint:${checkpointId}:1`,
+  );
+  if (found !== undefined) return found;
+  const [param, given] =
+    checkpointEventId != null ? ["checkpoint_event_id", checkpointEventId] : ["checkpoint_id", checkpointId];
+  throw new HarnessError("invalid_request", `The source has no checkpoint ${JSON.stringify(given)}.`, {
+    param: param ?? "checkpoint_id",
+    details: { known_checkpoints: checkpoints.map(({ key }) => key).slice(0, knownMax) },
+  });
+}
+
+function invalid(param: string, message: string): HarnessError {
+  return new HarnessError("invalid_request", message, { param });
+}

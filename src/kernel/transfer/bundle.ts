@@ -1,0 +1,168 @@
+/**
+ * The log of a session or a task as a file that stands alone: JSON lines, one thing a line.
+ *
+ *   {"format":"bridle-log/1", …}   what it is of, and from whom
+ *   {"blob":{"sha256","base64"}}   content, before the first event that speaks of it
+ *   {"event":{…}}                  events in log order, as they were recorded
+ *   {"end":{"events":N}}           so that a file which was cut off is recognized
+ */
+
+import { type Static, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import type { NewBlob, NewEvent } from "../../store/port.ts";
+import { sha256Hex } from "../content.ts";
+import { HarnessError } from "../errors.ts";
+import { asKernelEvent, type KernelEvent } from "../events.ts";
+
+export const logFormat = "bridle-log/1";
+
+export const LogHeader = Type.Object({
+  format: Type.Literal(logFormat),
+  tenant_id: Type.String(),
+  session_id: Type.String(),
+  task_id: Type.Union([Type.String(), Type.Null()]),
+  workspace: Type.Object({ id: Type.String(), name: Type.String(), root: Type.String() }),
+});
+export type LogHeader = Static<typeof LogHeader>;
+
+const Nullable = Type.Union([Type.String(), Type.Null()]);
+const LogEvent = Type.Object({
+  event: Type.String({ minLength: 1 }),
+  resource: Type.Object({ object: Type.String(), id: Type.String() }),
+  tenant_id: Type.String(),
+  workspace_id: Nullable,
+  session_id: Nullable,
+  task_id: Nullable,
+  actor: Nullable,
+  created_at: Type.String({ format: "date-time" }),
+  payload: Type.Object({}),
+  replay: Type.Optional(Type.Object({})),
+});
+
+const checkHeader = Compile(LogHeader);
+const checkEvent = Compile(Type.Object({ event: LogEvent }));
+const checkBlob = Compile(
+  Type.Object({ blob: Type.Object({ sha256: Type.String(), base64: Type.String() }) }),
+);
+const checkEnd = Compile(Type.Object({ end: Type.Object({ events: Type.Integer() }) }));
+
+export interface LogBundle {
+  header: LogHeader;
+  events: NewEvent[];
+  blobs: NewBlob[];
+}
+
+export function eventLine(event: NewEvent): string {
+  const { resource, tenantId, workspaceId, sessionId, taskId, actor, createdAt, payload, replay } = event;
+  const line: Static<typeof LogEvent> = {
+    event: event.event,
+    resource,
+    tenant_id: tenantId,
+    workspace_id: workspaceId,
+    session_id: sessionId,
+    task_id: taskId,
+    actor,
+    created_at: createdAt,
+    payload,
+    ...(replay === undefined ? {} : { replay }),
+  };
+  return JSON.stringify({ event: line });
+}
+
+export function blobLine({ sha256, bytes }: NewBlob): string {
+  return JSON.stringify({ blob: { sha256, base64: Buffer.from(bytes).toString("base64") } });
+}
+
+/** Reads a bundle; whatever is wrong with it is said with the number of the line. */
+export function parseLogBundle(text: string): LogBundle {
+  const [first = "", ...rest] = text.split("\n").filter((line) => line.trim() !== "");
+  const header = parseLine(first, 1);
+  if (!checkHeader.Check(header)) throw bad(1, `it is not the beginning of a ${logFormat} file`);
+  const bundle: LogBundle = { header, events: [], blobs: [] };
+  let ended = false;
+  for (const [index, line] of rest.entries()) {
+    const number = index + 2;
+    const item = parseLine(line, number);
+    if (ended) throw bad(number, "the file goes on after its end");
+    if (checkEvent.Check(item)) bundle.events.push(toEvent(item.event));
+    else if (checkBlob.Check(item)) bundle.blobs.push(toBlob(item.blob, number));
+    else if (checkEnd.Check(item)) ended = assertCount(item.end.events, bundle.events.length, number);
+    else throw bad(number, "it is neither an event, nor content, nor the end");
+  }
+  if (!ended) throw bad(rest.length + 1, "the file is cut off: its end is missing");
+  return bundle;
+}
+
+function parseLine(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw bad(number, "it is not JSON");
+  }
+}
+
+function toEvent(line: Static<typeof LogEvent>): NewEvent {
+  const { event, resource, tenant_id, workspace_id, session_id, task_id, actor, created_at, payload } = line;
+  return {
+    event,
+    resource,
+    tenantId: tenant_id,
+    workspaceId: workspace_id,
+    sessionId: session_id,
+    taskId: task_id,
+    actor,
+    createdAt: created_at,
+    payload,
+    ...(line.replay === undefined ? {} : { replay: line.replay }),
+  };
+}
+
+function toBlob({ sha256, base64 }: { sha256: string; base64: string }, number: number): NewBlob {
+  const bytes = Buffer.from(base64, "base64");
+  if (sha256Hex(bytes) !== sha256) throw bad(number, `the content is not what its hash ${sha256} says`);
+  return { sha256, bytes };
+}
+
+function assertCount(said: number, found: number, number: number): true {
+  if (said !== found) throw bad(number, `there should be ${said} events, there are ${found}`);
+  return true;
+}
+
+function bad(line: number, problem: string): HarnessError {
+  return new HarnessError("invalid_request", `Line ${line} of the log file: ${problem}.`, {
+    details: { line },
+  });
+}
+
+/** The content that an event speaks of, where the kernel put it: never what merely looks like it. */
+export function blobsOf(event: NewEvent): string[] {
+  return contentsOf(asKernelEvent(event)).flatMap((content) =>
+    typeof content === "object" && content !== null && "blob" in content && typeof content.blob === "string"
+      ? [content.blob]
+      : [],
+  );
+}
+
+function contentsOf(event: KernelEvent): unknown[] {
+  switch (event.event) {
+    case "user.message":
+    case "agent.message":
+    case "vendor.bridle.message":
+      return [event.payload.message.parts];
+    case "task.submitted": {
+      const { input, replay } = event.payload.task;
+      return ["payload" in input ? input.payload : null, replay?.substitutions];
+    }
+    case "artifact.created":
+      return [{ blob: event.payload.artifact.blob }];
+    case "artifact.updated":
+      return [event.payload.chunk, { blob: event.payload.completed?.sha256 }];
+    case "span.completed":
+      return ["output" in event.payload.result ? event.payload.result.output : null];
+    case "receipt.issued":
+    case "vendor.bridle.receipt.imported":
+      return [event.payload.receipt];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The Merkle tree over the receipts of a chain (RFC 6962, section 2.1): appended to one leaf at a time, and proofs that a
+ * receipt is in it. The data of a leaf is the ASCII text of a receipt's hash.
+ *
+ * Every hash that goes in or out here is written `sha256:<hex>`: leaves, nodes, frontiers, paths and roots alike.
+ */
+
+import { hash } from "node:crypto";
+import { sha256Of } from "./canonical.ts";
+import { sha256Pattern } from "./schema.ts";
+
+/** The roots of the perfect subtrees that a tree of known size consists of, largest first. */
+export type Frontier = readonly string[];
+
+export interface TreeNodes {
+  /** The root of the perfect subtree over the leaves from `index * 2^level`; level 0 are the leaf hashes. */
+  node(level: number, index: number): Promise<string>;
+}
+
+export interface Inclusion {
+  receiptHash: string;
+  leafIndex: number;
+  treeSize: number;
+  /** The audit path, from the leaf's sibling up. */
+  path: readonly string[];
+  root: string;
+}
+
+/** A leaf and a node are hashed differently, so that neither can be passed off as the other. */
+export function leafHash(receiptHash: string): string {
+  return sha256Of(`\0${receiptHash}`);
+}
+
+export function nodeHash(left: string, right: string): string {
+  const children = Buffer.from(`01${left.slice(prefixLength)}${right.slice(prefixLength)}`, "hex");
+  return `sha256:${hash("sha256", children, "hex")}`;
+}
+
+/**
+ * `size` is the number of leaves before this one. `completed` are the roots of the perfect subtrees that end with this
+ * leaf, from level 1 upward: all that a store has to keep to give any node later.
+ */
+export function appendLeaf(
+  frontier: Frontier,
+  size: number,
+  receiptHash: string,
+): { frontier: string[]; completed: string[] } {
+  const roots = [...frontier];
+  const completed: string[] = [];
+  let root = leafHash(receiptHash);
+  for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
+    const left = roots.pop();
+    if (left === undefined)
+      throw new Error(`A frontier of ${frontier.length} roots is not one of ${size} leaves`);
+    root = nodeHash(left, root);
+    completed.push(root);
+  }
+  roots.push(root);
+  return { frontier: roots, completed };
+}
+
+export function rootOf(frontier: Frontier): string {
+  if (frontier.length === 0) return sha256Of("");
+  return frontier.reduceRight((right, left) => nodeHash(left, right));
+}
+
+export async function rootFromNodes(nodes: TreeNodes, treeSize: number): Promise<string> {
+  return treeSize === 0 ? sha256Of("") : await rangeRoot(nodes, 0, treeSize);
+}
+
+/** The audit path of section 2.1.1, the leaf's sibling first. */
+export async function inclusionProof(
+  nodes: TreeNodes,
+  leafIndex: number,
+  treeSize: number,
+): Promise<string[]> {
+  if (!isPlace(leafIndex, treeSize)) {
+    throw new RangeError(`A tree of ${treeSize} leaves has no leaf ${leafIndex}`);
+  }
+  const siblings: Promise<string>[] = [];
+  let start = 0;
+  let size = treeSize;
+  while (size > 1) {
+    const half = leftSize(size);
+    const isLeft = leafIndex < start + half;
+    siblings.unshift(isLeft ? rangeRoot(nodes, start + half, size - half) : rangeRoot(nodes, start, half));
+    if (!isLeft) start += half;
+    size = isLeft ? half : size - half;
+  }
+  return await Promise.all(siblings);
+}
+
+/** The algorithm of RFC 9162, section 2.1.3.2. Whatever is handed in, the answer is yes or no. */
+export function verifyInclusion({ receiptHash, leafIndex, treeSize, path, root }: Inclusion): boolean {
+  if (!isPlace(leafIndex, treeSize) || !Array.isArray(path)) return false;
+  if (![receiptHash, root, ...path].every(isSha256)) return false;
+  let [index, last] = [leafIndex, treeSize - 1];
+  let found = leafHash(receiptHash);
+  for (const sibling of path) {
+    if (last === 0) return false;
+    if (index % 2 === 1 || index === last) {
+      found = nodeHash(sibling, found);
+      // The last node of a level that has no sibling rises until it is somebody's right child.
+      while (index % 2 === 0 && index !== 0) [index, last] = [index / 2, Math.floor(last / 2)];
+    } else {
+      found = nodeHash(found, sibling);
+    }
+    [index, last] = [Math.floor(index / 2), Math.floor(last / 2)];
+  }
+  return last === 0 && found === root;
+}
+
+const prefixLength = "sha256:".length;
+const sha256Form = new RegExp(sha256Pattern);
+
+function isSha256(value: unknown): boolean {
+  return typeof value === "string" && sha256Form.test(value);
+}
+
+function isPlace(leafIndex: number, treeSize: number): boolean {
+  return (
+    Number.isSafeInteger(leafIndex) &&
+    Number.isSafeInteger(treeSize) &&
+    leafIndex >= 0 &&
+    leafIndex < treeSize
+  );
+}
+
+/** The root over `size` leaves from `start`, which is a multiple of the largest power of two in `size`. */
+async function rangeRoot(nodes: TreeNodes, start: number, size: number): Promise<string> {
+  const half = leftSize(size);
+  if (half * 2 === size || size === 1) return await nodes.node(Math.round(Math.log2(size)), start / size);
+  const [left, right] = await Promise.all([
+    rangeRoot(nodes, start, half),
+    rangeRoot(nodes, start + half, size - half),
+  ]);
+  return nodeHash(left, right);
+}
+
+/** The largest power of two that is less than `size`: where section 2.1 divides a tree. */
+function leftSize(size: number): number {
+  let half = 1;
+  while (half * 2 < size) half *= 2;
+  return half;
+}

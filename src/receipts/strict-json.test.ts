@@ -1,0 +1,222 @@
+/** Strict JSON: what can be read in one way only is read, everything else is refused. */
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { parseStrictJson } from "./strict-json.ts";
+
+const json = fc.jsonValue({ stringUnit: "binary", depthSize: "medium" });
+
+/** White space anywhere between tokens. */
+function spaced(text: string, space: string): string {
+  return text.replace(/("(?:[^"\\]|\\.)*")|([{}[\],:])/gs, (token) => `${space}${token}${space}`);
+}
+
+/** What the text consists of, whatever its order and white space: another way to tell that nothing was lost in parsing. */
+function tokens(text: string): string[] {
+  return (text.match(/"(?:[^"\\]|\\.)*"|[^\s"]/gs) ?? []).sort();
+}
+
+function isSpelledAsWritten(text: string): boolean {
+  const again = JSON.stringify(JSON.parse(text));
+  const isWellFormed = text.isWellFormed() && !/\\ud[89a-f]/.test(again.replaceAll("\\\\", ""));
+  return isWellFormed && tokens(text).join("\n") === tokens(again).join("\n");
+}
+
+function isParsed(text: string): boolean {
+  try {
+    parseStrictJson(text);
+    return true;
+  } catch (error) {
+    assert(error instanceof SyntaxError);
+    return false;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("strict JSON", () => {
+  test("given any value with white space anywhere, when it is read, then it is what a plain parser reads", () => {
+    const space = fc.string({ unit: fc.constantFrom(" ", "\n", "\r", "\t"), maxLength: 3 });
+    fc.assert(
+      fc.property(json, space, (value, between) => {
+        const text = spaced(JSON.stringify(value), between);
+        assert.deepEqual(parseStrictJson(text), JSON.parse(text));
+        assert.deepEqual(parseStrictJson(Buffer.from(text)), JSON.parse(text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("given a text of JSON changed at a few places, when it is read, then only if nothing was lost or respelled", () => {
+    const snippet = fc.constantFrom(
+      ...[
+        '"',
+        "\\",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "0",
+        "1",
+        "-",
+        ".",
+        "e",
+        "E",
+        "+",
+        " ",
+        "u",
+        "/",
+        "\\u0041",
+      ],
+      ...[
+        '"a":1,',
+        '"a":1',
+        ',"a":1',
+        "-0",
+        "1.0",
+        "\\/",
+        "\\ud800",
+        "\\\\",
+        "\\n",
+        "null",
+        "\ud800",
+        "\u00e9",
+      ],
+    );
+    const edit = fc.record({
+      at: fc.nat(),
+      remove: fc.nat({ max: 2 }),
+      insert: fc.option(snippet, { nil: "" }),
+    });
+    const base = fc.oneof(
+      json.map((value) => JSON.stringify(value)),
+      fc.constantFrom(
+        '{"a":1,"b":{"a":2,"c":["a:","\\"a\\":1"]}}',
+        "[10,0.5,1e+30]",
+        '{"a\\\\":"\\\\","b":{}}',
+      ),
+    );
+    let [accepted, refused] = [0, 0];
+    fc.assert(
+      fc.property(base, fc.array(edit, { minLength: 1, maxLength: 3 }), (original, edits) => {
+        const text = edits.reduce((before, { at, remove, insert }) => {
+          const place = at % (before.length + 1);
+          return before.slice(0, place) + insert + before.slice(place + remove);
+        }, original);
+        const expected = isJson(text) && isSpelledAsWritten(text);
+        if (isJson(text) && expected) accepted += 1;
+        if (isJson(text) && !expected) refused += 1;
+        assert.equal(isParsed(text), expected, text);
+      }),
+      { numRuns: 20_000 },
+    );
+    // Both kinds have to have been met for this to prove anything.
+    assert(accepted > 500 && refused > 200, `${accepted} accepted, ${refused} refused`);
+  });
+
+  test("given an object with a name twice, at any depth, when it is read, then it is refused by that name", () => {
+    const wrap = fc.array(fc.constantFrom("array", "object", "beside"), { maxLength: 6 });
+    const unit = fc.string({ unit: "binary", maxLength: 5 });
+    fc.assert(
+      fc.property(unit, json, json, wrap, (name, first, second, around) => {
+        const key = JSON.stringify(name);
+        const doubled = `{${key}:${JSON.stringify(first)} , "${"x"}y":{} , ${key} :${JSON.stringify(second)}}`;
+        const text = around.reduce((inner, kind) => {
+          if (kind === "array") return `[0,${inner}]`;
+          return kind === "object" ? `{${key}:${inner}}` : `{"a":{${key}:1},"b":${inner}}`;
+        }, doubled);
+        assert(isJson(text));
+        assert.throws(() => parseStrictJson(text), /comes twice/);
+      }),
+    );
+    assert.throws(
+      () => parseStrictJson('{"__proto__":1,"__proto__":1}'),
+      /"__proto__" at position 15 comes twice/,
+    );
+  });
+
+  test("given the same name in objects beside or within each other, when they are read, then they are accepted", () => {
+    const text = '{"a":{"a":[{"a":"a"},{"a":"\\"a\\":"}]},"b":{"a":1},"\\"a":":","a:":1}';
+    assert.deepEqual(parseStrictJson(text), JSON.parse(text));
+  });
+
+  const respelled: [string, string][] = [
+    ["a whole number with a fraction", "1.0"],
+    ["an exponent that is not needed", "[1e0]"],
+    ["an exponent in capitals", "1E+30"],
+    ["an exponent without its sign", "1e30"],
+    ["digits that are lost", "0.10000000000000000555"],
+    ["a number too large to be exact", "12345678901234567890"],
+    ["a number too large for any form", "1e400"],
+    ["a number too small for any form", '{"a":1e-400}'],
+    ["negative zero", '{"a":[-0]}'],
+    ["negative zero with a fraction", "-0.0"],
+    ["an escaped letter", '"\\u0041"'],
+    ["an escaped letter in a name", '{"\\u0061":1}'],
+    ["an escaped slash", '["\\/"]'],
+    ["a long escape where there is a short one", '"\\u000a"'],
+    ["an escape in capitals", '"\\u001F"'],
+    ["an escaped pair of surrogates", '"\\ud83d\\ude00"'],
+    ["an escaped lone surrogate", '"\\ud800"'],
+    ["an escaped lone surrogate in a name", '{"\\udc00":1}'],
+    ["a bare lone surrogate", '"\ud800"'],
+  ];
+  for (const [what, text] of respelled) {
+    test(`given ${what}, when it is read, then it is refused though it is JSON`, () => {
+      assert(isJson(text));
+      assert.throws(() => parseStrictJson(text), SyntaxError);
+    });
+  }
+
+  test("given what is not JSON, when it is read, then it is refused", () => {
+    for (const text of [
+      "",
+      " ",
+      "{",
+      "{'a':1}",
+      "[1,]",
+      "01",
+      "NaN",
+      '"\n"',
+      "\ufeff{}",
+      "{} {}",
+      "undefined",
+    ]) {
+      assert.throws(() => parseStrictJson(text), SyntaxError);
+    }
+  });
+
+  test("given bytes that are not UTF-8 or begin with a mark, when they are read, then they are refused", () => {
+    const wrong = [
+      [0x22, 0xff, 0x22],
+      [0x22, 0xc0, 0x80, 0x22],
+      [0x22, 0xed, 0xa0, 0x80, 0x22],
+      [0xef, 0xbb, 0xbf, 0x31],
+    ];
+    for (const bytes of wrong) assert.throws(() => parseStrictJson(Uint8Array.from(bytes)), SyntaxError);
+  });
+
+  test("given a long and deeply nested document, when it is read, then in reasonable time", () => {
+    const deep = `${"[".repeat(5000)}${"]".repeat(5000)}`;
+    assert(Array.isArray(parseStrictJson(deep)));
+    const long = JSON.stringify({ text: '\\"'.repeat(500_000), plain: "x".repeat(1_000_000) });
+    assert.deepEqual(parseStrictJson(long), JSON.parse(long));
+  });
+
+  test("given a fault in a long string, when it is refused, then the message is short and says where", () => {
+    assert.throws(
+      () => parseStrictJson(`[1, "${"x".repeat(500)}\\/"]`),
+      (error: Error) => error.message.includes("position 4") && error.message.length < 250,
+    );
+  });
+});

@@ -1,0 +1,115 @@
+/**
+ * Reads JSON that can be read in only one way. Parsers differ on a name that comes twice, on `1.0`, on `-0` and on
+ * needless escapes: such a document could show one thing to a person and another to the program that checks its hash.
+ * White space and the order of members are free.
+ */
+
+/** Of bytes, UTF-8 that is not well-formed is refused too: a lenient decoder would hide what was changed. */
+export function parseStrictJson(text: string | Uint8Array): unknown {
+  if (typeof text !== "string") return parseStrictJson(decodeUtf8(text));
+  const value: unknown = JSON.parse(text);
+  checkTokens(text);
+  return value;
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new SyntaxError("The document is not well-formed UTF-8");
+  }
+}
+
+/** The text has been parsed, so its grammar is right; what is left to look at is how it was spelled. */
+function checkTokens(text: string): void {
+  /** The names met so far in each object that is still open, the innermost last. */
+  const open: Set<string>[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const first = text.charAt(at);
+    if (first === '"') {
+      const end = endOfString(text, at);
+      const string = text.slice(at, end);
+      checkString(string, at);
+      if (isName(text, end)) checkName(string, open.at(-1), at);
+      at = end;
+    } else if (isDigit(first) || first === "-") {
+      const end = endOfNumber(text, at);
+      checkNumber(text.slice(at, end), at);
+      at = end;
+    } else {
+      if (first === "{") open.push(new Set());
+      if (first === "}") open.pop();
+      at += 1;
+    }
+  }
+}
+
+function checkString(string: string, at: number): void {
+  if (!string.isWellFormed()) fail("has a lone surrogate", string, at);
+  if (!string.includes("\\")) return;
+  const value: string = JSON.parse(string);
+  if (!value.isWellFormed()) fail("has a lone surrogate", string, at);
+  const canonical = JSON.stringify(value);
+  if (canonical !== string) fail(`is not in canonical form: ${shorten(canonical)}`, string, at);
+}
+
+/** Once escapes are known to be canonical, names are equal exactly when their texts are. */
+function checkName(name: string, names: Set<string> | undefined, at: number): void {
+  if (names?.has(name)) fail("comes twice in one object", name, at);
+  names?.add(name);
+}
+
+/** A number that this language cannot hold exactly comes back with other digits, and is refused with the rest. */
+function checkNumber(number: string, at: number): void {
+  const canonical = String(Number(number));
+  if (canonical !== number) fail(`is not in canonical form: ${canonical}`, number, at);
+}
+
+/** What is quoted from the document, at most, in a message. */
+const quotedLengthMax = 60;
+
+function fail(problem: string, token: string, at: number): never {
+  throw new SyntaxError(`${shorten(token)} at position ${at} ${problem}`);
+}
+
+function shorten(token: string): string {
+  return token.length > quotedLengthMax ? `${token.slice(0, quotedLengthMax)}…` : token;
+}
+
+/** Just behind the closing quote: the first one that no odd number of backslashes stands before. */
+function endOfString(text: string, start: number): number {
+  let quote = text.indexOf('"', start + 1);
+  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
+  return quote + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let before = at;
+  while (text[before - 1] === "\\") before -= 1;
+  return (at - before) % 2 === 1;
+}
+
+function isName(text: string, from: number): boolean {
+  let at = from;
+  while (isWhiteSpace(text.charAt(at))) at += 1;
+  return text[at] === ":";
+}
+
+function endOfNumber(text: string, start: number): number {
+  let at = start + 1;
+  while (isDigit(text.charAt(at)) || isNumberSign(text.charAt(at))) at += 1;
+  return at;
+}
+
+function isDigit(char: string): boolean {
+  return char >= "0" && char <= "9";
+}
+
+function isNumberSign(char: string): boolean {
+  return char === "." || char === "e" || char === "E" || char === "+" || char === "-";
+}
+
+function isWhiteSpace(char: string): boolean {
+  return char === " " || char === "\n" || char === "\r" || char === "\t";
+}

@@ -1,0 +1,358 @@
+/**
+ * A run that repeats another task's run: recovery under another name. The agent's code runs from the top and is given
+ * what the source's log has, or what the request put in its place; nothing it does reaches the world.
+ *
+ * Invariants
+ *   P1  No step's code runs, nobody is asked, nothing is waited for, unless the request allowed that kind of step to
+ *       be live; what the log cannot supply ends the replay, naming it.
+ *   P2  Each event of the source is copied to the replay's log at the moment the code has come as far, marked as a copy.
+ *   P3  Without changes the code must do what it did. With substitutions its output may differ: it is then the
+ *       replay's own, and kept apart from the conversation.
+ */
+
+import { unseal } from "../kernel/content.ts";
+import {
+  type EventKind,
+  type EventPayloads,
+  eventId,
+  type KernelEvent,
+  type RecordedEvent,
+} from "../kernel/events.ts";
+import type { Kernel } from "../kernel/kernel.ts";
+import { readLog } from "../kernel/log-tail.ts";
+import { recordedHash, substituted } from "../kernel/replay/substitute.ts";
+import { type Part, textPart } from "../kernel/resources/message.ts";
+import type { ReplayMark, ReplayPlan, Substitution } from "../kernel/resources/replay.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
+import { hashOf } from "../receipts/canonical.ts";
+import type { JsonValue, Store } from "../store/port.ts";
+import { ReplayDependencyUnavailable } from "./failures.ts";
+import { Journal, type JournalEntry } from "./journal.ts";
+import { type Attempted, type Change, endOfTurn, Run, type RunOptions, type Wait } from "./run.ts";
+
+export interface ReplayOptions extends RunOptions {
+  source: TaskRecord;
+  plan: ReplayPlan;
+  substitutions: Record<string, Substitution>;
+  /** Secrets that came with the request, by step. */
+  secrets: ReadonlyMap<string, JsonValue>;
+  /** Events that the replay has emitted before a crash. They are in the log already. */
+  emitted: number;
+}
+
+/** A recorded ending that waits for its turn, and what the agent gets in its place. */
+interface Ending {
+  recorded: RecordedEvent | null;
+  given: KernelEvent;
+}
+
+export class Replay extends Run {
+  readonly source: TaskRecord;
+  readonly #plan: ReplayPlan;
+  readonly #substitutions: Record<string, Substitution>;
+  readonly #secrets: ReadonlyMap<string, JsonValue>;
+  readonly #endings = new Map<string, Ending>();
+  readonly #answers = new Map<string, JsonValue>();
+  /** Until the checkpoint is passed, the past is restored without being told again. */
+  #restoring: boolean;
+  #emitted: number;
+  replayedEvents = 0;
+  substitutedSteps = 0;
+
+  constructor({ source, plan, substitutions, secrets, emitted, ...options }: ReplayOptions) {
+    super(options);
+    this.source = source;
+    this.#plan = plan;
+    this.#substitutions = substitutions;
+    this.#secrets = secrets;
+    this.#restoring = plan.checkpoint !== null;
+    this.#emitted = emitted;
+  }
+
+  startedPayload(): EventPayloads["replay.started"] {
+    const { source_task_id, mode, secret_steps } = this.#plan;
+    const keys = Object.values(this.#substitutions).map(({ override_key }) => override_key);
+    return { source_task_id, mode, override_keys: [...new Set([...keys, ...secret_steps])] };
+  }
+
+  override get isReplay(): boolean {
+    return true;
+  }
+
+  /** Equal replays make artifacts of equal names; their receipts list them. */
+  override artifactId(step: string): string {
+    return `artifact_replay_${hashOf([this.#plan.segment, step]).slice("sha256:".length, 33)}`;
+  }
+
+  override get actsAs(): string {
+    return this.source.id;
+  }
+
+  /** Whether the code may do something else than it did: only when it was given something else (P3). */
+  get isExact(): boolean {
+    const changes =
+      Object.keys(this.#substitutions).length + this.#secrets.size + this.#plan.allow_live.length;
+    return changes === 0;
+  }
+
+  override async recall(key: string): Promise<JournalEntry | undefined> {
+    const entry = await this.recallBegun(key);
+    if (entry?.ended == null) return entry;
+    if (this.#endings.get(key)?.recorded === null) await this.#copyEnding(key);
+    else await this.turnOf(key);
+    return entry;
+  }
+
+  override async recallBegun(key: string): Promise<JournalEntry | undefined> {
+    const recorded = await this.takeRecorded(key);
+    if (recorded === undefined) return await this.#unrecorded(key);
+    const isCheckpoint = key === this.#plan.checkpoint;
+    // Questions are checkpoints before their answer; other steps are checkpoints once they have ended.
+    if (isCheckpoint && recorded.begun !== null) this.#passCheckpoint(recorded.begun);
+    else if (recorded.begun !== null) await this.#copy(recorded.begun);
+    const substitution = this.#substitutions[key];
+    if (substitution === undefined) {
+      if (recorded.ended !== null)
+        this.#endings.set(key, { recorded: recorded.ended, given: recorded.ended });
+      return recorded;
+    }
+    const base = recorded.ended ?? recorded.begun;
+    if (base === null) throw new Error(`Step ${key} is in the journal without a record`);
+    const given = substituted(key, substitution.value, base);
+    if (given.event === "user.input_submitted")
+      this.#answers.set(given.payload.message_id, substitution.value);
+    this.#endings.set(key, { recorded: recorded.ended, given });
+    return { begun: recorded.begun, ended: { ...given, position: base.position } };
+  }
+
+  override async turnOf(key: string): Promise<void> {
+    await super.turnOf(key);
+    if (!isCompared(key)) await this.#copyEnding(key);
+  }
+
+  /** What the code says and makes is told again once it has turned out to be the same. */
+  override async repeat(key: string): Promise<void> {
+    await this.#copyEnding(key);
+  }
+
+  protected override async leftOut(recorded: string, attempted: string): Promise<void> {
+    if (this.isExact) return await super.leftOut(recorded, attempted);
+    this.journal.ended();
+  }
+
+  override async differs(recorded: string, attempted: string): Promise<void> {
+    if (this.isExact) await super.differs(recorded, attempted);
+  }
+
+  override async assertNothingLeft(): Promise<void> {
+    if (this.isExact) await super.assertNothingLeft();
+  }
+
+  /** What the replay itself brings about: other words than before, or the result of a live step. */
+  override async note(change: Change): Promise<void> {
+    if (this.#isEmitted()) return;
+    await this.record(async (unit, task) => {
+      unit.mark = this.ownMark();
+      const after = await change(unit, task);
+      unit.mark = null;
+      return after;
+    });
+  }
+
+  override async answerParts(messageId: string): Promise<Part[]> {
+    const given = this.#answers.get(messageId);
+    if (given === undefined) return await super.answerParts(messageId);
+    return [
+      typeof given === "string" ? textPart(given) : { type: "json", value: given, visibility: "public" },
+    ];
+  }
+
+  override async readSecret(key: string, read: () => Promise<Attempted>): Promise<Attempted> {
+    const given = this.#secrets.get(key);
+    if (given !== undefined) return { output: given };
+    if (this.#plan.allow_live.includes("secret")) return await super.readSecret(key, read);
+    return await this.unavailable(key, "a secret is never in the log; give it as an override");
+  }
+
+  override async wait({ key, reason }: Wait): Promise<KernelEvent | "elapsed"> {
+    return await this.unavailable(key, `the source ended while it waited (${reason})`);
+  }
+
+  /** Everything that came after the last step: the result, if it is the same. */
+  async repeatRest(): Promise<void> {
+    for (const event of await this.journal.takeRest()) if (isTold(event)) await this.#emit(event, event);
+  }
+
+  async unavailable(key: string, why?: string): Promise<never> {
+    return await this.stop(new ReplayDependencyUnavailable(this.source.id, { kind: kindOf(key), key }, why));
+  }
+
+  /** The code asks for a step that the source never took. */
+  async #unrecorded(key: string): Promise<undefined> {
+    const kind = kindOf(key);
+    if (!this.isExact) {
+      if (outputKinds.has(kind) || this.#isLive(kind)) return undefined;
+      return await this.unavailable(key);
+    }
+    await endOfTurn();
+    const left = await this.journal.firstLeft();
+    if (left !== undefined) return await this.diverged(left, key);
+    if (endedByItself(this.source)) return await this.diverged("the end", key);
+    return await this.unavailable(key, `the source was ${this.source.status} before`);
+  }
+
+  #isLive(kind: string): boolean {
+    return this.#plan.allow_live.some((live) => live === kind);
+  }
+
+  #passCheckpoint(at: RecordedEvent): void {
+    this.journal.takeBeside(at);
+    this.#restoring = false;
+  }
+
+  async #copyEnding(key: string): Promise<void> {
+    const ending = this.#endings.get(key);
+    if (ending === undefined) return;
+    this.#endings.delete(key);
+    const { recorded, given } = ending;
+    if (key === this.#plan.checkpoint && recorded !== null && this.#restoring) {
+      return this.#passCheckpoint(recorded);
+    }
+    const substitution = this.#substitutions[key];
+    if (substitution === undefined) {
+      if (recorded !== null) await this.#copy(recorded);
+      return;
+    }
+    this.substitutedSteps += 1;
+    await this.#copy(recorded, given, substitution);
+  }
+
+  /** A record of the source, and before it what stood beside it in the log. */
+  async #copy(
+    recorded: RecordedEvent | null,
+    given?: KernelEvent,
+    substitution?: Substitution,
+  ): Promise<void> {
+    const beside = recorded === null ? [] : this.journal.takeBeside(recorded);
+    if (this.#restoring) return;
+    for (const event of beside) if (isTold(event)) await this.#emit(event, event);
+    const event = given ?? recorded;
+    if (event === null) return;
+    await this.#emit(event, recorded, substitution);
+  }
+
+  async #emit(
+    event: KernelEvent,
+    original: RecordedEvent | null,
+    substitution?: Substitution,
+  ): Promise<void> {
+    if (this.#isEmitted()) return;
+    const mark: ReplayMark = { ...this.#mark(original), ...changeOf(original, substitution) };
+    await this.record((unit, task) => {
+      unit.copy(task, event, mark);
+      return task;
+    });
+  }
+
+  /** A replay that was interrupted starts from the top; what it had emitted by then is in the log. */
+  #isEmitted(): boolean {
+    this.replayedEvents += 1;
+    if (this.#emitted === 0) return false;
+    this.#emitted -= 1;
+    return true;
+  }
+
+  /** On what came out of the replay itself. */
+  ownMark(): ReplayMark {
+    return { ...this.#mark(null), is_copy: false };
+  }
+
+  #mark(original: RecordedEvent | null): ReplayMark {
+    return {
+      is_copy: true,
+      source_task_id: this.source.id,
+      mode: this.#plan.mode,
+      original_event_id: original === null ? null : eventId(original.position),
+    };
+  }
+}
+
+/** A replay, ready to run: with its source, what is substituted, and where an earlier attempt had come to. */
+export async function openReplay(
+  kernel: Kernel,
+  task: TaskRecord,
+  plan: ReplayPlan,
+  agentName: string,
+  isDraining: () => boolean,
+): Promise<Replay> {
+  const { store } = kernel;
+  const document = await store.get("task", plan.source_task_id);
+  if (document === undefined) throw new Error(`Task ${plan.source_task_id} is replayed but missing`);
+  return new Replay({
+    kernel,
+    task,
+    journal: Journal.of(store, plan.source_task_id),
+    agentName,
+    isDraining,
+    source: document.body as TaskRecord,
+    plan,
+    substitutions: await unseal(plan.substitutions, store),
+    secrets: kernel.replaySecrets.of(task.id),
+    emitted: task.status === "SUBMITTED" ? 0 : await countEmitted(store, task.id),
+  });
+}
+
+async function countEmitted(store: Store, taskId: string): Promise<number> {
+  let count = 0;
+  for await (const events of readLog(store, { taskId, after: 0 })) {
+    count += events.filter(({ replay }) => replay !== undefined).length;
+  }
+  return count;
+}
+
+/** What the code puts out, as opposed to what it depends on. */
+const outputKinds: ReadonlySet<string> = new Set(["say", "artifact", "progress", "checkpoint"]);
+
+function kindOf(key: string): string {
+  return key.slice(0, key.indexOf(":"));
+}
+
+/** Their content has to be compared before it is known whether it is told again. */
+function isCompared(key: string): boolean {
+  return key.startsWith("say:") || key.startsWith("artifact:");
+}
+
+/** Ended because its code returned or threw, not because somebody or something stopped it. */
+export function endedByItself({ status, failure }: TaskRecord): boolean {
+  return status === "COMPLETED" || (status === "FAILED" && failure !== null);
+}
+
+const told: ReadonlySet<string> = new Set<EventKind>([
+  "user.message",
+  "agent.message",
+  "vendor.bridle.message",
+  "tool.approval_required",
+  "tool.approved",
+  "tool.denied",
+  "artifact.created",
+]);
+
+/** What of the source's other events a replay tells again; its own life a replay lives itself. */
+function isTold({ event }: KernelEvent): boolean {
+  return told.has(event);
+}
+
+function changeOf(
+  original: RecordedEvent | null,
+  substitution: Substitution | undefined,
+): Partial<ReplayMark> {
+  if (substitution === undefined) return {};
+  const { override_key, sha256, reason, artifact_id } = substitution;
+  return {
+    override_key,
+    before_sha256: original === null ? null : recordedHash(original),
+    after_sha256: sha256,
+    ...(reason === null ? {} : { reason }),
+    ...(artifact_id === null ? {} : { artifact_id }),
+  };
+}

@@ -1,0 +1,162 @@
+/** Receipts: read, list, prove, verify; and the keys that verify them. */
+
+import type { Static } from "typebox";
+import { requireScope } from "../../../kernel/authorize.ts";
+import { timestamp } from "../../../kernel/clock.ts";
+import { publicKeys, rotateSigningKey } from "../../../kernel/commands/signing-keys.ts";
+import { verifyStoredReceipt } from "../../../kernel/commands/verify-receipt.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import {
+  getReceipt,
+  listReceipts,
+  listTaskReceipts,
+  proveReceipt,
+} from "../../../kernel/queries/receipts.ts";
+import { encodeReceipt } from "../../../receipts/cbor.ts";
+import { JwksSchema, newSigningKey, publicKeysIn } from "../../../receipts/keys.ts";
+import { ReceiptSchema } from "../../../receipts/schema.ts";
+import { type Verification, verifyReceipt } from "../../../receipts/verify.ts";
+import { presentPage } from "../lists.ts";
+import { presentRecord } from "../present.ts";
+import { type Call, publicRoute, type Route, route } from "../route.ts";
+import {
+  ListOf,
+  PageQuery,
+  pageQuery,
+  ReceiptProof,
+  ReceiptProofQuery,
+  ReceiptVerification,
+  SigningKey,
+  VerifyForeignReceiptRequest,
+  VerifyReceiptRequest,
+} from "../schemas.ts";
+
+const tag = "Receipts";
+const cborType = "application/vnd.harn.receipt+cbor";
+
+function presentVerification({ valid, reason, checks }: Verification, checkedAt: string): unknown {
+  return { object: "receipt_verification", valid, checked_at: checkedAt, reason, details: { checks } };
+}
+
+/** A receipt from anywhere, alone or with the keys that it is said to be signed with. */
+function splitForeign(body: Static<typeof VerifyForeignReceiptRequest>): {
+  receipt: unknown;
+  jwks: unknown;
+} {
+  return "receipt" in body ? { receipt: body.receipt, jwks: body.jwks } : { receipt: body, jwks: undefined };
+}
+
+export function receiptRoutes(kernel: Kernel): Route[] {
+  return [
+    publicRoute({
+      path: "/.well-known/jwks.json",
+      operationId: "getJwks",
+      summary: "The public keys of this server, past and present.",
+      tag,
+      response: JwksSchema,
+      handle: async () => ({ keys: await publicKeys(kernel.store) }),
+    }),
+    route({
+      method: "GET",
+      path: "/v1/receipts",
+      operationId: "listReceipts",
+      summary: "List receipts, newest first.",
+      tag,
+      query: pageQuery("workspace_id", "session_id", "task_id"),
+      response: ListOf(ReceiptSchema),
+      async handle(call) {
+        const { workspace_id, session_id, task_id, cursor, limit } = call.query;
+        const request = { workspaceId: workspace_id, sessionId: session_id, taskId: task_id, cursor, limit };
+        return presentPage(await listReceipts(call, call.caller, request), (receipt) => receipt);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/tasks/{task_id}/receipts",
+      operationId: "listTaskReceipts",
+      summary: "List the receipts of a task, newest first.",
+      tag,
+      query: PageQuery,
+      response: ListOf(ReceiptSchema),
+      async handle(call) {
+        const request = { taskId: call.param("task_id"), ...call.query };
+        return presentPage(await listTaskReceipts(call, call.caller, request), (receipt) => receipt);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/receipts/{receipt_id}",
+      operationId: "getReceipt",
+      summary: `Read a receipt: the signed text itself, as JSON or as ${cborType}.`,
+      tag,
+      response: ReceiptSchema,
+      async handle(call) {
+        const receipt = await getReceipt(call, call.caller, call.param("receipt_id"));
+        call.reply.header("Vary", "Accept");
+        if (!wantsCbor(call)) return receipt;
+        call.reply.header("Content-Type", cborType);
+        return Buffer.from(encodeReceipt(receipt));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/receipts/{receipt_id}/proof",
+      operationId: "proveReceipt",
+      summary: "Prove that a receipt is in its workspace's chain (RFC 6962).",
+      tag,
+      query: ReceiptProofQuery,
+      response: ReceiptProof,
+      handle: (call) => proveReceipt(call, call.caller, call.param("receipt_id"), call.query.tree_size),
+    }),
+    route({
+      method: "POST",
+      path: "/v1/receipts/{receipt_id}/verify",
+      operationId: "verifyReceipt",
+      summary: "Verify a receipt of this server: every check by name.",
+      tag,
+      body: VerifyReceiptRequest,
+      bodyOptional: true,
+      response: ReceiptVerification,
+      async handle(call) {
+        const { checkedAt, ...verification } = await call.dispatch(verifyStoredReceipt, {
+          receiptId: call.param("receipt_id"),
+          trustAnchor: call.body.trust_anchor ?? undefined,
+          atTime: call.body.at_time ?? undefined,
+        });
+        return presentVerification(verification, checkedAt);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/receipts/verify",
+      operationId: "verifyForeignReceipt",
+      summary: "Verify a receipt from anywhere, with the keys given or with this server's own.",
+      tag,
+      body: VerifyForeignReceiptRequest,
+      reads: "strict_json",
+      response: ReceiptVerification,
+      async handle(call) {
+        requireScope(call.caller, "receipts:read");
+        const { receipt, jwks } = splitForeign(call.body);
+        const keys = publicKeysIn(jwks) ?? (await publicKeys(call.store));
+        return presentVerification(verifyReceipt(receipt, { keys }), timestamp(kernel.clock.now()));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/signing-keys/rotate",
+      operationId: "rotateSigningKey",
+      summary: "Sign with a new key from now on. Old keys stay in the key set for verification.",
+      tag,
+      status: 201,
+      response: SigningKey,
+      async handle(call) {
+        return presentRecord(await call.dispatch(rotateSigningKey, { next: newSigningKey() }));
+      },
+    }),
+  ];
+}
+
+function wantsCbor({ request }: Call<unknown, unknown>): boolean {
+  return (request.headers.accept ?? "").toLowerCase().includes(cborType);
+}

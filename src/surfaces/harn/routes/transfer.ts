@@ -1,0 +1,75 @@
+/** Taking logs and receipts elsewhere, and taking logs over: files of JSON lines. */
+
+import { Readable } from "node:stream";
+import { importSession } from "../../../kernel/commands/import-session.ts";
+import { exportLog } from "../../../kernel/queries/export-log.ts";
+import { exportReceipts } from "../../../kernel/queries/export-receipts.ts";
+import { presentSession } from "../present.ts";
+import { type Call, jsonLines, route } from "../route.ts";
+import { LogText, Session } from "../schemas.ts";
+
+const tag = "Transfer";
+
+/** Sent no faster than the client reads. */
+function sendLines({ reply }: Call<unknown, unknown>, lines: AsyncGenerator<string>): Readable {
+  reply.header("Content-Type", jsonLines);
+  return Readable.from(ended(lines));
+}
+
+async function* ended(lines: AsyncGenerator<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`;
+}
+
+export const transferRoutes = [
+  route({
+    method: "GET",
+    path: "/v1/sessions/{session_id}/export",
+    operationId: "exportSession",
+    summary: "The whole log of a session, as a file that another server can import.",
+    tag,
+    produces: jsonLines,
+    async handle(call) {
+      return sendLines(call, await exportLog(call, call.caller, { sessionId: call.param("session_id") }));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/tasks/{task_id}/export",
+    operationId: "exportTask",
+    summary: "The log of a task, as a file that it can be replayed from without a server.",
+    tag,
+    produces: jsonLines,
+    async handle(call) {
+      return sendLines(call, await exportLog(call, call.caller, { taskId: call.param("task_id") }));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/sessions/import",
+    operationId: "importSession",
+    summary: "Take over the log of a session from another server.",
+    tag,
+    status: 201,
+    reads: "json_lines",
+    body: LogText,
+    response: Session,
+    async handle(call) {
+      return await presentSession(
+        await call.dispatch(importSession, { text: call.body }),
+        call,
+        call.writtenAt,
+      );
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/workspaces/{workspace_id}/receipts/export",
+    operationId: "exportReceipts",
+    summary: "The receipts of a workspace in chain order with the keys to verify them.",
+    tag,
+    produces: jsonLines,
+    async handle(call) {
+      return sendLines(call, await exportReceipts(call.kernel, call.caller, call.param("workspace_id")));
+    },
+  }),
+];
