@@ -2,14 +2,14 @@
 
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
-import { type Logger, pino } from "pino";
-import { echo } from "./agents/echo.ts";
-import { rehearsal } from "./agents/rehearsal.ts";
+import type { Logger } from "pino";
+import { builtInAgents } from "./agents/index.ts";
 import { systemClock, timestamp } from "./kernel/clock.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
+import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
@@ -60,7 +60,7 @@ export interface Server {
 export async function startServer(settings: Partial<ServerConfig> = {}): Promise<Server> {
   const config: ServerConfig = {
     ...defaultConfig,
-    logger: pino({ level: "warn" }, pino.destination(2)),
+    logger: createLogger("warn", settings.apiKey == null ? [] : [settings.apiKey]),
     ...settings,
   };
   const { logger, dataDirectory } = config;
@@ -69,7 +69,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const store = await openSqliteStore(dataDirectory);
   built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
-  const agents = new AgentRegistry([echo, rehearsal, ...config.agents]);
+  const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
   const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });

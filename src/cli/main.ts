@@ -4,8 +4,13 @@
 import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
+import { addCheckCommand } from "./check.ts";
+import { addKeyCommands } from "./keys.ts";
+import { addReceiptCommands } from "./receipt.ts";
+import { addReplayCommand } from "./replay.ts";
 import { serve } from "./serve.ts";
 import { problemWithApiKey, type ServeSettings, serveOptions } from "./settings.ts";
+import { addTransferCommands } from "./transfer.ts";
 
 const wrongUse = 2;
 /** An error is one line, with the suggestion if there is one. */
@@ -32,6 +37,11 @@ const serveCommand = program
   .exitOverride()
   .configureOutput(oneLine);
 for (const option of serveOptions) serveCommand.addOption(option);
+addReplayCommand(program);
+addCheckCommand(program);
+addReceiptCommands(program);
+addTransferCommands(program);
+addKeyCommands(program);
 
 try {
   await program.parseAsync();

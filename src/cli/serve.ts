@@ -1,19 +1,21 @@
 /** `bridle serve`: start the server, say how to use it, and stop it gently on Ctrl-C. */
 
 import { resolve } from "node:path";
-import { pino } from "pino";
+import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
+import { loadAgents } from "./load-agents.ts";
 import type { ServeSettings } from "./settings.ts";
 
 export async function serve(settings: ServeSettings): Promise<void> {
-  const logger = pino({ level: settings.logLevel }, pino.destination(2));
+  const logger = createLogger(settings.logLevel, settings.apiKey === undefined ? [] : [settings.apiKey]);
   const server = await startServer({
     host: settings.host,
     port: settings.port,
     dataDirectory: resolve(settings.data),
     apiKey: settings.apiKey ?? null,
     logger,
+    agents: await loadAgents(settings.agents),
     concurrency: settings.concurrency,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.

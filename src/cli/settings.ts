@@ -13,6 +13,7 @@ export interface ServeSettings {
   logLevel: (typeof logLevels)[number];
   concurrency: number;
   graceMs: number;
+  agents: string[];
 }
 
 const apiKeyCharsMin = 8;
@@ -34,6 +35,9 @@ export const serveOptions: readonly Option[] = [
     "--api-key <key>",
     "a fixed administrator key, for scripts and tests; better set in the environment",
   ).env("BRIDLE_API_KEY"),
+  new Option("--agents <module...>", "modules that export agents to run beside the built-in ones")
+    .env("BRIDLE_AGENTS")
+    .default([], "none"),
   new Option("--log-level <level>", "how much to log, as JSON lines on standard error")
     .env("BRIDLE_LOG_LEVEL")
     .choices(logLevels)

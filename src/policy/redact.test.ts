@@ -298,8 +298,13 @@ describe("texts", () => {
   });
 
   test("given secrets that one another's ends lay bare, when they are redacted, then all of them go", () => {
-    const redacted = redactor.text("password=ghp_abcDEF123456!tail99 and AKIAIOSFODNN7EXAMPLE/sk-canary123");
-    assert.equal(redacted, "password=[redacted:password] and [redacted:api_key]/[redacted:api_key]");
+    const examples = {
+      "password=ghp_abcDEF123456!tail99 and": "password=[redacted:password] and",
+      "AKIAIOSFODNN7EXAMPLE/sk-canary123": "[redacted:api_key]/[redacted:api_key]",
+      "password=x1token=ghp_abcDEF123456$0 end": "password=[redacted:password] end",
+      "password=x1y2z3w4=[redacted:api_key]] end": "password=[redacted:password]] end",
+    };
+    for (const [text, redacted] of Object.entries(examples)) assert.equal(redactor.text(text), redacted);
   });
 
   test("given a named secret, when it occurs as JSON or a URL spells it, then it goes too", () => {

@@ -576,9 +576,9 @@ function withoutAssignedSecrets(text: string): string {
     const [all, word = "", suffix = ""] = head;
     const span = assignedValue(text, head.index + all.length);
     const value = text.slice(span.start, span.end);
-    if (!isAssignedSecret(value, span.quoted)) continue;
+    const isDirectory = word.length === "pwd".length && /^(?:[/~.]|[A-Za-z]:\\)/.test(value);
+    if (isDirectory || !isAssignedSecret(value, span.quoted)) continue;
     if (!namesSecret(text.slice(Math.max(0, head.index - 24), head.index), word, suffix)) continue;
-    if (/^pwd$/i.test(word) && /^(?:[/~.]|[A-Za-z]:\\)/.test(value)) continue;
     if (/ = $/.test(all) && text[span.end] === ";" && /^[A-Za-z_$]+[0-9]?$/.test(value)) continue;
     const end = span.quoted ? span.end : bareEnd(text, span.start);
     pieces.replace(span.start, end, placeholder(assignedKind(word)));
@@ -640,17 +640,21 @@ function quotedEnd(text: string, start: number, opening: string): number {
 }
 
 /** Up to white space, a quote, a tag, an escaped end of line, or a comma, bracket or ampersand that ends an item. */
-const bareStop =
-  /[\s"'`>]|<\/|\\[nrt"'`\\]|[,;)\]}](?=$|[\s"'`,;)\]}\\])|[,;](?=[\w.-]{1,40}[:=])|&(?=amp;|[\w.%[\]-]{1,60}=)/g;
+const bareStop = new RegExp(
+  [
+    // Not a stop, but its bracket is none either.
+    placeholderPattern,
+    String.raw`[\s"'${"`"}>]|<\/|\\[nrt"'${"`"}\\]|[,;)\]}](?=$|[\s"'${"`"},;)\]}\\])`,
+    String.raw`[,;](?=[\w.-]{1,40}[:=])|&(?=amp;|[\w.%[\]-]{1,60}=)`,
+  ].join("|"),
+  "g",
+);
 
 function bareEnd(text: string, start: number): number {
-  let at = start;
-  for (let inside = matchAt(placeholderHere, text, at); inside !== null; ) {
-    at += inside[0].length;
-    inside = matchAt(placeholderHere, text, at);
-  }
-  let end = firstFrom(bareStop, text, at)?.index ?? text.length;
-  while (end > at && ".,;:".includes(text[end - 1] ?? " ")) end--;
+  let stop = firstFrom(bareStop, text, start);
+  while (stop !== null && isPlaceholder(stop[0])) stop = firstFrom(bareStop, text, bareStop.lastIndex);
+  let end = stop?.index ?? text.length;
+  while (end > start && ".,;:".includes(text[end - 1] ?? " ")) end--;
   return end;
 }
 

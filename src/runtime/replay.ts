@@ -24,6 +24,7 @@ import { recordedHash, substituted } from "../kernel/replay/substitute.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { ReplayMark, ReplayPlan, Substitution } from "../kernel/resources/replay.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
+import { placeholder } from "../policy/redact.ts";
 import { hashOf } from "../receipts/canonical.ts";
 import type { JsonValue, Store } from "../store/port.ts";
 import { ReplayDependencyUnavailable } from "./failures.ts";
@@ -34,8 +35,8 @@ export interface ReplayOptions extends RunOptions {
   source: TaskRecord;
   plan: ReplayPlan;
   substitutions: Record<string, Substitution>;
-  /** Secrets that came with the request, by step. */
-  secrets: ReadonlyMap<string, JsonValue>;
+  /** Secrets that came with the request, by step; or what stands for them in the log, where nothing secret can be used. */
+  secrets: ReadonlyMap<string, JsonValue> | "stand_in";
   /** Events that the replay has emitted before a crash. They are in the log already. */
   emitted: number;
 }
@@ -50,7 +51,7 @@ export class Replay extends Run {
   readonly source: TaskRecord;
   readonly #plan: ReplayPlan;
   readonly #substitutions: Record<string, Substitution>;
-  readonly #secrets: ReadonlyMap<string, JsonValue>;
+  readonly #secrets: ReplayOptions["secrets"];
   readonly #endings = new Map<string, Ending>();
   readonly #answers = new Map<string, JsonValue>();
   /** Until the checkpoint is passed, the past is restored without being told again. */
@@ -90,9 +91,8 @@ export class Replay extends Run {
 
   /** Whether the code may do something else than it did: only when it was given something else (P3). */
   get isExact(): boolean {
-    const changes =
-      Object.keys(this.#substitutions).length + this.#secrets.size + this.#plan.allow_live.length;
-    return changes === 0;
+    const given = this.#secrets === "stand_in" ? 0 : this.#secrets.size;
+    return Object.keys(this.#substitutions).length + given + this.#plan.allow_live.length === 0;
   }
 
   override async recall(key: string): Promise<JournalEntry | undefined> {
@@ -168,6 +168,7 @@ export class Replay extends Run {
   }
 
   override async readSecret(key: string, read: () => Promise<Attempted>): Promise<Attempted> {
+    if (this.#secrets === "stand_in") return { output: placeholder("secret") };
     const given = this.#secrets.get(key);
     if (given !== undefined) return { output: given };
     if (this.#plan.allow_live.includes("secret")) return await super.readSecret(key, read);

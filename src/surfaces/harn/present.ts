@@ -11,7 +11,7 @@ import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
-import { deltaIdOf } from "../../kernel/resources/replay.ts";
+import { deltaIdOf, type ReplayPlan } from "../../kernel/resources/replay.ts";
 import type { SessionRecord } from "../../kernel/resources/session.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
@@ -62,7 +62,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     runnable_since: __,
     parent_step: ___,
     policy: ____,
-    replay: _____,
+    replay,
     input,
     outcome,
     ...shown
@@ -73,8 +73,13 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     receipt_id: outcome?.receipt_id ?? null,
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: null,
+    replay: replay === null ? null : presentPlan(replay),
     waiting_for: waitingFor({ pending, parked }),
   };
+}
+
+function presentPlan({ source_task_id, mode, checkpoint, allow_live, reason }: ReplayPlan): Wire {
+  return { source_task_id, mode, checkpoint, allow_live, reason };
 }
 
 async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> {

@@ -97,6 +97,15 @@ export const Task = Envelope("task", {
   completed_at: Nullable(Timestamp),
   canceled_at: Nullable(Timestamp),
   failure: Nullable(Failure),
+  replay: Nullable(
+    Type.Object({
+      source_task_id: Type.String(),
+      mode: Type.Enum([...replayModes]),
+      checkpoint: Nullable(Type.String()),
+      allow_live: Type.Array(Type.String()),
+      reason: Nullable(Type.String()),
+    }),
+  ),
   waiting_for: Nullable(
     Type.Object({
       kind: Type.Enum(["input", "approval", "timer_or_child"]),

@@ -1,0 +1,7 @@
+/** The agents that come along. */
+
+import type { Agent } from "../runtime/agent.ts";
+import { echo } from "./echo.ts";
+import { rehearsal } from "./rehearsal.ts";
+
+export const builtInAgents: readonly Agent[] = [echo, rehearsal];

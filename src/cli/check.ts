@@ -1,0 +1,89 @@
+/** `bridle check`: would the code that is on disk now repeat what the log says? Run it before a deployment. */
+
+import type { Command } from "commander";
+import { builtInAgents } from "../agents/index.ts";
+import { parseLogBundle } from "../kernel/transfer/bundle.ts";
+import { type HistoryReport, replayHistory } from "../runtime/history.ts";
+import { AgentRegistry } from "../runtime/registry.ts";
+import { loadAgents } from "./load-agents.ts";
+import { progress } from "./output.ts";
+import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
+
+interface CheckSettings extends RemoteSettings {
+  agents: string[];
+  agent?: string;
+  since?: string;
+}
+
+interface Task {
+  id: string;
+  status: string;
+  created_at: string;
+  assigned_agent_id: string | null;
+  replay: object | null;
+}
+
+export function addCheckCommand(program: Command): void {
+  withRemoteOptions(
+    program
+      .command("check")
+      .description(
+        "Replay stored histories against the code on disk and report every task that would diverge. Exit code 1 on any.",
+      )
+      .option("--agents <module...>", "modules that export the agents' new code", [])
+      .option("--agent <name>", "only tasks of this agent")
+      .option("--since <time>", "only tasks created since then: RFC 3339, or as 30m, 12h, 7d"),
+  ).action(async (settings: CheckSettings) => {
+    const since = settings.since === undefined ? 0 : timeOf(settings.since);
+    const registry = new AgentRegistry([...builtInAgents, ...(await loadAgents(settings.agents))]);
+    const remote = new Remote(settings);
+    const shown = progress("histories checked");
+    const counts = { same: 0, unfinished: 0, diverged: 0, unknown: 0 };
+    for await (const task of remote.items<Task>("/v1/tasks")) {
+      // Newest first: what follows is older still.
+      if (Date.parse(task.created_at) < since) break;
+      const name = task.assigned_agent_id?.split("@")[0];
+      if (name === undefined || task.replay !== null) continue;
+      if (settings.agent !== undefined && settings.agent !== name) continue;
+      const agent = registry.newest(name);
+      if (agent === undefined) {
+        counts.unknown += 1;
+        process.stdout.write(`unknown  ${task.id}  ${task.assigned_agent_id} is in none of the modules\n`);
+        continue;
+      }
+      const report = await replayHistory(
+        agent,
+        parseLogBundle(await remote.text(`/v1/tasks/${task.id}/export`)),
+      );
+      counts[report.outcome] += 1;
+      if (report.outcome === "diverged") process.stdout.write(describe(report, `${name}@${agent.version}`));
+      shown.at(counts.same + counts.unfinished + counts.diverged);
+    }
+    shown.end();
+    const { same, unfinished, diverged, unknown } = counts;
+    process.stdout.write(
+      `${same + unfinished + diverged} histories checked: ${same} the same, ${unfinished} the same so far, ${diverged} diverge${unknown === 0 ? "" : `; ${unknown} not checked`}.\n`,
+    );
+    if (diverged > 0) process.exitCode = 1;
+  });
+}
+
+function describe({ taskId, agent, failure }: HistoryReport, now: string): string {
+  const { recorded, attempted } = failure?.details ?? {};
+  const difference =
+    recorded === undefined
+      ? `  ${failure?.message ?? "It ended differently."}`
+      : `  recorded   ${String(recorded)}\n  attempted  ${String(attempted)}`;
+  return `diverges ${taskId}  ${agent} → ${now}\n${difference}\n`;
+}
+
+const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function timeOf(text: string): number {
+  const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
+  const time = count === undefined ? Date.parse(text) : Date.now() - Number(count) * (units[unit ?? ""] ?? 0);
+  if (Number.isFinite(time)) return time;
+  throw new Error(
+    `--since is a time such as 2026-04-25T19:00:00Z, or how long ago: 30m, 12h, 7d. Found ${JSON.stringify(text)}.`,
+  );
+}

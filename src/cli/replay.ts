@@ -1,0 +1,115 @@
+/** `bridle replay`: run a task's log again, compare the two runs, or keep the log as a fixture for tests. */
+
+import { type Command, InvalidArgumentError } from "commander";
+import type { OverrideKind } from "../kernel/replay/plan.ts";
+import { replayModes } from "../kernel/resources/replay.ts";
+import { compareRuns } from "./compare-runs.ts";
+import { progress, writeLines } from "./output.ts";
+import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
+
+interface ReplaySettings extends RemoteSettings {
+  mode?: string;
+  override: Record<string, { kind: OverrideKind; value: unknown }>;
+  checkpoint?: string;
+  allowLive: string[];
+  reason?: string;
+  diff?: boolean;
+  fixture?: string;
+}
+
+interface Task {
+  id: string;
+  status: string;
+  receipt_id: string | null;
+  failure: { code: string; message: string } | null;
+}
+
+const waitSeconds = 60;
+
+export function addReplayCommand(program: Command): void {
+  withRemoteOptions(
+    program
+      .command("replay <task>")
+      .description("Run a task's log again: nothing is called, nobody is asked. Exit code 1 when it fails.")
+      .option(
+        "--override <key=json...>",
+        'what a step gave instead, e.g. llm:main:1=\'{"text":"Done."}\'',
+        addOverride,
+        {},
+      )
+      .option("--checkpoint <id>", "replay only what came after this checkpoint")
+      .option("--mode <mode>", `${replayModes.join(", ")}; follows from the other options when left out`)
+      .option("--allow-live <kind...>", "let missing steps of these kinds run for real", [])
+      .option("--reason <text>", "why, for the receipt")
+      .option("--diff", "show the two runs side by side")
+      .option("--fixture <file>", "replay nothing, but write the run to a file that a test can replay"),
+  ).action(async (taskId: string, settings: ReplaySettings) => {
+    const remote = new Remote(settings);
+    if (settings.fixture !== undefined) await writeFixture(remote, taskId, settings.fixture);
+    else await replay(remote, taskId, settings);
+  });
+}
+
+async function replay(remote: Remote, taskId: string, settings: ReplaySettings): Promise<void> {
+  const { override, checkpoint, allowLive, reason, diff } = settings;
+  const changes = Object.keys(override).length + allowLive.length > 0;
+  const derived = checkpoint !== undefined ? "from_checkpoint" : changes ? "with_overrides" : "exact";
+  const task = await remote.json<Task>(
+    "POST",
+    `/v1/tasks/${encodeURIComponent(taskId)}/replay`,
+    {
+      mode: settings.mode ?? derived,
+      override,
+      checkpoint_id: checkpoint ?? null,
+      reason: reason ?? null,
+      metadata: { allow_live: allowLive },
+    },
+    { Prefer: `wait=${waitSeconds}` },
+  );
+  if (diff === true) process.stdout.write(await compareRuns(remote, taskId, task.id));
+  process.stdout.write(`${task.id} is ${task.status}, receipt ${task.receipt_id ?? "none"}.\n`);
+  if (task.failure !== null) process.stdout.write(`${task.failure.code}: ${task.failure.message}\n`);
+  if (task.status !== "COMPLETED") process.exitCode = 1;
+}
+
+async function writeFixture(remote: Remote, taskId: string, file: string): Promise<void> {
+  const shown = progress("lines written");
+  const path = `/v1/tasks/${encodeURIComponent(taskId)}/export`;
+  await writeLines(remote.lines(path), file, (line) => shown.at(line));
+  shown.end();
+  process.stdout.write(`${file} holds the run of ${taskId}. Replay it in a test, without a server:
+
+  import { test } from "node:test";
+  import { replayFixture } from "bridle";
+  import agent from "./my-agent.ts";
+
+  test("my agent still does what it did", () => replayFixture(agent, ${JSON.stringify(file)}));
+`);
+}
+
+const kindOf: Record<string, OverrideKind> = {
+  llm: "llm_provider_response",
+  mcp: "mcp_tool_return",
+  secret: "secret_value",
+  time: "time",
+  host: "host_fact",
+  random: "host_fact",
+  step: "tool_result",
+  checkpoint: "checkpoint_value",
+};
+
+/** The kind follows from the key. */
+function addOverride(text: string, before: ReplaySettings["override"]): ReplaySettings["override"] {
+  const equals = text.indexOf("=");
+  if (equals <= 0)
+    throw new InvalidArgumentError("It must be KEY=JSON, e.g. time:now:1='\"2026-04-25T19:00:00Z\"'.");
+  const key = text.slice(0, equals);
+  const kind = kindOf[key.slice(0, key.indexOf(":"))] ?? "event_payload";
+  try {
+    return { ...before, [key]: { kind, value: JSON.parse(text.slice(equals + 1)) } };
+  } catch {
+    throw new InvalidArgumentError(
+      `What follows ${key}= is not JSON; text needs double quotes inside the shell's own.`,
+    );
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * Running an exported log again without a server: against the code that is at hand, from memory, leaving nothing behind.
+ * What `bridle check` does before a deployment, and a test does with a fixture.
+ */
+
+import { readFile } from "node:fs/promises";
+import { systemClock } from "../kernel/clock.ts";
+import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
+import { type AnyRecord, changed, created } from "../kernel/fold.ts";
+import { createKernel } from "../kernel/kernel.ts";
+import type { Failure } from "../kernel/resources/outcome.ts";
+import type { ReplayPlan } from "../kernel/resources/replay.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
+import { Issuer } from "../kernel/signing.ts";
+import { type LogBundle, parseLogBundle } from "../kernel/transfer/bundle.ts";
+import { newSigningKey } from "../receipts/keys.ts";
+import type { NewEvent, Store, StoredEvent } from "../store/port.ts";
+import type { Agent } from "./agent.ts";
+import { executeReplay } from "./execute-replay.ts";
+import { Journal } from "./journal.ts";
+import { AgentRegistry } from "./registry.ts";
+import { Replay } from "./replay.ts";
+
+export interface HistoryReport {
+  taskId: string;
+  agent: string;
+  /** `unfinished`: as far as the log goes it is the same. */
+  outcome: "same" | "unfinished" | "diverged";
+  failure: Failure | null;
+}
+
+const replayId = "task_history";
+
+/** Runs the one task of a bundle with this agent's code. */
+export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<HistoryReport> {
+  const emitted: NewEvent[] = [];
+  const records = fold(bundle.events.map(asKernelEvent));
+  const source = sourceOf(bundle, records);
+  const plan: ReplayPlan = {
+    source_task_id: source.id,
+    mode: "exact",
+    substitutions: { inline: {} },
+    secret_steps: [],
+    checkpoint: null,
+    allow_live: [],
+    reason: null,
+    segment: "history",
+  };
+  const task: TaskRecord = {
+    ...source,
+    id: replayId,
+    status: "WORKING",
+    outcome: null,
+    pending: null,
+    parked: null,
+    replay: plan,
+    policy: { ...source.policy, receipt_policy: "disabled" },
+  };
+  records.set(task.id, task);
+  const store = historyStore(bundle, records, (events) => emitted.push(...events.filter(isEnd)));
+  const kernel = createKernel({
+    store,
+    clock: systemClock,
+    agents: new AgentRegistry([agent]),
+    adminKey: "",
+    issuer: new Issuer(newSigningKey().key, () => {}),
+  });
+  const run = new Replay({
+    kernel,
+    task,
+    journal: Journal.of(store, source.id),
+    agentName: agent.name,
+    isDraining: () => false,
+    source,
+    plan,
+    substitutions: {},
+    secrets: "stand_in",
+    emitted: 0,
+  });
+  await executeReplay(run, agent);
+  return report(source, emitted.map(asKernelEvent));
+}
+
+/** Replays a fixture and throws if the agent's code no longer does what it did when the fixture was made. */
+export async function replayFixture(agent: Agent, file: string | URL): Promise<void> {
+  const { outcome, failure, taskId } = await replayHistory(
+    agent,
+    parseLogBundle(await readFile(file, "utf8")),
+  );
+  if (outcome !== "diverged") return;
+  throw new Error(
+    `${agent.name}@${agent.version} does not repeat ${taskId}: ${failure?.message ?? "unknown"}`,
+  );
+}
+
+function isEnd({ event }: NewEvent): boolean {
+  return event === "replay.failed" || event === "replay.completed";
+}
+
+function report(source: TaskRecord, [end]: KernelEvent[]): HistoryReport {
+  const { id: taskId, agent, assigned_agent_id } = source;
+  const base = { taskId, agent: assigned_agent_id ?? agent.name };
+  if (end?.event !== "replay.failed") return { ...base, outcome: "same", failure: null };
+  const { failure } = end.payload;
+  const isOver = source.outcome === null && failure.code === "replay_dependency_unavailable";
+  return { ...base, outcome: isOver ? "unfinished" : "diverged", failure };
+}
+
+function fold(events: readonly KernelEvent[]): Map<string, AnyRecord> {
+  const records = new Map<string, AnyRecord>();
+  for (const event of events) {
+    for (const record of created(event)) records.set(record.id, record);
+    const current = records.get(event.resource.id);
+    if (current !== undefined) records.set(current.id, changed(current, event));
+  }
+  return records;
+}
+
+function sourceOf({ header }: LogBundle, records: ReadonlyMap<string, AnyRecord>): TaskRecord {
+  const source = header.task_id === null ? undefined : records.get(header.task_id);
+  if (source?.object === "task") return source;
+  throw new Error("The file is not the log of one task; make it with `bridle replay TASK --fixture FILE`.");
+}
+
+/** Reads from the bundle; what is written is shown to the listener and forgotten. */
+function historyStore(
+  { events, blobs }: LogBundle,
+  records: ReadonlyMap<string, AnyRecord>,
+  onCommit: (events: readonly NewEvent[]) => void,
+): Store {
+  const stored: StoredEvent[] = events.map((event, index) => ({
+    ...event,
+    position: index + 1,
+    sequence: 0,
+    previous: null,
+  }));
+  const contents = new Map(blobs.map(({ sha256, bytes }) => [sha256, bytes]));
+  const get: Store["get"] = async (kind, id) => {
+    const record = records.get(id);
+    if (record?.object !== kind) return undefined;
+    return { kind, id, tenantId: record.tenant_id, version: 1, born: 0, body: record };
+  };
+  return {
+    async commit(batch) {
+      onCommit(batch.events);
+      return [];
+    },
+    get,
+    getAhead: get,
+    eventsAhead: () => undefined,
+    list: async () => [],
+    due: async () => [],
+    count: async () => 0,
+    async events({ taskId, after, limit }) {
+      const found = stored.slice(after).filter((event) => event.taskId === taskId);
+      return found.slice(0, limit);
+    },
+    blob: async (sha256) => contents.get(sha256),
+    once: async () => undefined,
+    forgetOnce: async () => 0,
+    head: async () => stored.length,
+    isWritable: () => true,
+    follow: () => () => {},
+    close: async () => {},
+  };
+}
