@@ -114,12 +114,18 @@ export class Reader {
     const order = query.newestFirst ? "last DESC" : "last";
     const rows = this.#prepare(
       `SELECT * FROM log WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`,
-    ).all(...values, query.limit);
+    ).iterate(...values, query.limit);
     const through = query.through ?? Number.POSITIVE_INFINITY;
-    return rows
-      .flatMap((row) => (query.newestFirst ? toEvents(row).reverse() : toEvents(row)))
-      .filter(({ position }) => position > query.after && position <= through)
-      .slice(0, query.limit);
+    const events: StoredEvent[] = [];
+    // A row can hold many events: no more rows are parsed than are needed.
+    for (const row of rows) {
+      const found = query.newestFirst ? toEvents(row).reverse() : toEvents(row);
+      for (const event of found) {
+        if (event.position > query.after && event.position <= through) events.push(event);
+        if (events.length === query.limit) return events;
+      }
+    }
+    return events;
   }
 
   blob(sha256: string): Uint8Array | undefined {
