@@ -11,7 +11,12 @@ import type { JsonValue } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
 import { createContext } from "./context.ts";
 import { completed, partsOf, readInput, sayResult, start } from "./execute.ts";
-import { failureOf, NondeterministicRun, ReplayDependencyUnavailable } from "./failures.ts";
+import {
+  type AgentFailure,
+  failureOf,
+  NondeterministicRun,
+  ReplayDependencyUnavailable,
+} from "./failures.ts";
 import { jsonCopy } from "./json.ts";
 import { endedByItself, type Replay } from "./replay.ts";
 
@@ -50,8 +55,7 @@ async function endAsReturned(run: Replay, result: JsonValue | undefined): Promis
     );
     return;
   }
-  if (run.isExact)
-    throw new NondeterministicRun(describeEnd(source, recorded), `the result ${JSON.stringify(found)}`);
+  if (run.isExact) throw endedOtherwise(source, recorded, `the result ${JSON.stringify(found)}`);
   await run.record((unit, task) => {
     unit.mark = run.ownMark();
     const messageIds = sayResult(unit, task, result);
@@ -69,12 +73,7 @@ async function endAsThrown(run: Replay, error: unknown): Promise<void> {
   const isSame = source.failure?.code === failure.code && source.failure.message === failure.message;
   const diverged =
     run.isExact && !isReplayFailure && !isSame
-      ? failureOf(
-          new NondeterministicRun(
-            describeEnd(source, null),
-            `failed with ${failure.code}: ${failure.message}`,
-          ),
-        )
+      ? failureOf(endedOtherwise(source, null, `failed with ${failure.code}: ${failure.message}`))
       : null;
   const ending = diverged ?? failure;
   await run.record((unit, task) => {
@@ -107,8 +106,14 @@ function tellCompleted(unit: Unit, task: TaskRecord, run: Replay): TaskRecord {
   });
 }
 
+/** The code came to an end that is not the source's: because it changed, or because the source never came to one. */
+function endedOtherwise(source: TaskRecord, recorded: Part[] | null, attempted: string): AgentFailure {
+  if (endedByItself(source)) return new NondeterministicRun(describeEnd(source, recorded), attempted);
+  const end = { kind: "event", key: "the end" };
+  return new ReplayDependencyUnavailable(source.id, end, `the source was ${source.status} before`);
+}
+
 function describeEnd(source: TaskRecord, result: Part[] | null): string {
-  if (!endedByItself(source)) return `the source was ${source.status}`;
   if (source.failure !== null) return `failed with ${source.failure.code}: ${source.failure.message}`;
   return `the result ${JSON.stringify(result)}`;
 }

@@ -24,7 +24,6 @@ export function draftTaskReceipt(
   at: string,
 ): ReceiptDraft {
   const startedAt = task.started_at ?? task.created_at;
-  const failure = ending.status === "FAILED" ? { ...ending.failure } : null;
   return {
     schema: receiptSchemaVersion,
     receipt_id: receiptId,
@@ -36,7 +35,7 @@ export function draftTaskReceipt(
       started_at: startedAt,
       completed_at: at,
       final_state: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
-      failure,
+      failure: failureIn(ending),
     },
     approvals: facts.approvals,
     trust: trustOf(task),
@@ -113,6 +112,16 @@ export function draftApprovalReceipt(
     metadata: {},
   };
 }
+
+/** A failure may quote anything at any length; the log has all of it. */
+export function failureIn(ending: Ending): Record<string, unknown> | null {
+  if (ending.status !== "FAILED") return null;
+  const { code, message, details } = ending.failure;
+  const isSmall = details !== undefined && JSON.stringify(details).length <= failureCharsMax;
+  return { code, message: message.slice(0, failureCharsMax), ...(isSmall ? { details } : {}) };
+}
+
+const failureCharsMax = 2000;
 
 export function identifiersOf(task: TaskRecord): Receipt["identifiers"] {
   return {

@@ -16,7 +16,7 @@ import type { TaskRecord } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
 import type { Ending } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
-import { identifiersOf, logMaterial, noModel, type ReceiptDraft, trustOf } from "./drafts.ts";
+import { failureIn, identifiersOf, logMaterial, noModel, type ReceiptDraft, trustOf } from "./drafts.ts";
 import { TaskFacts } from "./facts.ts";
 
 /** Deltas listed one by one; an override of a name can stand for any number of steps. */
@@ -181,7 +181,7 @@ function lifecycleOf(
   return {
     ...times,
     final_state: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
-    failure: ending.status === "FAILED" ? { ...ending.failure } : null,
+    failure: failureIn(ending),
   };
 }
 
