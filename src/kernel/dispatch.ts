@@ -134,30 +134,17 @@ async function perform<Request, Result>(
   for (let attempt = 1; ; attempt++) {
     // When that was a mistake, what is on disk decides.
     const unit = new Unit(deps, caller, { isAhead: command.isAhead === true && attempt === 1 });
-    const result = await command.decide(unit, request);
-    const batch = unit.batch();
-    if (once !== undefined) {
-      const kept = command.forRecord === undefined ? result : command.forRecord(result);
-      batch.once = {
-        ...once,
-        result: JSON.stringify(kept),
-        expiresAt: deps.clock.now() + onceKeptMs,
-      };
-    }
-    if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };
     try {
-      const events = await deps.ledger.commit(batch, unit.receipts);
-      await command.afterwards?.(deps, caller, result, request);
-      return { result, position: events.at(-1)?.position ?? null };
+      const { result, position } = await decideAndCommit(unit, command, request, once);
+      if (position !== null) await command.afterwards?.(deps, caller, result, request);
+      return { result, position };
     } catch (error) {
       if (error instanceof StoreUnavailable) {
         throw new HarnessError(
           "service_unavailable",
           "The store takes no writes now; nothing was changed.",
           {},
-          {
-            cause: error,
-          },
+          { cause: error },
         );
       }
       if (!(error instanceof VersionConflict)) throw error;
@@ -167,6 +154,26 @@ async function perform<Request, Result>(
           `Too many writers change the same resource; ${command.name} gave up.`,
         );
       }
+    } finally {
+      unit.release();
     }
   }
+}
+
+async function decideAndCommit<Request, Result>(
+  unit: Unit,
+  command: Command<Request, Result>,
+  request: Request,
+  once: { key: string; fingerprint: string } | undefined,
+): Promise<{ result: Result; position: Position | null }> {
+  const { ledger, clock } = unit.deps;
+  const result = await command.decide(unit, request);
+  const batch = unit.batch();
+  if (once !== undefined) {
+    const kept = command.forRecord === undefined ? result : command.forRecord(result);
+    batch.once = { ...once, result: JSON.stringify(kept), expiresAt: clock.now() + onceKeptMs };
+  }
+  if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };
+  const events = await ledger.commit(batch, unit.receipts);
+  return { result, position: events.at(-1)?.position ?? null };
 }

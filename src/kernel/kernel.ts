@@ -1,12 +1,13 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
-import { Redactor } from "../policy/redact.ts";
+import { Redactor } from "../policy/redact/redact.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
 import { createIds } from "./ids.ts";
+import { Locks } from "./locks.ts";
 import { LogTail } from "./log-tail.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
@@ -46,6 +47,7 @@ export function createKernel({ store, clock, agents, adminKey, issuer }: KernelO
     ledger: new ReceiptLedger(handingOver, issuer),
     redactor: new Redactor([adminKey]),
     replaySecrets: new ReplaySecrets(),
+    locks: new Locks(),
   };
   return {
     ...deps,

@@ -24,9 +24,13 @@ export class Issuer {
     this.#id = id;
   }
 
-  /** Signs with another key from now on; it is kept before it is used. */
-  replace({ key, pem }: NewSigningKey): void {
+  /** Puts a key where the next start finds it: before the log calls the old one retired. */
+  keep({ pem }: NewSigningKey): void {
     this.#keep(pem);
+  }
+
+  /** Signs with this key from now on. */
+  use({ key }: NewSigningKey): void {
     this.#key = key;
   }
 

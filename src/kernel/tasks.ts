@@ -59,7 +59,9 @@ export type Ending =
   | { status: "CANCELED"; reason: string | null };
 
 /** Ends a task for good, with its outcome, and hands the result to a parent that waits for it. */
-export async function endTask(unit: Unit, task: TaskRecord, ending: Ending): Promise<TaskRecord> {
+export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Promise<TaskRecord> {
+  // The receipt says the same as the log.
+  const ending = unit.redactor.value(given);
   // A run can go on without the answer it asked for (it raced the question against a timer, say).
   const able = mayMove(task.status, ending.status)
     ? task
@@ -93,14 +95,14 @@ export async function withdrawPermission(
   const requestId = task.pending?.permission_request_id;
   const request = requestId == null ? undefined : await unit.find("permission_request", requestId);
   if (request?.status !== "pending") return;
-  const response: PermissionResponse = {
+  const response = unit.redactor.value<PermissionResponse>({
     approved: false,
     decision,
     reason,
     reviewer: null,
     decided_by: "system",
     decided_at: unit.at,
-  };
+  });
   const receipt_id = issueApprovalReceipt(unit, task, request, response);
   unit.emit(request, "tool.denied", { response, receipt_id });
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Caller } from "../policy/caller.ts";
-import type { Redactor } from "../policy/redact.ts";
+import type { Redactor } from "../policy/redact/redact.ts";
 import type { Batch, NewBlob, Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { isVisible } from "./authorize.ts";
@@ -16,6 +16,7 @@ import { HarnessError, notFound } from "./errors.ts";
 import { asKernelEvent, type EventKind, type EventPayloads, type KernelEvent } from "./events.ts";
 import { type AnyRecord, changed, created, indexOf, type Kind, type Records, workspaceOf } from "./fold.ts";
 import type { NewId } from "./ids.ts";
+import type { Locks, Release } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
 import type { ReceiptDraft } from "./receipts/drafts.ts";
 import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
@@ -31,6 +32,7 @@ export interface KernelDeps {
   issuer: Issuer;
   redactor: Redactor;
   replaySecrets: ReplaySecrets;
+  locks: Locks;
 }
 
 interface Tracked {
@@ -49,6 +51,7 @@ export class Unit {
   readonly #events: Batch["events"] = [];
   readonly #blobs: NewBlob[] = [];
   readonly #receipts: PendingReceipt[] = [];
+  readonly #held = new Map<string, Release>();
   /** What it takes out of everything that is written. */
   redactor: Redactor;
   /** While this is set, what is emitted is the work of a replay and says so. */
@@ -185,6 +188,24 @@ export class Unit {
     this.mark = { ...mark, is_copy: true };
     this.#append(to, event, payload);
     this.mark = mark;
+  }
+
+  /** Waits for its turn with this record. It must not have been loaded before. */
+  async hold(id: string): Promise<void> {
+    if (this.#held.has(id)) return;
+    this.#held.set(id, await this.deps.locks.acquire(id));
+  }
+
+  /** After the commit, or when there is none. */
+  release(): void {
+    for (const release of this.#held.values()) release();
+    this.#held.clear();
+  }
+
+  /** Whoever decides about this record at the same time has to decide again, although nothing in it changes. */
+  touch(record: AnyRecord): void {
+    const tracked = this.#tracked.get(record.id);
+    if (tracked !== undefined) tracked.dirty = true;
   }
 
   seal<T>(value: T): Content<T> {

@@ -5,7 +5,7 @@ import { sha256Hex } from "../kernel/content.ts";
 import type { ArtifactRecord } from "../kernel/resources/artifact.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import type { Unit } from "../kernel/unit.ts";
-import type { Redactor } from "../policy/redact.ts";
+import type { Redactor } from "../policy/redact/redact.ts";
 import type { ArtifactContent, ArtifactInput, ArtifactWriter } from "./agent.ts";
 import { AgentFailure } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
@@ -38,7 +38,8 @@ async function keepArtifact(
   artifact: ArtifactInput & { mimeType: string },
   { bytes, sha256 }: { bytes: Uint8Array; sha256: string },
 ): Promise<string> {
-  const written = { id: "" };
+  // A replay that goes on after a crash has written it before.
+  const written = { id: run.artifactId(step) ?? "" };
   await run.note(async (unit, task) => {
     const made = newArtifact(unit, task, artifact, run.artifactId(step));
     written.id = made.id;
@@ -130,6 +131,8 @@ function replayWriter(
 ): ArtifactWriter {
   const chunks: string[] = [];
   let recordedHash: string | null = null;
+  // Its name is given before its content is known. Where that may differ, it is the replay's own from the start.
+  const known = run.isExact ? recorded : null;
 
   async function append(chunk: string): Promise<void> {
     chunks.push(run.redactor.text(chunk));
@@ -139,13 +142,13 @@ function replayWriter(
   }
 
   return guarded<ArtifactWriter>({
-    id: recorded?.id ?? run.artifactId(step) ?? "",
+    id: known?.id ?? run.artifactId(step) ?? "",
     write: append,
     async close() {
       await append("");
       const bytes = Buffer.from(chunks.join(""));
       const sha256 = sha256Hex(bytes);
-      if (recorded === null || !(await isMadeAgain(run, step, recordedHash, sha256))) {
+      if (known === null || !(await isMadeAgain(run, step, recordedHash, sha256))) {
         await keepArtifact(run, step, { mimeType: "text/plain", ...artifact }, { bytes, sha256 });
         return;
       }
@@ -197,5 +200,6 @@ function newArtifact(
     bytes: null,
     blob: null,
     complete: false,
+    in_receipt: true,
   };
 }

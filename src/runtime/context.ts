@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { answerOf } from "../kernel/answers.ts";
+import { textsIn } from "../kernel/commands/replay-task.ts";
 import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
 import { unseal } from "../kernel/content.ts";
 import { HarnessError } from "../kernel/errors.ts";
@@ -185,7 +186,7 @@ async function readSecret(
   attempt: () => Promise<Attempted>,
 ): Promise<JsonValue> {
   const read = await run.readSecret(span.step, attempt);
-  if ("output" in read && typeof read.output === "string") run.protect(read.output);
+  if ("output" in read) run.protect(textsIn(read.output));
   const withheld: Attempted = "error" in read ? read : { output: null };
   if (recorded === undefined) await noteResult(run, span, withheld);
   if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);

@@ -1,6 +1,7 @@
 /** How a run can fail, named by what the task's `failure.code` will say. */
 
 import type { Failure } from "../kernel/resources/outcome.ts";
+import { jsonCopy } from "./json.ts";
 
 /** A failure that the agent's author or the harness has a name for. */
 export class AgentFailure extends Error {
@@ -72,10 +73,20 @@ export class ReplayDependencyUnavailable extends AgentFailure {
   }
 }
 
+/** The details as they can be written down; an agent may put anything there, and must fail all the same. */
+function asJson(details: Record<string, unknown>): Record<string, unknown> | undefined {
+  try {
+    return jsonCopy(details);
+  } catch {
+    return undefined;
+  }
+}
+
 export function failureOf(error: unknown): Failure {
   if (error instanceof AgentFailure) {
     const { code, message, details } = error;
-    return details === undefined ? { code, message } : { code, message, details };
+    const written = details === undefined ? undefined : asJson(details);
+    return written === undefined ? { code, message } : { code, message, details: written };
   }
   return { code: "agent_error", message: error instanceof Error ? error.message : String(error) };
 }

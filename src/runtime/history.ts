@@ -19,7 +19,7 @@ import type { Agent } from "./agent.ts";
 import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
 import { AgentRegistry } from "./registry.ts";
-import { Replay } from "./replay.ts";
+import { isTold, Replay } from "./replay.ts";
 
 export interface HistoryReport {
   taskId: string;
@@ -40,7 +40,7 @@ export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<Hi
     source_task_id: source.id,
     mode: "exact",
     substitutions: { inline: {} },
-    secret_steps: [],
+    secret_overrides: {},
     checkpoint: null,
     allow_live: [],
     reason: null,
@@ -68,14 +68,14 @@ export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<Hi
   const run = new Replay({
     kernel,
     task,
-    journal: Journal.of(store, source.id),
+    journal: Journal.of(store, source.id, isTold),
     agentName: agent.name,
     isDraining: () => false,
     source,
     plan,
     substitutions: {},
     secrets: "stand_in",
-    emitted: 0,
+    before: { emitted: 0, own: new Map() },
   });
   await executeReplay(run, agent);
   return report(source, emitted.map(asKernelEvent));

@@ -9,7 +9,7 @@
 import { asRecorded, type RecordedEvent } from "../kernel/events.ts";
 import { readLog } from "../kernel/log-tail.ts";
 import { stepMark } from "../kernel/steps.ts";
-import type { Store } from "../store/port.ts";
+import type { Position, Store } from "../store/port.ts";
 
 export interface JournalEntry {
   begun: RecordedEvent | null;
@@ -24,16 +24,24 @@ export class Journal {
   /** What stood in the log before a record of a step without being one itself: said, decided, approved. */
   readonly #beside = new WeakMap<RecordedEvent, RecordedEvent[]>();
   #unclaimed: RecordedEvent[] = [];
+  /** What a replay will tell and has not told yet, in log order. */
+  readonly #untold: RecordedEvent[] = [];
+  readonly #isTold: (event: RecordedEvent) => boolean;
   readonly #pages: AsyncIterator<RecordedEvent[]> | null;
   #allRead: boolean;
 
-  constructor(pages?: AsyncIterable<RecordedEvent[]>) {
+  /** `isTold` says which events beside the records of steps are of interest; none to a run of its own. */
+  constructor(
+    pages?: AsyncIterable<RecordedEvent[]>,
+    isTold: (event: RecordedEvent) => boolean = () => false,
+  ) {
+    this.#isTold = isTold;
     this.#pages = pages?.[Symbol.asyncIterator]() ?? null;
     this.#allRead = pages === undefined;
   }
 
-  static of(store: Store, taskId: string): Journal {
-    return new Journal(recordsOf(store, taskId));
+  static of(store: Store, taskId: string, isTold?: (event: RecordedEvent) => boolean): Journal {
+    return new Journal(recordsOf(store, taskId), isTold);
   }
 
   /** What was recorded of a step, once. Reads on until it is found with its ending, or until the log ends. */
@@ -78,6 +86,18 @@ export class Journal {
     return this.#unclaimed;
   }
 
+  get firstUntold(): RecordedEvent | undefined {
+    return this.#untold[0];
+  }
+
+  told(): void {
+    this.#untold.shift();
+  }
+
+  dropThrough(position: Position): void {
+    while (this.#untold[0] !== undefined && this.#untold[0].position <= position) this.#untold.shift();
+  }
+
   async #readPage(): Promise<void> {
     const page = await this.#pages?.next();
     if (page === undefined || page.done === true) {
@@ -89,6 +109,8 @@ export class Journal {
 
   #add(event: RecordedEvent): void {
     const mark = stepMark(event);
+    if (mark === null && !this.#isTold(event)) return;
+    this.#untold.push(event);
     if (mark === null) {
       this.#unclaimed.push(event);
       return;

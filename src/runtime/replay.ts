@@ -12,6 +12,7 @@
 
 import { unseal } from "../kernel/content.ts";
 import {
+  asRecorded,
   type EventKind,
   type EventPayloads,
   eventId,
@@ -24,12 +25,13 @@ import { recordedHash, substituted } from "../kernel/replay/substitute.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { ReplayMark, ReplayPlan, Substitution } from "../kernel/resources/replay.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
-import { placeholder } from "../policy/redact.ts";
+import { stepMark } from "../kernel/steps.ts";
+import { placeholder } from "../policy/redact/kinds.ts";
 import { hashOf } from "../receipts/canonical.ts";
 import type { JsonValue, Store } from "../store/port.ts";
 import { ReplayDependencyUnavailable } from "./failures.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
-import { type Attempted, type Change, endOfTurn, Run, type RunOptions, type Wait } from "./run.ts";
+import { type Attempted, type Change, Run, type RunOptions, type Wait } from "./run.ts";
 
 export interface ReplayOptions extends RunOptions {
   source: TaskRecord;
@@ -37,8 +39,8 @@ export interface ReplayOptions extends RunOptions {
   substitutions: Record<string, Substitution>;
   /** Secrets that came with the request, by step; or what stands for them in the log, where nothing secret can be used. */
   secrets: ReadonlyMap<string, JsonValue> | "stand_in";
-  /** Events that the replay has emitted before a crash. They are in the log already. */
-  emitted: number;
+  /** What the replay had emitted before a crash: the number of events, and the results of live steps among them. */
+  before: { emitted: number; own: ReadonlyMap<string, RecordedEvent> };
 }
 
 /** A recorded ending that waits for its turn, and what the agent gets in its place. */
@@ -54,26 +56,38 @@ export class Replay extends Run {
   readonly #secrets: ReplayOptions["secrets"];
   readonly #endings = new Map<string, Ending>();
   readonly #answers = new Map<string, JsonValue>();
+  /** Records that the code has come to and that wait for those before them. */
+  readonly #reached = new Set<RecordedEvent>();
+  /** What live steps gave before a crash. */
+  readonly #own: ReadonlyMap<string, RecordedEvent>;
+  readonly #isExact: boolean;
   /** Until the checkpoint is passed, the past is restored without being told again. */
   #restoring: boolean;
   #emitted: number;
   replayedEvents = 0;
   substitutedSteps = 0;
 
-  constructor({ source, plan, substitutions, secrets, emitted, ...options }: ReplayOptions) {
+  constructor({ source, plan, substitutions, secrets, before, ...options }: ReplayOptions) {
     super(options);
     this.source = source;
     this.#plan = plan;
     this.#substitutions = substitutions;
     this.#secrets = secrets;
     this.#restoring = plan.checkpoint !== null;
-    this.#emitted = emitted;
+    this.#emitted = before.emitted;
+    this.#own = before.own;
+    const given = secrets === "stand_in" ? 0 : secrets.size;
+    this.#isExact = Object.keys(substitutions).length + given + plan.allow_live.length === 0;
   }
 
   startedPayload(): EventPayloads["replay.started"] {
-    const { source_task_id, mode, secret_steps } = this.#plan;
+    const { source_task_id, mode, secret_overrides } = this.#plan;
     const keys = Object.values(this.#substitutions).map(({ override_key }) => override_key);
-    return { source_task_id, mode, override_keys: [...new Set([...keys, ...secret_steps])] };
+    return {
+      source_task_id,
+      mode,
+      override_keys: [...new Set([...keys, ...Object.values(secret_overrides)])],
+    };
   }
 
   override get isReplay(): boolean {
@@ -90,16 +104,13 @@ export class Replay extends Run {
   }
 
   /** Whether the code may do something else than it did: only when it was given something else (P3). */
-  get isExact(): boolean {
-    const given = this.#secrets === "stand_in" ? 0 : this.#secrets.size;
-    return Object.keys(this.#substitutions).length + given + this.#plan.allow_live.length === 0;
+  override get isExact(): boolean {
+    return this.#isExact;
   }
 
   override async recall(key: string): Promise<JournalEntry | undefined> {
     const entry = await this.recallBegun(key);
-    if (entry?.ended == null) return entry;
-    if (this.#endings.get(key)?.recorded === null) await this.#copyEnding(key);
-    else await this.turnOf(key);
+    if (entry?.ended != null && !this.#own.has(key)) await this.turnOf(key);
     return entry;
   }
 
@@ -109,7 +120,7 @@ export class Replay extends Run {
     const isCheckpoint = key === this.#plan.checkpoint;
     // Questions are checkpoints before their answer; other steps are checkpoints once they have ended.
     if (isCheckpoint && recorded.begun !== null) this.#passCheckpoint(recorded.begun);
-    else if (recorded.begun !== null) await this.#copy(recorded.begun);
+    else if (recorded.begun !== null) this.#copy(recorded.begun);
     const substitution = this.#substitutions[key];
     if (substitution === undefined) {
       if (recorded.ended !== null)
@@ -126,8 +137,15 @@ export class Replay extends Run {
   }
 
   override async turnOf(key: string): Promise<void> {
-    await super.turnOf(key);
+    // What the log has no ending of has no turn either.
+    if (this.#endings.get(key)?.recorded !== null) await super.turnOf(key);
+    else await this.#copyEnding(key);
+  }
+
+  /** The disk is waited for here and nowhere else, so that branches side by side stay in step. */
+  protected override async onTurn(key: string): Promise<void> {
     if (!isCompared(key)) await this.#copyEnding(key);
+    await this.keepUp();
   }
 
   /** What the code says and makes is told again once it has turned out to be the same. */
@@ -175,31 +193,41 @@ export class Replay extends Run {
     return await this.unavailable(key, "a secret is never in the log; give it as an override");
   }
 
+  /** Perhaps the code does not need it: it lost a race then, and will lose it again. */
   override async wait({ key, reason }: Wait): Promise<KernelEvent | "elapsed"> {
+    await this.holds(() => false);
     return await this.unavailable(key, `the source ended while it waited (${reason})`);
   }
 
   /** Everything that came after the last step: the result, if it is the same. */
   async repeatRest(): Promise<void> {
-    for (const event of await this.journal.takeRest()) if (isTold(event)) await this.#emit(event, event);
+    const rest = await this.journal.takeRest();
+    if (this.isExact) this.#copyInOrder(...rest);
+    else for (const event of rest) this.#emit(event, event);
   }
 
   async unavailable(key: string, why?: string): Promise<never> {
     return await this.stop(new ReplayDependencyUnavailable(this.source.id, { kind: kindOf(key), key }, why));
   }
 
-  /** The code asks for a step that the source never took. */
-  async #unrecorded(key: string): Promise<undefined> {
+  /** The code asks for a step that the source never took, or whose result it never saw. */
+  async #unrecorded(key: string): Promise<JournalEntry | undefined> {
     const kind = kindOf(key);
-    if (!this.isExact) {
-      if (outputKinds.has(kind) || this.#isLive(kind)) return undefined;
-      return await this.unavailable(key);
-    }
-    await endOfTurn();
-    const left = await this.journal.firstLeft();
-    if (left !== undefined) return await this.diverged(left, key);
+    if (!this.isExact && (outputKinds.has(kind) || this.#isLive(kind))) return this.#ownResult(key);
+    if (this.isExact) await this.othersCatchUp(key);
+    // It may have been running when it lost a race; only when nothing else happens is it missed.
+    await this.holds(() => false);
+    if (!this.isExact) return await this.unavailable(key);
     if (endedByItself(this.source)) return await this.diverged("the end", key);
     return await this.unavailable(key, `the source was ${this.source.status} before`);
+  }
+
+  /** A live step that was recorded before a crash is not called again. */
+  #ownResult(key: string): JournalEntry | undefined {
+    const ended = this.#own.get(key);
+    if (ended === undefined) return undefined;
+    this.#isEmitted();
+    return { begun: null, ended };
   }
 
   #isLive(kind: string): boolean {
@@ -208,6 +236,7 @@ export class Replay extends Run {
 
   #passCheckpoint(at: RecordedEvent): void {
     this.journal.takeBeside(at);
+    this.journal.dropThrough(at.position);
     this.#restoring = false;
   }
 
@@ -219,37 +248,62 @@ export class Replay extends Run {
     if (key === this.#plan.checkpoint && recorded !== null && this.#restoring) {
       return this.#passCheckpoint(recorded);
     }
+    const change = await this.#changeAt(key, recorded);
+    if (change !== null) this.substitutedSteps += 1;
+    this.#copy(recorded, given, change ?? {});
+  }
+
+  /** What the mark of a step says when something was put in its place. */
+  async #changeAt(key: string, recorded: RecordedEvent | null): Promise<Partial<ReplayMark> | null> {
+    const secret = this.#plan.secret_overrides[key];
+    if (secret !== undefined) return { override_key: secret, before_sha256: null, after_sha256: null };
     const substitution = this.#substitutions[key];
-    if (substitution === undefined) {
-      if (recorded !== null) await this.#copy(recorded);
-      return;
-    }
-    this.substitutedSteps += 1;
-    await this.#copy(recorded, given, substitution);
+    if (substitution === undefined) return null;
+    const { override_key, sha256, reason, artifact_id } = substitution;
+    return {
+      override_key,
+      before_sha256: recorded === null ? null : await recordedHash(recorded, this.kernel.store),
+      after_sha256: sha256,
+      ...(reason === null ? {} : { reason }),
+      ...(artifact_id === null ? {} : { artifact_id }),
+    };
   }
 
   /** A record of the source, and before it what stood beside it in the log. */
-  async #copy(
+  #copy(
     recorded: RecordedEvent | null,
-    given?: KernelEvent,
-    substitution?: Substitution,
-  ): Promise<void> {
+    given: KernelEvent | null = recorded,
+    change: Partial<ReplayMark> = {},
+  ): void {
+    if (this.isExact && recorded !== null) {
+      this.#copyInOrder(recorded);
+      return;
+    }
     const beside = recorded === null ? [] : this.journal.takeBeside(recorded);
+    if (recorded !== null) this.journal.dropThrough(recorded.position);
     if (this.#restoring) return;
-    for (const event of beside) if (isTold(event)) await this.#emit(event, event);
-    const event = given ?? recorded;
-    if (event === null) return;
-    await this.#emit(event, recorded, substitution);
+    for (const event of beside) this.#emit(event, event);
+    if (given !== null) this.#emit(given, recorded, change);
   }
 
-  async #emit(
-    event: KernelEvent,
-    original: RecordedEvent | null,
-    substitution?: Substitution,
-  ): Promise<void> {
+  /** Branches that run side by side come to their records in any order; they are told in the source's. */
+  #copyInOrder(...records: RecordedEvent[]): void {
+    for (const record of records) {
+      for (const event of this.journal.takeBeside(record)) this.#reached.add(event);
+      this.#reached.add(record);
+    }
+    if (this.#restoring) return;
+    for (let next = this.journal.firstUntold; next !== undefined; next = this.journal.firstUntold) {
+      if (!this.#reached.delete(next)) return;
+      this.journal.told();
+      this.#emit(next, next);
+    }
+  }
+
+  #emit(event: KernelEvent, original: RecordedEvent | null, change: Partial<ReplayMark> = {}): void {
     if (this.#isEmitted()) return;
-    const mark: ReplayMark = { ...this.#mark(original), ...changeOf(original, substitution) };
-    await this.record((unit, task) => {
+    const mark: ReplayMark = { ...this.#mark(original), ...change };
+    this.enqueue((unit, task) => {
       unit.copy(task, event, mark);
       return task;
     });
@@ -292,23 +346,33 @@ export async function openReplay(
   return new Replay({
     kernel,
     task,
-    journal: Journal.of(store, plan.source_task_id),
+    journal: Journal.of(store, plan.source_task_id, isTold),
     agentName,
     isDraining,
     source: document.body as TaskRecord,
     plan,
     substitutions: await unseal(plan.substitutions, store),
     secrets: kernel.replaySecrets.of(task.id),
-    emitted: task.status === "SUBMITTED" ? 0 : await countEmitted(store, task.id),
+    before: await readEmitted(store, task),
   });
 }
 
-async function countEmitted(store: Store, taskId: string): Promise<number> {
-  let count = 0;
+async function readEmitted(
+  store: Store,
+  { id: taskId, status }: TaskRecord,
+): Promise<ReplayOptions["before"]> {
+  const own = new Map<string, RecordedEvent>();
+  let emitted = 0;
+  if (status === "SUBMITTED") return { emitted, own };
   for await (const events of readLog(store, { taskId, after: 0 })) {
-    count += events.filter(({ replay }) => replay !== undefined).length;
+    for (const event of events.map(asRecorded)) {
+      if (event.replay === undefined) continue;
+      emitted += 1;
+      const mark = event.replay.is_copy ? null : stepMark(event);
+      if (mark !== null && !outputKinds.has(kindOf(mark.key))) own.set(mark.key, event);
+    }
   }
-  return count;
+  return { emitted, own };
 }
 
 /** What the code puts out, as opposed to what it depends on. */
@@ -339,21 +403,6 @@ const told: ReadonlySet<string> = new Set<EventKind>([
 ]);
 
 /** What of the source's other events a replay tells again; its own life a replay lives itself. */
-function isTold({ event }: KernelEvent): boolean {
+export function isTold({ event }: KernelEvent): boolean {
   return told.has(event);
-}
-
-function changeOf(
-  original: RecordedEvent | null,
-  substitution: Substitution | undefined,
-): Partial<ReplayMark> {
-  if (substitution === undefined) return {};
-  const { override_key, sha256, reason, artifact_id } = substitution;
-  return {
-    override_key,
-    before_sha256: original === null ? null : recordedHash(original),
-    after_sha256: sha256,
-    ...(reason === null ? {} : { reason }),
-    ...(artifact_id === null ? {} : { artifact_id }),
-  };
 }

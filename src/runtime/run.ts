@@ -23,7 +23,7 @@ import type { Part } from "../kernel/resources/message.ts";
 import type { Parked, TaskRecord } from "../kernel/resources/task.ts";
 import type { Unit } from "../kernel/unit.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
-import type { Redactor } from "../policy/redact.ts";
+import type { Redactor } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
@@ -32,6 +32,9 @@ import type { Journal, JournalEntry } from "./journal.ts";
 const shortWaitMs = 1000;
 /** Records that may wait for the disk before the agent is made to wait too. */
 const outboxMax = 64;
+/** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
+const standstillTurns = 3;
+const standstillMs = 25;
 /** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */
 const timerMsMax = 2 ** 31 - 1;
 
@@ -67,10 +70,13 @@ const recordRun: Command<{ taskId: string; changes: Change[]; redactor: Redactor
   isAhead: true,
   async decide(unit, { taskId, changes, redactor }) {
     unit.redactor = redactor;
+    await unit.hold(taskId);
     // A run that started ahead of its task's submission finds no task when that failed.
     let task = await unit.find("task", taskId);
     if (task === undefined || isFinal(task.status)) throw new Superseded();
     for (const change of changes) task = await change(unit, task);
+    // A receipt that is made meanwhile (the task is being canceled) must not miss what is recorded here.
+    unit.touch(task);
     return task;
   },
 };
@@ -104,6 +110,8 @@ export class Run {
   #stepsRunning = 0;
   /** Steps asked for so far: while this grows, the code is still busy. */
   #requests = 0;
+  /** A result was given in this turn of the event loop. */
+  #isGiving = false;
   #end: RunEnd | null = null;
   #tellEnd: (end: RunEnd) => void = () => {};
   readonly ended: Promise<RunEnd>;
@@ -132,6 +140,11 @@ export class Run {
     return false;
   }
 
+  /** Whether the code must do what it did. */
+  get isExact(): boolean {
+    return true;
+  }
+
   /** The name of an artifact, where it must not be left to chance. */
   artifactId(_step: string): string | undefined {
     return undefined;
@@ -147,9 +160,9 @@ export class Run {
     return this.#redactor;
   }
 
-  /** From here on the value is taken out of everything that the run records. */
-  protect(secret: string): void {
-    this.#secrets.push(secret);
+  /** From here on these are taken out of everything that the run records. */
+  protect(secrets: readonly string[]): void {
+    this.#secrets.push(...secrets);
     this.#redactor = this.kernel.redactor.with(this.#secrets);
   }
 
@@ -185,10 +198,34 @@ export class Run {
   async recallBegun(key: string): Promise<JournalEntry | undefined> {
     const entry = await this.takeRecorded(key);
     if (entry !== undefined) return entry;
-    if ((await this.journal.firstLeft()) === undefined) return undefined;
-    await endOfTurn();
-    const left = await this.journal.firstLeft();
-    return left === undefined ? undefined : await this.diverged(left, key);
+    await this.othersCatchUp(key);
+    return undefined;
+  }
+
+  /** A step that was never recorded is new once nothing recorded is left: other branches may have a long way to go. */
+  protected async othersCatchUp(key: string): Promise<void> {
+    const isCaughtUp = async () => (await this.journal.firstLeft()) === undefined;
+    if ((await isCaughtUp()) || (await this.holds(isCaughtUp))) return;
+    await this.diverged((await this.journal.firstLeft()) ?? "the end", key);
+  }
+
+  /** Waits until it is so; false when the code has come to a standstill before: it asks for nothing, we write nothing. */
+  protected async holds(condition: () => boolean | Promise<boolean>): Promise<boolean> {
+    let seen = this.#requests;
+    let turns = 0;
+    let since = performance.now();
+    while (!(await condition())) {
+      await endOfTurn();
+      if (this.#end !== null) return await never();
+      turns += 1;
+      if (seen !== this.#requests || this.#stepsRunning > 0 || this.#writing !== null) {
+        seen = this.#requests;
+        turns = 0;
+        since = performance.now();
+      }
+      if (turns >= standstillTurns && performance.now() - since >= standstillMs) return false;
+    }
+    return true;
   }
 
   protected async takeRecorded(key: string): Promise<JournalEntry | undefined> {
@@ -201,16 +238,21 @@ export class Run {
    * event loop to itself, as it had then. If the one whose turn it is is not asked for, the code has changed.
    */
   async turnOf(key: string): Promise<void> {
-    while (this.journal.nextEnding !== key) {
-      const seen = this.#requests;
-      await endOfTurn();
+    const isNext = () => this.journal.nextEnding === key && !this.#isGiving;
+    while (!isNext() && !(await this.holds(isNext))) {
       const next = this.journal.nextEnding;
-      if (next !== undefined && next !== key && seen === this.#requests && this.journal.has(next)) {
-        await this.leftOut(next, key);
-      }
+      if (next !== undefined && this.journal.has(next)) await this.leftOut(next, key);
     }
+    await this.onTurn(key);
     this.journal.ended();
+    this.#isGiving = true;
+    setImmediate(() => {
+      this.#isGiving = false;
+    });
   }
+
+  /** What has to be done before a result is given; the next one waits for it. */
+  protected async onTurn(_key: string): Promise<void> {}
 
   /** A recorded step was not asked for when its turn came. */
   protected async leftOut(recorded: string, attempted: string): Promise<void> {
@@ -238,9 +280,9 @@ export class Run {
 
   /** After the function returned: steps it never asked for again are a divergence too. */
   async assertNothingLeft(): Promise<void> {
-    if ((await this.journal.firstLeft()) !== undefined) await endOfTurn();
-    const left = await this.journal.firstLeft();
-    if (left !== undefined) throw new NondeterministicRun(left, "the end");
+    const isNothingLeft = async () => (await this.journal.firstLeft()) === undefined;
+    if ((await isNothingLeft()) || (await this.holds(isNothingLeft))) return;
+    throw new NondeterministicRun((await this.journal.firstLeft()) ?? "a step", "the end");
   }
 
   /** Records what the agent did; nothing has to wait for it. */
@@ -251,8 +293,18 @@ export class Run {
   /** Puts a record into the outbox. */
   async record(change: Change): Promise<void> {
     if (this.#end !== null) return await never();
+    this.enqueue(change);
+    await this.keepUp();
+  }
+
+  /** Waits for the disk when too much waits for it. */
+  protected async keepUp(): Promise<void> {
+    if (this.#outbox.length >= outboxMax) await this.flush();
+  }
+
+  /** The same without ever waiting. */
+  protected enqueue(change: Change): void {
     this.#outbox.push(change);
-    if (this.#outbox.length >= outboxMax) return await this.flush();
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
     setImmediate(() => {

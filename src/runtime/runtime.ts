@@ -111,7 +111,7 @@ class Scheduler implements Runtime {
     for (const stored of events) {
       const event = asKernelEvent(stored);
       const { object, id } = event.resource;
-      if (object !== "task") continue;
+      if (object !== "task" || event.replay !== undefined) continue;
       const answered = answeredStep(event);
       if (event.event === "task.submitted") this.#enqueue(id, event.payload.task.session_id);
       else if (event.event === "task.canceled") this.#runs.get(id)?.supersede();

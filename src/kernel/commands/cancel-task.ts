@@ -17,6 +17,8 @@ export const cancelTask: Command<{ taskId: string; reason?: string | null | unde
   name: "cancel_task",
   scope: "tasks:write",
   async decide(unit, { taskId, reason = null }) {
+    // A busy run would otherwise record its next step before the receipt of this one's end is made.
+    await unit.hold(taskId);
     const task = await unit.require("task", taskId);
     // A client that lost our first answer asks again; it must hear the same thing, not a conflict.
     if (task.status === "CANCELED") return task;
@@ -45,6 +47,7 @@ async function cancelWithChildren(unit: Unit, task: TaskRecord, reason: string |
     limit: childrenMax,
   });
   for (const { id } of children) {
+    await unit.hold(id);
     const child = await unit.find("task", id);
     if (child !== undefined && !isFinal(child.status)) {
       await cancelWithChildren(unit, child, parentCanceled(task.id));

@@ -3,6 +3,7 @@
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
+import { isFinal } from "../lifecycle.ts";
 import type { ArtifactKind, ArtifactRecord } from "../resources/artifact.ts";
 import type { Visibility } from "../resources/resource.ts";
 import type { Unit } from "../unit.ts";
@@ -24,6 +25,10 @@ export const registerArtifact: Command<RegisterArtifact, ArtifactRecord> = {
   scope: "artifacts:write",
   async decide(unit, request) {
     const place = await placeOf(unit, request);
+    const task = place.task_id === null ? undefined : await unit.find("task", place.task_id);
+    const isOver = task !== undefined && isFinal(task.status);
+    // The receipt of a task that is about to end lists this artifact too.
+    if (task !== undefined && !isOver) unit.touch(task);
     const artifact: ArtifactRecord = {
       ...unit.envelope("artifact", "artifact"),
       metadata: request.metadata ?? {},
@@ -37,6 +42,7 @@ export const registerArtifact: Command<RegisterArtifact, ArtifactRecord> = {
       bytes: null,
       blob: null,
       complete: true,
+      in_receipt: place.task_id !== null && !isOver,
     };
     return unit.emit(artifact, "artifact.created", { artifact });
   },

@@ -20,6 +20,8 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     const source = await unit.require("task", request.taskId);
     assertReplayable(unit, source);
     const { plan, substitutions, secrets } = await planReplay(unit, source, request);
+    // A secret may stand elsewhere in the request too.
+    unit.redactor = unit.redactor.with([...secrets.values()].flatMap(textsIn));
     const task: TaskRecord = {
       ...source,
       ...unit.envelope("task", "task"),
@@ -43,6 +45,12 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     return unit.emit(task, "task.submitted", { task });
   },
 };
+
+/** Every text in a value. */
+export function textsIn(value: JsonValue): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
 
 function assertReplayable(unit: Unit, source: TaskRecord): void {
   if (!isFinal(source.status)) {

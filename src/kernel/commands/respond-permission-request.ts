@@ -45,7 +45,7 @@ export async function decidePermission(
       },
     );
   }
-  const response: PermissionResponse = {
+  const response = unit.redactor.value<PermissionResponse>({
     approved,
     decision: status,
     reason,
@@ -53,7 +53,7 @@ export async function decidePermission(
     decided_by: unit.caller.actor,
     decided_at: unit.at,
     ...(answer.answer === undefined ? {} : { answer: answer.answer }),
-  };
+  });
   const receipt_id = issueApprovalReceipt(unit, task, request, response);
   const decided = unit.emit(request, approved ? "tool.approved" : "tool.denied", { response, receipt_id });
   const confirmed = unit.emit(task, "user.tool_confirmation", {

@@ -31,10 +31,12 @@ export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord
         "Signing keys are the server's: its own tenant turns them.",
       );
     }
+    // If the process dies here, the next start finds the new key and puts it into the log.
+    unit.deps.issuer.keep(next);
     return await addKey(unit, next.key);
   },
   async afterwards({ issuer }, _caller, _result, { next }) {
-    issuer.replace(next);
+    issuer.use(next);
   },
 };
 

@@ -22,8 +22,9 @@ export async function awaitTask(
   const change = new Promise<void>((resolve) => {
     settled = resolve;
   });
-  const stop = deps.tail.on(`task:${taskId}`, ({ event }) => {
-    if (terminalEvents.has(event) || asking.has(event)) settled();
+  const stop = deps.tail.on(`task:${taskId}`, ({ event, replay }) => {
+    // A replay's copy of a question asks nobody.
+    if (terminalEvents.has(event) || (asking.has(event) && replay === undefined)) settled();
   });
   try {
     const task = await read(deps, caller, taskId);

@@ -19,8 +19,15 @@ export async function getReceipt({ store }: ReadDeps, caller: Caller, id: string
 
 /** The text that was signed, from the event that issued it. */
 export async function readReceipt(store: Store, id: string): Promise<Receipt> {
+  const receipt = await findReceipt(store, id);
+  if (receipt === undefined) throw notFound("receipt", id);
+  return receipt;
+}
+
+/** Nothing while its commit is not to be seen yet: lists can be ahead of the log. */
+async function findReceipt(store: Store, id: string): Promise<Receipt | undefined> {
   const document = await store.get("receipt", id);
-  if (document === undefined) throw notFound("receipt", id);
+  if (document === undefined || document.born > (await store.head())) return undefined;
   const [stored] = await store.events({ after: document.born - 1, through: document.born, limit: 1 });
   const event = stored === undefined ? undefined : asKernelEvent(stored);
   if (event?.event !== "receipt.issued" && event?.event !== "vendor.bridle.receipt.imported")
@@ -34,7 +41,8 @@ export async function listReceipts(
   request: ListRequest,
 ): Promise<Page<Receipt>> {
   const page = await listRecords(deps, caller, "receipt", request);
-  const data = await Promise.all(page.data.map(({ id }) => readReceipt(deps.store, id)));
+  const receipts = await Promise.all(page.data.map(({ id }) => findReceipt(deps.store, id)));
+  const data = receipts.filter((receipt) => receipt !== undefined);
   return { data, nextCursor: page.nextCursor };
 }
 
@@ -79,11 +87,12 @@ export async function proveReceipt(
       details: { receipt_id: id, subject: record.subject },
     });
   }
-  const size = treeSize ?? (await chainOf(store, workspace_id)).size;
-  if (size <= index || size > (await chainOf(store, workspace_id)).size) {
+  const sizeNow = await chainSize(store, workspace_id);
+  const size = treeSize ?? sizeNow;
+  if (size <= index || size > sizeNow) {
     throw new HarnessError(
       "invalid_request",
-      `tree_size must be from ${index + 1} to the ${(await chainOf(store, workspace_id)).size} receipts there are.`,
+      `tree_size must be from ${index + 1} to the ${sizeNow} receipts there are.`,
       { param: "tree_size" },
     );
   }
@@ -100,9 +109,13 @@ export async function proveReceipt(
   };
 }
 
-export async function chainOf(store: Store, workspaceId: string): Promise<{ size: number; root: string }> {
+async function chainSize(store: Store, workspaceId: string): Promise<number> {
   const document = await store.get("receipt_chain", chainIdOf(workspaceId));
-  const size = (document?.body as ReceiptChainRecord | undefined)?.size ?? 0;
+  return (document?.body as ReceiptChainRecord | undefined)?.size ?? 0;
+}
+
+export async function chainOf(store: Store, workspaceId: string): Promise<{ size: number; root: string }> {
+  const size = await chainSize(store, workspaceId);
   return { size, root: await rootFromNodes(new ChainNodes(store, workspaceId), size) };
 }
 

@@ -1,6 +1,6 @@
 /** Receipts before they are chained and signed: what the log says about a task or an approval, in the receipt's terms. */
 
-import type { Receipt } from "../../receipts/schema.ts";
+import type { Receipt, Redaction } from "../../receipts/schema.ts";
 import { receiptSchemaVersion } from "../../receipts/schema.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -13,6 +13,13 @@ export const noModel: Receipt["model_route"] = {
   chosen_model: { provider: "none", model: "none" },
   alternatives_considered: [],
   route_policy_reason: "no model call was made",
+};
+
+/** Models that the agent's own code called: the log has what they gave, not which they were. */
+const unknownModel: Receipt["model_route"] = {
+  chosen_model: { provider: "unrecorded", model: "unrecorded" },
+  alternatives_considered: [],
+  route_policy_reason: "the agent's own code chose and called the model",
 };
 
 /** The receipt of a task that ends now. */
@@ -52,7 +59,7 @@ export function draftTaskReceipt(
       ...determinism(ending, facts),
       materials: [logMaterial(task.id, facts), ...facts.materials],
     },
-    model_route: noModel,
+    model_route: facts.callsModels ? unknownModel : noModel,
     cost: { currency: "USD", total: 0, provider_breakdown: [] },
     side_effects: {
       fs_writes: [],
@@ -61,7 +68,7 @@ export function draftTaskReceipt(
       a2a_handoffs: facts.handoffs,
     },
     final_artifacts: facts.artifacts,
-    redactions: facts.redactions,
+    redactions: [...facts.redactions, ...failureCuts(ending)],
     metadata: { agent: task.assigned_agent_id ?? task.agent.name },
   };
 }
@@ -123,6 +130,20 @@ export function failureIn(ending: Ending): Record<string, unknown> | null {
 
 const failureCharsMax = 2000;
 
+/** What of a failure is in the log only. */
+export function failureCuts(ending: Ending): Redaction[] {
+  const shown = failureIn(ending);
+  if (ending.status !== "FAILED" || shown === null) return [];
+  const { message, details } = ending.failure;
+  const cut = (field: string): Redaction[] => [
+    { field: `/lifecycle/failure/${field}`, reason: "too long; it is in the event log" },
+  ];
+  return [
+    ...(shown.message === message ? [] : cut("message")),
+    ...(details === undefined || "details" in shown ? [] : cut("details")),
+  ];
+}
+
 export function identifiersOf(task: TaskRecord): Receipt["identifiers"] {
   return {
     tenant_id: task.tenant_id,
@@ -163,7 +184,8 @@ function determinism(
   { usesSecrets }: TaskFacts,
 ): Pick<Receipt["replay_input"], "determinism" | "unavailable_reason"> {
   if (ending.status === "FAILED" && ending.failure.code === "nondeterministic_run") {
-    return { determinism: "unavailable", unavailable_reason: ending.failure.message };
+    const reason = ending.failure.message.slice(0, failureCharsMax) || "the code does not repeat what it did";
+    return { determinism: "unavailable", unavailable_reason: reason };
   }
   // A secret is never in the log; a replay has to be given one.
   return { determinism: usesSecrets ? "best_effort" : "byte_deterministic" };

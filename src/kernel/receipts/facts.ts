@@ -7,7 +7,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { redactedKindsIn } from "../../policy/redact.ts";
+import { redactedKindsIn } from "../../policy/redact/kinds.ts";
 import { canonicalJson, hashOf } from "../../receipts/canonical.ts";
 import type {
   Approval,
@@ -50,7 +50,11 @@ export class TaskFacts {
   readonly liveCalls: ToolCall[] = [];
   toolCallCount = 0;
   #materialCount = 0;
+  #artifactCount = 0;
+  #handoffCount = 0;
+  #approvalCount = 0;
   usesSecrets = false;
+  callsModels = false;
 
   add(event: KernelEvent): void {
     this.#addToLog(event);
@@ -109,6 +113,9 @@ export class TaskFacts {
       })),
       ...unlisted("/replay_input/materials", this.#materialCount),
       ...unlisted("/side_effects/tool_calls", this.toolCallCount),
+      ...unlisted("/side_effects/a2a_handoffs", this.#handoffCount),
+      ...unlisted("/final_artifacts", this.#artifactCount),
+      ...unlisted("/approvals", this.#approvalCount),
     ];
   }
 
@@ -160,16 +167,21 @@ export class TaskFacts {
     if (this.materials.length < listedMax) {
       this.materials.push({ kind, id: span.step, sha256, metadata: { step_kind: span.kind } });
     }
-    if (span.kind === "llm") return;
+    if (span.kind === "llm") {
+      this.callsModels = true;
+      return;
+    }
     this.toolCallCount += 1;
     const status = "error" in span.result ? "failed" : "succeeded";
-    const call: ToolCall = { tool: span.name, call_id: span.step, status, output_hash: sha256 };
+    const call: ToolCall = { tool: span.name || span.step, call_id: span.step, status, output_hash: sha256 };
     if (this.toolCalls.length < listedMax) this.toolCalls.push(call);
     if (isLive && this.liveCalls.length < listedMax) this.liveCalls.push(call);
   }
 
   #handOff({ step, name, child_task_id }: EventPayloads["span.started"]): void {
-    if (child_task_id === undefined || this.#handoffs.size >= listedMax) return;
+    if (child_task_id === undefined) return;
+    this.#handoffCount += 1;
+    if (this.#handoffs.size >= listedMax) return;
     this.#handoffs.set(step, { target_agent: name, task_id: child_task_id, status: "accepted" });
   }
 
@@ -185,9 +197,10 @@ export class TaskFacts {
   }
 
   #addArtifact({ id, kind, uri, sha256 }: ArtifactRecord): void {
+    this.#artifactCount += 1;
     if (this.#artifacts.size >= listedMax) return;
     const hash = sha256 === null ? {} : { sha256: prefixed(sha256) };
-    this.#artifacts.set(id, { artifact_id: id, kind, uri: uri ?? `artifact://${id}`, ...hash });
+    this.#artifacts.set(id, { artifact_id: id, kind, uri: uri || `artifact://${id}`, ...hash });
   }
 
   #completeArtifact(id: string, completed: { sha256: string } | null): void {
@@ -200,6 +213,7 @@ export class TaskFacts {
     const request = this.#requests.get(requestId);
     if (request === undefined) return;
     this.#requests.delete(requestId);
+    this.#approvalCount += 1;
     if (this.approvals.length < listedMax) this.approvals.push(approvalOf(request, response));
   }
 }

@@ -5,7 +5,7 @@
 
 import { hashOf } from "../../receipts/canonical.ts";
 import { receiptHash } from "../../receipts/hash.ts";
-import type { Receipt, ReceiptDelta, ReplayMaterial } from "../../receipts/schema.ts";
+import type { Receipt, ReceiptDelta, Redaction, ReplayMaterial } from "../../receipts/schema.ts";
 import { receiptSchemaVersion } from "../../receipts/schema.ts";
 import { unseal } from "../content.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
@@ -16,7 +16,15 @@ import type { TaskRecord } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
 import type { Ending } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
-import { failureIn, identifiersOf, logMaterial, noModel, type ReceiptDraft, trustOf } from "./drafts.ts";
+import {
+  failureCuts,
+  failureIn,
+  identifiersOf,
+  logMaterial,
+  noModel,
+  type ReceiptDraft,
+  trustOf,
+} from "./drafts.ts";
 import { TaskFacts } from "./facts.ts";
 
 /** Deltas listed one by one; an override of a name can stand for any number of steps. */
@@ -38,14 +46,22 @@ export async function draftReplayReceipt(
   const { store } = unit.deps;
   const source = await unit.require("task", plan.source_task_id);
   const substitutions = await unseal(plan.substitutions, store);
+  const secretSteps = Object.keys(plan.secret_overrides);
   const { logged, restored } = await readSource(unit, plan);
   const replayed = new TaskFacts();
-  const deltas = [...lifecycleDeltas(source, substitutions), ...plan.secret_steps.map(secretDelta)];
+  const given = [
+    ...lifecycleDeltas(source, substitutions),
+    ...Object.entries(plan.secret_overrides).map(secretDelta),
+  ];
+  const deltas: SteppedDelta[] = [];
+  let deltaCount = given.length;
   for await (const events of unit.history(task.id)) {
     for (const event of events) {
       replayed.add(event);
       const delta = deltaOf(event);
-      if (delta !== null && deltas.length < deltasMax) deltas.push(delta);
+      if (delta === null) continue;
+      deltaCount += 1;
+      if (deltas.length + given.length < deltasMax) deltas.push(delta);
     }
   }
   const draft: ReceiptDraft = {
@@ -60,23 +76,26 @@ export async function draftReplayReceipt(
       consumed: { usd: 0, input_tokens: 0, output_tokens: 0, tool_calls: 0, wall_time_ms: 0 },
     },
     replay_input: {
-      determinism:
-        plan.allow_live.length + plan.secret_steps.length > 0 ? "best_effort" : "byte_deterministic",
+      determinism: plan.allow_live.length + secretSteps.length > 0 ? "best_effort" : "byte_deterministic",
       materials: [logMaterial(source.id, logged), ...materialsOf(substitutions)],
     },
     model_route: { ...noModel, route_policy_reason: "replayed from the log; no model call was made" },
     cost: { currency: "USD", total: 0, provider_breakdown: [] },
     side_effects: { fs_writes: [], network_egress: [], tool_calls: replayed.liveCalls, a2a_handoffs: [] },
     final_artifacts: [...restored.artifacts, ...replayed.artifacts],
-    deltas,
-    redactions: logged.redactions,
+    deltas: [...given, ...inSourceOrder(deltas)],
+    redactions: [
+      ...logged.redactions,
+      ...unlistedDeltas(deltaCount, replayed.logHash),
+      ...failureCuts(ending),
+    ],
     metadata: {
       source_task_id: source.id,
       replay_mode: plan.mode,
       agent: source.assigned_agent_id ?? source.agent.name,
       ...(plan.checkpoint === null ? {} : { checkpoint: plan.checkpoint }),
       ...(plan.allow_live.length === 0 ? {} : { allow_live: plan.allow_live }),
-      ...(plan.secret_steps.length === 0 ? {} : { secrets_given: plan.secret_steps }),
+      ...(secretSteps.length === 0 ? {} : { secrets_given: secretSteps }),
     },
   };
   const previousHash = await receiptHashOf(unit, source.outcome?.receipt_id ?? null);
@@ -107,11 +126,24 @@ async function readSource(unit: Unit, plan: ReplayPlan): Promise<{ logged: TaskF
   return { logged, restored };
 }
 
-function deltaOf({ event, payload, replay }: KernelEvent): ReceiptDelta | null {
-  if (replay?.override_key === undefined || !("step" in payload) || event === "span.started") return null;
+/** A delta, and the event of the source that it is about. */
+interface SteppedDelta {
+  delta: ReceiptDelta;
+  original: string;
+}
+
+/** Branches that run side by side may come to their steps in another order; the source's is the same everywhere. */
+function inSourceOrder(deltas: SteppedDelta[]): ReceiptDelta[] {
+  return deltas.toSorted((a, b) => (a.original < b.original ? -1 : 1)).map(({ delta }) => delta);
+}
+
+function deltaOf({ event, payload, replay }: KernelEvent): SteppedDelta | null {
+  // Of secrets the plan itself knows.
+  if (replay?.override_key === undefined || replay.after_sha256 == null) return null;
+  if (!("step" in payload) || event === "span.started") return null;
   const { override_key, before_sha256 = null, after_sha256 = null, reason, artifact_id } = replay;
   const step = payload.step ?? override_key;
-  return {
+  const delta: ReceiptDelta = {
     delta_id: deltaIdOf(step),
     operation: before_sha256 === null ? "add" : "replace",
     path: `/replay_input/materials/${step}`,
@@ -121,15 +153,24 @@ function deltaOf({ event, payload, replay }: KernelEvent): ReceiptDelta | null {
     ...(reason === undefined ? {} : { reason }),
     ...(artifact_id === undefined ? {} : { artifact_id }),
   };
+  // What the source never recorded comes last.
+  return { delta, original: replay.original_event_id ?? `~${step}` };
+}
+
+function unlistedDeltas(count: number, proof_hash: string): Redaction[] {
+  if (count <= deltasMax) return [];
+  return [
+    { field: "/deltas", reason: `${count - deltasMax} more are in the replay's events only`, proof_hash },
+  ];
 }
 
 /** A secret was given: that is all a receipt may say of it. */
-function secretDelta(step: string): ReceiptDelta {
+function secretDelta([step, override_key]: [string, string]): ReceiptDelta {
   return {
     delta_id: deltaIdOf(step),
     operation: "replace",
     path: `/replay_input/materials/${step}`,
-    override_key: step,
+    override_key,
     before_sha256: null,
     after_sha256: null,
     reason: "a secret was given with the request; neither it nor its hash is recorded",

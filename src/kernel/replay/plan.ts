@@ -1,10 +1,12 @@
 /** From a request to a plan: everything that can be wrong with a replay is found here, before anything is created. */
 
 import { hashOf } from "../../receipts/canonical.ts";
-import type { JsonValue } from "../../store/port.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { answerOf } from "../answers.ts";
 import { HarnessError } from "../errors.ts";
+import { findPosition } from "../events.ts";
 import { readArtifact } from "../queries/read-artifact.ts";
+import { type Part, textPart } from "../resources/message.ts";
 import {
   type LiveKind,
   liveKinds,
@@ -82,6 +84,9 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
   if (mode === "exact" && (overrides.length > 0 || allowLive.length > 0)) {
     throw invalid("override", "An exact replay takes no overrides and nothing live; use with_overrides.");
   }
+  if (mode !== "from_checkpoint" && (request.checkpointId != null || request.checkpointEventId != null)) {
+    throw invalid("checkpoint_id", `A checkpoint goes with the mode from_checkpoint, not with ${mode}.`);
+  }
   const needsSteps = overrides.length > 0 || mode === "from_checkpoint";
   const steps = needsSteps
     ? await readSourceSteps(unit.deps.store, source.id)
@@ -90,18 +95,21 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
 
   const substitutions: Record<string, Substitution> = {};
   const secrets = new Map<string, JsonValue>();
+  const secretOverrides: Record<string, string> = {};
   for (const [key, override] of overrides) {
     const meant = meantBy(steps, key);
     checkKind(key, override.kind);
-    if (override.eventId != null) checkEvent(key, override.eventId, meant);
+    if (override.eventId != null) await checkEvent(unit, source, key, override.eventId, meant);
     const value = await givenValue(unit, key, override);
     for (const step of meant) {
       const given = stepValue(step, key, value);
       if (checkpoint !== null && step.order <= checkpoint.order && step.key !== checkpoint.key) {
         throw invalid(`override.${key}`, `${step.key} comes before the checkpoint ${checkpoint.key}.`);
       }
-      if (step.key.startsWith("secret:")) secrets.set(step.key, given);
-      else substitutions[step.key] = substitutionOf(key, override, given, value);
+      if (step.key.startsWith("secret:")) {
+        secrets.set(step.key, given);
+        secretOverrides[step.key] = key;
+      } else substitutions[step.key] = substitutionOf(key, override, given, value);
     }
     if (lifecycleKeys.includes(key))
       substitutions[key] = substitutionOf(key, override, instantOf(key, value), value);
@@ -111,7 +119,7 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
     plan: {
       source_task_id: source.id,
       mode,
-      secret_steps: [...secrets.keys()],
+      secret_overrides: secretOverrides,
       checkpoint: checkpoint?.key ?? null,
       allow_live: allowLive,
       reason,
@@ -130,7 +138,10 @@ function segmentOf(
   checkpoint: string | null,
   substitutions: Record<string, Substitution>,
 ): string {
-  const given = Object.fromEntries(Object.entries(substitutions).map(([key, { sha256 }]) => [key, sha256]));
+  // Everything that a receipt says of an override; the value itself by its hash.
+  const given = Object.fromEntries(
+    Object.entries(substitutions).map(([key, { value: _, visibility: __, ...said }]) => [key, said]),
+  );
   return hashOf({ source_task_id: sourceId, mode, checkpoint, overrides: given }).slice("sha256:".length, 33);
 }
 
@@ -159,7 +170,7 @@ function meantBy(steps: ReadonlyMap<string, SourceStep>, key: string): SourceSte
 const knownMax = 500;
 
 function kindOf(key: string): string {
-  return key.slice(0, key.indexOf(":"));
+  return key.split(":", 1)[0] ?? "";
 }
 
 function checkKind(key: string, kind: OverrideKind): void {
@@ -168,8 +179,20 @@ function checkKind(key: string, kind: OverrideKind): void {
   throw invalid(`override.${key}.kind`, `${key} is overridden by ${allowed.join(" or ")}, not by ${kind}.`);
 }
 
-function checkEvent(key: string, eventId: string, meant: readonly SourceStep[]): void {
+/** The event in which the step was recorded; for a time of the task's life, any event of the task. */
+async function checkEvent(
+  unit: Unit,
+  source: TaskRecord,
+  key: string,
+  eventId: string,
+  meant: readonly SourceStep[],
+): Promise<void> {
   if (meant.some((step) => step.eventIds.includes(eventId))) return;
+  const position = lifecycleKeys.includes(key) ? findPosition(eventId) : null;
+  if (position !== null) {
+    const [event] = await unit.deps.store.events({ after: position - 1, through: position, limit: 1 });
+    if (event?.taskId === source.id) return;
+  }
   const events = meant.flatMap((step) => step.eventIds).slice(0, knownMax);
   throw new HarnessError("invalid_request", `Event ${eventId} is not what ${key} was recorded in.`, {
     param: `override.${key}.event_id`,
@@ -191,7 +214,8 @@ async function givenValue(unit: Unit, key: string, override: ReplayOverride): Pr
     `The value of ${key} does not have the hash that was given with it.`,
     {
       param: `override.${key}.sha256`,
-      details: { expected: sha256, found },
+      // The hash of a short secret is as good as the secret.
+      details: kindOf(key) === "secret" ? {} : { expected: sha256, found },
     },
   );
 }
@@ -220,13 +244,7 @@ function stepValue({ key, begun }: SourceStep, overrideKey: string, value: JsonV
       );
     case "ask": {
       const schema = begun?.event === "task.input_required" ? begun.payload.request.schema : null;
-      const part = typeof value === "string" ? { text: value } : { value };
-      answerOf(
-        "text" in part
-          ? [{ type: "text", text: part.text, visibility: "public" }]
-          : [{ type: "json", value: part.value, visibility: "public" }],
-        schema,
-      );
+      assertAnswer(overrideKey, value, schema);
       return value;
     }
     default:
@@ -234,10 +252,25 @@ function stepValue({ key, begun }: SourceStep, overrideKey: string, value: JsonV
   }
 }
 
+function assertAnswer(overrideKey: string, value: JsonValue, schema: JsonObject | null): void {
+  const part: Part =
+    typeof value === "string" ? textPart(value) : { type: "json", value, visibility: "public" };
+  try {
+    answerOf([part], schema);
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    throw invalid(`override.${overrideKey}.value`, error.message);
+  }
+}
+
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+/** What a receipt can say: the years 0000 to 9999. */
+const [instantMin, instantMax] = [Date.parse("0000-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")];
+
 /** A time is given as RFC 3339 or in milliseconds since 1970, and read by the agent as the latter. */
 function instantOf(key: string, value: JsonValue): number {
-  const ms = typeof value === "string" ? Date.parse(value) : value;
-  if (typeof ms === "number" && Number.isFinite(new Date(ms).getTime())) return ms;
+  const ms = typeof value === "string" && rfc3339.test(value) ? Date.parse(value) : value;
+  if (typeof ms === "number" && ms >= instantMin && ms <= instantMax) return ms;
   throw invalid(`override.${key}.value`, "A time is RFC 3339 text or milliseconds since 1970.");
 }
 

@@ -2,6 +2,7 @@
 
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { type BlobSource, unseal } from "../content.ts";
 import type { KernelEvent, StepSpan } from "../events.ts";
 import { resultHash } from "../receipts/facts.ts";
 import { hashWhole } from "../well-formed.ts";
@@ -39,12 +40,15 @@ export function asObject(value: JsonValue): JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }
 
-/** The hash of what a step gave; null for what begins a step, and for secrets, of which there is none. */
-export function recordedHash(event: KernelEvent): string | null {
+/** The hash of what a step gave, as canonical JSON; null for what begins a step. */
+export async function recordedHash(event: KernelEvent, store: BlobSource): Promise<string | null> {
   switch (event.event) {
     case "span.completed":
-    case "span.failed":
-      return event.payload.kind === "secret" ? null : resultHash(event.payload.result);
+    case "span.failed": {
+      const { result } = event.payload;
+      if ("error" in result) return resultHash(result);
+      return hashWhole(await unseal(result.output, store), hashOf);
+    }
     case "user.input_submitted":
     case "user.tool_confirmation":
       return hashWhole(event.payload, hashOf);

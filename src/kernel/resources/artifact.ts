@@ -30,6 +30,8 @@ export interface ArtifactRecord extends Resource<"artifact"> {
   bytes: number | null;
   blob: string | null;
   complete: boolean;
+  /** Whether the receipt of its task is about it: not what was registered after the task had ended. */
+  in_receipt: boolean;
 }
 
 export function foldArtifact(artifact: ArtifactRecord, event: KernelEvent): ArtifactRecord {

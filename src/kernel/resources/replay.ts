@@ -1,5 +1,6 @@
 /** Replays: a task that runs another task's log again, and how its events say so. */
 
+import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { Content } from "../content.ts";
 import type { Visibility } from "./resource.ts";
@@ -27,8 +28,8 @@ export interface ReplayPlan {
   mode: ReplayMode;
   /** By the key of the step; secrets are not among them. */
   substitutions: Content<Record<string, Substitution>>;
-  /** Steps whose secret was given with the request: it is in memory only. */
-  secret_steps: string[];
+  /** Steps whose secret was given with the request, and the override that gave it. The secret is in memory only. */
+  secret_overrides: Record<string, string>;
   /** The step after which events are replayed; what came before is only restored. */
   checkpoint: string | null;
   allow_live: LiveKind[];
@@ -51,6 +52,10 @@ export interface ReplayMark {
   artifact_id?: string;
 }
 
+/** Readable where the key is plain; otherwise a piece of its hash keeps keys apart that look alike. */
 export function deltaIdOf(stepKey: string): string {
-  return `delta_${stepKey.replaceAll(/[^A-Za-z0-9]+/g, "_")}`;
+  const readable = `delta_${stepKey.replaceAll(/[^A-Za-z0-9]+/g, "_")}`;
+  const isPlain = /^[A-Za-z0-9]+(:[A-Za-z0-9]+)*$/.test(stepKey) || /^time:[a-z]+_at$/.test(stepKey);
+  if (isPlain) return readable;
+  return `${readable}_${hashOf(stepKey.toWellFormed()).slice("sha256:".length, 15)}`;
 }

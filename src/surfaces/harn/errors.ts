@@ -2,7 +2,7 @@
 
 import type { FastifyError } from "fastify";
 import { type ErrorCode, errorTypes, HarnessError } from "../../kernel/errors.ts";
-import type { Redactor } from "../../policy/redact.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
 
 export const httpStatus: Record<ErrorCode, number> = {
   invalid_request: 400,

@@ -137,13 +137,14 @@ export function presentPermissionRequest(request: PermissionRequestRecord): Wire
 
 /** The receipt of an artifact is that of the task that made it, once that has ended. */
 export async function presentArtifact(artifact: ArtifactRecord, { store }: Viewer): Promise<Wire> {
-  const document = artifact.task_id === null ? undefined : await store.get("task", artifact.task_id);
+  const { task_id, in_receipt } = artifact;
+  const document = task_id === null || !in_receipt ? undefined : await store.get("task", task_id);
   const task = document?.body as TaskRecord | undefined;
   return { ...presentNewArtifact(artifact), receipt_id: task?.outcome?.receipt_id ?? null };
 }
 
 function presentNewArtifact(artifact: ArtifactRecord): Wire {
-  const { blob: _, ...shown } = presentRecord(artifact);
+  const { blob: _, in_receipt: __, ...shown } = presentRecord(artifact);
   return { ...shown, receipt_id: null };
 }
 

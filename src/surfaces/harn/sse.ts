@@ -6,7 +6,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { eventId } from "../../kernel/events.ts";
-import type { Redactor } from "../../policy/redact.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { toErrorAnswer } from "./errors.ts";
 

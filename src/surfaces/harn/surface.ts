@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { Redactor } from "../../policy/redact.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
 import { toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";

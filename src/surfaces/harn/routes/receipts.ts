@@ -5,6 +5,7 @@ import { requireScope } from "../../../kernel/authorize.ts";
 import { timestamp } from "../../../kernel/clock.ts";
 import { publicKeys, rotateSigningKey } from "../../../kernel/commands/signing-keys.ts";
 import { verifyStoredReceipt } from "../../../kernel/commands/verify-receipt.ts";
+import { HarnessError } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import {
   getReceipt,
@@ -13,9 +14,10 @@ import {
   proveReceipt,
 } from "../../../kernel/queries/receipts.ts";
 import { encodeReceipt } from "../../../receipts/cbor.ts";
-import { JwksSchema, newSigningKey, publicKeysIn } from "../../../receipts/keys.ts";
+import { JwksSchema, newSigningKey, type PublicJwk, publicKeysIn } from "../../../receipts/keys.ts";
 import { ReceiptSchema } from "../../../receipts/schema.ts";
 import { type Verification, verifyReceipt } from "../../../receipts/verify.ts";
+import type { Store } from "../../../store/port.ts";
 import { presentPage } from "../lists.ts";
 import { presentRecord } from "../present.ts";
 import { type Call, publicRoute, type Route, route } from "../route.ts";
@@ -44,6 +46,22 @@ function splitForeign(body: Static<typeof VerifyForeignReceiptRequest>): {
   jwks: unknown;
 } {
   return "receipt" in body ? { receipt: body.receipt, jwks: body.jwks } : { receipt: body, jwks: undefined };
+}
+
+/** The keys that came with it; without any, our own. */
+async function keysFor(jwks: unknown, store: Store): Promise<PublicJwk[]> {
+  if (jwks === undefined) return await publicKeys(store);
+  const keys = publicKeysIn(jwks);
+  if (keys !== null) return keys;
+  throw new HarnessError("invalid_request", "jwks must be a JSON Web Key Set.", { param: "jwks" });
+}
+
+/** RFC 3339 knows leap seconds; nothing here can compare them. */
+function comparable(time: string | null | undefined): string | undefined {
+  if (time == null || !Number.isNaN(Date.parse(time))) return time ?? undefined;
+  throw new HarnessError("invalid_request", "at_time is not a time that can be compared.", {
+    param: "at_time",
+  });
 }
 
 export function receiptRoutes(kernel: Kernel): Route[] {
@@ -121,7 +139,7 @@ export function receiptRoutes(kernel: Kernel): Route[] {
         const { checkedAt, ...verification } = await call.dispatch(verifyStoredReceipt, {
           receiptId: call.param("receipt_id"),
           trustAnchor: call.body.trust_anchor ?? undefined,
-          atTime: call.body.at_time ?? undefined,
+          atTime: comparable(call.body.at_time),
         });
         return presentVerification(verification, checkedAt);
       },
@@ -138,7 +156,7 @@ export function receiptRoutes(kernel: Kernel): Route[] {
       async handle(call) {
         requireScope(call.caller, "receipts:read");
         const { receipt, jwks } = splitForeign(call.body);
-        const keys = publicKeysIn(jwks) ?? (await publicKeys(call.store));
+        const keys = await keysFor(jwks, call.store);
         return presentVerification(verifyReceipt(receipt, { keys }), timestamp(kernel.clock.now()));
       },
     }),
@@ -158,5 +176,9 @@ export function receiptRoutes(kernel: Kernel): Route[] {
 }
 
 function wantsCbor({ request }: Call<unknown, unknown>): boolean {
-  return (request.headers.accept ?? "").toLowerCase().includes(cborType);
+  const ranges = (request.headers.accept ?? "").toLowerCase().split(",");
+  return ranges.some((range) => {
+    const [type, ...parameters] = range.split(";").map((part) => part.trim());
+    return type === cborType && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 }
