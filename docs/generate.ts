@@ -10,16 +10,23 @@ import { fileURLToPath } from "node:url";
 import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { startServer } from "../src/server.ts";
-import { requirements } from "../test/requirements.ts";
+import { type Requirement, requirements } from "../test/requirements.ts";
 
 const made = "<!-- Made by `npm run docs`. Change the code it is made from, not this page. -->";
+
+const levelNames = {
+  Core: "Core",
+  Receipts: "Receipts",
+  Replay: "Replay",
+  Bridle: "Bridle's own promises",
+} as const satisfies Record<Requirement["level"], string>;
 
 function conformance(): string {
   const sections = [...new Set(requirements.map(({ source }) => source))].map((source) => {
     const rules = requirements.filter((requirement) => requirement.source === source);
     const rows = rules.map(({ id, rule }) => `| ${id} | ${rule} |`);
     return [
-      `## ${source}${rules[0]?.level === "Core" ? "" : " (beyond Core)"}`,
+      `## ${source} (${levelNames[rules[0]?.level ?? "Core"]})`,
       "",
       "| id | rule |",
       "| --- | --- |",
@@ -28,10 +35,10 @@ function conformance(): string {
   });
   return `${made}
 
-# Conformance: Harn Agents Protocol v1, Core
+# Conformance: Harn Agents Protocol v1, Core, Receipts and Replay
 
 Every rule here is proved by at least one test whose name begins with its id (\`git grep SES-3 -- '*.test.ts'\`), and the
-test suite fails for a rule that no test names. Levels served: **Core**. Not yet: Extended, Receipts, Replay.
+test suite fails for a rule that no test names. Levels served: **Core**, **Receipts**, **Replay**. Not yet: Extended.
 
 ${sections.join("\n\n")}
 `;

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
-import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
+import { defaultConfig, type ServerConfig } from "./config.ts";
 import { systemClock, timestamp } from "./kernel/clock.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
@@ -13,39 +13,12 @@ import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
-import type { Agent } from "./runtime/agent.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harn, harnFail } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { version } from "./version.ts";
-
-export interface ServerConfig {
-  host: string;
-  /** 0 lets the system choose. */
-  port: number;
-  dataDirectory: string;
-  /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
-  apiKey: string | null;
-  /** Agents beside the built-in ones. */
-  agents: readonly Agent[];
-  logger: Logger;
-  /** Runs in memory at once. */
-  concurrency: number;
-  /** The largest request body that is read. */
-  bodyBytesMax: number;
-}
-
-export const defaultConfig = {
-  host: "127.0.0.1",
-  port: 8080,
-  dataDirectory: "./.bridle",
-  apiKey: null,
-  agents: [],
-  concurrency: 256,
-  bodyBytesMax: 4 * 1024 * 1024,
-} as const satisfies Omit<ServerConfig, "logger">;
 
 const closeMsMax = 1000;
 
@@ -66,10 +39,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { logger, dataDirectory } = config;
   await using built = new AsyncDisposableStack();
 
+  const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
   const store = await openSqliteStore(dataDirectory);
   built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
-  const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
   const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });
@@ -80,10 +53,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   issuer.adopt(signingKey.issuer_id);
 
   let stopping = false;
+  const listening = { url: "" };
   const stopped = new AbortController();
   const facts = {
     version,
     startedAt: timestamp(systemClock.now()),
+    url: () => config.publicUrl ?? listening.url,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   };
   const fail = harnFail(logger, kernel.redactor);
@@ -100,6 +75,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     Object.assign(drained, await runtime.drain(graceMs));
   });
   const url = await http.listen({ host: config.host, port: config.port });
+  listening.url = url;
 
   // From here on it is the caller who takes it down, in reverse order of how it was built.
   const running = built.move();

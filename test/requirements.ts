@@ -6,7 +6,7 @@
 
 export interface Requirement {
   id: string;
-  level: "Core" | "Beyond Core";
+  level: "Core" | "Receipts" | "Replay" | "Bridle";
   /** The section of the Harn Agents Protocol v1, or of Bridle's own promises. */
   source: string;
   rule: string;
@@ -121,7 +121,82 @@ export const requirements: readonly Requirement[] = [
     "CRA-5":
       "Nothing is acknowledged before it is on disk: a crash just before the commit loses only what was not answered, a crash just after it loses nothing.",
   }),
-  ...section("Beyond Core", "Runtime", {
+  ...section("Receipts", "Receipts", {
+    "RCP-1":
+      "Every task that ended, however it ended, has a receipt that meets the receipt schema with no extra field; GET /v1/receipts/{id} is the receipt itself.",
+    "RCP-2":
+      "A receipt is built from the log: identifiers, lifecycle, final state, trust tiers, consumption, artifacts with hashes, steps, hand-offs, replay materials with hashes.",
+    "RCP-3": "Task, Outcome, Event and Artifact name the receipt.",
+    "RCP-4":
+      "An approval decision has a receipt of its own with the evidence hash, and the task's receipt lists it.",
+    "RCP-5":
+      "The hash is RFC 8785 without chain.receipt_hash and signatures, SHA-256; the Ed25519 signature is over the prefixed hash, by a key in /.well-known/jwks.json.",
+    "RCP-6":
+      "The receipts of a workspace form one chain in commit order, also when many tasks complete at once.",
+    "RCP-7":
+      "merkle_root is the RFC 6962 root over the chain before the receipt; inclusion proofs hold against the chain of today or of any earlier size.",
+    "RCP-8": "Verification reports each check by name, with what was expected and found.",
+    "RCP-9":
+      "A receipt from anywhere can be verified; any change is caught, the order of keys does not matter, ambiguous JSON is refused.",
+    "RCP-10":
+      "The signing key can be rotated; old receipts still verify; private keys are their owner's only.",
+    "RCP-11": "A receipt is also served as deterministic CBOR of the same model.",
+    "RCP-12": "After kill -9 the chain continues without a gap or a fork.",
+    "RCP-13": "Receipts need the scope receipts:read; another tenant's are not found.",
+    "RCP-14": "A persona whose receipt policy is disabled leaves no receipt.",
+    "RCP-15": "Receipts are listed by workspace, session and task, newest first, with cursors.",
+  }),
+  ...section("Receipts", "Privacy and redaction", {
+    "RED-1":
+      "Whatever a caller sends, nothing that looks like a credential is stored, answered, streamed, logged or put into a receipt or error.",
+    "RED-2": "What agents produce is treated the same way, including the value of a secret step.",
+    "RED-3":
+      "A descriptor stands in the place of what was taken out, the rest stays as it was, and the receipt lists it.",
+    "RED-4": "The server's own secrets are in no output, log line or file but their own.",
+  }),
+  ...section("Replay", "Replay contract", {
+    "RPL-1":
+      "Replay creates a new task with parent_task_id in the same session and workspace, with normal lifecycle events.",
+    "RPL-2":
+      "exact repeats the run from the log alone and never calls a step, asks a person, spawns a task, sleeps or waits.",
+    "RPL-3":
+      "with_overrides puts given values in the place of recorded ones, by keys of every documented form, inline or from an artifact.",
+    "RPL-4":
+      "Each substitution is a receipt delta with key, path and before/after hashes; secrets have neither value nor hash anywhere.",
+    "RPL-5": "from_checkpoint restores up to the checkpoint and replays what came after.",
+    "RPL-6":
+      "What the log cannot supply ends the replay, naming the first missing step, unless the request allows its kind to be live; then the receipt says so.",
+    "RPL-7": "Replayed events are marked on REST and SSE, name their originals and carry a usable cursor.",
+    "RPL-8": "The same source and overrides give byte-identical canonical receipts.",
+    "RPL-9": "Session replay streams the history as replayed events with their original ids.",
+    "RPL-10": "Bad input has its own error and creates nothing.",
+    "RPL-11": "A replay survives kill -9; its events are neither doubled nor lost.",
+    "RPL-12": "The replay receipt hangs on its source's receipt and verifies.",
+    "RPL-13": "A replay leaves the conversation alone.",
+    "RPL-14": "Replay honours Idempotency-Key.",
+    "RPL-15": "Replaying 10,000 recorded steps takes seconds at most, and memory stays flat.",
+  }),
+  ...section("Replay", "Logs on other servers", {
+    "TRF-1": "A session's log can be exported and imported under the same ids.",
+    "TRF-2":
+      "The same source and overrides give byte-identical canonical receipts on a server that imported the log.",
+    "TRF-3": "Import is all or nothing; a log that is not what its receipts say is refused.",
+    "TRF-4": "Imported tasks do not run again, and the importing server's own chain goes on.",
+  }),
+  ...section("Bridle", "Command line", {
+    "CLI-1":
+      "bridle receipt verify judges a receipt offline, prints each check, and exits 1 when it is not valid.",
+    "CLI-2": "bridle receipt export writes a workspace's chain as a bundle that verifies alone.",
+    "CLI-3": "bridle replay shows the two runs' steps, outputs and costs side by side.",
+    "CLI-4":
+      "bridle replay --fixture writes a run that node --test replays without server, model or network.",
+    "CLI-5":
+      "bridle check replays stored histories against the code on disk and exits 1 if any would diverge, naming the first differing step.",
+    "CLI-6": "bridle keys turns and lists the signing keys.",
+    "CLI-7": "Errors are one clear line with the right exit code; every command has help.",
+    "CLI-8": "bridle serve --agents loads agents from modules.",
+  }),
+  ...section("Bridle", "Runtime", {
     "RUN-1":
       "Recovery re-runs the agent; recorded steps give their recorded result and are not executed again.",
     "RUN-2":
@@ -136,7 +211,7 @@ export const requirements: readonly Requirement[] = [
     "RUN-9":
       "The rehearsal agent puts a task into every state; unknown instructions fail the task naming the line.",
   }),
-  ...section("Beyond Core", "Store", {
+  ...section("Bridle", "Store", {
     "STO-1": "Of two batches that expect one version, exactly one wins; the other writes nothing.",
     "STO-2": "Batches that arrive together share a commit and still succeed or fail alone.",
     "STO-3": "Content over a few KB is stored once under its hash; a conversation of n turns costs O(n).",
@@ -144,7 +219,7 @@ export const requirements: readonly Requirement[] = [
       "A follower that switches from history to live sees every event once, in order, however slow it is.",
     "STO-5": "Two servers on one data directory are refused with a clear message.",
   }),
-  ...section("Beyond Core", "Operation", {
+  ...section("Bridle", "Operation", {
     "OPS-1":
       "The server starts with one command, says URL, data directory and key, and is ready in under 2 seconds.",
     "OPS-2": "The generated key is stored with mode 0600 and shown once.",

@@ -1,6 +1,6 @@
 /** `bridle check`: would the code that is on disk now repeat what the log says? Run it before a deployment. */
 
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { builtInAgents } from "../agents/index.ts";
 import { parseLogBundle } from "../kernel/transfer/bundle.ts";
 import { type HistoryReport, replayHistory } from "../runtime/history.ts";
@@ -12,7 +12,7 @@ import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
 interface CheckSettings extends RemoteSettings {
   agents: string[];
   agent?: string;
-  since?: string;
+  since?: number;
 }
 
 interface Task {
@@ -32,16 +32,15 @@ export function addCheckCommand(program: Command): void {
       )
       .option("--agents <module...>", "modules that export the agents' new code", [])
       .option("--agent <name>", "only tasks of this agent")
-      .option("--since <time>", "only tasks created since then: RFC 3339, or as 30m, 12h, 7d"),
+      .option("--since <time>", "only tasks created since then: RFC 3339, or as 30m, 12h, 7d", timeOf),
   ).action(async (settings: CheckSettings) => {
-    const since = settings.since === undefined ? 0 : timeOf(settings.since);
     const registry = new AgentRegistry([...builtInAgents, ...(await loadAgents(settings.agents))]);
     const remote = new Remote(settings);
     const shown = progress("histories checked");
     const counts = { same: 0, unfinished: 0, diverged: 0, unknown: 0 };
     for await (const task of remote.items<Task>("/v1/tasks")) {
-      // Newest first: what follows is older still.
-      if (Date.parse(task.created_at) < since) break;
+      // What was imported comes late and may be older than what follows.
+      if (Date.parse(task.created_at) < (settings.since ?? 0)) continue;
       const name = task.assigned_agent_id?.split("@")[0];
       if (name === undefined || task.replay !== null) continue;
       if (settings.agent !== undefined && settings.agent !== name) continue;
@@ -83,7 +82,5 @@ function timeOf(text: string): number {
   const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
   const time = count === undefined ? Date.parse(text) : Date.now() - Number(count) * (units[unit ?? ""] ?? 0);
   if (Number.isFinite(time)) return time;
-  throw new Error(
-    `--since is a time such as 2026-04-25T19:00:00Z, or how long ago: 30m, 12h, 7d. Found ${JSON.stringify(text)}.`,
-  );
+  throw new InvalidArgumentError("It is a time such as 2026-04-25T19:00:00Z, or how long ago: 30m, 12h, 7d.");
 }

@@ -45,8 +45,10 @@ export async function compareRuns(remote: Remote, sourceId: string, replayId: st
 
 async function outputsOf(remote: Remote, taskId: string): Promise<Map<string, string>> {
   const outputs = new Map<string, string>();
+  const said = new Map<string, string>();
   for await (const { event, payload } of remote.items<Event>(`/v1/tasks/${taskId}/events`)) {
-    const output = outputOf(event, payload);
+    if (event === "user.message") said.set(Object(payload.message).id, wordsOf(payload.message));
+    const output = event === "user.input_submitted" ? answerIn(payload, said) : outputOf(event, payload);
     if (output === null) continue;
     const step = typeof payload.step === "string" ? payload.step : "result";
     outputs.set(step, output);
@@ -63,18 +65,26 @@ function outputOf(event: string, payload: Record<string, unknown>): string | nul
       return "error" in result ? `failed: ${JSON.stringify(result.error)}` : JSON.stringify(result.output);
     }
     case "agent.message":
-      return Object(payload.message).parts.map(textOf).join(" ");
+      return wordsOf(payload.message);
     case "artifact.created": {
       const { name, sha256 } = Object(payload.artifact);
       return `${name} ${sha256 ?? "(streamed)"}`;
     }
     case "user.tool_confirmation":
       return payload.approved === true ? "approved" : "denied";
-    case "user.input_submitted":
-      return String(payload.message_id);
     default:
       return null;
   }
+}
+
+function wordsOf(message: unknown): string {
+  return Object(message).parts.map(textOf).join(" ");
+}
+
+/** What was answered: the message that is named or, in a replay, what was put in its place. */
+function answerIn(payload: Record<string, unknown>, said: ReadonlyMap<string, string>): string {
+  if (payload.answer === undefined) return said.get(String(payload.message_id)) ?? String(payload.message_id);
+  return typeof payload.answer === "string" ? payload.answer : JSON.stringify(payload.answer);
 }
 
 function textOf(part: { type: string; text?: string; value?: unknown }): string {

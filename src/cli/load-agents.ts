@@ -3,12 +3,17 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Agent, defineAgent } from "../runtime/agent.ts";
+import { about } from "./output.ts";
 
 export async function loadAgents(files: readonly string[]): Promise<Agent[]> {
   return (await Promise.all(files.map(loadModule))).flat();
 }
 
-async function loadModule(file: string): Promise<Agent[]> {
+function loadModule(file: string): Promise<Agent[]> {
+  return about(file, () => agentsIn(file));
+}
+
+async function agentsIn(file: string): Promise<Agent[]> {
   const exported: Record<string, unknown> = await import(pathToFileURL(resolve(file)).href);
   const agents = [...new Set(Object.values(exported).flat())].filter(isAgent).map(defineAgent);
   if (agents.length > 0) return agents;

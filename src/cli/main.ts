@@ -8,7 +8,6 @@ import { addCheckCommand } from "./check.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { serve } from "./serve.ts";
 import { problemWithApiKey, type ServeSettings, serveOptions } from "./settings.ts";
 import { addTransferCommands } from "./transfer.ts";
 
@@ -32,6 +31,8 @@ const serveCommand = program
   .action(async (settings: ServeSettings) => {
     const problem = settings.apiKey === undefined ? null : problemWithApiKey(settings.apiKey);
     if (problem !== null) serveCommand.error(`error: ${problem}`);
+    // The server is large; the other commands do not need it.
+    const { serve } = await import("./serve.ts");
     await serve(settings);
   })
   .exitOverride()

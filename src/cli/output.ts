@@ -1,8 +1,7 @@
 /** What the commands write: results to standard output or a file, progress to standard error. */
 
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 
 /** Work that is over sooner than this shows no progress. */
 const patienceMs = 1000;
@@ -33,30 +32,65 @@ export function progress(what: string): Progress {
   };
 }
 
+/** Written together up to this size. */
+const chunkCharsMin = 65_536;
+
 /** Writes lines to a file, which is there when it is whole, or to standard output. Gives their number. */
 export async function writeLines(
   lines: AsyncIterable<string>,
   file: string | undefined,
   onLine: (count: number) => void,
 ): Promise<number> {
-  const partial = file === undefined ? null : `${file}.part`;
-  const out = partial === null ? process.stdout : createWriteStream(partial, { mode: 0o600 });
-  let count = 0;
+  if (file === undefined) return await copyLines(lines, onLine, toStandardOutput);
+  const partial = `${file}.part`;
+  const handle = await open(partial, "w", 0o600);
   try {
-    for await (const line of lines) {
-      count += 1;
-      onLine(count);
-      if (!out.write(`${line}\n`)) await once(out, "drain");
-    }
-    if (partial !== null && file !== undefined) {
-      out.end();
-      await once(out, "finish");
-      await rename(partial, file);
-    }
+    const count = await copyLines(lines, onLine, (text) => handle.appendFile(text));
+    await handle.close();
+    await rename(partial, file);
     return count;
   } catch (error) {
-    if (partial !== null) await rm(partial, { force: true });
+    await handle.close();
+    await rm(partial, { force: true });
     throw error;
+  }
+}
+
+async function copyLines(
+  lines: AsyncIterable<string>,
+  onLine: (count: number) => void,
+  write: (text: string) => Promise<void>,
+): Promise<number> {
+  let count = 0;
+  let text = "";
+  for await (const line of lines) {
+    count += 1;
+    onLine(count);
+    text += `${line}\n`;
+    if (text.length < chunkCharsMin) continue;
+    await write(text);
+    text = "";
+  }
+  if (text !== "") await write(text);
+  return count;
+}
+
+async function toStandardOutput(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, "drain");
+}
+
+/** A message that may quote anything, as one line that no terminal obeys. */
+export function plainLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\s]+/gu, " ").trim();
+}
+
+/** Says which file a problem is about. */
+export async function about<T>(file: string, read: () => Promise<T> | T): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const problem = plainLine(error instanceof Error ? error.message : String(error));
+    throw new Error(problem.includes(file) ? problem : `${file}: ${problem}`, { cause: error });
   }
 }
 

@@ -8,7 +8,7 @@ import { decodeReceipt } from "../receipts/cbor.ts";
 import { type PublicJwk, publicKeysIn } from "../receipts/keys.ts";
 import { parseStrictJson } from "../receipts/strict-json.ts";
 import { type Verification, verifyReceipt } from "../receipts/verify.ts";
-import { progress, writeLines } from "./output.ts";
+import { about, progress, writeLines } from "./output.ts";
 import { Remote, type RemoteSettings, splitLines, withRemoteOptions } from "./remote.ts";
 
 export function addReceiptCommands(program: Command): void {
@@ -22,11 +22,17 @@ export function addReceiptCommands(program: Command): void {
       "--jwks <file>",
       "the issuer's public keys, from its /.well-known/jwks.json; a bundle has its own",
     )
-    .action(async (file: string, { jwks }: { jwks?: string }) => {
-      const keys = jwks === undefined ? undefined : await readKeys(jwks);
-      const valid = (await isBundle(file))
-        ? await verifyBundleFile(file, keys)
-        : await verifyFile(file, keys);
+    .action(async (file: string, { jwks }: { jwks?: string }, command: Command) => {
+      const keys = jwks === undefined ? undefined : await about(jwks, () => readKeys(jwks));
+      const isWhole = await about(file, () => isBundle(file));
+      if (!isWhole && keys === undefined) {
+        command.error(
+          "error: say with --jwks which keys to trust: the issuer's /.well-known/jwks.json, saved to a file.",
+        );
+      }
+      const valid = await about(file, () =>
+        isWhole ? verifyBundleFile(file, keys) : verifyFile(file, keys ?? []),
+      );
       if (!valid) process.exitCode = 1;
     });
   withRemoteOptions(
@@ -60,12 +66,7 @@ async function isBundle(file: string): Promise<boolean> {
   return buffer.toString("utf8", 0, bytesRead).includes(bundleFormat);
 }
 
-async function verifyFile(file: string, keys: readonly PublicJwk[] | undefined): Promise<boolean> {
-  if (keys === undefined) {
-    throw new Error(
-      "say with --jwks which keys to trust: the issuer's /.well-known/jwks.json, saved to a file.",
-    );
-  }
+async function verifyFile(file: string, keys: readonly PublicJwk[]): Promise<boolean> {
   const verification = verifyReceipt(parseReceipt(await readFile(file)), { keys });
   process.stdout.write(describe(verification));
   process.stdout.write(

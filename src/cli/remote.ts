@@ -3,8 +3,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
+import { defaultConfig } from "../config.ts";
 import { protocolVersion } from "../kernel/protocol-version.ts";
-import { defaultConfig } from "../server.ts";
+import { httpUrl } from "./settings.ts";
 
 export interface RemoteSettings {
   url: string;
@@ -17,6 +18,7 @@ export function withRemoteOptions(command: Command): Command {
     .addOption(
       new Option("--url <url>", "where the server is")
         .env("BRIDLE_URL")
+        .argParser(httpUrl)
         .default(`http://${defaultConfig.host}:${defaultConfig.port}`),
     )
     .addOption(
@@ -43,6 +45,7 @@ export class Remote {
   constructor({ url, key, data }: RemoteSettings) {
     this.#url = url.replace(/\/+$/, "");
     this.#key = key ?? process.env.BRIDLE_API_KEY ?? keyIn(data);
+    if (!/^[\x21-\x7e]+$/.test(this.#key)) throw new Error("the API key has characters that no key has.");
   }
 
   async json<T>(

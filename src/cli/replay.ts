@@ -1,8 +1,8 @@
 /** `bridle replay`: run a task's log again, compare the two runs, or keep the log as a fixture for tests. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { OverrideKind } from "../kernel/replay/plan.ts";
-import { replayModes } from "../kernel/resources/replay.ts";
+import { liveKinds, replayModes } from "../kernel/resources/replay.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { progress, writeLines } from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
@@ -32,14 +32,24 @@ export function addReplayCommand(program: Command): void {
       .command("replay <task>")
       .description("Run a task's log again: nothing is called, nobody is asked. Exit code 1 when it fails.")
       .option(
-        "--override <key=json...>",
+        "--override <key=json>",
         'what a step gave instead, e.g. llm:main:1=\'{"text":"Done."}\'',
         addOverride,
         {},
       )
       .option("--checkpoint <id>", "replay only what came after this checkpoint")
-      .option("--mode <mode>", `${replayModes.join(", ")}; follows from the other options when left out`)
-      .option("--allow-live <kind...>", "let missing steps of these kinds run for real", [])
+      .addOption(
+        new Option("--mode <mode>", "follows from the other options when left out").choices(replayModes),
+      )
+      .addOption(
+        new Option(
+          "--allow-live <kind>",
+          "let missing steps of these kinds run for real; can be given several times",
+        )
+          .choices(liveKinds)
+          .argParser(addLive)
+          .default([], "none"),
+      )
       .option("--reason <text>", "why, for the receipt")
       .option("--diff", "show the two runs side by side")
       .option("--fixture <file>", "replay nothing, but write the run to a file that a test can replay"),
@@ -97,6 +107,11 @@ const kindOf: Record<string, OverrideKind> = {
   step: "tool_result",
   checkpoint: "checkpoint_value",
 };
+
+function addLive(kind: string, before: string[]): string[] {
+  if (liveKinds.some((known) => known === kind)) return [...before, kind];
+  throw new InvalidArgumentError(`It is one of ${liveKinds.join(", ")}; found ${kind}.`);
+}
 
 /** The kind follows from the key. */
 function addOverride(text: string, before: ReplaySettings["override"]): ReplaySettings["override"] {

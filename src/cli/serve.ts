@@ -15,13 +15,19 @@ export async function serve(settings: ServeSettings): Promise<void> {
     dataDirectory: resolve(settings.data),
     apiKey: settings.apiKey ?? null,
     logger,
+    publicUrl: settings.publicUrl ?? null,
     agents: await loadAgents(settings.agents),
     concurrency: settings.concurrency,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
-  process.on("unhandledRejection", (error) =>
-    logger.error({ err: error }, "a promise was rejected and nobody listened"),
-  );
+  process.on("unhandledRejection", (error) => {
+    const { redactor, seenSecrets } = server.kernel;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    logger.error(
+      { error: redactor.with([...seenSecrets]).text(text) },
+      "a promise was rejected and nobody listened",
+    );
+  });
   process.stdout.write(greeting(server, settings));
   await interrupted();
   process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");

@@ -1,7 +1,7 @@
 /** The settings of `bridle serve`: one name everywhere, by flag or environment, with a default. */
 
 import { InvalidArgumentError, Option } from "commander";
-import { defaultConfig } from "../server.ts";
+import { defaultConfig } from "../config.ts";
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -14,6 +14,7 @@ export interface ServeSettings {
   concurrency: number;
   graceMs: number;
   agents: string[];
+  publicUrl?: string;
 }
 
 const apiKeyCharsMin = 8;
@@ -38,6 +39,9 @@ export const serveOptions: readonly Option[] = [
   new Option("--agents <module...>", "modules that export agents to run beside the built-in ones")
     .env("BRIDLE_AGENTS")
     .default([], "none"),
+  new Option("--public-url <url>", "where clients find the server, if not where it listens: behind a proxy")
+    .env("BRIDLE_PUBLIC_URL")
+    .argParser(httpUrl),
   new Option("--log-level <level>", "how much to log, as JSON lines on standard error")
     .env("BRIDLE_LOG_LEVEL")
     .choices(logLevels)
@@ -58,6 +62,11 @@ function wholeNumber(min: number, max: number) {
     if (text.trim() !== "" && Number.isInteger(value) && value >= min && value <= max) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
+}
+
+export function httpUrl(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text.replace(/\/+$/, "");
+  throw new InvalidArgumentError("It must be an http or https URL.");
 }
 
 function notEmpty(text: string): string {

@@ -5,12 +5,16 @@
  */
 
 import { hash } from "node:crypto";
+import { placeholder, redactedKindsIn } from "../policy/redact/kinds.ts";
 import type { NewBlob } from "../store/port.ts";
 
 /** Above this many bytes of JSON, content becomes a blob. */
 const inlineBytesMax = 4096;
 
-export type Content<T> = { inline: T } | { blob: string; bytes: number };
+export type Content<T> =
+  | { inline: T }
+  /** `redacted` holds what stands in place of what was taken out of it, for those who do not read it. */
+  | { blob: string; bytes: number; redacted?: string[] };
 
 export function seal<T>(value: T, blobs: NewBlob[]): Content<T> {
   const json = JSON.stringify(value);
@@ -19,7 +23,8 @@ export function seal<T>(value: T, blobs: NewBlob[]): Content<T> {
   const bytes = Buffer.from(json);
   const sha256 = sha256Hex(bytes);
   blobs.push({ sha256, bytes });
-  return { blob: sha256, bytes: bytes.length };
+  const redacted = redactedKindsIn(json).map(placeholder);
+  return { blob: sha256, bytes: bytes.length, ...(redacted.length === 0 ? {} : { redacted }) };
 }
 
 /** What has to be read from elsewhere to show it; what is in place is small. */

@@ -171,7 +171,11 @@ async function decideAndCommit<Request, Result>(
   const batch = unit.batch();
   if (once !== undefined) {
     const kept = command.forRecord === undefined ? result : command.forRecord(result);
-    batch.once = { ...once, result: JSON.stringify(kept), expiresAt: clock.now() + onceKeptMs };
+    batch.once = {
+      ...once,
+      result: JSON.stringify(unit.redactor.value(kept)),
+      expiresAt: clock.now() + onceKeptMs,
+    };
   }
   if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };
   const events = await ledger.commit(batch, unit.receipts);

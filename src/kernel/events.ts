@@ -3,7 +3,7 @@
  * under `vendor.bridle.`. A payload holds all that folding the event needs, and nothing that is not a fact.
  */
 
-import type { JsonObject, NewEvent, Position, StoredEvent } from "../store/port.ts";
+import type { JsonObject, JsonValue, NewEvent, Position, StoredEvent } from "../store/port.ts";
 import type { Content } from "./content.ts";
 import { HarnessError } from "./errors.ts";
 import type { TaskStatus } from "./lifecycle.ts";
@@ -82,7 +82,8 @@ export interface EventPayloads {
   "task.completed": { outcome: Outcome };
   "task.failed": { outcome: Outcome; failure: Failure };
   "task.canceled": { outcome: Outcome; reason: string | null };
-  "user.input_submitted": { step: string; message_id: string };
+  /** `answer` stands for the message in a replay that was given another one. */
+  "user.input_submitted": { step: string; message_id: string; answer?: JsonValue };
   "user.cancel_requested": { reason: string | null };
   "user.tool_confirmation": { step: string; request_id: string; approved: boolean; reason: string | null };
 

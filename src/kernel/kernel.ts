@@ -47,6 +47,7 @@ export function createKernel({ store, clock, agents, adminKey, issuer }: KernelO
     ledger: new ReceiptLedger(handingOver, issuer),
     redactor: new Redactor([adminKey]),
     replaySecrets: new ReplaySecrets(),
+    seenSecrets: new Set(),
     locks: new Locks(),
   };
   return {

@@ -107,7 +107,7 @@ export async function withdrawPermission(
   unit.emit(request, "tool.denied", { response, receipt_id });
 }
 
-function summarize(ending: Ending): string {
+export function summarize(ending: Ending): string {
   switch (ending.status) {
     case "COMPLETED":
       return shorten(ending.summary);

@@ -32,6 +32,8 @@ export interface KernelDeps {
   issuer: Issuer;
   redactor: Redactor;
   replaySecrets: ReplaySecrets;
+  /** What runs were given as secrets, for what is said about them outside of any run. */
+  seenSecrets: Set<string>;
   locks: Locks;
 }
 

@@ -51,7 +51,7 @@ function checkString(string: string, at: number): void {
   const value: string = JSON.parse(string);
   if (!value.isWellFormed()) fail("has a lone surrogate", string, at);
   const canonical = JSON.stringify(value);
-  if (canonical !== string) fail(`is not in canonical form: ${shorten(canonical)}`, string, at);
+  if (canonical !== string) fail(`is not in canonical form: ${quoted(canonical)}`, string, at);
 }
 
 /** Once escapes are known to be canonical, names are equal exactly when their texts are. */
@@ -70,11 +70,12 @@ function checkNumber(number: string, at: number): void {
 const quotedLengthMax = 60;
 
 function fail(problem: string, token: string, at: number): never {
-  throw new SyntaxError(`${shorten(token)} at position ${at} ${problem}`);
+  throw new SyntaxError(`${quoted(token)} at position ${at} ${problem}`);
 }
 
-function shorten(token: string): string {
-  return token.length > quotedLengthMax ? `${token.slice(0, quotedLengthMax)}…` : token;
+/** A part of a token could be the recognizable half of something secret; it is quoted whole or not at all. */
+function quoted(token: string): string {
+  return token.length > quotedLengthMax ? "A long token" : token;
 }
 
 /** Just behind the closing quote: the first one that no odd number of backslashes stands before. */

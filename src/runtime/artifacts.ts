@@ -1,6 +1,5 @@
 /** Artifacts that a run leaves behind: whole, or in chunks that others can follow while they are written. */
 
-import { createHash } from "node:crypto";
 import { sha256Hex } from "../kernel/content.ts";
 import type { ArtifactRecord } from "../kernel/resources/artifact.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
@@ -80,8 +79,7 @@ export async function openArtifact(run: Run, artifact: ArtifactInput): Promise<A
 
 /** Chunks go to the log one by one; the last event puts the whole under its hash. */
 function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): ArtifactWriter {
-  const hash = createHash("sha256");
-  const written: Buffer[] = [];
+  const written: string[] = [];
   let index = 0;
   let closed = false;
 
@@ -89,16 +87,15 @@ function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): Artifact
     if (closed) throw new AgentFailure("artifact_closed", `Artifact ${artifact.id} is closed already.`);
     closed = last;
     const text = run.redactor.text(chunk);
-    const bytes = Buffer.from(text);
-    hash.update(bytes);
-    written.push(bytes);
+    written.push(text);
     const key = chunkKey(step, index + 1);
     const at = index++;
     if ((await run.recall(key)) !== undefined) return;
-    const completed = last ? { sha256: hash.digest("hex"), bytes: lengthOf(written) } : null;
+    const whole = last ? wholeOf(run, written) : null;
+    const completed = whole === null ? null : { sha256: whole.sha256, bytes: whole.bytes.length };
     await run.note(async (unit, task) => {
       const current = await unit.require("artifact", artifact.id);
-      if (completed !== null) unit.keepBlob({ sha256: completed.sha256, bytes: Buffer.concat(written) });
+      if (whole !== null) unit.keepBlob(whole);
       const { visibility } = artifact;
       unit.emit(current, "artifact.updated", {
         index: at,
@@ -146,8 +143,7 @@ function replayWriter(
     write: append,
     async close() {
       await append("");
-      const bytes = Buffer.from(chunks.join(""));
-      const sha256 = sha256Hex(bytes);
+      const { bytes, sha256 } = wholeOf(run, chunks);
       if (known === null || !(await isMadeAgain(run, step, recordedHash, sha256))) {
         await keepArtifact(run, step, { mimeType: "text/plain", ...artifact }, { bytes, sha256 });
         return;
@@ -161,8 +157,10 @@ function chunkKey(step: string, number: number): string {
   return `${step}:chunk:${number}`;
 }
 
-function lengthOf(buffers: readonly Buffer[]): number {
-  return buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+/** The pieces together; what only now shows itself as a secret is taken out of the whole. */
+function wholeOf(run: Run, chunks: readonly string[]): { sha256: string; bytes: Uint8Array } {
+  const bytes = Buffer.from(run.redactor.text(chunks.join("")));
+  return { sha256: sha256Hex(bytes), bytes };
 }
 
 function encode(

@@ -50,6 +50,12 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     return turn;
   };
 
+  /** A step of its own name, which is written down and so must not be a secret. */
+  function named(kind: "time" | "random" | "checkpoint", given: string): StepSpan {
+    const name = run.redactor.text(given);
+    return { step: run.key(`${kind}:${name}`), kind, name };
+  }
+
   /** A value that the world gives for free: noted at once, on disk before anybody outside can see what came of it. */
   async function value<T extends JsonValue>(span: StepSpan, make: () => T): Promise<T> {
     const recorded = await run.recall(span.step);
@@ -70,7 +76,8 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     parts,
     signal: run.signal,
 
-    async step(name, code, { kind = "step" } = {}) {
+    async step(given, code, { kind = "step" } = {}) {
+      const name = run.redactor.text(given);
       const span: StepSpan = { step: run.key(`${kind}:${name}`), kind, name };
       const recorded = await run.recall(span.step);
       const attempt = () =>
@@ -135,17 +142,12 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       await run.flush();
     },
 
-    now: async (label = "now") =>
-      new Date(
-        await value({ step: run.key(`time:${label}`), kind: "time", name: label }, () => kernel.clock.now()),
-      ),
-    random: (label = "random") =>
-      value({ step: run.key(`random:${label}`), kind: "random", name: label }, () => Math.random()),
-    uuid: (label = "uuid") =>
-      value<string>({ step: run.key(`random:${label}`), kind: "random", name: label }, () => randomUUID()),
+    now: async (label = "now") => new Date(await value(named("time", label), () => kernel.clock.now())),
+    random: (label = "random") => value(named("random", label), () => Math.random()),
+    uuid: (label = "uuid") => value<string>(named("random", label), () => randomUUID()),
 
     async checkpoint(name) {
-      await value({ step: run.key(`checkpoint:${name}`), kind: "checkpoint", name }, () => null);
+      await value(named("checkpoint", name), () => null);
     },
 
     async progress(message, percent) {

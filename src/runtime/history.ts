@@ -19,7 +19,7 @@ import type { Agent } from "./agent.ts";
 import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
 import { AgentRegistry } from "./registry.ts";
-import { isTold, Replay } from "./replay.ts";
+import { endedByItself, isTold, Replay } from "./replay.ts";
 
 export interface HistoryReport {
   taskId: string;
@@ -102,7 +102,7 @@ function report(source: TaskRecord, [end]: KernelEvent[]): HistoryReport {
   const base = { taskId, agent: assigned_agent_id ?? agent.name };
   if (end?.event !== "replay.failed") return { ...base, outcome: "same", failure: null };
   const { failure } = end.payload;
-  const isOver = source.outcome === null && failure.code === "replay_dependency_unavailable";
+  const isOver = !endedByItself(source) && failure.code === "replay_dependency_unavailable";
   return { ...base, outcome: isOver ? "unfinished" : "diverged", failure };
 }
 

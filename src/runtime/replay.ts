@@ -58,6 +58,8 @@ export class Replay extends Run {
   readonly #answers = new Map<string, JsonValue>();
   /** Records that the code has come to and that wait for those before them. */
   readonly #reached = new Set<RecordedEvent>();
+  /** Steps that code which took another way had not asked for when their turn came. It may ask later. */
+  readonly #missed = new Set<string>();
   /** What live steps gave before a crash. */
   readonly #own: ReadonlyMap<string, RecordedEvent>;
   readonly #isExact: boolean;
@@ -137,9 +139,10 @@ export class Replay extends Run {
   }
 
   override async turnOf(key: string): Promise<void> {
-    // What the log has no ending of has no turn either.
-    if (this.#endings.get(key)?.recorded !== null) await super.turnOf(key);
-    else await this.#copyEnding(key);
+    // What the log has no ending of has no turn either, and what comes late has missed its own.
+    const hasTurn = this.#endings.get(key)?.recorded !== null && !this.#missed.delete(key);
+    if (hasTurn) await super.turnOf(key);
+    else await this.onTurn(key);
   }
 
   /** The disk is waited for here and nowhere else, so that branches side by side stay in step. */
@@ -155,6 +158,7 @@ export class Replay extends Run {
 
   protected override async leftOut(recorded: string, attempted: string): Promise<void> {
     if (this.isExact) return await super.leftOut(recorded, attempted);
+    this.#missed.add(recorded);
     this.journal.ended();
   }
 

@@ -35,6 +35,8 @@ const outboxMax = 64;
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
 const standstillTurns = 3;
 const standstillMs = 25;
+/** Secrets remembered for the log; more than this are different in every run, and useless after it. */
+const seenSecretsMax = 10_000;
 /** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */
 const timerMsMax = 2 ** 31 - 1;
 
@@ -163,6 +165,8 @@ export class Run {
   /** From here on these are taken out of everything that the run records. */
   protect(secrets: readonly string[]): void {
     this.#secrets.push(...secrets);
+    const { seenSecrets } = this.kernel;
+    for (const secret of secrets) if (seenSecrets.size < seenSecretsMax) seenSecrets.add(secret);
     this.#redactor = this.kernel.redactor.with(this.#secrets);
   }
 

@@ -96,7 +96,10 @@ function variantOf(problem: Problem, union: Problem): string | null {
 
 /** `/input/parts/0` and `text` become `input.parts[0].text`. */
 function pathOf(instancePath: string, field: unknown): string {
-  const steps = instancePath.split("/").slice(1);
+  const steps = instancePath
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
   if (typeof field === "string") steps.push(field);
   return steps
     .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))

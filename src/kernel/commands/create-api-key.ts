@@ -55,8 +55,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
       revoked_at: null,
       hash,
     };
-    unit.emit(record, "vendor.bridle.api_key.created", { api_key: record });
-    return { record, key };
+    return { record: unit.emit(record, "vendor.bridle.api_key.created", { api_key: record }), key };
   },
   forRecord: ({ record }) => ({ record, key: null }),
 };

@@ -33,11 +33,11 @@ export const createSession: Command<CreateSession, SessionRecord> = {
       expires_at: null,
       ranges: [{ session_id: envelope.id, after: 0, through: null }],
     };
-    unit.emit(session, "session.created", { session });
+    const created = unit.emit(session, "session.created", { session });
     for (const message of request.initialMessages ?? []) {
       const { id, role } = appendMessage(unit, { session, taskId: null }, message);
       unit.emit(session, "session.message_appended", { message_id: id, role });
     }
-    return session;
+    return created;
   },
 };

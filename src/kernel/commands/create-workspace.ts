@@ -44,7 +44,7 @@ export function emitWorkspace(unit: Unit, request: CreateWorkspace, id?: string)
     capabilities: [],
     quota_id: null,
   };
-  unit.emit(workspace, "vendor.bridle.workspace.created", { workspace });
+  const created = unit.emit(workspace, "vendor.bridle.workspace.created", { workspace });
   unit.emit(branch, "branch.created", { branch });
-  return workspace;
+  return created;
 }

@@ -36,14 +36,14 @@ export const forkSession: Command<ForkSession, SessionRecord> = {
       branch_id: branch.id,
       ranges: [...cutRanges(parent.ranges, through), { session_id: envelope.id, after: 0, through: null }],
     };
-    unit.emit(session, "session.created", { session });
+    const forked = unit.emit(session, "session.created", { session });
     if (request.branchId == null) unit.emit(branch, "branch.created", { branch });
     unit.emit(parent, "session.thread_forked", {
       session_id: session.id,
       branch_id: branch.id,
       at_event_id: eventId(through),
     });
-    return session;
+    return forked;
   },
 };
 

@@ -2,8 +2,8 @@
  * What the log says about one task, gathered event by event for its receipt. Takes memory for what a receipt lists, which
  * is bounded, however long the run was; everything else goes into one hash.
  *
- * That hash, the material `event_log`, is over one line of canonical JSON for the submission, the start and every
- * record of a step: all that running it again needs. Positions are left out, so that a copy of the log has the same.
+ * That hash, the material `event_log`, is over one line of canonical JSON for the submission, the start, what the agent
+ * said and every record of a step: all that running it again needs, and comes to. Positions are left out, so that a copy of the log has the same.
  */
 
 import { createHash } from "node:crypto";
@@ -123,10 +123,9 @@ export class TaskFacts {
     if (event.event === "user.message") {
       const { id, parts } = event.payload.message;
       this.#messages.set(id, contentHash(parts));
-      this.#noteRedactions("inline" in parts ? JSON.stringify(parts.inline) : "");
+      this.noteRedactions(JSON.stringify(parts));
     }
-    if (event.event !== "task.submitted" && event.event !== "task.started" && stepMark(event) === null)
-      return;
+    if (!isLogged(event)) return;
     const entry = {
       event: event.event,
       payload: event.payload,
@@ -137,7 +136,7 @@ export class TaskFacts {
     const line = hashWhole(entry, canonicalJson);
     this.#log.update(`${line}\n`);
     this.#lines += 1;
-    this.#noteRedactions(line);
+    this.noteRedactions(line);
   }
 
   /** Input and answers are named by the id of their message; what it said belongs to the log too. */
@@ -153,7 +152,8 @@ export class TaskFacts {
     return hash;
   }
 
-  #noteRedactions(text: string): void {
+  /** Kinds of things that were taken out of a text that the receipt is about. */
+  noteRedactions(text: string): void {
     for (const kind of redactedKindsIn(text)) this.#redacted.add(kind);
   }
 
@@ -216,6 +216,12 @@ export class TaskFacts {
     this.#approvalCount += 1;
     if (this.approvals.length < listedMax) this.approvals.push(approvalOf(request, response));
   }
+}
+
+/** The submission, the start, what the run said and gave, and every record of a step. */
+function isLogged(event: KernelEvent): boolean {
+  const isOwn = event.event === "task.submitted" || event.event === "task.started";
+  return isOwn || event.event === "agent.message" || stepMark(event) !== null;
 }
 
 export function approvalOf(

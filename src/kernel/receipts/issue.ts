@@ -15,6 +15,7 @@ export async function issueTaskReceipt(unit: Unit, task: TaskRecord, ending: End
   if (task.replay !== null) return await issueReplayReceipt(unit, task, task.replay, ending);
   const facts = new TaskFacts();
   for await (const events of unit.history(task.id)) for (const event of events) facts.add(event);
+  facts.noteRedactions(JSON.stringify(ending));
   return issue(unit, task, draftTaskReceipt(unit.newId("receipt"), task, ending, facts, unit.at));
 }
 

@@ -13,7 +13,8 @@ export function substituted(key: string, value: JsonValue, base: KernelEvent): K
   const at = { tenantId, workspaceId, sessionId, taskId, actor, createdAt, resource };
   if (key.startsWith("ask:")) {
     // The message is not in the store; whoever reads it is given the value itself.
-    return { ...at, event: "user.input_submitted", payload: { step: key, message_id: `override:${key}` } };
+    const payload = { step: key, message_id: `override:${key}`, answer: value };
+    return { ...at, event: "user.input_submitted", payload };
   }
   if (key.startsWith("approve:")) {
     const { approved, reason } = asObject(value);

@@ -40,7 +40,11 @@ const harmlessToken =
   /(?:page|next|previous|continuation|continue|sync|bos|eos|pad|unk|mask|sep|cls|stop)[_-]?$/i;
 const insidePlaceholder = /\[redacted:[a-z_]*$/;
 
+/** The key of a step that reads a secret names it; that is no secret. */
+const secretStepKey = /^secret:[A-Za-z][\w.-]{0,63}(?::\d{1,6})?$/;
+
 export function withoutAssignedSecrets(text: string): string {
+  if (secretStepKey.test(text)) return text;
   const pieces = new Pieces(text);
   for (const head of from(assignment, text, () => pieces.end)) {
     const [all, word = "", suffix = ""] = head;

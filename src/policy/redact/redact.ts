@@ -49,7 +49,9 @@ export class Redactor {
       .filter((secret) => secret.length >= secretLengthMin)
       .flatMap((secret) => [
         secret,
-        JSON.stringify(secret).slice(1, -1),
+        inJson(secret),
+        inJson(inJson(secret)),
+        inJson(inJson(inJson(secret))),
         encodeURIComponent(secret.toWellFormed()),
       ]);
     // The longest first: one secret may be the beginning of another.
@@ -227,6 +229,11 @@ function hidden(value: unknown): unknown {
   return after.every(([, member], n) => Object.is(member, entries[n]?.[1]))
     ? value
     : Object.fromEntries(after);
+}
+
+/** As it looks inside a JSON string. */
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 function escaped(literal: string): string {

@@ -297,6 +297,14 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { branch: presentRecord(event.payload.branch) };
     case "vendor.bridle.persona.created":
       return { persona: presentRecord(event.payload.persona) };
+    case "user.input_submitted": {
+      const { answer, ...shown } = event.payload;
+      if (answer === undefined) return shown;
+      return {
+        ...shown,
+        answer: seesInternal(viewer.caller) ? answer : redacted("json", answer, "receipt_only"),
+      };
+    }
     case "span.completed":
     case "span.failed": {
       const { result, ...span } = event.payload;

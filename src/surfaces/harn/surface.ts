@@ -67,6 +67,12 @@ export function harnFail(logger: Logger, redactor: Redactor): Fail {
   };
 }
 
+/** Quoted only when it is plain: an address can hold anything, in encodings that hide it from redaction. */
+function plainPath(url: string): string {
+  const [path = ""] = url.split("?");
+  return /^[\w/.-]{1,200}$/.test(path) ? path : "this address";
+}
+
 export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<void> {
   const { kernel, facts, fail } = options;
   return async (app) => {
@@ -81,7 +87,7 @@ export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<vo
       fail(
         new HarnessError(
           "resource_not_found",
-          `There is nothing at ${request.method} ${request.url.split("?")[0]}.`,
+          `There is nothing at ${request.method} ${plainPath(request.url)}.`,
         ),
         request,
         reply,

@@ -1,6 +1,5 @@
 /** What this server is and speaks: discovery, the agent card, versions, capabilities, health. */
 
-import type { FastifyRequest } from "fastify";
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
@@ -19,6 +18,8 @@ const tag = "Discovery";
 export interface ServerFacts {
   version: string;
   startedAt: string;
+  /** Where clients find the server. Never what a client says in its Host header. */
+  url(): string;
   /** New work is taken only when it is ready. */
   state(): "ready" | "draining" | "store_unavailable";
 }
@@ -84,7 +85,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
       summary: "The card of this server and its agents.",
       tag,
       response: HarnAgentCard,
-      handle: async (request) => agentCard(kernel, facts, baseUrl(request)),
+      handle: async () => agentCard(kernel, facts),
     }),
     route({
       method: "GET",
@@ -117,16 +118,10 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
   ];
 }
 
-function baseUrl(request: FastifyRequest): string {
-  return `${request.protocol}://${request.host}`;
-}
-
 /** Made from the agents that are loaded; unsigned, so clients must not base authorization on it. */
-function agentCard(
-  kernel: Kernel,
-  { version, startedAt }: ServerFacts,
-  url: string,
-): Record<string, unknown> {
+function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> {
+  const { version, startedAt } = facts;
+  const url = facts.url();
   const agents = kernel.agents.list();
   const skills = agents.flatMap((agent) =>
     agent.skills.map((skill) => ({

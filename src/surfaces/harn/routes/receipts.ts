@@ -13,6 +13,7 @@ import {
   listTaskReceipts,
   proveReceipt,
 } from "../../../kernel/queries/receipts.ts";
+import type { Redactor } from "../../../policy/redact/redact.ts";
 import { encodeReceipt } from "../../../receipts/cbor.ts";
 import { JwksSchema, newSigningKey, type PublicJwk, publicKeysIn } from "../../../receipts/keys.ts";
 import { ReceiptSchema } from "../../../receipts/schema.ts";
@@ -36,7 +37,9 @@ import {
 const tag = "Receipts";
 const cborType = "application/vnd.harn.receipt+cbor";
 
-function presentVerification({ valid, reason, checks }: Verification, checkedAt: string): unknown {
+/** What was found in a receipt is quoted, whatever somebody put there. */
+function presentVerification(verification: Verification, checkedAt: string, redactor: Redactor): unknown {
+  const { valid, reason, checks } = redactor.value(verification);
   return { object: "receipt_verification", valid, checked_at: checkedAt, reason, details: { checks } };
 }
 
@@ -141,7 +144,7 @@ export function receiptRoutes(kernel: Kernel): Route[] {
           trustAnchor: call.body.trust_anchor ?? undefined,
           atTime: comparable(call.body.at_time),
         });
-        return presentVerification(verification, checkedAt);
+        return presentVerification(verification, checkedAt, kernel.redactor);
       },
     }),
     route({
@@ -157,7 +160,11 @@ export function receiptRoutes(kernel: Kernel): Route[] {
         requireScope(call.caller, "receipts:read");
         const { receipt, jwks } = splitForeign(call.body);
         const keys = await keysFor(jwks, call.store);
-        return presentVerification(verifyReceipt(receipt, { keys }), timestamp(kernel.clock.now()));
+        return presentVerification(
+          verifyReceipt(receipt, { keys }),
+          timestamp(kernel.clock.now()),
+          kernel.redactor,
+        );
       },
     }),
     route({

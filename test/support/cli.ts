@@ -1,0 +1,86 @@
+/** The `bridle` command as a person or a script calls it: a process of its own, with what it wrote and how it ended. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { environment, main } from "./server.ts";
+
+/** Longer than any command here takes, on a busy machine too; one that is still there then hangs. */
+const patienceMs = 60_000;
+
+export interface Ended {
+  /** Null for a command that had to be killed because it did not end. */
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunOptions {
+  /** What is undefined is unset. */
+  env?: Record<string, string | undefined>;
+  cwd?: string;
+}
+
+/** Runs Node.js with a script to its end. */
+export async function runNode(args: string[], { env = {}, cwd }: RunOptions = {}): Promise<Ended> {
+  const child = spawn(process.execPath, args, {
+    env: { ...environment, ...env },
+    cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: patienceMs,
+    killSignal: "SIGKILL",
+  });
+  const [stdout, stderr] = await Promise.all([
+    child.stdout.setEncoding("utf8").toArray(),
+    child.stderr.setEncoding("utf8").toArray(),
+    once(child, "exit"),
+  ]);
+  return { code: child.exitCode, stdout: stdout.join(""), stderr: stderr.join("") };
+}
+
+/** Runs `bridle`; with a server, against that one. */
+export async function bridle(
+  args: string[],
+  options: RunOptions & { server?: { url: string } } = {},
+): Promise<Ended> {
+  const { server, env = {}, ...rest } = options;
+  const url = server === undefined ? {} : { BRIDLE_URL: server.url };
+  const ended = await runNode([main, ...args], { ...rest, env: { ...url, ...env } });
+  assertNoStack(ended);
+  return ended;
+}
+
+/** Nobody who uses a command has to read where in our code it went wrong. */
+export function assertNoStack({ stdout, stderr }: Ended): void {
+  assert.doesNotMatch(stdout + stderr, /^\s+at .+:\d+:\d+|node:internal|Unhandled|Node\.js v/m);
+}
+
+/** What a command wrote that did what it was asked for. */
+export function succeeded(ended: Ended): string {
+  assert.equal(ended.code, 0, ended.stdout + ended.stderr);
+  return ended.stdout;
+}
+
+/** The one line of an error: on standard error, with this exit code, and nothing on standard output. */
+export function errorLine(ended: Ended, code: 1 | 2): string {
+  const [line, ...hints] = errorLines(ended, code);
+  assert.deepEqual(hints, [], "exactly one line");
+  return line;
+}
+
+/** The same for an error with hints, which are lines of their own and indented. */
+export function errorLines({ code, stdout, stderr }: Ended, expected: 1 | 2): [string, ...string[]] {
+  assert.equal(code, expected, stdout + stderr);
+  assert.equal(stdout, "");
+  const [line = "", ...hints] = stderr.trimEnd().split("\n");
+  assert.match(line, expected === 1 ? /^bridle: \S.{9,}/ : /^error: \S.{9,}/);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what a file holds must not drive the terminal
+  assert.doesNotMatch(stderr, /[\x00-\x09\x0b-\x1f\x7f]/);
+  for (const hint of hints) assert.match(hint, /^ {2}\S/);
+  return [line, ...hints];
+}
+
+export function fixtureAgents(name: string): string {
+  return fileURLToPath(new URL(`./fixture-agents/${name}`, import.meta.url));
+}
