@@ -5,7 +5,7 @@ import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { isFinal } from "../lifecycle.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
-import type { TaskRecord } from "../resources/task.ts";
+import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
 
 export interface ReplayTask extends ReplayRequest {
@@ -26,19 +26,10 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       ...source,
       ...unit.envelope("task", "task"),
       metadata: request.metadata ?? {},
-      status: "SUBMITTED",
+      ...unstarted(unit.at),
       created_by: unit.caller.actor,
       parent_task_id: source.id,
       parent_step: null,
-      assigned_agent_id: null,
-      outcome: null,
-      started_at: null,
-      completed_at: null,
-      canceled_at: null,
-      failure: null,
-      pending: null,
-      parked: null,
-      runnable_since: unit.at,
       replay: { ...plan, substitutions: unit.seal(substitutions) },
     };
     unit.deps.replaySecrets.keep(task.id, secrets);

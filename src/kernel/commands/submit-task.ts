@@ -6,7 +6,7 @@ import { HarnessError } from "../errors.ts";
 import type { MessageInput } from "../resources/message.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
-import type { TaskInput, TaskRecord } from "../resources/task.ts";
+import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { appendMessage } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
 
@@ -42,19 +42,13 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       metadata: request.metadata ?? {},
       workspace_id: session.workspace_id,
       session_id: session.id,
-      status: "SUBMITTED",
+      ...unstarted(unit.at),
       input: takeInput(unit, session, envelope.id, request.input),
       created_by: unit.caller.actor,
       persona_id: persona.id,
       branch_id: request.branchId ?? session.branch_id,
       parent_task_id: request.parentTaskId ?? null,
       parent_step: request.parentStep ?? null,
-      assigned_agent_id: null,
-      outcome: null,
-      started_at: null,
-      completed_at: null,
-      canceled_at: null,
-      failure: null,
       agent: { name: persona.entry_workflow, version: null },
       replay: null,
       policy: {
@@ -62,9 +56,6 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
         autonomy_tier: persona.autonomy_tier,
         receipt_policy: persona.receipt_policy,
       },
-      pending: null,
-      parked: null,
-      runnable_since: unit.at,
     };
     return unit.emit(task, "task.submitted", { task });
   },

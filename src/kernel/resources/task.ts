@@ -65,6 +65,22 @@ export interface TaskRecord extends Resource<"task"> {
   runnable_since: string;
 }
 
+/** What is true of every task that has just been accepted. */
+export function unstarted(at: string) {
+  return {
+    status: "SUBMITTED",
+    assigned_agent_id: null,
+    outcome: null,
+    started_at: null,
+    completed_at: null,
+    canceled_at: null,
+    failure: null,
+    pending: null,
+    parked: null,
+    runnable_since: at,
+  } as const satisfies Partial<TaskRecord>;
+}
+
 /** What a step gave, as the journal keeps it. */
 export type StepResult = { output: Content<JsonValue> } | { error: { code: string; message: string } };
 
