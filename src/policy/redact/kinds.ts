@@ -25,6 +25,7 @@ const placeholderHere = new RegExp(placeholderPattern, "y");
 
 /** The kinds whose placeholders occur in a text, for receipts, which list what was left out. */
 export function redactedKindsIn(text: string): RedactedKind[] {
+  if (!text.includes("[redacted:")) return [];
   const found = new Set(text.match(placeholders));
   return kinds.filter((kind) => found.has(placeholder(kind)));
 }
