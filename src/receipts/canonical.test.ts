@@ -73,7 +73,7 @@ describe("canonical JSON", () => {
     assert.equal(canonicalJson({ b: undefined, a: 1, "1": undefined }), '{"a":1}');
   });
 
-  test("given an object without a prototype, when it is written, then as any other", () => {
+  test("given an object without a prototype, when it is written, then like others", () => {
     assert.equal(canonicalJson(Object.assign(Object.create(null), { b: 1, a: 2 })), '{"a":2,"b":1}');
   });
 

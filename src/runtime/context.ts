@@ -3,7 +3,6 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { answerOf } from "../kernel/answers.ts";
-import { textsIn } from "../kernel/commands/replay-task.ts";
 import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
 import { unseal } from "../kernel/content.ts";
 import { HarnessError } from "../kernel/errors.ts";
@@ -13,6 +12,7 @@ import type { PermissionRequestRecord } from "../kernel/resources/permission-req
 import type { PendingRequest, StepResult } from "../kernel/resources/task.ts";
 import { appendMessage, moveTask, withdrawPermission } from "../kernel/tasks.ts";
 import { Unit } from "../kernel/unit.ts";
+import { textsIn } from "../policy/redact/texts-in.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentContext,

@@ -1,5 +1,6 @@
 /** Replay a task: a new task that runs the log of one that has ended, perhaps with other values in some places. */
 
+import { textsIn } from "../../policy/redact/texts-in.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -36,12 +37,6 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     return unit.emit(task, "task.submitted", { task });
   },
 };
-
-/** Every text in a value. */
-export function textsIn(value: JsonValue): string[] {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
-}
 
 function assertReplayable(unit: Unit, source: TaskRecord): void {
   if (!isFinal(source.status)) {
