@@ -16,6 +16,7 @@ const made = "<!-- Made by `npm run docs`. Change the code it is made from, not 
 
 const levelNames = {
   Core: "Core",
+  Extended: "Extended",
   Receipts: "Receipts",
   Replay: "Replay",
   Bridle: "Bridle's own promises",

@@ -6,7 +6,7 @@
 
 export interface Requirement {
   id: string;
-  level: "Core" | "Receipts" | "Replay" | "Bridle";
+  level: "Core" | "Extended" | "Receipts" | "Replay" | "Bridle";
   /** The section of the Harn Agents Protocol v1, or of Bridle's own promises. */
   source: string;
   rule: string;

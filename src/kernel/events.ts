@@ -92,7 +92,14 @@ export interface EventPayloads {
   "tool.denied": { response: PermissionResponse; receipt_id: string | null };
 
   "span.started": StepSpan & { until?: string; child_task_id?: string };
-  "span.updated": { step?: string; message?: string; percent?: number; parked?: Parked };
+  "span.updated": {
+    step?: string;
+    message?: string;
+    percent?: number;
+    parked?: Parked;
+    /** The step whose answer, recorded before by somebody else, the run has seen only now. */
+    given?: string;
+  };
   "span.completed": StepSpan & {
     result: StepResult;
     /** Of a spawned task: how it ended. */

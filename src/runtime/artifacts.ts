@@ -38,10 +38,9 @@ async function keepArtifact(
   { bytes, sha256 }: { bytes: Uint8Array; sha256: string },
 ): Promise<string> {
   // A replay that goes on after a crash has written it before.
-  const written = { id: run.artifactId(step) ?? "" };
+  const id = run.artifactId(step) ?? run.kernel.newId("artifact");
   await run.note(async (unit, task) => {
-    const made = newArtifact(unit, task, artifact, run.artifactId(step));
-    written.id = made.id;
+    const made = newArtifact(unit, task, artifact, id);
     // An equal replay has made it before: the same name, the same content.
     const existing = run.isReplay ? await unit.find("artifact", made.id) : undefined;
     if (existing !== undefined) {
@@ -53,32 +52,31 @@ async function keepArtifact(
     unit.emit(whole, "artifact.created", { artifact: whole, step });
     return task;
   });
-  await run.flush();
-  return written.id;
+  return id;
 }
 
 export async function openArtifact(run: Run, artifact: ArtifactInput): Promise<ArtifactWriter> {
   const step = run.key("artifact");
   const recorded = await run.recall(step);
-  const opened = {
-    record: recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null,
-  };
-  if (run.isReplay) return replayWriter(run, artifact, step, opened.record);
-  if (opened.record === null) {
+  const opened = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
+  if (run.isReplay) return replayWriter(run, artifact, step, opened);
+  const id = opened?.id ?? run.kernel.newId("artifact");
+  if (opened === null) {
     await run.note((unit, task) => {
-      const record = newArtifact(unit, task, { mimeType: "text/plain", ...artifact });
+      const record = newArtifact(unit, task, { mimeType: "text/plain", ...artifact }, id);
       unit.emit(record, "artifact.created", { artifact: record, step });
-      opened.record = record;
       return task;
     });
-    await run.flush();
   }
-  if (opened.record === null) throw new Error("An artifact was noted but not made");
-  return chunkWriter(run, opened.record, step);
+  return chunkWriter(run, { id, visibility: artifact.visibility ?? "public" }, step);
 }
 
 /** Chunks go to the log one by one; the last event puts the whole under its hash. */
-function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): ArtifactWriter {
+function chunkWriter(
+  run: Run,
+  artifact: Pick<ArtifactRecord, "id" | "visibility">,
+  step: string,
+): ArtifactWriter {
   const written: string[] = [];
   let index = 0;
   let closed = false;
@@ -112,10 +110,7 @@ function chunkWriter(run: Run, artifact: ArtifactRecord, step: string): Artifact
   return guarded<ArtifactWriter>({
     id: artifact.id,
     write: (chunk) => append(chunk, false),
-    async close() {
-      await append("", true);
-      await run.flush();
-    },
+    close: () => append("", true),
   });
 }
 
@@ -179,10 +174,9 @@ function newArtifact(
   unit: Unit,
   task: TaskRecord,
   artifact: ArtifactInput & { mimeType: string },
-  id?: string,
+  id: string,
 ): ArtifactRecord {
-  const fresh = unit.envelope("artifact", "artifact");
-  const envelope = { ...fresh, id: id ?? fresh.id };
+  const envelope = { ...unit.envelope("artifact", "artifact"), id };
   return {
     ...envelope,
     metadata: jsonCopy(artifact.metadata ?? {}),

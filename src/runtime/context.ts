@@ -25,7 +25,7 @@ import type {
 } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { AgentFailure, ApprovalDenied, WaitExpired } from "./failures.ts";
-import type { JournalEntry } from "./journal.ts";
+import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { guarded, handled } from "./promises.ts";
 import { asJsonSchema } from "./registry.ts";
@@ -138,8 +138,6 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       await run.note((unit, current) =>
         unit.emit(current, "span.completed", { ...span, result: { output: { inline: null } } }),
       );
-      // What else happens meanwhile must come before or after it in the log as it does for the agent.
-      await run.flush();
     },
 
     now: async (label = "now") => new Date(await value(named("time", label), () => kernel.clock.now())),
@@ -177,7 +175,6 @@ async function noteResult(run: Run, span: StepSpan, attempted: Attempted): Promi
     const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
     return unit.emit(task, "error" in attempted ? "span.failed" : "span.completed", { ...span, result });
   });
-  await run.flush();
 }
 
 /** A secret is read again whenever the run is run again: the log says that it was read, never what it was. */
@@ -241,7 +238,7 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
   const expired = new WaitExpired(pending.prompt, pending.expires_at);
   const { code, message } = expired;
   const seen = { unanswered: true };
-  await run.note(async (unit, task) => {
+  await run.noteAndSee(pending.step, async (unit, task) => {
     // An answer that was accepted in the last moment counts.
     seen.unanswered = task.pending?.step === pending.step;
     if (!seen.unanswered) return task;
@@ -254,7 +251,6 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
     });
     return moveTask(unit, failed, "WORKING", "nobody answered in time");
   });
-  await run.flush();
   if (seen.unanswered) throw expired;
   const late = await run.wait({ key: pending.step, kind: "person", reason: pending.prompt, until: null });
   return late === "elapsed" ? await never() : late;
@@ -348,29 +344,30 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
   const span: StepSpan = { step: run.key("spawn"), kind: "spawn", name: personaId ?? run.task.persona_id };
   const recorded = await run.recallBegun(span.step);
   const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.child_task_id : undefined;
-  const child = { id: begun ?? "" };
+  const childId = begun ?? run.kernel.newId("task");
   // The result takes its turn whether or not the agent ever asks for it.
   const ended = recorded?.ended == null ? null : run.turnOf(span.step).then(() => recorded.ended);
-  if (recorded?.ended?.event === "span.failed") await outputOf(run, recorded);
-  if (begun === undefined) {
+  if (begun !== undefined) await run.turnOf(begunTurn(span.step));
+  else if (ended !== null && (await ended)?.event === "span.failed")
+    await outputOf(run, { ended: await ended });
+  else {
     const request: SubmitTask = {
       sessionId: run.task.session_id,
       personaId: personaId ?? run.task.persona_id,
       parentTaskId: run.task.id,
       parentStep: span.step,
+      taskId: childId,
       input: { payload: typeof input === "string" ? { text: input } : jsonCopy(input) },
     };
     await assertAcceptable(run, span, request);
     await run.note(async (unit, task) => {
-      const submitted = await submitTask.decide(unit, request);
-      child.id = submitted.id;
-      return unit.emit(task, "span.started", { ...span, child_task_id: submitted.id });
+      await submitTask.decide(unit, request);
+      return unit.emit(task, "span.started", { ...span, child_task_id: childId });
     });
-    await run.flush();
   }
   let result: Promise<ChildResult> | null = null;
   return {
-    taskId: child.id,
+    taskId: childId,
     result() {
       result ??= handled(resultOf());
       return result;
@@ -380,7 +377,7 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
   async function resultOf(): Promise<ChildResult> {
     const event =
       (await ended) ??
-      (await run.wait({ key: span.step, kind: "child", reason: `waits for task ${child.id}`, until: null }));
+      (await run.wait({ key: span.step, kind: "child", reason: `waits for task ${childId}`, until: null }));
     if (event === "elapsed") return await never();
     // Written by the kernel when the child ended, in this very shape.
     return (await outputOf(run, { ended: event })) as ChildResult;

@@ -15,14 +15,14 @@ import type { Run } from "./run.ts";
 export async function execute(run: Run, agent: Agent): Promise<void> {
   const { task } = run;
   const input = await readInput(run);
-  if (task.status === "SUBMITTED") await run.note((unit, current) => start(unit, current, agent));
+  if (task.status === "SUBMITTED") await run.record((unit, current) => start(unit, current, agent));
   try {
     const result = jsonCopy(await Promise.race([agent.run(createContext(run, input)), run.fatal]));
     await run.assertNothingLeft();
-    await run.note((unit, current) => complete(unit, current, result));
+    await run.record((unit, current) => complete(unit, current, result));
     await Promise.race([run.flush(), run.fatal]);
   } catch (error) {
-    await run.note((unit, current) =>
+    await run.record((unit, current) =>
       endTask(unit, current, { status: "FAILED", failure: failureOf(error) }),
     );
   }

@@ -19,8 +19,8 @@ export interface JournalEntry {
 export class Journal {
   /** What the code has not asked for yet, in the order in which it was first recorded. */
   readonly #entries = new Map<string, JournalEntry>();
-  /** The steps that ended and whose results have not been given again, in the order in which they ended. */
-  readonly #endings: string[] = [];
+  /** What the agent was given and has not been given again, in that order: names of steps, see `begunTurn`. */
+  readonly #turns: string[] = [];
   /** What stood in the log before a record of a step without being one itself: said, decided, approved. */
   readonly #beside = new WeakMap<RecordedEvent, RecordedEvent[]>();
   #unclaimed: RecordedEvent[] = [];
@@ -47,24 +47,26 @@ export class Journal {
   /** What was recorded of a step, once. Reads on until it is found with its ending, or until the log ends. */
   async take(key: string): Promise<JournalEntry | undefined> {
     while (!this.#allRead && this.#entries.get(key)?.ended == null) await this.#readPage();
+    // What the agent was given later than it was recorded says so soon after.
+    if (!this.#allRead && isAnsweredFromOutside(key)) await this.#readPage();
     const entry = this.#entries.get(key);
     this.#entries.delete(key);
     return entry;
   }
 
   /** Whether a recorded step has not been asked for yet. */
-  has(key: string): boolean {
-    return this.#entries.has(key);
+  has(turn: string): boolean {
+    return this.#entries.has(turn.endsWith(begunSuffix) ? turn.slice(0, -begunSuffix.length) : turn);
   }
 
   /** The step whose result comes next: results are given again in the order in which they came. */
-  get nextEnding(): string | undefined {
-    return this.#endings[0];
+  get nextTurn(): string | undefined {
+    return this.#turns[0];
   }
 
   /** The next result has been given. */
-  ended(): void {
-    this.#endings.shift();
+  given(): void {
+    this.#turns.shift();
   }
 
   /** The earliest recorded step that the code has not asked for. */
@@ -108,6 +110,8 @@ export class Journal {
   }
 
   #add(event: RecordedEvent): void {
+    if (event.event === "span.updated" && event.payload.given !== undefined)
+      this.#giveLater(event.payload.given);
     const mark = stepMark(event);
     if (mark === null && !this.#isTold(event)) return;
     this.#untold.push(event);
@@ -117,11 +121,34 @@ export class Journal {
     }
     const entry = this.#entries.get(mark.key) ?? { begun: null, ended: null };
     entry[mark.phase] = event;
-    if (mark.phase === "ended") this.#endings.push(mark.key);
+    if (mark.phase === "ended") this.#turns.push(mark.key);
+    else if (isSpawn(event)) this.#turns.push(begunTurn(mark.key));
     this.#entries.set(mark.key, entry);
     if (this.#unclaimed.length > 0) this.#beside.set(event, this.#unclaimed);
     this.#unclaimed = [];
   }
+
+  #giveLater(key: string): void {
+    const at = this.#turns.indexOf(key);
+    if (at === -1) return;
+    this.#turns.splice(at, 1);
+    this.#turns.push(key);
+  }
+}
+
+const begunSuffix = ":begun";
+
+/** A step that goes on beside the code gives something twice: when it has begun, and when it has ended. */
+export function begunTurn(key: string): string {
+  return key + begunSuffix;
+}
+
+function isSpawn(event: RecordedEvent): boolean {
+  return event.event === "span.started" && event.payload.kind === "spawn";
+}
+
+function isAnsweredFromOutside(key: string): boolean {
+  return key.startsWith("ask:") || key.startsWith("approve:") || key.startsWith("spawn:");
 }
 
 async function* recordsOf(store: Store, taskId: string): AsyncGenerator<RecordedEvent[]> {

@@ -159,7 +159,7 @@ export class Replay extends Run {
   protected override async leftOut(recorded: string, attempted: string): Promise<void> {
     if (this.isExact) return await super.leftOut(recorded, attempted);
     this.#missed.add(recorded);
-    this.journal.ended();
+    this.journal.given();
   }
 
   override async differs(recorded: string, attempted: string): Promise<void> {
@@ -407,6 +407,6 @@ const told: ReadonlySet<string> = new Set<EventKind>([
 ]);
 
 /** What of the source's other events a replay tells again; its own life a replay lives itself. */
-export function isTold({ event }: KernelEvent): boolean {
-  return told.has(event);
+export function isTold({ event, payload }: KernelEvent): boolean {
+  return told.has(event) || (event === "span.updated" && payload.given !== undefined);
 }

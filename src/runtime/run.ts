@@ -10,6 +10,8 @@
  *       not at all, and by J1 none of its steps runs before that.
  *   J5  A run that only waits is dropped from memory. Nothing resolves its promises; it is run again when the answer
  *       is in the log.
+ *   J6  The agent is given results in the order of the log, each in a turn of the event loop of its own, the first time
+ *       and whenever the run is repeated. So branches that run side by side ask for their next steps in the same order.
  */
 
 import { unseal } from "../kernel/content.ts";
@@ -102,6 +104,8 @@ export class Run {
   readonly #counters = new Map<string, number>();
   readonly #waits = new Map<string, Waiting>();
   readonly #arrived = new Map<string, KernelEvent>();
+  /** What had been recorded when an answer arrived, by its step. */
+  readonly #arrivals = new Map<string, { recorded: number; isWriting: boolean }>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #secrets: string[] = [];
   #redactor: Redactor;
@@ -112,8 +116,10 @@ export class Run {
   #stepsRunning = 0;
   /** Steps asked for so far: while this grows, the code is still busy. */
   #requests = 0;
-  /** A result was given in this turn of the event loop. */
-  #isGiving = false;
+  /** The last result that was given has had its turn of the event loop. */
+  #turn: Promise<void> = Promise.resolve();
+  /** Records made so far. */
+  #recorded = 0;
   #end: RunEnd | null = null;
   #tellEnd: (end: RunEnd) => void = () => {};
   readonly ended: Promise<RunEnd>;
@@ -208,7 +214,8 @@ export class Run {
 
   /** A step that was never recorded is new once nothing recorded is left: other branches may have a long way to go. */
   protected async othersCatchUp(key: string): Promise<void> {
-    const isCaughtUp = async () => (await this.journal.firstLeft()) === undefined;
+    const isCaughtUp = async () =>
+      (await this.journal.firstLeft()) === undefined && this.journal.nextTurn === undefined;
     if ((await isCaughtUp()) || (await this.holds(isCaughtUp))) return;
     await this.diverged((await this.journal.firstLeft()) ?? "the end", key);
   }
@@ -238,21 +245,25 @@ export class Run {
   }
 
   /**
-   * Results come back in the order in which they once came, so that a race has the same winner. Each has a turn of the
-   * event loop to itself, as it had then. If the one whose turn it is is not asked for, the code has changed.
+   * Results come back in the order in which they once came, so that a race has the same winner. If the one whose turn it
+   * is is not asked for, the code has changed.
    */
   async turnOf(key: string): Promise<void> {
-    const isNext = () => this.journal.nextEnding === key && !this.#isGiving;
+    const isNext = () => this.journal.nextTurn === key;
     while (!isNext() && !(await this.holds(isNext))) {
-      const next = this.journal.nextEnding;
+      const next = this.journal.nextTurn;
       if (next !== undefined && this.journal.has(next)) await this.leftOut(next, key);
     }
     await this.onTurn(key);
-    this.journal.ended();
-    this.#isGiving = true;
-    setImmediate(() => {
-      this.#isGiving = false;
-    });
+    await this.#takeTurn();
+    this.journal.given();
+  }
+
+  /** The rest of this turn of the event loop belongs to what is given now (J6). */
+  async #takeTurn(): Promise<void> {
+    const mine = this.#turn;
+    this.#turn = mine.then(endOfTurn);
+    await mine;
   }
 
   /** What has to be done before a result is given; the next one waits for it. */
@@ -289,9 +300,12 @@ export class Run {
     throw new NondeterministicRun((await this.journal.firstLeft()) ?? "a step", "the end");
   }
 
-  /** Records what the agent did; nothing has to wait for it. */
-  note(change: Change): Promise<void> {
-    return this.record(change);
+  /** Records what the agent did or was given. It is given when this resolves, without waiting for the disk (J1, J6). */
+  async note(change: Change): Promise<void> {
+    await this.keepUp();
+    await this.#takeTurn();
+    if (this.#end !== null) return await never();
+    this.enqueue(change);
   }
 
   /** Puts a record into the outbox. */
@@ -309,6 +323,7 @@ export class Run {
   /** The same without ever waiting. */
   protected enqueue(change: Change): void {
     this.#outbox.push(change);
+    this.#recorded += 1;
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
     setImmediate(() => {
@@ -391,12 +406,32 @@ export class Run {
     if (wait.until !== null) this.#setTimer(wait.key, wait.until);
     await this.flush();
     this.#considerParking();
-    return await answer;
+    const given = await answer;
+    if (given !== "elapsed") await this.#giveLate(wait.key);
+    return given;
+  }
+
+  /** Records what only the commit can decide, and gives it once it is on disk. */
+  async noteAndSee(key: string, change: Change): Promise<void> {
+    await this.note(change);
+    this.#arrivals.set(key, { recorded: this.#recorded, isWriting: false });
+    await this.flush();
+    await this.#giveLate(key);
+  }
+
+  /** A record of somebody else is given. Where own records came between it and this moment, the log says so. */
+  async #giveLate(key: string): Promise<void> {
+    const { recorded, isWriting } = this.#arrivals.get(key) ?? { recorded: 0, isWriting: true };
+    await this.#takeTurn();
+    if (isWriting || recorded !== this.#recorded)
+      this.enqueue((unit, task) => unit.emit(task, "span.updated", { given: key }));
   }
 
   /** An answer came in while the run is in memory. */
   deliver(key: string, event: KernelEvent): void {
     this.#arrived.set(key, event);
+    const isWriting = this.#outbox.length > 0 || this.#writing !== null;
+    this.#arrivals.set(key, { recorded: this.#recorded, isWriting });
     this.#wake(key, event);
   }
 

@@ -18,6 +18,8 @@ export interface SubmitTask {
   parentTaskId?: string | null | undefined;
   /** The step of the parent's run that waits for the result. */
   parentStep?: string | undefined;
+  /** The name of the task, where it has one before it is submitted. */
+  taskId?: string | undefined;
   input: { message: MessageInput } | { payload: JsonObject };
   metadata?: JsonObject | undefined;
 }
@@ -36,7 +38,8 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     if (request.branchId != null) await unit.require("branch", request.branchId);
     if (request.parentTaskId != null) await unit.require("task", request.parentTaskId);
 
-    const envelope = unit.envelope("task", "task");
+    const fresh = unit.envelope("task", "task");
+    const envelope = { ...fresh, id: request.taskId ?? fresh.id };
     const task: TaskRecord = {
       ...envelope,
       metadata: request.metadata ?? {},
