@@ -101,6 +101,10 @@ export class Replay extends Run {
     return `artifact_replay_${hashOf([this.#plan.segment, step]).slice("sha256:".length, 33)}`;
   }
 
+  override get knownQuotaIds(): readonly string[] {
+    return this.source.quota_ids;
+  }
+
   override get actsAs(): string {
     return this.source.id;
   }
