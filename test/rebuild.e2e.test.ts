@@ -79,6 +79,7 @@ test("EVT-5 given every command used once, when documents are refolded from even
   const waiting = await client.rehearse(session.id, "ask for ever?");
   await client.post(`/v1/tasks/${waiting.id}/cancel`, { reason: "enough" });
   await client.post(`/v1/sessions/${session.id}/fork`);
+  await client.post(`/v1/sessions/${session.id}/compact`, { keep_last: 2 });
   await client.post(`/v1/sessions/${session.id}/truncate`, { keep_first: 1 });
   await client.post(`/v1/sessions/${session.id}/close`);
 
@@ -91,6 +92,7 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "task.canceled",
     "vendor.bridle.quota.exhausted",
     "vendor.bridle.schedule.fired",
+    "session.compacted",
     "session.truncated",
     "session.closed",
   ]) {

@@ -229,4 +229,10 @@ export const requirements: readonly Requirement[] = [
     "OPS-5": "Unknown flags and bad values are one-line errors with exit code 2.",
     "OPS-6": "Settings come from flags and environment under the same names.",
   }),
+  ...section("Extended", "Compaction", {
+    "CMP-1":
+      "Compaction folds all but the last turns away behind a summary; the session says which events and artifacts they are, and all of them stay readable.",
+    "CMP-2": "A turn that an unfinished task belongs to is not folded away, nor any after it.",
+    "CMP-3": "Forks and truncations work over compacted sessions; a fork from before a compaction is whole.",
+  }),
 ];

@@ -19,7 +19,7 @@ import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
 import type { Visibility } from "./resources/resource.ts";
 import type { ScheduleFired, ScheduleRecord } from "./resources/schedule.ts";
-import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
+import type { Compaction, SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
@@ -98,6 +98,7 @@ export interface EventPayloads {
     reason: string | null;
     ranges: TranscriptRange[];
   };
+  "session.compacted": { compaction: Compaction; ranges: TranscriptRange[] };
   "session.thread_forked": { session_id: string; branch_id: string; at_event_id: string };
 
   "user.message": MessageAppended;

@@ -17,6 +17,23 @@ export interface TranscriptRange {
   through: Position | null;
 }
 
+/** Turns that were folded away: what they were, and where to find them. */
+export interface Compaction {
+  compacted_at: string;
+  /** The event of the first message that was folded away, and the last event before what is left. */
+  from_event_id: string;
+  through_event_id: string;
+  turn_count: number;
+  message_count: number;
+  event_count: number;
+  artifact_count: number;
+  /** The first of them, up to a bound; all are in the log between the two events. */
+  artifact_ids: string[];
+  summary: string;
+  /** What the transcript lost, so that a fork from before it finds it again. */
+  ranges: TranscriptRange[];
+}
+
 export interface SessionRecord extends Resource<"session"> {
   workspace_id: string;
   state: SessionState;
@@ -27,6 +44,8 @@ export interface SessionRecord extends Resource<"session"> {
   summary: string | null;
   expires_at: string | null;
   ranges: TranscriptRange[];
+  /** Oldest first; absent until the first one. */
+  compactions?: Compaction[];
 }
 
 export interface SessionChanges {
@@ -42,9 +61,47 @@ export function foldSession(session: SessionRecord, event: KernelEvent): Session
       return { ...session, state: "CLOSED", updated_at: event.createdAt };
     case "session.truncated":
       return { ...session, ranges: event.payload.ranges, updated_at: event.createdAt };
+    case "session.compacted": {
+      const { ranges, compaction } = event.payload;
+      return {
+        ...session,
+        ranges,
+        summary: compaction.summary,
+        compactions: bounded([...(session.compactions ?? []), compaction]),
+        updated_at: event.createdAt,
+      };
+    }
     default:
       return session;
   }
+}
+
+/** Compactions that a session lists one by one; of more, the oldest are told as one. */
+const compactionsMax = 100;
+/** Artifacts that one compaction lists. */
+export const compactedArtifactsMax = 100;
+
+function bounded(compactions: Compaction[]): Compaction[] {
+  const [first, second, ...rest] = compactions;
+  if (compactions.length <= compactionsMax || first === undefined || second === undefined) return compactions;
+  const together: Compaction = {
+    ...second,
+    from_event_id: first.from_event_id,
+    turn_count: first.turn_count + second.turn_count,
+    message_count: first.message_count + second.message_count,
+    event_count: first.event_count + second.event_count,
+    artifact_count: first.artifact_count + second.artifact_count,
+    artifact_ids: [...first.artifact_ids, ...second.artifact_ids].slice(0, compactedArtifactsMax),
+    ranges: [...first.ranges, ...second.ranges],
+  };
+  return [together, ...rest];
+}
+
+/** The same transcript, beginning after a position. */
+export function rangesAfter(ranges: readonly TranscriptRange[], after: Position): TranscriptRange[] {
+  return ranges
+    .filter((range) => range.through === null || range.through > after)
+    .map((range) => ({ ...range, after: Math.max(range.after, after) }));
 }
 
 /** The same transcript, ending at a position. */

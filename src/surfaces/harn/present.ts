@@ -12,7 +12,7 @@ import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf, type ReplayPlan } from "../../kernel/resources/replay.ts";
-import type { SessionRecord } from "../../kernel/resources/session.ts";
+import type { Compaction, SessionRecord } from "../../kernel/resources/session.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { Position, Store, StoredEvent } from "../../store/port.ts";
@@ -118,13 +118,23 @@ export async function presentSession(
   { store }: Viewer,
   writtenAt: Position | null = null,
 ): Promise<Wire> {
-  const { ranges: _, ...shown } = presentRecord(session);
+  const shown = presentWithoutRanges(session);
   const last = writtenAt ?? (await lastPosition(store, session.id));
   return {
     ...shown,
     transcript: `/v1/sessions/${session.id}/messages`,
     last_event_id: last === null ? null : eventId(last),
   };
+}
+
+/** Where in the log the transcript is, is the harness's own business. */
+function presentWithoutRanges(session: SessionRecord) {
+  const { ranges: _, compactions = [], ...shown } = presentRecord(session);
+  return { ...shown, compactions: compactions.map(presentCompaction) };
+}
+
+function presentCompaction({ ranges: _, ...shown }: Compaction): Omit<Compaction, "ranges"> {
+  return shown;
 }
 
 async function lastPosition(store: Store, sessionId: string): Promise<Position | null> {
@@ -273,7 +283,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "task.canceled":
       return { ...event.payload, outcome: presentOutcomeSummary(event.resource.id, event.payload.outcome) };
     case "session.created": {
-      const { ranges: _, ...session } = presentRecord(event.payload.session);
+      const session = presentWithoutRanges(event.payload.session);
       return {
         session: { ...session, transcript: `/v1/sessions/${session.id}/messages`, last_event_id: null },
       };
@@ -282,6 +292,8 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       const { ranges: _, ...shown } = event.payload;
       return shown;
     }
+    case "session.compacted":
+      return presentCompaction(event.payload.compaction);
     case "artifact.created":
       return { ...event.payload, artifact: presentNewArtifact(event.payload.artifact) };
     case "artifact.updated":

@@ -155,6 +155,17 @@ export const AppendTaskMessageRequest = Type.Object({
   message: MessageInput,
 });
 
+const Compaction = Type.Object({
+  compacted_at: Timestamp,
+  from_event_id: Type.String(),
+  through_event_id: Type.String(),
+  turn_count: Type.Integer(),
+  message_count: Type.Integer(),
+  event_count: Type.Integer(),
+  artifact_count: Type.Integer(),
+  artifact_ids: Type.Array(Type.String()),
+  summary: Type.String(),
+});
 export const Session = Envelope("session", {
   workspace_id: Type.String(),
   state: Type.Enum(["ACTIVE", "IDLE", "PAUSED", "CLOSED", "FAILED"]),
@@ -166,6 +177,7 @@ export const Session = Envelope("session", {
   last_event_id: Nullable(Type.String()),
   summary: Nullable(Type.String()),
   expires_at: Nullable(Timestamp),
+  compactions: Type.Array(Compaction),
 });
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,

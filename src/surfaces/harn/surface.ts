@@ -17,6 +17,7 @@ import { messageRoutes } from "./routes/messages.ts";
 import { personaRoutes } from "./routes/personas.ts";
 import { quotaRoutes } from "./routes/quotas.ts";
 import { receiptRoutes } from "./routes/receipts.ts";
+import { retentionRoutes } from "./routes/retention.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
@@ -47,6 +48,7 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
     ...personaRoutes,
     ...quotaRoutes,
     ...sessionRoutes,
+    ...retentionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
     ...artifactRoutes,

@@ -1,0 +1,32 @@
+/** What becomes of old content: fold it away. */
+
+import { compactSession } from "../../../kernel/commands/compact-session.ts";
+import { presentSession } from "../present.ts";
+import { route } from "../route.ts";
+import { CompactSessionRequest, CompactSessionResponse } from "../schemas-retention.ts";
+
+const tag = "Retention";
+
+export const retentionRoutes = [
+  route({
+    method: "POST",
+    path: "/v1/sessions/{session_id}/compact",
+    operationId: "compactSession",
+    summary: "Fold the older turns of a session away behind a summary. Nothing is deleted.",
+    tag,
+    body: CompactSessionRequest,
+    response: CompactSessionResponse,
+    async handle(call) {
+      const { keep_last, summary } = call.body;
+      const sessionId = call.param("session_id");
+      const result = await call.dispatch(compactSession, { sessionId, keepLast: keep_last, summary });
+      return {
+        object: "session.compact_result",
+        session_id: sessionId,
+        compacted_turn_count: result.compactedTurnCount,
+        kept_turn_count: result.keptTurnCount,
+        session: await presentSession(result.session, call, call.writtenAt),
+      };
+    },
+  }),
+];

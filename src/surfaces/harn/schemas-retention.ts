@@ -1,0 +1,18 @@
+/** What becomes of old content on the wire: compaction, erasure, retention. */
+
+import { Type } from "typebox";
+import { Session } from "./schemas.ts";
+
+const Count = Type.Integer({ minimum: 0 });
+
+export const CompactSessionRequest = Type.Object({
+  keep_last: Count,
+  summary: Type.Optional(Type.String({ minLength: 1, maxLength: 20_000 })),
+});
+export const CompactSessionResponse = Type.Object({
+  object: Type.Literal("session.compact_result"),
+  session_id: Type.String(),
+  compacted_turn_count: Count,
+  kept_turn_count: Count,
+  session: Session,
+});
