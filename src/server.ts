@@ -13,6 +13,7 @@ import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
@@ -76,6 +77,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     Object.assign(drained, await runtime.drain(graceMs));
   });
   built.defer(startScheduleClock(kernel, logger));
+  built.defer(startHousekeeping(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
 

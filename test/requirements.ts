@@ -235,4 +235,14 @@ export const requirements: readonly Requirement[] = [
     "CMP-2": "A turn that an unfinished task belongs to is not folded away, nor any after it.",
     "CMP-3": "Forks and truncations work over compacted sessions; a fork from before a compaction is whole.",
   }),
+  ...section("Extended", "Erasure", {
+    "ERA-1":
+      "Erasing a session replaces its content by descriptors in lists, streams and documents; ids, kinds, times and order stay.",
+    "ERA-2":
+      "After an erasure no file of the data directory holds the content, whatever the process died of.",
+    "ERA-3": "Receipts of erased work still verify, with their chain and proofs.",
+    "ERA-4":
+      "What runs in an erased session is canceled; it takes nothing new, is not exported, and a replay names what is missing.",
+    "ERA-5": "Only an administrator of the tenant erases; others hear the same as for what is not there.",
+  }),
 ];

@@ -19,7 +19,13 @@ import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
 import type { Visibility } from "./resources/resource.ts";
 import type { ScheduleFired, ScheduleRecord } from "./resources/schedule.ts";
-import type { Compaction, SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
+import type {
+  Compaction,
+  Erasure,
+  SessionChanges,
+  SessionRecord,
+  TranscriptRange,
+} from "./resources/session.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
@@ -99,6 +105,8 @@ export interface EventPayloads {
     ranges: TranscriptRange[];
   };
   "session.compacted": { compaction: Compaction; ranges: TranscriptRange[] };
+  "vendor.bridle.session.erasure_requested": { erasure: Erasure };
+  "vendor.bridle.session.erased": { event_count: number; blob_count: number };
   "session.thread_forked": { session_id: string; branch_id: string; at_event_id: string };
 
   "user.message": MessageAppended;
@@ -114,7 +122,7 @@ export interface EventPayloads {
     index: number;
     chunk: Content<string>;
     /** Set with the last chunk: what the whole content is. */
-    completed: { sha256: string; bytes: number } | null;
+    completed: { sha256: string; bytes: number; is_erased?: true } | null;
     visibility: Visibility;
     step: string;
   };

@@ -144,7 +144,12 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         wakeAt: wakeAt(record),
       };
     case "session":
-      return { tenantId, workspaceId: record.workspace_id, status: record.state };
+      return {
+        tenantId,
+        workspaceId: record.workspace_id,
+        status: record.state,
+        wakeAt: record.erasure?.erased_at === null ? Date.parse(record.erasure.requested_at) : null,
+      };
     case "message":
       // What a replay says was said before, or never was: it is no part of the conversation.
       return { tenantId, isListed: false, sessionId: record.is_replayed === true ? null : record.session_id };

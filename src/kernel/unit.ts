@@ -6,7 +6,7 @@
 
 import type { Caller } from "../policy/caller.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import type { Batch, NewBlob, Store } from "../store/port.ts";
+import type { Batch, NewBlob, Rewrite, Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { isVisible } from "./authorize.ts";
 import { type Clock, timestamp } from "./clock.ts";
@@ -52,6 +52,7 @@ export class Unit {
   readonly #tracked = new Map<string, Tracked>();
   readonly #events: Batch["events"] = [];
   readonly #blobs: NewBlob[] = [];
+  readonly #rewrites: Rewrite[] = [];
   readonly #receipts: PendingReceipt[] = [];
   readonly #held = new Map<string, Release>();
   /** What it takes out of everything that is written. */
@@ -215,6 +216,18 @@ export class Unit {
     if (tracked !== undefined) tracked.dirty = true;
   }
 
+  /** Replaces the content of events on disk, and the records that are folded from them. */
+  async rewrite(changes: readonly Rewrite[], records: Iterable<AnyRecord>): Promise<void> {
+    this.#rewrites.push(...changes);
+    for (const record of records) {
+      await this.findForHarness(record.object, record.id);
+      const tracked = this.#tracked.get(record.id);
+      if (tracked === undefined) throw new Error(`${record.id} has events and no document`);
+      tracked.record = record;
+      tracked.dirty = true;
+    }
+  }
+
   seal<T>(value: T): Content<T> {
     return seal(this.redactor.value(value), this.#blobs);
   }
@@ -233,6 +246,7 @@ export class Unit {
         .filter(([, { dirty }]) => dirty)
         .map(([id, { record }]) => ({ kind: record.object, id, index: indexOf(record), body: record })),
       blobs: this.#blobs,
+      ...(this.#rewrites.length === 0 ? {} : { rewrite: this.#rewrites }),
     };
   }
 }

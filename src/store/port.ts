@@ -89,6 +89,15 @@ export interface Batch {
   put: NewDocument[];
   blobs: NewBlob[];
   once?: NewOnceRecord;
+  /** Events and answers on disk whose content is replaced in the same commit. Their places stay. */
+  rewrite?: Rewrite[];
+  rewriteOnce?: Pick<OnceRecord, "key" | "result">[];
+}
+
+export interface Rewrite {
+  position: Position;
+  payload: object;
+  replay?: object | undefined;
 }
 
 export interface DocumentQuery {
@@ -146,6 +155,18 @@ export interface Store {
   events(query: EventQuery): Promise<StoredEvent[]>;
   blob(sha256: string): Promise<Uint8Array | undefined>;
   once(key: string): Promise<OnceRecord | undefined>;
+  /** Idempotency records whose answer has this text in it, in the order of their keys. */
+  onceWith(query: { text: string; afterKey: string; limit: number }): Promise<OnceRecord[]>;
+  /**
+   * Drops those of the blobs that no event after a position mentions, and gives those that it kept for that reason. The
+   * caller knows that no event up to there speaks of them.
+   */
+  dropBlobs(request: {
+    sha256s: string[];
+    scannedThrough: Position;
+  }): Promise<{ kept: string[]; count: number; bytes: number }>;
+  /** Once it resolves, nothing that was replaced or dropped before is left in any file of the store. */
+  scrub(): Promise<void>;
   /** Drops idempotency records that expired before this time; gives their number. */
   forgetOnce(before: number): Promise<number>;
   /** The last position on disk, 0 for an empty log. */

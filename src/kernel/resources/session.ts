@@ -46,6 +46,16 @@ export interface SessionRecord extends Resource<"session"> {
   ranges: TranscriptRange[];
   /** Oldest first; absent until the first one. */
   compactions?: Compaction[];
+  /** Set once somebody asked for its content to be erased. */
+  erasure?: Erasure;
+}
+
+/** The erasure of what a session holds: asked for, and done. */
+export interface Erasure {
+  requested_at: string;
+  requested_by: string;
+  reason: string | null;
+  erased_at: string | null;
 }
 
 export interface SessionChanges {
@@ -70,6 +80,15 @@ export function foldSession(session: SessionRecord, event: KernelEvent): Session
         compactions: bounded([...(session.compactions ?? []), compaction]),
         updated_at: event.createdAt,
       };
+    }
+    case "vendor.bridle.session.erasure_requested": {
+      const { erasure } = event.payload;
+      return { ...session, state: "CLOSED", erasure, updated_at: event.createdAt };
+    }
+    case "vendor.bridle.session.erased": {
+      const { erasure } = session;
+      if (erasure === undefined) return session;
+      return { ...session, erasure: { ...erasure, erased_at: event.createdAt }, updated_at: event.createdAt };
     }
     default:
       return session;

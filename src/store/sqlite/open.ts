@@ -46,6 +46,9 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
       blob: async (sha256) => reader.blob(sha256),
       once: async (key) => reader.once(key),
+      onceWith: async (query) => reader.onceWith(query),
+      dropBlobs: ({ sha256s, scannedThrough }) => writer.dropBlobs(sha256s, scannedThrough),
+      scrub: () => writer.scrub(),
       head: async () => told,
       isWritable: () => writer.isWritable,
       follow(listener) {

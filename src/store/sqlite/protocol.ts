@@ -38,12 +38,35 @@ export interface BatchRows {
   put: DocumentRow[];
   blobs: NewBlob[];
   once: NewOnceRecord | null;
+  rewrite: RewriteRow[];
+  rewriteOnce: OnceRewriteRow[];
+}
+
+/** The new content of an event as JSON text. */
+export interface RewriteRow {
+  position: Position;
+  payload: string;
+  replay: string | null;
+}
+
+export interface OnceRewriteRow {
+  key: string;
+  result: string;
 }
 
 export type Request =
   | { type: "commit"; batches: BatchRows[] }
   | { type: "forget_once"; before: number }
+  | { type: "drop_blobs"; sha256s: string[]; scannedThrough: Position }
+  | { type: "scrub" }
   | { type: "close" };
+
+/** Blobs that are gone, and those that are spoken of again. */
+export interface Dropped {
+  kept: string[];
+  count: number;
+  bytes: number;
+}
 
 /** The numbers that the log gave to the events of one batch. */
 export interface Numbered {
@@ -61,5 +84,7 @@ export type Response =
   | { type: "ready" }
   | { type: "committed"; results: BatchResult[] }
   | { type: "forgotten"; count: number }
+  | ({ type: "dropped" } & Dropped)
+  | { type: "scrubbed" }
   | { type: "failed"; reason: string }
   | { type: "closed" };

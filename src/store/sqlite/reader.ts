@@ -134,17 +134,19 @@ export class Reader {
   }
 
   once(key: string): OnceRecord | undefined {
-    const row = this.#prepare("SELECT fingerprint, result, position, expires_at FROM once WHERE key = ?").get(
-      key,
-    );
-    if (row === undefined) return undefined;
-    return {
-      key,
-      fingerprint: String(row.fingerprint),
-      result: String(row.result),
-      position: row.position === null ? null : Number(row.position),
-      expiresAt: Number(row.expires_at),
-    };
+    const row = this.#prepare(
+      "SELECT key, fingerprint, result, position, expires_at FROM once WHERE key = ?",
+    ).get(key);
+    return row === undefined ? undefined : toOnceRecord(row);
+  }
+
+  onceWith({ text, afterKey, limit }: { text: string; afterKey: string; limit: number }): OnceRecord[] {
+    return this.#prepare(
+      `SELECT key, fingerprint, result, position, expires_at FROM once
+       WHERE key > ? AND instr(result, ?) > 0 ORDER BY key LIMIT ?`,
+    )
+      .all(afterKey, text, limit)
+      .map(toOnceRecord);
   }
 
   head(): Position {
@@ -166,6 +168,16 @@ function indexColumn(by: DocumentQuery["by"]): [string, string] {
   if ("workspaceId" in by) return ["workspace_id", by.workspaceId];
   if ("sessionId" in by) return ["session_id", by.sessionId];
   return ["task_id", by.taskId];
+}
+
+function toOnceRecord(row: Row): OnceRecord {
+  return {
+    key: String(row.key),
+    fingerprint: String(row.fingerprint),
+    result: String(row.result),
+    position: row.position === null ? null : Number(row.position),
+    expiresAt: Number(row.expires_at),
+  };
 }
 
 function toDocument(row: Row): StoredDocument {

@@ -7,6 +7,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Position } from "../port.ts";
 import { Generations } from "./generations.ts";
 import type { BatchResult, BatchRows, DocumentRow, LogRow } from "./protocol.ts";
+import { LogRewriter } from "./rewrite.ts";
 
 /** Heads kept in memory, twice; others are read again from the table. */
 const headsMax = 20_000;
@@ -32,8 +33,10 @@ export class BatchWriter {
   readonly #insertBlob: StatementSync;
   readonly #readOnce: StatementSync;
   readonly #insertOnce: StatementSync;
+  readonly #rewriter: LogRewriter;
 
   constructor(db: DatabaseSync) {
+    this.#rewriter = new LogRewriter(db);
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
     this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
     this.#insertLog = db.prepare(
@@ -98,6 +101,8 @@ export class BatchWriter {
       }
     }
 
+    this.#rewriter.rewrite(batch.rewrite);
+    this.#rewriter.rewriteOnce(batch.rewriteOnce);
     for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
     for (const document of batch.put) {
       const [id] = document;

@@ -3,7 +3,7 @@
  * caller may not see is replaced by a descriptor which shows that it exists.
  */
 
-import { type Content, sha256Hex, unseal } from "../../kernel/content.ts";
+import { type Content, sha256Hex, unsealShown } from "../../kernel/content.ts";
 import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
@@ -36,7 +36,11 @@ export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyR
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
   const { parts, workspace_id: _, is_replayed: __, ...shown } = presentRecord(message);
-  return { ...shown, parts: presentParts(await unseal(parts, viewer.store), viewer.caller) };
+  const found = await unsealShown(parts, viewer.store);
+  return {
+    ...shown,
+    parts: "erased" in found ? [found.erased].flat() : presentParts(found.value, viewer.caller),
+  };
 }
 
 function presentParts(parts: readonly Part[], caller: Caller): unknown[] {
@@ -85,7 +89,10 @@ function presentPlan({ source_task_id, mode, checkpoint, allow_live, reason }: R
 }
 
 async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> {
-  if ("payload" in input) return await unseal(input.payload, viewer.store);
+  if ("payload" in input) {
+    const found = await unsealShown(input.payload, viewer.store);
+    return "erased" in found ? found.erased : found.value;
+  }
   const document = await viewer.store.get("message", input.message_id);
   if (document === undefined)
     throw new Error(`Message ${input.message_id} is the input of a task but missing`);
@@ -129,8 +136,8 @@ export async function presentSession(
 
 /** Where in the log the transcript is, is the harness's own business. */
 function presentWithoutRanges(session: SessionRecord) {
-  const { ranges: _, compactions = [], ...shown } = presentRecord(session);
-  return { ...shown, compactions: compactions.map(presentCompaction) };
+  const { ranges: _, compactions = [], erasure = null, ...shown } = presentRecord(session);
+  return { ...shown, compactions: compactions.map(presentCompaction), erasure };
 }
 
 function presentCompaction({ ranges: _, ...shown }: Compaction): Omit<Compaction, "ranges"> {
@@ -333,7 +340,9 @@ async function presentChunk(
   { chunk, visibility }: EventPayloads["artifact.updated"],
   viewer: Viewer,
 ): Promise<unknown> {
-  const text = await unseal(chunk, viewer.store);
+  const found = await unsealShown(chunk, viewer.store);
+  if ("erased" in found) return found.erased;
+  const text = found.value;
   return visibility === "public" || seesInternal(viewer.caller) ? text : redacted("text", text, visibility);
 }
 
@@ -357,6 +366,7 @@ function presentOutcomeSummary(taskId: string, outcome: Outcome): Wire {
 async function presentResult(result: StepResult, viewer: Viewer): Promise<unknown> {
   if ("error" in result) return result;
   const output: Content<unknown> = result.output;
-  const value = await unseal(output, viewer.store);
-  return { output: seesInternal(viewer.caller) ? value : redacted("json", value, "internal") };
+  const found = await unsealShown(output, viewer.store);
+  if ("erased" in found) return { output: found.erased };
+  return { output: seesInternal(viewer.caller) ? found.value : redacted("json", found.value, "internal") };
 }

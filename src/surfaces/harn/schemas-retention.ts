@@ -16,3 +16,7 @@ export const CompactSessionResponse = Type.Object({
   kept_turn_count: Count,
   session: Session,
 });
+
+export const EraseRequest = Type.Object({
+  reason: Type.Optional(Type.String({ maxLength: 2000 })),
+});

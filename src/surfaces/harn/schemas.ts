@@ -166,6 +166,12 @@ const Compaction = Type.Object({
   artifact_ids: Type.Array(Type.String()),
   summary: Type.String(),
 });
+const Erasure = Type.Object({
+  requested_at: Timestamp,
+  requested_by: Type.String(),
+  reason: Nullable(Type.String()),
+  erased_at: Nullable(Timestamp),
+});
 export const Session = Envelope("session", {
   workspace_id: Type.String(),
   state: Type.Enum(["ACTIVE", "IDLE", "PAUSED", "CLOSED", "FAILED"]),
@@ -178,6 +184,7 @@ export const Session = Envelope("session", {
   summary: Nullable(Type.String()),
   expires_at: Nullable(Timestamp),
   compactions: Type.Array(Compaction),
+  erasure: Nullable(Erasure),
 });
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,

@@ -1,9 +1,12 @@
-/** What becomes of old content: fold it away. */
+/** What becomes of old content: it is folded away, or erased. */
 
 import { compactSession } from "../../../kernel/commands/compact-session.ts";
+import { eraseSession } from "../../../kernel/erasure/erase-session.ts";
+import { getRecord } from "../../../kernel/queries/read.ts";
 import { presentSession } from "../present.ts";
 import { route } from "../route.ts";
-import { CompactSessionRequest, CompactSessionResponse } from "../schemas-retention.ts";
+import { Session } from "../schemas.ts";
+import { CompactSessionRequest, CompactSessionResponse, EraseRequest } from "../schemas-retention.ts";
 
 const tag = "Retention";
 
@@ -27,6 +30,23 @@ export const retentionRoutes = [
         kept_turn_count: result.keptTurnCount,
         session: await presentSession(result.session, call, call.writtenAt),
       };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/sessions/{session_id}/erase",
+    operationId: "eraseSession",
+    summary: "Erase the content of a session for good. Descriptors with hashes, and receipts, stay.",
+    tag,
+    body: EraseRequest,
+    bodyOptional: true,
+    response: Session,
+    async handle(call) {
+      const { id } = await call.dispatch(eraseSession, {
+        sessionId: call.param("session_id"),
+        reason: call.body.reason,
+      });
+      return presentSession(await getRecord(call, call.caller, "session", id), call);
     },
   }),
 ];
