@@ -19,6 +19,8 @@ export interface ServerConfig {
   publicUrl: string | null;
   /** The largest request body that is read. */
   bodyBytesMax: number;
+  /** How long what ended is kept in the log; null keeps everything. */
+  retainMs: number | null;
 }
 
 export const defaultConfig = {
@@ -30,4 +32,5 @@ export const defaultConfig = {
   publicUrl: null,
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
+  retainMs: null,
 } as const satisfies Omit<ServerConfig, "logger">;

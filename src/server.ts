@@ -47,7 +47,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });
+  const { retainMs } = config;
+  const kernel = createKernel({
+    store,
+    clock: systemClock,
+    agents,
+    adminKey: adminKey.key,
+    issuer,
+    retainMs,
+  });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
   await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });

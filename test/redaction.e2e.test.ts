@@ -644,6 +644,10 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     const session = await client.createSession({ initial_messages: [message] });
     return { params: { session_id: session.id }, body: { keep_last: 0 } };
   },
+  async eraseSession({ client }) {
+    const session = await client.createSession({ initial_messages: [message] });
+    return { params: { session_id: session.id }, body: {} };
+  },
   createSessionBranch: () => ({ body: { kind: "session", base_ref: "main" } }),
   appendSessionMessage: () => ({ body: { message } }),
   submitTask: ({ ids }) => ({ body: { session_id: ids.session_id, input: message } }),

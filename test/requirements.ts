@@ -245,4 +245,13 @@ export const requirements: readonly Requirement[] = [
       "What runs in an erased session is canceled; it takes nothing new, is not exported, and a replay names what is missing.",
     "ERA-5": "Only an administrator of the tenant erases; others hear the same as for what is not there.",
   }),
+  ...section("Extended", "Retention", {
+    "RET-1":
+      "What ended before the retention period leaves the log with its content; the task's record stays without content, its receipts stay whole and verify.",
+    "RET-2":
+      "A cursor before something that has left the part of the log it reads gets cursor_expired, never a silent gap; without a cursor reading begins with what is left.",
+    "RET-3": "Work that has not ended keeps everything, however old, and content that others share stays.",
+    "RET-4": "After a trim, also one cut short by a kill, every document is still the fold of the log.",
+    "RET-5": "bridle gc says what would go, or lets it go; only whoever runs the server may.",
+  }),
 ];

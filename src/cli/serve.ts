@@ -7,6 +7,8 @@ import { version } from "../version.ts";
 import { loadAgents } from "./load-agents.ts";
 import type { ServeSettings } from "./settings.ts";
 
+const dayMs = 24 * 60 * 60 * 1000;
+
 export async function serve(settings: ServeSettings): Promise<void> {
   const logger = createLogger(settings.logLevel, settings.apiKey === undefined ? [] : [settings.apiKey]);
   const server = await startServer({
@@ -18,6 +20,7 @@ export async function serve(settings: ServeSettings): Promise<void> {
     publicUrl: settings.publicUrl ?? null,
     agents: await loadAgents(settings.agents),
     concurrency: settings.concurrency,
+    retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {

@@ -58,12 +58,18 @@ export async function unseal<T>(content: Content<T>, source: BlobSource): Promis
   return JSON.parse(Buffer.from(bytes).toString("utf8"));
 }
 
-/** The same for showing it: what was erased is shown as what stands in its place. */
+/** The same for showing it: what was erased, or is about to leave by age, is shown as what stands in its place. */
 export async function unsealShown<T>(
   content: Content<T>,
   source: BlobSource,
 ): Promise<{ value: T } | { erased: JsonValue }> {
-  return "erased" in content ? { erased: content.erased } : { value: await unseal(content, source) };
+  if ("erased" in content) return { erased: content.erased };
+  try {
+    return { value: await unseal(content, source) };
+  } catch (error) {
+    if (!(error instanceof MissingContent)) throw error;
+    return { erased: { redacted: true, type: "json", sha256: error.sha256 } };
+  }
 }
 
 /** The same from content at hand; nothing when it is not there. */

@@ -61,6 +61,12 @@ export interface StepSpan {
   name: string;
 }
 
+/** How much left the log, and the last event among it: a cursor before that one cannot be continued from. */
+export interface Trimmed {
+  through_event_id: string;
+  event_count: number;
+}
+
 type MessageAppended = { message: MessageRecord; step?: string };
 
 export interface EventPayloads {
@@ -107,6 +113,10 @@ export interface EventPayloads {
   "session.compacted": { compaction: Compaction; ranges: TranscriptRange[] };
   "vendor.bridle.session.erasure_requested": { erasure: Erasure };
   "vendor.bridle.session.erased": { event_count: number; blob_count: number };
+  /** Old work left the log: what is kept of its tasks, and where the last of it stood. */
+  "vendor.bridle.session.trimmed": Trimmed & { tasks: TaskRecord[] };
+  "vendor.bridle.workspace.trimmed": Trimmed;
+  "vendor.bridle.log.trimmed": Trimmed;
   "session.thread_forked": { session_id: string; branch_id: string; at_event_id: string };
 
   "user.message": MessageAppended;

@@ -67,6 +67,8 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.api_key];
     case "session.created":
       return [event.payload.session];
+    case "vendor.bridle.session.trimmed":
+      return event.payload.tasks;
     case "user.message":
     case "agent.message":
     case "vendor.bridle.message":
@@ -137,6 +139,7 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "task":
       return {
         tenantId,
+        isListed: record.trimmed === undefined,
         workspaceId: record.workspace_id,
         sessionId: record.session_id,
         taskId: record.parent_task_id,

@@ -26,9 +26,17 @@ export interface KernelOptions {
   agents: AgentDirectory;
   adminKey: string;
   issuer: Issuer;
+  retainMs?: number | null;
 }
 
-export function createKernel({ store, clock, agents, adminKey, issuer }: KernelOptions): Kernel {
+export function createKernel({
+  store,
+  clock,
+  agents,
+  adminKey,
+  issuer,
+  retainMs = null,
+}: KernelOptions): Kernel {
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -49,6 +57,7 @@ export function createKernel({ store, clock, agents, adminKey, issuer }: KernelO
     replaySecrets: new ReplaySecrets(),
     seenSecrets: new Set(),
     locks: new Locks(),
+    retainMs,
   };
   return {
     ...deps,

@@ -6,7 +6,7 @@
 
 import type { Caller } from "../policy/caller.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import type { Batch, NewBlob, Rewrite, Store } from "../store/port.ts";
+import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { isVisible } from "./authorize.ts";
 import { type Clock, timestamp } from "./clock.ts";
@@ -35,6 +35,8 @@ export interface KernelDeps {
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;
   locks: Locks;
+  /** How long what ended is kept; null keeps everything. */
+  retainMs: number | null;
 }
 
 interface Tracked {
@@ -53,6 +55,7 @@ export class Unit {
   readonly #events: Batch["events"] = [];
   readonly #blobs: NewBlob[] = [];
   readonly #rewrites: Rewrite[] = [];
+  readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
   readonly #receipts: PendingReceipt[] = [];
   readonly #held = new Map<string, Release>();
   /** What it takes out of everything that is written. */
@@ -114,7 +117,7 @@ export class Unit {
   /** Records a fact about a resource and gives the resource as it is after it. What looks like a secret stays out. */
   emit<R extends AnyRecord, E extends EventKind>(about: R, event: E, payload: EventPayloads[E]): R {
     const typed = this.#append(about, event, this.redactor.value(payload));
-    for (const record of created(typed)) this.#tracked.set(record.id, { record, version: 0, dirty: true });
+    for (const record of created(typed)) this.#create(record);
 
     const current = this.#tracked.get(about.id);
     if (current === undefined)
@@ -125,6 +128,12 @@ export class Unit {
       current.dirty = true;
     }
     return after;
+  }
+
+  /** An event can also carry what is left of a record that exists. */
+  #create(record: AnyRecord): void {
+    const version = this.#tracked.get(record.id)?.version ?? 0;
+    this.#tracked.set(record.id, { record, version, dirty: true });
   }
 
   /** Leaves a receipt behind. It is chained and signed when the unit is committed. */
@@ -228,6 +237,20 @@ export class Unit {
     }
   }
 
+  /** Removes events and records from the store. What the events were folded into must be told by another event. */
+  async trim({
+    events,
+    documents,
+    unlisted,
+  }: Trim & { documents: { kind: Kind; id: string }[] }): Promise<void> {
+    for (const { kind, id } of documents) {
+      // Expected unchanged, like everything that is loaded.
+      if ((await this.findForHarness(kind, id)) !== undefined) this.#trim.documents.push({ kind, id });
+    }
+    this.#trim.events.push(...events);
+    this.#trim.unlisted.push(...unlisted);
+  }
+
   seal<T>(value: T): Content<T> {
     return seal(this.redactor.value(value), this.#blobs);
   }
@@ -247,6 +270,7 @@ export class Unit {
         .map(([id, { record }]) => ({ kind: record.object, id, index: indexOf(record), body: record })),
       blobs: this.#blobs,
       ...(this.#rewrites.length === 0 ? {} : { rewrite: this.#rewrites }),
+      ...(this.#trim.events.length === 0 ? {} : { trim: this.#trim }),
     };
   }
 }

@@ -152,6 +152,7 @@ function historyStore(
     list: async () => [],
     due: async () => [],
     count: async () => 0,
+    tenantIds: async () => [],
     async events({ taskId, after, limit }) {
       const found = stored.slice(after).filter((event) => event.taskId === taskId);
       return found.slice(0, limit);

@@ -92,6 +92,15 @@ export interface Batch {
   /** Events and answers on disk whose content is replaced in the same commit. Their places stay. */
   rewrite?: Rewrite[];
   rewriteOnce?: Pick<OnceRecord, "key" | "result">[];
+  trim?: Trim;
+}
+
+/** What leaves the store for good, all of it in the same commit. */
+export interface Trim {
+  events: Position[];
+  documents: { kind: string; id: string }[];
+  /** Documents that stay and are no longer in the lists of the whole tenant. */
+  unlisted: string[];
 }
 
 export interface Rewrite {
@@ -152,6 +161,8 @@ export interface Store {
   list(query: DocumentQuery): Promise<StoredDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   count(kind: string, tenantId: string): Promise<number>;
+  /** Every tenant that there is. */
+  tenantIds(): Promise<string[]>;
   events(query: EventQuery): Promise<StoredEvent[]>;
   blob(sha256: string): Promise<Uint8Array | undefined>;
   once(key: string): Promise<OnceRecord | undefined>;

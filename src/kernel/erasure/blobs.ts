@@ -1,7 +1,7 @@
 /** Which blobs nobody speaks of any more. Looked for in the whole log, page by page, with room for others in between. */
 
 import { setImmediate as othersTurn } from "node:timers/promises";
-import type { Store } from "../../store/port.ts";
+import type { Position, Store } from "../../store/port.ts";
 import { readLog } from "../log-tail.ts";
 import { blobsOf } from "../transfer/bundle.ts";
 
@@ -13,14 +13,18 @@ export interface Dropped {
   bytes: number;
 }
 
-/** Drops those of the candidates that no event speaks of. */
-export async function dropUnreferenced(store: Store, candidates: ReadonlySet<string>): Promise<Dropped> {
+/** Drops those of the candidates that no event speaks of, beside those that are about to go themselves. */
+export async function dropUnreferenced(
+  store: Store,
+  candidates: ReadonlySet<string>,
+  going: ReadonlySet<Position> = new Set(),
+): Promise<Dropped> {
   let left = new Set(candidates);
   let after = 0;
   const dropped: Dropped = { count: 0, bytes: 0 };
   for (let round = 0; round < roundsMax && left.size > 0; round++) {
     const head = await store.head();
-    left = await unreferenced(store, left, after);
+    left = await unreferenced(store, left, after, going);
     const { kept, count, bytes } = await store.dropBlobs({ sha256s: [...left], scannedThrough: head });
     dropped.count += count;
     dropped.bytes += bytes;
@@ -30,10 +34,16 @@ export async function dropUnreferenced(store: Store, candidates: ReadonlySet<str
   return dropped;
 }
 
-async function unreferenced(store: Store, candidates: Set<string>, after: number): Promise<Set<string>> {
+async function unreferenced(
+  store: Store,
+  candidates: ReadonlySet<string>,
+  after: Position,
+  going: ReadonlySet<Position>,
+): Promise<Set<string>> {
   const left = new Set(candidates);
   for await (const events of readLog(store, { after })) {
-    for (const event of events) for (const sha256 of blobsOf(event)) left.delete(sha256);
+    const staying = events.filter(({ position }) => !going.has(position));
+    for (const event of staying) for (const sha256 of blobsOf(event)) left.delete(sha256);
     if (left.size === 0) break;
     await othersTurn();
   }

@@ -6,11 +6,13 @@ import type { Unit } from "../unit.ts";
 
 export async function assertContentHeld(unit: Unit, source: TaskRecord): Promise<void> {
   const session = await unit.find("session", source.session_id);
-  if (session?.erasure === undefined) return;
+  const isTrimmed = source.trimmed !== undefined;
+  if (session?.erasure === undefined && !isTrimmed) return;
+  const why = isTrimmed ? "has left the log by age" : "was erased by request";
   const key = "message_id" in source.input ? source.input.message_id : "input";
   throw new HarnessError(
     "policy_violation",
-    `Task ${source.id} cannot be replayed: its log cannot supply ${key}, which was erased by request.`,
+    `Task ${source.id} cannot be replayed: its log cannot supply ${key}, which ${why}.`,
     {
       details: {
         reason: "replay_dependency_unavailable",

@@ -6,7 +6,7 @@
  */
 
 import type { JsonObject, Position } from "../../store/port.ts";
-import type { KernelEvent } from "../events.ts";
+import type { KernelEvent, Trimmed } from "../events.ts";
 import type { SessionState } from "../lifecycle.ts";
 import type { Resource } from "./resource.ts";
 
@@ -48,6 +48,8 @@ export interface SessionRecord extends Resource<"session"> {
   compactions?: Compaction[];
   /** Set once somebody asked for its content to be erased. */
   erasure?: Erasure;
+  /** The last of its events that left the log by age. */
+  trimmed_through_event_id?: string;
 }
 
 /** The erasure of what a session holds: asked for, and done. */
@@ -90,9 +92,19 @@ export function foldSession(session: SessionRecord, event: KernelEvent): Session
       if (erasure === undefined) return session;
       return { ...session, erasure: { ...erasure, erased_at: event.createdAt }, updated_at: event.createdAt };
     }
+    case "vendor.bridle.session.trimmed":
+      return { ...session, trimmed_through_event_id: laterOf(session, event.payload) };
     default:
       return session;
   }
+}
+
+/** Event ids sort as positions do. */
+export function laterOf(
+  { trimmed_through_event_id = "" }: { trimmed_through_event_id?: string },
+  { through_event_id }: Trimmed,
+): string {
+  return through_event_id > trimmed_through_event_id ? through_event_id : trimmed_through_event_id;
 }
 
 /** Compactions that a session lists one by one; of more, the oldest are told as one. */

@@ -2,6 +2,7 @@
 
 import type { KernelEvent } from "../events.ts";
 import type { Resource } from "./resource.ts";
+import { laterOf } from "./session.ts";
 
 export interface TenantRecord extends Resource<"tenant"> {
   default_workspace_id: string;
@@ -10,6 +11,8 @@ export interface TenantRecord extends Resource<"tenant"> {
   quota_ids: string[];
   /** Of the default tenant only: quotas that hold for all tenants. */
   organization_quota_ids: string[];
+  /** The last of its events that left the log by age. */
+  trimmed_through_event_id?: string;
 }
 
 export function foldTenant(tenant: TenantRecord, event: KernelEvent): TenantRecord {
@@ -25,6 +28,8 @@ export function foldTenant(tenant: TenantRecord, event: KernelEvent): TenantReco
       const organization_quota_ids = without(tenant.organization_quota_ids, quota_id);
       return { ...tenant, quota_ids, organization_quota_ids, updated_at: event.createdAt };
     }
+    case "vendor.bridle.log.trimmed":
+      return { ...tenant, trimmed_through_event_id: laterOf(tenant, event.payload) };
     default:
       return tenant;
   }

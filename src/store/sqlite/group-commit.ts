@@ -257,6 +257,7 @@ function toRows(batch: Batch): BatchRows {
       replay: replay === undefined ? null : JSON.stringify(replay),
     })),
     rewriteOnce: batch.rewriteOnce ?? [],
+    trim: batch.trim ?? null,
   };
 }
 

@@ -43,6 +43,7 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
+      tenantIds: async () => reader.tenantIds(),
       events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
       blob: async (sha256) => reader.blob(sha256),
       once: async (key) => reader.once(key),

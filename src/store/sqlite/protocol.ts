@@ -1,6 +1,6 @@
 /** What the main thread and the writer thread say to each other. Payloads travel as JSON text, made once. */
 
-import type { NewBlob, NewOnceRecord, Position } from "../port.ts";
+import type { NewBlob, NewOnceRecord, Position, Trim } from "../port.ts";
 
 export interface WriterOptions {
   file: string;
@@ -40,6 +40,7 @@ export interface BatchRows {
   once: NewOnceRecord | null;
   rewrite: RewriteRow[];
   rewriteOnce: OnceRewriteRow[];
+  trim: Trim | null;
 }
 
 /** The new content of an event as JSON text. */

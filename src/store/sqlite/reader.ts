@@ -92,6 +92,12 @@ export class Reader {
     return Number(row?.n ?? 0);
   }
 
+  tenantIds(): string[] {
+    return this.#prepare("SELECT id FROM documents WHERE kind = 'tenant' AND listed_in IS NOT NULL")
+      .all()
+      .map(({ id }) => String(id));
+  }
+
   /** A row has at least one event, so as many rows as events are asked for are enough. */
   events(query: EventQuery): StoredEvent[] {
     const where = ["last > ?"];

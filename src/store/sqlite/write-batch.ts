@@ -4,7 +4,7 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Position } from "../port.ts";
+import type { Position, Trim } from "../port.ts";
 import { Generations } from "./generations.ts";
 import type { BatchResult, BatchRows, DocumentRow, LogRow } from "./protocol.ts";
 import { LogRewriter } from "./rewrite.ts";
@@ -103,6 +103,7 @@ export class BatchWriter {
 
     this.#rewriter.rewrite(batch.rewrite);
     this.#rewriter.rewriteOnce(batch.rewriteOnce);
+    if (batch.trim !== null) this.#trim(batch.trim);
     for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
     for (const document of batch.put) {
       const [id] = document;
@@ -127,6 +128,11 @@ export class BatchWriter {
     }
     for (const [id, head] of heads) this.#heads.set(id, head);
     return { ok: { first, sequences, previous } };
+  }
+
+  #trim(trim: Trim): void {
+    this.#rewriter.remove(trim);
+    for (const { id } of trim.documents) this.#heads.delete(id);
   }
 
   #append(row: LogRow, numbers: readonly (readonly [number, Position | null])[]): void {

@@ -94,8 +94,8 @@ async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> 
     return "erased" in found ? found.erased : found.value;
   }
   const document = await viewer.store.get("message", input.message_id);
-  if (document === undefined)
-    throw new Error(`Message ${input.message_id} is the input of a task but missing`);
+  // Messages leave the log by age; the record of their task stays.
+  if (document === undefined) return { redacted: true, type: "message", id: input.message_id };
   return await presentMessage(document.body as MessageRecord, viewer);
 }
 

@@ -20,3 +20,15 @@ export const CompactSessionResponse = Type.Object({
 export const EraseRequest = Type.Object({
   reason: Type.Optional(Type.String({ maxLength: 2000 })),
 });
+
+export const SweepRequest = Type.Object({ dry_run: Type.Optional(Type.Boolean()) });
+export const SweepReport = Type.Object({
+  object: Type.Literal("retention.sweep_report"),
+  dry_run: Type.Boolean(),
+  cutoff: Type.String({ format: "date-time" }),
+  tasks: Count,
+  messages: Count,
+  events: Count,
+  blobs: Count,
+  bytes: Count,
+});

@@ -10,6 +10,7 @@ import { overrideKinds } from "../../kernel/replay/plan.ts";
 import { replayModes } from "../../kernel/resources/replay.ts";
 import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";
+import { Compaction, Erasure, Trimmed } from "./schemas-session.ts";
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 export const Timestamp = Type.String({ format: "date-time" });
@@ -115,6 +116,7 @@ export const Task = Envelope("task", {
       until: Nullable(Timestamp),
     }),
   ),
+  trimmed: Type.Optional(Trimmed),
 });
 
 export const SubmitTaskRequest = Type.Object({
@@ -155,23 +157,6 @@ export const AppendTaskMessageRequest = Type.Object({
   message: MessageInput,
 });
 
-const Compaction = Type.Object({
-  compacted_at: Timestamp,
-  from_event_id: Type.String(),
-  through_event_id: Type.String(),
-  turn_count: Type.Integer(),
-  message_count: Type.Integer(),
-  event_count: Type.Integer(),
-  artifact_count: Type.Integer(),
-  artifact_ids: Type.Array(Type.String()),
-  summary: Type.String(),
-});
-const Erasure = Type.Object({
-  requested_at: Timestamp,
-  requested_by: Type.String(),
-  reason: Nullable(Type.String()),
-  erased_at: Nullable(Timestamp),
-});
 export const Session = Envelope("session", {
   workspace_id: Type.String(),
   state: Type.Enum(["ACTIVE", "IDLE", "PAUSED", "CLOSED", "FAILED"]),
@@ -185,6 +170,7 @@ export const Session = Envelope("session", {
   expires_at: Nullable(Timestamp),
   compactions: Type.Array(Compaction),
   erasure: Nullable(Erasure),
+  trimmed_through_event_id: Type.Optional(Type.String()),
 });
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,
@@ -288,6 +274,7 @@ export const Workspace = Envelope("workspace", {
   tenant_id: Nullable(Type.String()),
   capabilities: Type.Array(Type.String()),
   quota_id: Nullable(Type.String()),
+  trimmed_through_event_id: Type.Optional(Type.String()),
 });
 export const CreateWorkspaceRequest = Type.Object({
   name: Name,

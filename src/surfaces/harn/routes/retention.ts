@@ -1,12 +1,19 @@
-/** What becomes of old content: it is folded away, or erased. */
+/** What becomes of old content: it is folded away, erased, or leaves by age. */
 
 import { compactSession } from "../../../kernel/commands/compact-session.ts";
 import { eraseSession } from "../../../kernel/erasure/erase-session.ts";
 import { getRecord } from "../../../kernel/queries/read.ts";
+import { requestSweep } from "../../../kernel/retention/sweep.ts";
 import { presentSession } from "../present.ts";
 import { route } from "../route.ts";
 import { Session } from "../schemas.ts";
-import { CompactSessionRequest, CompactSessionResponse, EraseRequest } from "../schemas-retention.ts";
+import {
+  CompactSessionRequest,
+  CompactSessionResponse,
+  EraseRequest,
+  SweepReport,
+  SweepRequest,
+} from "../schemas-retention.ts";
 
 const tag = "Retention";
 
@@ -47,6 +54,20 @@ export const retentionRoutes = [
         reason: call.body.reason,
       });
       return presentSession(await getRecord(call, call.caller, "session", id), call);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/retention/sweep",
+    operationId: "sweepRetention",
+    summary: "Let what is older than the server's retention leave the log now, or say what would go.",
+    tag,
+    body: SweepRequest,
+    bodyOptional: true,
+    response: SweepReport,
+    async handle(call) {
+      const report = await requestSweep(call.kernel, call.caller, call.body.dry_run === true);
+      return { object: "retention.sweep_report", ...report };
     },
   }),
 ];
