@@ -262,3 +262,55 @@ test("ERA-2 given a process that is killed at any point of an erasure, when it s
   }
   await assertRebuildable(directory.path);
 });
+
+describe("erasing a tenant", () => {
+  test("ERA-1 ERA-2 ERA-3 ERA-5 given two tenants, when one is erased by whoever runs the server, then its sessions and loose artifacts are erased, the other tenant is whole, and the erased one can go on", async () => {
+    await using directory = await temporaryDirectory();
+    await using server = await startServer({ data: directory.path });
+    const client = new Client(server);
+    const theirs = client.as((await client.createKey({ tenant_id: "tenant_b" })).key);
+    const workspace_id = "workspace_default.tenant_b";
+    const persona_id = "persona_rehearsal.tenant_b";
+    for (const word of [`${canary} one`, `${canary} two`]) {
+      const { body } = await theirs.post("/v1/sessions", { workspace_id, metadata: { word } });
+      const input = userMessage(`say ${word}`);
+      const task = await theirs.post(
+        "/v1/tasks",
+        { session_id: body.id, persona_id, input },
+        { prefer: "wait=30" },
+      );
+      assert.equal(task.body.status, "COMPLETED", JSON.stringify(task.body));
+    }
+    await theirs.post(
+      "/v1/artifacts",
+      { kind: "file", mime_type: "text/plain", visibility: "public", uri: `https://example.test/${canary}` },
+      { "idempotency-key": "loose" },
+    );
+    const { id } = await fullSession(client, other);
+    const before = await client.texts(id);
+
+    const stranger = client.as((await client.createKey({ tenant_id: "tenant_c" })).key);
+    errorOf(await stranger.post("/v1/tenants/tenant_b/erase"), 404);
+    errorOf(await client.post("/v1/tenants/tenant_nobody/erase"), 404);
+    errorOf(await (await client.withScopes("sessions:write")).post("/v1/tenants/tenant_default/erase"), 403);
+    assert.ok(filesWith(directory.path, canary).length > 0);
+
+    const { status, body } = await client.post("/v1/tenants/tenant_b/erase", { reason: "contract ended" });
+
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.ok(body.erasure.erased_at !== null);
+    assert.deepEqual(filesWith(directory.path, canary), []);
+    for (const session of await theirs.listAll("/v1/sessions")) assert.ok(session.erasure.erased_at !== null);
+    assert.equal(await assertReceiptsVerify(theirs), 2);
+    assert.deepEqual(await client.texts(id), before);
+    const fresh = await theirs.post("/v1/sessions", { workspace_id });
+    assert.equal(fresh.status, 201);
+    assert.equal(
+      (await theirs.post("/v1/tenants/tenant_b/erase")).status,
+      200,
+      "its own administrator may too",
+    );
+    assert.equal(await server.stop(), 0);
+    await assertRebuildable(directory.path);
+  });
+});

@@ -648,6 +648,8 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     const session = await client.createSession({ initial_messages: [message] });
     return { params: { session_id: session.id }, body: {} };
   },
+  sweepRetention: () => ({ body: { dry_run: true } }),
+  eraseTenant: () => ({ params: { tenant_id: "tenant_nobody" }, body: {} }),
   createSessionBranch: () => ({ body: { kind: "session", base_ref: "main" } }),
   appendSessionMessage: () => ({ body: { message } }),
   submitTask: ({ ids }) => ({ body: { session_id: ids.session_id, input: message } }),

@@ -112,7 +112,9 @@ export interface EventPayloads {
   };
   "session.compacted": { compaction: Compaction; ranges: TranscriptRange[] };
   "vendor.bridle.session.erasure_requested": { erasure: Erasure };
-  "vendor.bridle.session.erased": { event_count: number; blob_count: number };
+  "vendor.bridle.session.erased": { event_count: number };
+  "vendor.bridle.tenant.erasure_requested": { erasure: Erasure };
+  "vendor.bridle.tenant.erased": { session_count: number };
   /** Old work left the log: what is kept of its tasks, and where the last of it stood. */
   "vendor.bridle.session.trimmed": Trimmed & { tasks: TaskRecord[] };
   "vendor.bridle.workspace.trimmed": Trimmed;

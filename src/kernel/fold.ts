@@ -21,7 +21,7 @@ import {
   type ReceiptTreeRecord,
 } from "./resources/receipt.ts";
 import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
-import { foldSession, type SessionRecord } from "./resources/session.ts";
+import { type Erasure, foldSession, type SessionRecord } from "./resources/session.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
 import { foldTenant, type TenantRecord } from "./resources/tenant.ts";
@@ -151,7 +151,7 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         tenantId,
         workspaceId: record.workspace_id,
         status: record.state,
-        wakeAt: record.erasure?.erased_at === null ? Date.parse(record.erasure.requested_at) : null,
+        wakeAt: erasureDue(record.erasure),
       };
     case "message":
       // What a replay says was said before, or never was: it is no part of the conversation.
@@ -177,9 +177,16 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };
+    case "tenant":
+      return { tenantId, wakeAt: erasureDue(record.erasure) };
     default:
       return { tenantId };
   }
+}
+
+/** What was asked for and is not done waits for somebody to do it. */
+function erasureDue(erasure: Erasure | undefined): number | null {
+  return erasure?.erased_at === null ? Date.parse(erasure.requested_at) : null;
 }
 
 /** Of which workspace a record is, for those that belong to one. */

@@ -2,6 +2,7 @@
 
 import { Type } from "typebox";
 import { Session } from "./schemas.ts";
+import { Erasure } from "./schemas-session.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 
@@ -19,6 +20,11 @@ export const CompactSessionResponse = Type.Object({
 
 export const EraseRequest = Type.Object({
   reason: Type.Optional(Type.String({ maxLength: 2000 })),
+});
+export const TenantErasure = Type.Object({
+  object: Type.Literal("tenant.erasure"),
+  tenant_id: Type.String(),
+  erasure: Type.Union([Erasure, Type.Null()]),
 });
 
 export const SweepRequest = Type.Object({ dry_run: Type.Optional(Type.Boolean()) });

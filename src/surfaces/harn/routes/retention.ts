@@ -2,6 +2,7 @@
 
 import { compactSession } from "../../../kernel/commands/compact-session.ts";
 import { eraseSession } from "../../../kernel/erasure/erase-session.ts";
+import { eraseTenant } from "../../../kernel/erasure/erase-tenant.ts";
 import { getRecord } from "../../../kernel/queries/read.ts";
 import { requestSweep } from "../../../kernel/retention/sweep.ts";
 import { presentSession } from "../present.ts";
@@ -13,6 +14,7 @@ import {
   EraseRequest,
   SweepReport,
   SweepRequest,
+  TenantErasure,
 } from "../schemas-retention.ts";
 
 const tag = "Retention";
@@ -68,6 +70,23 @@ export const retentionRoutes = [
     async handle(call) {
       const report = await requestSweep(call.kernel, call.caller, call.body.dry_run === true);
       return { object: "retention.sweep_report", ...report };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/tenants/{tenant_id}/erase",
+    operationId: "eraseTenant",
+    summary: "Erase the content of all sessions of a tenant, and what it holds outside of them, for good.",
+    tag,
+    body: EraseRequest,
+    bodyOptional: true,
+    response: TenantErasure,
+    async handle(call) {
+      const tenant = await eraseTenant(call.kernel, call.caller, {
+        tenantId: call.param("tenant_id"),
+        reason: call.body.reason,
+      });
+      return { object: "tenant.erasure", tenant_id: tenant.id, erasure: tenant.erasure ?? null };
     },
   }),
 ];
