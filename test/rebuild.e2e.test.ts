@@ -82,6 +82,7 @@ test("EVT-5 given every command used once, when documents are refolded from even
   await client.post(`/v1/sessions/${session.id}/compact`, { keep_last: 2 });
   await client.post(`/v1/sessions/${session.id}/truncate`, { keep_first: 1 });
   await client.post(`/v1/sessions/${session.id}/close`);
+  await client.post(`/v1/sessions/${session.id}/erase`);
 
   assert.equal(await server.stop(), 0);
   const events = await assertRebuildable(directory.path);
@@ -95,6 +96,7 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "session.compacted",
     "session.truncated",
     "session.closed",
+    "vendor.bridle.session.erased",
   ]) {
     assert.ok(kinds.has(kind), kind);
   }

@@ -783,8 +783,12 @@ function parameterJobs(watch: Watch, planter: Planter, world: World, operation: 
 /** Bodies that are no bodies. */
 function brokenJobs(watch: Watch, planter: Planter, world: World, operation: Operation): Job[] {
   const where = `${operation.method} ${operation.path}`;
-  const send = (body: string, headers: Record<string, string> = {}) =>
-    watch.send(where, { method: operation.method, path: pathOf(operation, world), body, headers });
+  const send = async (body: string, headers: Record<string, string> = {}) => {
+    // Some are no worse than an empty body: what is erased by it must be the target's own.
+    const { params } = await targetOf(operation, world);
+    const path = pathOf(operation, world, params);
+    return await watch.send(where, { method: operation.method, path, body, headers });
+  };
   const plant = (how: string, kind: TextKind) => planter.text(`${operation.id} ${how}`, kind).text;
   return kinds.flatMap((kind) => [
     async () => void (await send(plant("body that is no JSON", kind))),

@@ -218,6 +218,8 @@ export const requirements: readonly Requirement[] = [
     "STO-4":
       "A follower that switches from history to live sees every event once, in order, however slow it is.",
     "STO-5": "Two servers on one data directory are refused with a clear message.",
+    "STO-6":
+      "Events can be rewritten or removed and blobs dropped in place; everything else keeps its place, and a blob that is spoken of stays.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":

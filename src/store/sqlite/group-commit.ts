@@ -115,7 +115,11 @@ export class GroupCommit {
     const refusal = this.#refusal();
     if (refusal !== null) throw refusal;
     const response = await this.#ask({ type: "drop_blobs", sha256s, scannedThrough });
-    return response.type === "dropped" ? response : { kept: sha256s, count: 0, bytes: 0 };
+    if (response.type === "dropped") {
+      const { kept, count, bytes } = response;
+      return { kept, count, bytes };
+    }
+    return { kept: sha256s, count: 0, bytes: 0 };
   }
 
   async scrub(): Promise<void> {
