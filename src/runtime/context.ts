@@ -256,7 +256,10 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
     };
     await assertAcceptable(run, span, request);
     await run.note(async (unit, task) => {
-      await submitTask.decide(unit, request);
+      const submitted = await submitTask.decide(unit, request);
+      const { persona_id } = submitted;
+      if (persona_id !== task.persona_id)
+        unit.emit(task, "agent.handoff", { step: span.step, persona_id, task_id: submitted.id });
       return unit.emit(task, "span.started", { ...span, child_task_id: childId });
     });
   }

@@ -408,6 +408,7 @@ const told: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "artifact.created",
+  "agent.handoff",
 ]);
 
 /** What of the source's other events a replay tells again; its own life a replay lives itself. */
