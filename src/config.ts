@@ -1,6 +1,8 @@
 /** What a server is told, and what it does when it is told nothing. */
 
 import type { Logger } from "pino";
+import type { TrustedIssuer } from "./policy/external-issuers.ts";
+import { authFailuresMaxDefault } from "./policy/failure-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
 
 export interface ServerConfig {
@@ -17,6 +19,16 @@ export interface ServerConfig {
   concurrency: number;
   /** Where clients find the server, when that is not where it listens: behind a proxy, say. */
   publicUrl: string | null;
+  /** Issuers whose tokens are accepted beside the server's own, and where their keys are: a URL or a file. */
+  oauthIssuers: readonly TrustedIssuer[];
+  /** What their tokens must be made for; the public URL when it is not set. */
+  oauthAudience: string | null;
+  /** Failed authentications a minute from one address, beyond which it is told to wait. */
+  authFailuresMax: number;
+  /** Proxies in front of the server, by address or range, that say truly for whom they ask. */
+  trustedProxies: readonly string[];
+  /** Origins whose scripts may use the API from a browser. */
+  corsOrigins: readonly string[];
   /** The largest request body that is read. */
   bodyBytesMax: number;
 }
@@ -28,6 +40,11 @@ export const defaultConfig = {
   apiKey: null,
   agents: [],
   publicUrl: null,
+  oauthIssuers: [],
+  oauthAudience: null,
+  authFailuresMax: authFailuresMaxDefault,
+  trustedProxies: [],
+  corsOrigins: [],
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -12,12 +12,14 @@ import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
+import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harn, harnFail } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
+import { oauth } from "./surfaces/oauth/surface.ts";
 import { version } from "./version.ts";
 
 const closeMsMax = 1000;
@@ -45,7 +47,16 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });
+  const kernel = createKernel({
+    store,
+    clock: systemClock,
+    agents,
+    adminKey: adminKey.key,
+    issuer,
+    publicUrl: config.publicUrl,
+    external: externalIssuers(config),
+    authFailuresMax: config.authFailuresMax,
+  });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
   await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
@@ -63,8 +74,11 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   };
   const fail = harnFail(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
-  const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
+  const { bodyBytesMax, trustedProxies, corsOrigins } = config;
+  const isHttps = config.publicUrl?.startsWith("https:") ?? false;
+  const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
   await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));
+  await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
 
@@ -90,6 +104,24 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return drained;
     },
   };
+}
+
+/** An audience is what keeps a token that was made for others from being good here, so there must be one. */
+function externalIssuers({
+  oauthIssuers,
+  oauthAudience,
+  publicUrl,
+  logger,
+}: ServerConfig): ExternalIssuers | null {
+  if (oauthIssuers.length === 0) return null;
+  const audience = oauthAudience ?? publicUrl;
+  if (audience === null)
+    throw new Error("Tokens of other issuers need an audience: set one, or a public URL.");
+  return new ExternalIssuers(oauthIssuers, {
+    audience,
+    onKeysUnavailable: (issuer, error) =>
+      logger.warn({ issuer, err: error }, "the keys of a token issuer cannot be had"),
+  });
 }
 
 /** Open requests are answered first; a client that does not take its answer is not waited for long. */

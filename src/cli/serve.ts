@@ -18,6 +18,11 @@ export async function serve(settings: ServeSettings): Promise<void> {
     publicUrl: settings.publicUrl ?? null,
     agents: await loadAgents(settings.agents),
     concurrency: settings.concurrency,
+    oauthIssuers: settings.oauthIssuer,
+    oauthAudience: settings.oauthAudience ?? null,
+    authFailuresMax: settings.authFailures,
+    trustedProxies: settings.trustProxy,
+    corsOrigins: settings.corsOrigin,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {

@@ -1,7 +1,9 @@
 /** The settings of `bridle serve`: one name everywhere, by flag or environment, with a default. */
 
+import { isIP } from "node:net";
 import { InvalidArgumentError, Option } from "commander";
 import { defaultConfig } from "../config.ts";
+import type { TrustedIssuer } from "../policy/external-issuers.ts";
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -15,6 +17,11 @@ export interface ServeSettings {
   graceMs: number;
   agents: string[];
   publicUrl?: string;
+  oauthIssuer: TrustedIssuer[];
+  oauthAudience?: string;
+  authFailures: number;
+  trustProxy: string[];
+  corsOrigin: string[];
 }
 
 const apiKeyCharsMin = 8;
@@ -42,6 +49,34 @@ export const serveOptions: readonly Option[] = [
   new Option("--public-url <url>", "where clients find the server, if not where it listens: behind a proxy")
     .env("BRIDLE_PUBLIC_URL")
     .argParser(httpUrl),
+  new Option(
+    "--oauth-issuer <issuer=jwks...>",
+    "issuers whose tokens are accepted, each with the URL or file of its keys",
+  )
+    .env("BRIDLE_OAUTH_ISSUER")
+    .default([], "none")
+    .argParser(listOf(trustedIssuer)),
+  new Option(
+    "--oauth-audience <text>",
+    "what tokens of other issuers must be made for, if not the public URL",
+  )
+    .env("BRIDLE_OAUTH_AUDIENCE")
+    .argParser(notEmpty),
+  new Option("--auth-failures <number>", "wrong credentials a minute from one address before it must wait")
+    .env("BRIDLE_AUTH_FAILURES")
+    .default(defaultConfig.authFailuresMax)
+    .argParser(wholeNumber(1, 1_000_000)),
+  new Option(
+    "--trust-proxy <address...>",
+    "proxies, by address or range, that are believed when they say for whom they ask (X-Forwarded-For)",
+  )
+    .env("BRIDLE_TRUST_PROXY")
+    .default([], "none")
+    .argParser(listOf(proxyAddress)),
+  new Option("--cors-origin <origin...>", "origins whose scripts may use the API from a browser")
+    .env("BRIDLE_CORS_ORIGIN")
+    .default([], "none")
+    .argParser(listOf(webOrigin)),
   new Option("--log-level <level>", "how much to log, as JSON lines on standard error")
     .env("BRIDLE_LOG_LEVEL")
     .choices(logLevels)
@@ -67,6 +102,49 @@ function wholeNumber(min: number, max: number) {
 export function httpUrl(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text.replace(/\/+$/, "");
   throw new InvalidArgumentError("It must be an http or https URL.");
+}
+
+/** One or more values, by repeated flags or, in the environment, with spaces between them. */
+function listOf<T>(parse: (text: string) => T) {
+  return (text: string, before: readonly T[]): T[] => [
+    ...before,
+    ...text.split(/\s+/).filter(Boolean).map(parse),
+  ];
+}
+
+function trustedIssuer(text: string): TrustedIssuer {
+  const [, issuer, jwks] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (issuer === undefined || jwks === undefined) {
+    throw new InvalidArgumentError("It must be an issuer, an equals sign, and the URL or file of its keys.");
+  }
+  return { issuer, jwks: /^https?:/.test(jwks) ? keysUrl(jwks) : jwks };
+}
+
+/** Keys that somebody on the way can exchange prove nothing. */
+function keysUrl(text: string): URL {
+  const url = URL.parse(text);
+  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(url?.hostname ?? "");
+  if (url !== null && (url.protocol === "https:" || isHere)) return url;
+  throw new InvalidArgumentError("Keys must be fetched by https, or from this machine.");
+}
+
+const proxyRanges = ["loopback", "linklocal", "uniquelocal"];
+
+function proxyAddress(text: string): string {
+  const [, address = "", bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const bitsMax = isIP(address) === 4 ? 32 : 128;
+  const isRange =
+    isIP(address) !== 0 && (bits === undefined || (Number(bits) > 0 && Number(bits) <= bitsMax));
+  if (isRange || proxyRanges.includes(text)) return text;
+  throw new InvalidArgumentError(`It must be an IP address, a range, or one of ${proxyRanges.join(", ")}.`);
+}
+
+function webOrigin(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.origin === text) return text;
+  throw new InvalidArgumentError(
+    "It must be an origin such as https://app.example.com, with nothing after it.",
+  );
 }
 
 function notEmpty(text: string): string {

@@ -1,5 +1,7 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
+import type { ExternalIssuers } from "../policy/external-issuers.ts";
+import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
@@ -7,9 +9,11 @@ import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
 import { createIds } from "./ids.ts";
+import { KnownCallers } from "./known-callers.ts";
 import { Locks } from "./locks.ts";
 import { LogTail } from "./log-tail.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
+import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
 import type { Issuer } from "./signing.ts";
 import type { KernelDeps } from "./unit.ts";
@@ -18,6 +22,7 @@ export interface Kernel extends KernelDeps {
   tail: LogTail;
   dispatch: Dispatch;
   authenticate: Authenticate;
+  issueToken: IssueToken;
 }
 
 export interface KernelOptions {
@@ -26,9 +31,16 @@ export interface KernelOptions {
   agents: AgentDirectory;
   adminKey: string;
   issuer: Issuer;
+  /** The name of the server in the tokens that it issues; its id in the log when it was given none. */
+  publicUrl?: string | null;
+  /** Whose tokens are accepted beside its own. */
+  external?: ExternalIssuers | null;
+  /** Failed authentications a minute from one address. */
+  authFailuresMax?: number;
 }
 
-export function createKernel({ store, clock, agents, adminKey, issuer }: KernelOptions): Kernel {
+export function createKernel(options: KernelOptions): Kernel {
+  const { store, clock, agents, adminKey, issuer } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -50,10 +62,18 @@ export function createKernel({ store, clock, agents, adminKey, issuer }: KernelO
     seenSecrets: new Set(),
     locks: new Locks(),
   };
+  const access = {
+    ...deps,
+    known: new KnownCallers(tail, clock),
+    failures: new FailureLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
+    identity: () => options.publicUrl ?? issuer.id,
+    external: options.external ?? null,
+  };
   return {
     ...deps,
     tail,
     dispatch: createDispatch(deps),
-    authenticate: createAuthenticate({ store, clock, tail }, adminKey),
+    authenticate: createAuthenticate(access, adminKey),
+    issueToken: createIssueToken(access),
   };
 }

@@ -6,19 +6,26 @@ export interface Caller {
   /** The workspaces it is bound to; null means all of the tenant's. */
   workspaceIds: readonly string[] | null;
   scopes: ReadonlySet<Scope>;
+  /** When the key that it comes from ends: nothing it makes in its name may last longer. */
+  expiresAt?: string;
 }
 
 const resources = [
   "api_keys",
   "artifacts",
   "branches",
+  "connectors",
   "events",
+  "memories",
   "messages",
   "outcomes",
   "personas",
+  "quotas",
   "receipts",
   "sessions",
+  "skills",
   "tasks",
+  "vaults",
   "workspaces",
 ] as const;
 

@@ -1,5 +1,9 @@
-/** The HTTP server that the surfaces plug into: its limits, request ids, and a line per request when debugging. */
+/**
+ * The HTTP server that the surfaces plug into: its limits, request ids, the headers that keep browsers from doing harm,
+ * and a line per request when debugging.
+ */
 
+import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
@@ -8,6 +12,12 @@ export interface HttpOptions {
   logger: Logger;
   bodyBytesMax: number;
   newRequestId(): string;
+  /** Addresses of proxies that are believed when they say for whom they ask. */
+  trustedProxies: readonly string[];
+  /** Origins whose scripts may use the API from a browser. */
+  corsOrigins: readonly string[];
+  /** Whether clients reach the server by https only. */
+  isHttps: boolean;
   /** How an error is answered, for what is refused before any surface is reached. */
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
 }
@@ -17,26 +27,49 @@ const requestTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
+/** A year, as browsers expect of those who mean it. */
+const hstsSeconds = 365 * 24 * 60 * 60;
+/** How long a browser remembers what another origin may do. */
+const preflightSeconds = 600;
+/** What scripts of another origin may send, and what they may see of an answer. */
+const requestHeaders = [
+  ...["Authorization", "Content-Type", "Accept", "Prefer", "Range", "If-None-Match", "If-Range"],
+  ...["Idempotency-Key", "Harn-Agents-Protocol-Version", "Last-Event-ID"],
+];
+const answerHeaders = [
+  ...["X-Request-Id", "Idempotent-Replayed", "ETag", "Location", "Retry-After", "Preference-Applied"],
+  ...["RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
+  ...["Content-Range", "Content-Disposition", "WWW-Authenticate"],
+];
 /** JSON nested deeper than this is an attack on somebody's stack, not data. */
 const bodyDepthMax = 100;
 
-export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOptions): FastifyInstance {
+export function createHttp(options: HttpOptions): FastifyInstance {
+  const { logger, bodyBytesMax, newRequestId, fail } = options;
+  const securityHeaders = securityHeadersFor(options.isHttps);
   const app = Fastify({
     logger: false,
     // A HEAD request to a stream would never end.
     exposeHeadRoutes: false,
     genReqId: newRequestId,
     requestIdHeader: false,
+    trustProxy: options.trustedProxies.length > 0 && [...options.trustedProxies],
     bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: "idle",
     frameworkErrors: (error, request, reply) => {
+      reply.headers(securityHeaders);
       const unreachable = new HarnessError("resource_not_found", "There is nothing at this address.");
       fail(error.statusCode === 414 ? unreachable : error, request, reply);
     },
     routerOptions: { maxParamLength: pathParamCharsMax, ignoreTrailingSlash: true },
   });
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.headers(securityHeaders).header("X-Request-Id", request.id);
+    done();
+  });
+  if (options.corsOrigins.length > 0) allowOrigins(app, new Set(options.corsOrigins));
   // Only JSON is spoken here; text must not slip through as a body.
   app.removeContentTypeParser("text/plain");
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
@@ -57,6 +90,32 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
     });
   }
   return app;
+}
+
+/** For what is data and never a page. A route that serves something else says so itself. */
+function securityHeadersFor(isHttps: boolean): Record<string, string> {
+  return {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    ...(isHttps ? { "Strict-Transport-Security": `max-age=${hstsSeconds}` } : {}),
+  };
+}
+
+/** No cookies are used, so none are asked for: a script sends the key that it has. */
+function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>): void {
+  app.register(cors, {
+    origin: (origin, answer) => answer(null, origin !== undefined && origins.has(origin) ? origin : false),
+    credentials: false,
+    // What is refused here would be refused in plain text.
+    strictPreflight: false,
+    methods: ["GET", "POST", "PATCH", "PUT", "DELETE"],
+    allowedHeaders: requestHeaders,
+    exposedHeaders: answerHeaders,
+    maxAge: preflightSeconds,
+  });
 }
 
 /** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */

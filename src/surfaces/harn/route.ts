@@ -197,9 +197,13 @@ function callerOf(request: FastifyRequest): Caller {
 function admit(kernel: Kernel) {
   return async (request: FastifyRequest): Promise<void> => {
     const [scheme, key] = (request.headers.authorization ?? "").split(" ");
-    const caller = scheme?.toLowerCase() === "bearer" && key ? await kernel.authenticate(key) : null;
+    const isBearer = scheme?.toLowerCase() === "bearer" && key !== undefined && key !== "";
+    const caller = isBearer ? await kernel.authenticate(key, request.ip) : null;
     if (caller === null) {
-      throw new HarnessError("unauthenticated", "Send a valid API key as Authorization: Bearer <key>.");
+      throw new HarnessError(
+        "unauthenticated",
+        "Send a valid API key or access token as Authorization: Bearer <key>.",
+      );
     }
     callers.set(request, caller);
     requireVersion(request);

@@ -34,12 +34,16 @@ export async function streamEvents(reply: FastifyReply, stream: EventStream): Pr
   const signal = AbortSignal.any([gone.signal, stream.stopped]);
 
   reply.hijack();
-  response.writeHead(200, {
-    "X-Request-Id": stream.requestId,
+  reply.headers({
     "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-cache, no-transform",
+    "Cache-Control": "no-cache, no-store, no-transform",
     "X-Accel-Buffering": "no",
   });
+  // What every answer has, this one has too.
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) response.setHeader(name, value);
+  }
+  response.writeHead(200);
   response.write(`retry: ${retryMs}\n\n`);
   const heartbeat = setInterval(() => response.write(": heartbeat\n\n"), heartbeatMs);
   try {

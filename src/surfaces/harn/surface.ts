@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
-import { toErrorAnswer } from "./errors.ts";
+import { type ErrorBody, toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
@@ -63,8 +63,23 @@ export function harnFail(logger: Logger, redactor: Redactor): Fail {
     // Fastify would hang up on a client that is still sending, which then never sees why.
     if (status === 413) reply.removeHeader("connection");
     if (status === 503) reply.header("Retry-After", String(retryAfterSeconds));
+    const { retry_after_seconds } = body.error.details;
+    if (typeof retry_after_seconds === "number") reply.header("Retry-After", String(retry_after_seconds));
+    const challenge = challengeFor(body, request);
+    if (challenge !== null) reply.header("WWW-Authenticate", challenge);
     return reply.code(status).header("X-Request-Id", request.id).send(body);
   };
+}
+
+/** RFC 6750: how to authenticate, and no more about what was wrong than the body says. */
+function challengeFor({ error }: ErrorBody, request: FastifyRequest): string | null {
+  if (error.code === "unauthenticated") {
+    const wasTried = request.headers.authorization !== undefined;
+    return `Bearer realm="bridle"${wasTried ? ', error="invalid_token"' : ""}`;
+  }
+  const { required_scope } = error.details;
+  if (error.code !== "permission_denied" || typeof required_scope !== "string") return null;
+  return `Bearer realm="bridle", error="insufficient_scope", scope="${required_scope}"`;
 }
 
 /** Quoted only when it is plain: an address can hold anything, in encodings that hide it from redaction. */
@@ -76,8 +91,7 @@ function plainPath(url: string): string {
 export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<void> {
   const { kernel, facts, fail } = options;
   return async (app) => {
-    app.addHook("onRequest", (request, reply, done) => {
-      reply.header("X-Request-Id", request.id);
+    app.addHook("onRequest", (request, _reply, done) => {
       const isRead = request.method === "GET" || request.method === "HEAD";
       if (isRead || facts.state() === "ready") done();
       else done(new HarnessError("service_unavailable", unavailable[facts.state()]));
