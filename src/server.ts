@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { builtInAgents } from "./agents/index.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
-import { systemClock, timestamp } from "./kernel/clock.ts";
+import { systemClock } from "./kernel/clock.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
@@ -59,7 +59,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
-  await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+  const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
 
@@ -68,7 +68,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const stopped = new AbortController();
   const facts = {
     version,
-    startedAt: timestamp(systemClock.now()),
+    createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   };

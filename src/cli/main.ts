@@ -8,7 +8,7 @@ import { addCheckCommand } from "./check.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { problemWithApiKey, type ServeSettings, serveOptions } from "./settings.ts";
+import { problemWith, type ServeSettings, serveOptions } from "./settings.ts";
 import { addTransferCommands } from "./transfer.ts";
 
 const wrongUse = 2;
@@ -29,7 +29,7 @@ const serveCommand = program
   .command("serve")
   .description("Start the server.")
   .action(async (settings: ServeSettings) => {
-    const problem = settings.apiKey === undefined ? null : problemWithApiKey(settings.apiKey);
+    const problem = problemWith(settings);
     if (problem !== null) serveCommand.error(`error: ${problem}`);
     // The server is large; the other commands do not need it.
     const { serve } = await import("./serve.ts");

@@ -152,8 +152,17 @@ function notEmpty(text: string): string {
   throw new InvalidArgumentError("It must not be empty.");
 }
 
+/** What is wrong with settings that are well-formed one by one. */
+export function problemWith(settings: ServeSettings): string | null {
+  const { apiKey, oauthIssuer, oauthAudience, publicUrl } = settings;
+  if (oauthIssuer.length > 0 && oauthAudience === undefined && publicUrl === undefined) {
+    return "option '--oauth-issuer <issuer=jwks...>': its tokens need an audience; set --oauth-audience or --public-url.";
+  }
+  return apiKey === undefined ? null : problemWithApiKey(apiKey);
+}
+
 /** What is wrong with a key, in words that do not repeat it. */
-export function problemWithApiKey(key: string): string | null {
+function problemWithApiKey(key: string): string | null {
   if (key.length >= apiKeyCharsMin && !/\s/.test(key)) return null;
   return `option '--api-key <key>' (BRIDLE_API_KEY): a key has at least ${apiKeyCharsMin} characters and no spaces.`;
 }

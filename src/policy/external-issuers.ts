@@ -118,7 +118,7 @@ function toToken({ sub, exp, tenant_id, scope, workspace_ids }: Static<typeof Cl
 }
 
 function keysInFile(file: string): JWTVerifyGetKey {
-  const content: unknown = JSON.parse(readFileSync(file, "utf8"));
+  const content = parsed(readFileSync(file, "utf8"));
   if (!keySet.Check(content)) throw new Error(`${file} is not a JSON Web Key Set.`);
   // Only keys that say what they are can be chosen by a token; the library leaves out all others.
   return createLocalJWKSet({ keys: content.keys.map((key) => ({ kty: "", ...key })) });
@@ -167,7 +167,15 @@ async function fetchKeySet(url: string, options: Parameters<FetchImplementation>
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString("utf8");
-  const content: unknown = JSON.parse(text);
-  if (!keySet.Check(content)) throw new Error("The answer is not a JSON Web Key Set");
+  if (!keySet.Check(parsed(text))) throw new Error("The answer is not a JSON Web Key Set");
   return text;
+}
+
+/** Undefined for what is no JSON: the parser would quote it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

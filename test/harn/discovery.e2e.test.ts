@@ -207,12 +207,6 @@ describe("Discovery", () => {
     }
   });
 
-  test("DIS-2 given the agent card, when its signature is looked for, then it says that there is none", async () => {
-    const { body } = await client.get("/v1/agent-card");
-    assert.equal(body.object, "harn_agent_card");
-    assert.equal(body.signature, null);
-  });
-
   test("DIS-2 given the agent card, when its skills are read, then they are those of the personas that can be used", async () => {
     const { body } = await client.get("/v1/agent-card");
     const personas = await client.listAll("/v1/personas");

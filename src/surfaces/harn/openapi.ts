@@ -1,6 +1,8 @@
 /** `/openapi.json`, generated from the route table and the schemas that validate requests. */
 
 import type { TSchema } from "typebox";
+import { describedScopes } from "../../policy/caller.ts";
+import { tokenPath } from "../addresses.ts";
 import { protocolVersion, versionHeader } from "./protocol.ts";
 import { publicRoute, type Route } from "./route.ts";
 import * as schemas from "./schemas.ts";
@@ -45,11 +47,18 @@ function openApiDocument(routes: readonly Route[], version: string): object {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
-    security: [{ bearerAuth: [] }],
+    security: [{ bearerAuth: [] }, { oauth2ClientCredentials: [] }],
     tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
     paths,
     components: {
-      securitySchemes: { bearerAuth: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        bearerAuth: { type: "http", scheme: "bearer", description: "An API key or an access token." },
+        oauth2ClientCredentials: {
+          type: "oauth2",
+          description: "An API key is a client: its id is the client_id, the key itself the client_secret.",
+          flows: { clientCredentials: { tokenUrl: tokenPath, scopes: describedScopes() } },
+        },
+      },
       schemas: Object.fromEntries([...named].map(([schema, name]) => [name, expand(schema)])),
     },
   };

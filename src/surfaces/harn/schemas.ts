@@ -392,7 +392,11 @@ export const HarnAgentCard = Envelope("harn_agent_card", {
   skills: Type.Array(JsonObject),
   harn_interfaces: Type.Array(Type.Object({ transport: Type.String(), url: Type.String() })),
   auth_schemes: Type.Array(Type.String()),
-  signature: Type.Null(),
+  signature: Type.Object({
+    algorithm: Type.Literal("ed25519"),
+    key_id: Type.String(),
+    value: Type.String(),
+  }),
 });
 
 export const ReceiptProofQuery = Type.Object({

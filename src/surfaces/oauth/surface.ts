@@ -9,6 +9,7 @@ import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { TokenRefused } from "../../kernel/queries/issue-token.ts";
 import { allScopes } from "../../policy/caller.ts";
+import { keySetPath, tokenMetadataPath, tokenPath } from "../addresses.ts";
 import { credentialsOf, InvalidTokenRequest, once, readForm } from "./token-request.ts";
 
 export interface OauthOptions {
@@ -18,7 +19,6 @@ export interface OauthOptions {
   logger: Logger;
 }
 
-const tokenPath = "/oauth/token";
 const formType = "application/x-www-form-urlencoded";
 /** An id, a secret and some scopes are far smaller. */
 const formBytesMax = 16 * 1024;
@@ -33,7 +33,7 @@ export function oauth({ kernel, url, logger }: OauthOptions): (app: FastifyInsta
     );
     app.setErrorHandler((error, request, reply) => refuse(error, request, reply, logger));
     app.post(tokenPath, (request, reply) => issue(kernel, request, reply));
-    app.get("/.well-known/oauth-authorization-server", (_request, reply) =>
+    app.get(tokenMetadataPath, (_request, reply) =>
       reply.header("Cache-Control", "public, max-age=300").send(metadata(url())),
     );
   };
@@ -69,7 +69,7 @@ function metadata(url: string): object {
   return {
     issuer: url,
     token_endpoint: url + tokenPath,
-    jwks_uri: `${url}/.well-known/jwks.json`,
+    jwks_uri: url + keySetPath,
     scopes_supported: allScopes,
     response_types_supported: [],
     grant_types_supported: ["client_credentials"],

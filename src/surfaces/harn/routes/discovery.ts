@@ -2,6 +2,8 @@
 
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { describedScopes } from "../../../policy/caller.ts";
+import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
 import { publicRoute, type Route, route } from "../route.ts";
 import {
@@ -12,12 +14,14 @@ import {
   RuntimeMetadata,
   RuntimeVersion,
 } from "../schemas.ts";
+import { createSendCard } from "../signed-card.ts";
 
 const tag = "Discovery";
 
 export interface ServerFacts {
   version: string;
-  startedAt: string;
+  /** When the server's log began. */
+  createdAt: string;
   /** Where clients find the server. Never what a client says in its Host header. */
   url(): string;
   /** New work is taken only when it is ready. */
@@ -36,6 +40,7 @@ const capabilities = [
 ];
 
 export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
+  const sendCard = createSendCard(kernel.issuer);
   return [
     publicRoute({
       path: "/health",
@@ -82,10 +87,10 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
     publicRoute({
       path: "/v1/agent-card",
       operationId: "getAgentCard",
-      summary: "The card of this server and its agents.",
+      summary: "The signed card of this server and its agents. `If-None-Match` asks whether it has changed.",
       tag,
       response: HarnAgentCard,
-      handle: async () => agentCard(kernel, facts),
+      handle: async (request, reply) => sendCard(agentCard(kernel, facts), request, reply),
     }),
     route({
       method: "GET",
@@ -118,9 +123,9 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
   ];
 }
 
-/** Made from the agents that are loaded; unsigned, so clients must not base authorization on it. */
+/** Made from the agents that are loaded and nothing that changes meanwhile: equal agents, equal card. */
 function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> {
-  const { version, startedAt } = facts;
+  const { version, createdAt } = facts;
   const url = facts.url();
   const agents = kernel.agents.list();
   const skills = agents.flatMap((agent) =>
@@ -128,8 +133,8 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
       ...skill,
       id: `${agent.name}/${skill.id}`,
       object: "skill",
-      created_at: startedAt,
-      updated_at: startedAt,
+      created_at: createdAt,
+      updated_at: createdAt,
       metadata: {},
       source: agent.name,
       version: agent.version,
@@ -140,8 +145,8 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
   return {
     id: `card_${defaultTenantId}`,
     object: "harn_agent_card",
-    created_at: startedAt,
-    updated_at: startedAt,
+    created_at: createdAt,
+    updated_at: createdAt,
     metadata: {},
     name,
     description,
@@ -155,8 +160,18 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
       capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
       defaultInputModes: ["text/plain", "application/json"],
       defaultOutputModes: ["text/plain", "application/json"],
-      securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
-      security: [{ bearer: [] }],
+      securitySchemes: {
+        bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } },
+        oauth2: {
+          oauth2SecurityScheme: {
+            flows: {
+              clientCredentials: { tokenUrl: `${url}${tokenPath}`, scopes: describedScopes() },
+            },
+            oauth2MetadataUrl: `${url}${tokenMetadataPath}`,
+          },
+        },
+      },
+      security: [{ bearer: [] }, { oauth2: [] }],
       skills: skills.map(({ id, name: skillName, description: about, source }) => ({
         id,
         name: skillName,
@@ -169,7 +184,6 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
       { transport: "rest", url: `${url}/v1` },
       { transport: "sse", url: `${url}/v1/events/stream` },
     ],
-    auth_schemes: ["bearer"],
-    signature: null,
+    auth_schemes: ["bearer", "oauth2"],
   };
 }

@@ -1,6 +1,7 @@
 /** Events: ranges of the log, and streams that follow it. */
 
 import type { Static } from "typebox";
+import { requireScope } from "../../../kernel/authorize.ts";
 import { replaySession } from "../../../kernel/commands/replay-session.ts";
 import { terminalEvents } from "../../../kernel/events.ts";
 import {
@@ -47,6 +48,9 @@ async function stream(
   stopped: AbortSignal,
 ): Promise<void> {
   const range: EventRange = { ...scope, ...cursorOf(call) };
+  // Once a stream is open, a refusal has no status of its own any more.
+  requireScope(call.caller, "events:read");
+  if (scope.workspaceId !== undefined) await getRecord(call, call.caller, "workspace", scope.workspaceId);
   if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
   if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
   const endsWith = scope.taskId;
