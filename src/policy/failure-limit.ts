@@ -11,42 +11,39 @@ export const authFailuresMaxDefault = 100;
 /** Buckets kept at once. One that is forgotten starts full again, which costs an attacker more addresses than we have memory. */
 const bucketsMax = 10_000;
 
-interface Bucket {
-  level: number;
-  at: number;
-}
+const minuteMs = 60_000;
 
 export class FailureLimit {
-  readonly #buckets = new Map<string, Bucket>();
-  readonly #burst: number;
+  /** When each bucket will be full again. Every failure puts that off by what it costs. */
+  readonly #fullAt = new Map<string, number>();
+  readonly #costMs: number;
   readonly #now: () => number;
 
   /** As many failures at once as in a minute. */
   constructor(perMinute: number, now: () => number) {
-    this.#burst = perMinute;
+    this.#costMs = minuteMs / perMinute;
     this.#now = now;
   }
 
   /** Seconds until the next failure is allowed; 0 when it is allowed now. */
   secondsToWait(who: string): number {
-    const level = this.#levelOf(who);
-    return level >= 1 ? 0 : Math.ceil(((1 - level) * 60) / this.#burst);
+    const overdraftMs = this.#msUntilFull(who) + this.#costMs - minuteMs;
+    return Math.max(0, Math.ceil(overdraftMs / 1000));
   }
 
   count(who: string): void {
-    const level = Math.max(0, this.#levelOf(who) - 1);
+    const fullInMs = Math.min(minuteMs, this.#msUntilFull(who) + this.#costMs);
     // Put at the end again: the first in the map is the one that failed longest ago.
-    this.#buckets.delete(who);
-    this.#buckets.set(who, { level, at: this.#now() });
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > bucketsMax && oldest !== undefined) this.#buckets.delete(oldest);
+    this.#fullAt.delete(who);
+    this.#fullAt.set(who, this.#now() + fullInMs);
+    const [oldest] = this.#fullAt.keys();
+    if (this.#fullAt.size > bucketsMax && oldest !== undefined) this.#fullAt.delete(oldest);
   }
 
-  #levelOf(who: string): number {
-    const bucket = this.#buckets.get(who);
-    if (bucket === undefined) return this.#burst;
-    const refilled = ((this.#now() - bucket.at) * this.#burst) / 60_000;
-    return Math.min(this.#burst, bucket.level + Math.max(0, refilled));
+  /** Never more than a minute, also when the clock was put back. */
+  #msUntilFull(who: string): number {
+    const ms = (this.#fullAt.get(who) ?? 0) - this.#now();
+    return Math.min(minuteMs, Math.max(0, ms));
   }
 }
 
