@@ -229,4 +229,44 @@ export const requirements: readonly Requirement[] = [
     "OPS-5": "Unknown flags and bad values are one-line errors with exit code 2.",
     "OPS-6": "Settings come from flags and environment under the same names.",
   }),
+  ...section("Extended", "OAuth2 client credentials", {
+    "OAU-1": "An API key is a client that gets short-lived signed tokens at POST /oauth/token.",
+    "OAU-2": "Refusals there are the errors of RFC 6749; they quote nothing and are not stored.",
+    "OAU-3": "A token has some or all of its key's scopes, and can never do what its key cannot.",
+    "OAU-4":
+      "A token ends with its time and with its key; it survives a restart and the turning of signing keys.",
+    "OAU-5":
+      "Issuer, audience, expiry, signature, algorithm, type and client of our own tokens are each checked.",
+    "OAU-6":
+      "Tokens of configured issuers are accepted; their claims name actor, tenant, scopes and workspaces.",
+    "OAU-7": "Each check of them fails alone, with 401 unauthenticated that does not say why.",
+    "OAU-8":
+      "Issuers' keys are fetched rarely, within bounds of size and time, and never for every token that asks for it.",
+    "OAU-9": "RFC 8414 metadata says where the token endpoint and the keys are.",
+  }),
+  ...section("Extended", "Authorization of every operation", {
+    "AZN-1": "Without a key every operation that is not public is 401.",
+    "AZN-2": "Without its scope every operation is 403 and names the scope.",
+    "AZN-3":
+      "From another tenant or another workspace, everything that is named is the 404 of what never was; lists show nothing of it.",
+    "AZN-4":
+      "What concerns the whole server or tenant is not for keys bound to workspaces or of other tenants.",
+  }),
+  ...section("Extended", "API keys", {
+    "KEY-1": "Nobody makes a key that can do more, or lasts longer, than their own.",
+    "KEY-2": "Keys are listed, read and revoked by those who may see them; a revoked key stays listed.",
+  }),
+  ...section("Extended", "Signed agent card", {
+    "CRD-1":
+      "The card is signed over its RFC 8785 form; algorithm and key id are stated, the key is published.",
+    "CRD-2": "Equal agents have an equal card with an ETag, across requests and restarts.",
+    "CRD-3": "The card says how to authenticate and nothing about tenants.",
+  }),
+  ...section("Bridle", "HTTP", {
+    "SEC-1": "Every answer carries security headers; what needs a key is never stored by caches.",
+    "SEC-2": "Other origins may use the API only when they are configured, exactly and without cookies.",
+    "SEC-3":
+      "An address that keeps presenting wrong credentials is told to wait with 429; good keys there keep working.",
+    "SEC-4": "X-Forwarded-For counts only from proxies that are configured.",
+  }),
 ];
