@@ -34,6 +34,7 @@ async function makeIds(client: Client): Promise<Ids> {
   const [artifact] = await client.listAll(`/v1/artifacts?task_id=${ended.id}`);
   const [event] = await client.listAll(`/v1/sessions/${session.id}/events`);
   const key = await client.createKey({ workspace_ids: [workspace_id] });
+  const quota = await client.post("/v1/quotas", { scope: "tenant", limits: { tasks: 1_000_000 } });
   return {
     workspace_id,
     session_id: session.id,
@@ -47,6 +48,7 @@ async function makeIds(client: Client): Promise<Ids> {
     branch_id: session.branch_id,
     key_id: key.id,
     persona_id: "persona_rehearsal",
+    quota_id: quota.body.id,
   };
 }
 
@@ -58,8 +60,8 @@ function nowhere(ids: Ids): Ids {
   );
 }
 
-/** What belongs to the whole tenant: a key that is bound to a workspace may see it. */
-const ofTheTenant = new Set(["persona_id"]);
+/** What belongs to the whole tenant: a key that is bound to a workspace may see it, and not change it. */
+const ofTheTenant = new Set(["persona_id", "quota_id"]);
 
 /** A body with which the operation would be carried out if its caller were allowed to. */
 const bodies: Record<string, (ids: Ids) => unknown> = {
@@ -81,6 +83,17 @@ const bodies: Record<string, (ids: Ids) => unknown> = {
   verifyReceipt: () => ({}),
   verifyForeignReceipt: () => ({ receipt: {} }),
   importSession: () => "{}",
+  createPersona: () => ({
+    name: "p",
+    version: "1",
+    entry_workflow: "echo",
+    description: "d",
+    autonomy_tier: "act_auto",
+    receipt_policy: "required",
+  }),
+  updatePersona: () => ({ description: "mine" }),
+  createQuota: () => ({ scope: "tenant", limits: { tasks: 1 } }),
+  updateQuota: () => ({ limits: { tasks: 1 } }),
   createApiKey: ({ workspace_id }) => ({
     name: "k",
     actor: "a",
@@ -95,6 +108,8 @@ const scopeless = new Set(["getRuntime", "listCapabilities"]);
 /** Operations that name nothing of anybody's: what they do is done in the caller's own place, if at all. */
 const namesNothing = new Set([
   ...scopeless,
+  "createPersona",
+  "createQuota",
   "createWorkspace",
   "verifyForeignReceipt",
   "importSession",
@@ -291,6 +306,21 @@ describe("Every operation", () => {
     )) {
       const { status, body } = await call(client, operation, ids);
       assert.equal(status, 200, `${operation.id} ${JSON.stringify(body)}`);
+    }
+  });
+
+  test("AZN-4 given a key that is bound to a workspace, when it changes what is the whole tenant's, then it is 403", async () => {
+    const bound = await visitors["a key that is bound to another workspace"]?.make();
+    assert.ok(bound !== undefined);
+    const writes = operations.filter(
+      ({ method, params }) => method !== "GET" && params.some((name) => ofTheTenant.has(name)),
+    );
+    const creations = operations.filter(({ id }) => ["createPersona", "createQuota"].includes(id));
+    assert.ok(writes.length > 2 && creations.length === 2);
+    for (const operation of [...writes, ...creations]) {
+      const error = errorOf(await call(bound, operation, ids), 403);
+      assert.equal(error.code, "permission_denied", operation.id);
+      assert.equal(error.details.required_scope, undefined, operation.id);
     }
   });
 
