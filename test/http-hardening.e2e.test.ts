@@ -1,8 +1,12 @@
 /** What every answer carries, which other origins may use the API, and what becomes of those who guess. */
 
 import assert from "node:assert/strict";
+import { createPrivateKey } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
 import { bridle, errorLine } from "./support/cli.ts";
 import { type Answer, Client, errorOf, type Json } from "./support/client.ts";
 import { ask, tokenFor } from "./support/oauth.ts";
@@ -208,6 +212,22 @@ describe("Those who guess", () => {
       assert.equal(status, 200);
     }
     errorOf(await guess(99, address), 429);
+  });
+
+  test("SEC-3 given such an address, when a token comes from it that was never seen before, then its signature is not checked until it has been elsewhere", async () => {
+    const address = "192.0.2.6";
+    const { body } = await ask(server.url, {
+      basic: await client.createKey().then(({ id, key }) => ({ id, secret: key })),
+    });
+    // As good as the one that the server gave out, but not one that it remembers.
+    const fresh = await new SignJWT({ ...decodeJwt(body.access_token), jti: "another" })
+      .setProtectedHeader({ ...decodeProtectedHeader(body.access_token), alg: "EdDSA" })
+      .sign(createPrivateKey(await readFile(join(server.data, "signing.key"), "utf8")));
+    const use = (from: object) => client.call("/v1/sessions", { key: fresh, headers: { ...from } });
+    await exhaust(address);
+    errorOf(await use(from(address)), 429);
+    assert.equal((await use(from("192.0.2.7"))).status, 200);
+    assert.equal((await use(from(address))).status, 200);
   });
 
   test("SEC-3 given requests without any credentials, when there are many, then they are 401 and count for nothing", async () => {
