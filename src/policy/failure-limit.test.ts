@@ -47,4 +47,5 @@ test("SEC-3 given addresses, when they are grouped, then IPv4 counts one by one 
   assert.equal(addressGroup("2001:db8:1:2::9"), "2001:db8:1:2::/64");
   assert.equal(addressGroup("2001:db8::9"), "2001:db8:0:0::/64");
   assert.equal(addressGroup("::1"), "0:0:0:0::/64");
+  assert.equal(addressGroup("x".repeat(10_000)), "unknown");
 });

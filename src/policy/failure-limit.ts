@@ -3,7 +3,7 @@
  * bits; what is spared is work, and what is gained is that a client gone wrong is told to slow down.
  */
 
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 
 /** Failures a minute: no person types that fast, and a script that does not stop is noticed soon. */
 export const authFailuresMaxDefault = 100;
@@ -47,8 +47,9 @@ export class FailureLimit {
   }
 }
 
-/** Who has one IPv6 address has the 2^64 around it. */
+/** Who has one IPv6 address has the 2^64 around it. What is no address, a proxy made up: all of that is one. */
 export function addressGroup(address: string): string {
+  if (!isIP(address)) return "unknown";
   if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
   const [head = "", tail] = address.split("::");
   const groups = head === "" ? [] : head.split(":");

@@ -19,6 +19,8 @@ interface Operation {
   /** What is not may be a stream that never ends, or a file. */
   isJson: boolean;
   needsBody: boolean;
+  /** Whether it asks for a key; a delivery, say, is signed instead. */
+  isByKey: boolean;
 }
 
 type Ids = Record<string, string>;
@@ -70,7 +72,6 @@ const makers: Record<string, (client: Client, ids: Ids) => Promise<string>> = {
     made(client, "/v1/memories", {
       scope: "workspace",
       owner_id: workspace_id,
-      workspace_id,
       content: "private",
       provenance: {},
     }),
@@ -159,7 +160,7 @@ const given: Record<string, (ids: Ids) => Given> = {
   mergeBranch: ({ branch_id }) => ({ body: { into_branch_id: branch_id } }),
   abandonBranch: () => ({ body: {} }),
   createMemory: ({ workspace_id }) => ({
-    body: { scope: "workspace", owner_id: workspace_id, workspace_id, content: "x", provenance: {} },
+    body: { scope: "workspace", owner_id: workspace_id, content: "x", provenance: {} },
   }),
   createSkill: () => ({ body: { name: "mine", description: "d" } }),
   updateSkill: () => ({ body: {} }),
@@ -172,7 +173,7 @@ const given: Record<string, (ids: Ids) => Given> = {
 };
 
 /** Operations that need a key and no scope: what they give is nothing of anybody's. */
-const scopeless: ReadonlySet<string> = new Set(["getRuntime", "listCapabilities", "createWsTicket"]);
+const scopeless: ReadonlySet<string> = new Set(["getRuntime", "listCapabilities"]);
 
 /** Operations that name nothing of anybody's: what they do is done in the caller's own place, if at all. */
 const namesNothing: ReadonlySet<string> = new Set([
@@ -180,6 +181,7 @@ const namesNothing: ReadonlySet<string> = new Set([
   ...onTheServer,
   ...creationsForTheTenant,
   "createWorkspace",
+  "createWsTicket",
   "verifyForeignReceipt",
   "importSession",
 ]);
@@ -190,19 +192,22 @@ const notJustRead: ReadonlySet<string> = new Set(["readWorkspaceFile", "openSess
 let server: TestServer;
 let client: Client;
 let operations: Operation[];
+let signed: Operation[];
 let ids: Ids;
 
 before(async () => {
   server = await startServer();
   client = new Client(server);
   const { paths } = (await client.get("/openapi.json")).body;
-  operations = Object.entries<Json>(paths).flatMap(([path, item]) =>
+  const all = Object.entries<Json>(paths).flatMap(([path, item]) =>
     Object.entries<Json>(item).flatMap(([method, described]) =>
       described.security?.length === 0 ? [] : [read(method, path, described)],
     ),
   );
+  operations = all.filter(({ isByKey }) => isByKey);
+  signed = all.filter(({ isByKey }) => !isByKey);
   assert.ok(operations.length > 50);
-  ids = await makeIds(client, new Set(operations.flatMap(({ params }) => params)));
+  ids = await makeIds(client, new Set(all.flatMap(({ params }) => params)));
 });
 after(() => server[Symbol.asyncDispose]());
 
@@ -220,6 +225,7 @@ function read(method: string, path: string, described: Json): Operation {
     isList: content["application/json"]?.schema?.properties?.object?.const === "list",
     isJson: "application/json" in content,
     needsBody: described.requestBody !== undefined,
+    isByKey: described.security?.some((scheme: Json) => "bearerAuth" in scheme) ?? true,
   };
 }
 
@@ -265,6 +271,17 @@ describe("Every operation", () => {
       assert.equal(answer.headers.get("www-authenticate"), 'Bearer realm="bridle"', operation.id);
       const absent = await call(client, operation, nowhere(ids), null);
       assert.deepEqual(told(answer, ids), told(absent, nowhere(ids)), operation.id);
+    }
+  });
+
+  test("AZN-1 given operations that ask for something else than a key, when they are called with any key and without it, then it is 401, about what is there and what is not", async () => {
+    for (const operation of signed) {
+      for (const key of [null, client.key]) {
+        const present = await call(client, operation, ids, key);
+        assert.equal(errorOf(present, 401).code, "unauthenticated", operation.id);
+        const absent = await call(client, operation, nowhere(ids), key);
+        assert.deepEqual(told(present, ids), told(absent, nowhere(ids)), operation.id);
+      }
     }
   });
 
