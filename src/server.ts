@@ -12,7 +12,9 @@ import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
+import { loadSecretBox } from "./policy/secret-box.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
@@ -45,7 +47,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });
+  const secretBox = loadSecretBox(join(dataDirectory, "secrets.key"));
+  const kernel = createKernel({
+    store,
+    clock: systemClock,
+    agents,
+    adminKey: adminKey.key,
+    issuer,
+    secretBox,
+  });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
   await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
@@ -69,6 +79,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(() => stopped.abort());
 
   const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  built.defer(startMemorySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };
   built.defer(async () => {

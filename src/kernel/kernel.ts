@@ -1,6 +1,8 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
+import { randomBytes } from "node:crypto";
 import { Redactor } from "../policy/redact/redact.ts";
+import { SecretBox } from "../policy/secret-box.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { Clock } from "./clock.ts";
@@ -26,9 +28,13 @@ export interface KernelOptions {
   agents: AgentDirectory;
   adminKey: string;
   issuer: Issuer;
+  /** Without one, secrets are sealed for as long as the process lives. */
+  secretBox?: SecretBox;
 }
 
-export function createKernel({ store, clock, agents, adminKey, issuer }: KernelOptions): Kernel {
+export function createKernel(options: KernelOptions): Kernel {
+  const { store, clock, agents, adminKey, issuer } = options;
+  const { secretBox = new SecretBox(randomBytes(32)) } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -46,6 +52,7 @@ export function createKernel({ store, clock, agents, adminKey, issuer }: KernelO
     issuer,
     ledger: new ReceiptLedger(handingOver, issuer),
     redactor: new Redactor([adminKey]),
+    secretBox,
     replaySecrets: new ReplaySecrets(),
     seenSecrets: new Set(),
     locks: new Locks(),

@@ -12,13 +12,17 @@ const resources = [
   "api_keys",
   "artifacts",
   "branches",
+  "connectors",
   "events",
+  "memories",
   "messages",
   "outcomes",
   "personas",
   "receipts",
   "sessions",
+  "skills",
   "tasks",
+  "tools",
   "workspaces",
 ] as const;
 

@@ -27,8 +27,10 @@ import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { AgentFailure, ApprovalDenied, WaitExpired } from "./failures.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
+import { createMemory } from "./memory.ts";
 import { guarded, handled } from "./promises.ts";
 import { asJsonSchema } from "./registry.ts";
+import { outputOf } from "./results.ts";
 import { type Attempted, never, type Run } from "./run.ts";
 
 /** How long a question may stay open when the agent does not say. */
@@ -155,6 +157,8 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       await run.note((unit, current) => unit.emit(current, "span.updated", update));
     },
 
+    memory: guarded(createMemory(run)),
+
     spawn: (request) => spawn(run, request),
   });
 }
@@ -190,14 +194,6 @@ async function readSecret(
   if (recorded === undefined) await noteResult(run, span, withheld);
   if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);
   return read.output;
-}
-
-/** The recorded result of a step, or the recorded error, thrown again. */
-async function outputOf(run: Run, { ended }: { ended: KernelEvent | null }): Promise<JsonValue> {
-  if (ended?.event !== "span.completed" && ended?.event !== "span.failed") return null;
-  const { result } = ended.payload;
-  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-  return await unseal(result.output, run.kernel.store);
 }
 
 async function isSaidAgain(

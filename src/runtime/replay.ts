@@ -404,6 +404,8 @@ const told: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "artifact.created",
+  "agent.memory_read",
+  "agent.memory_write",
 ]);
 
 /** What of the source's other events a replay tells again; its own life a replay lives itself. */
