@@ -42,7 +42,7 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook("preValidation", (request, _reply, done) => {
-    const problem = problemWith(request.body, bodyDepthMax);
+    const problem = problemWith(request.body);
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });
@@ -60,7 +60,7 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
 }
 
 /** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */
-function problemWith(value: unknown, levels: number): string | null {
+export function problemWith(value: unknown, levels = bodyDepthMax): string | null {
   if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
   if (typeof value !== "object" || value === null) return null;
   if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;

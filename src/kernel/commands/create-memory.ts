@@ -36,6 +36,8 @@ export const createMemory: Command<CreateMemory, MemoryRecord> = {
   name: "create_memory",
   scope: "memories:write",
   async decide(unit, request) {
+    if (request.content === null)
+      throw invalid("content", "content is text, JSON or a reference to an artifact, not null.");
     const owner = await ownerOf(unit, request);
     const key = request.key ?? null;
     if (key !== null) await assertKeyIsFree(unit, owner, key);

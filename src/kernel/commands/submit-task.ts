@@ -1,12 +1,15 @@
 /** Submit a task: accepted means on disk. Called by every surface, and by the runtime when a run spawns a child. */
 
 import type { JsonObject } from "../../store/port.ts";
+import { assertOpen } from "../branches.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
+import type { BranchRecord } from "../resources/branch.ts";
 import type { MessageInput } from "../resources/message.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
+import { assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
 
@@ -35,7 +38,8 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       });
     }
     const persona = await personaOf(unit, request.personaId ?? session.persona_id);
-    if (request.branchId != null) await unit.require("branch", request.branchId);
+    const branch = await branchOf(unit, request.branchId ?? null, session);
+    await assertFitsSkill(unit, persona.entry_workflow, request.metadata?.skill_id, request.input);
     if (request.parentTaskId != null) await unit.require("task", request.parentTaskId);
 
     const fresh = unit.envelope("task", "task");
@@ -49,7 +53,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       input: takeInput(unit, session, envelope.id, request.input),
       created_by: unit.caller.actor,
       persona_id: persona.id,
-      branch_id: request.branchId ?? session.branch_id,
+      branch_id: branch?.id ?? session.branch_id,
       parent_task_id: request.parentTaskId ?? null,
       parent_step: request.parentStep ?? null,
       agent: { name: persona.entry_workflow, version: null },
@@ -73,6 +77,22 @@ export async function openSession(unit: Unit, id: string): Promise<SessionRecord
     });
   }
   return session;
+}
+
+/** The branch that the work is done on. That of an imported session may be somewhere else. */
+async function branchOf(
+  unit: Unit,
+  named: string | null,
+  session: SessionRecord,
+): Promise<BranchRecord | undefined> {
+  const branch =
+    named !== null
+      ? await unit.require("branch", named)
+      : session.branch_id === null
+        ? undefined
+        : await unit.find("branch", session.branch_id);
+  if (branch !== undefined) assertOpen(branch);
+  return branch;
 }
 
 async function personaOf(unit: Unit, personaId: string | null): Promise<PersonaRecord> {

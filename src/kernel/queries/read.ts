@@ -94,6 +94,17 @@ export async function listRecords<K extends Kind>(
   return await listDocuments(deps, caller, kind, request);
 }
 
+/** The same for kinds whose documents stay when what they stand for is deleted. */
+export async function listLive<K extends "connector" | "skill">(
+  deps: ReadDeps,
+  caller: Caller,
+  kind: K,
+  request: ListRequest,
+): Promise<Page<Records[K]>> {
+  requireScope(caller, readScope[kind]);
+  return await listDocuments(deps, caller, kind, request, ["live"]);
+}
+
 /** The same without asking for a scope, perhaps only documents in some states. */
 export async function listDocuments<K extends Kind>(
   { store }: ReadDeps,

@@ -10,11 +10,15 @@ import { openApiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
+import { branchRoutes } from "./routes/branches.ts";
+import { connectorRoutes } from "./routes/connectors.ts";
 import { discoveryRoutes, type ServerFacts } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { receiptRoutes } from "./routes/receipts.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { skillRoutes } from "./routes/skills.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
@@ -42,12 +46,16 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
     ...discoveryRoutes(kernel, facts),
     ...workspaceRoutes,
     ...sessionRoutes,
+    ...branchRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
     ...artifactRoutes,
     ...receiptRoutes(kernel),
     ...transferRoutes,
     ...eventRoutes(stopped),
+    ...memoryRoutes,
+    ...skillRoutes(facts.startedAt),
+    ...connectorRoutes,
     ...apiKeyRoutes,
   ];
   return routes;
