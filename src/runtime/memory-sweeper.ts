@@ -16,17 +16,14 @@ export function startMemorySweeper({
   kernel: Kernel;
   logger: Logger;
 }): () => Promise<void> {
-  let sweeping: Promise<void> = Promise.resolve();
+  let sweeping: Promise<void> | null = null;
   let stopped = false;
   const timer = setInterval(() => {
-    sweeping = sweeping.then(async () => {
-      if (stopped) return;
-      try {
-        await sweep(kernel, () => stopped);
-      } catch (error) {
-        logger.error({ err: error }, "deleting expired memories failed; trying again");
-      }
-    });
+    sweeping ??= sweep(kernel, () => stopped)
+      .catch((error) => logger.error({ err: error }, "deleting expired memories failed; trying again"))
+      .finally(() => {
+        sweeping = null;
+      });
   }, sweepEveryMs);
   timer.unref();
   return async () => {
