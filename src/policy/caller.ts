@@ -18,6 +18,7 @@ const resources = [
   "messages",
   "outcomes",
   "personas",
+  "quotas",
   "receipts",
   "sessions",
   "skills",

@@ -7,6 +7,7 @@ import { timestamp } from "../kernel/clock.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { StepSpan } from "../kernel/events.ts";
 import { assertSize, emitMemory, memoryKeyCharsMax } from "../kernel/memories.ts";
+import { requireCapability } from "../kernel/persona-policy.ts";
 import { statusesOf } from "../kernel/queries/memories.ts";
 import { findVisible } from "../kernel/queries/read.ts";
 import {
@@ -22,7 +23,7 @@ import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { AgentMemory, MemoryFound } from "./agent.ts";
 import { AgentFailure } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
-import { outputOf } from "./results.ts";
+import { allowed, outputOf } from "./recorded-steps.ts";
 import type { Run } from "./run.ts";
 
 const scopeDefault: MemoryScope = "persona";
@@ -37,10 +38,10 @@ export function createMemory(run: Run): AgentMemory {
       const key = checkedKey(run, givenKey);
       const content = jsonCopy(given);
       const span: StepSpan = { step: run.key(`memory:write:${key}`), kind: "memory", name: `write ${key}` };
+      await beforeMemory(run, span, "write");
       const recorded = await run.recall(span.step);
       if (recorded !== undefined) return String(await outputOf(run, recorded));
       assertWritable(content, expiresInMs);
-      await beforeMemory(run, "write");
       const owner = ownerIn(run, scope);
       const id = memoryIdOf(run.task.tenant_id, owner, key);
       const provenance = { actor: run.caller.actor, task_id: run.task.id, step: span.step };
@@ -81,8 +82,10 @@ export function createMemory(run: Run): AgentMemory {
   };
 }
 
-/** Whether the persona may, is asked here: before a memory is touched, and not when a run is repeated. */
-export async function beforeMemory(_run: Run, _access: "read" | "write"): Promise<void> {}
+/** What the task's persona does not allow is a step that failed. */
+async function beforeMemory(run: Run, span: StepSpan, access: "read" | "write"): Promise<void> {
+  await allowed(run, span, () => requireCapability(run.task, `memory:${access}`));
+}
 
 /** What is found is recorded before it is given; the event beside it says to others what was read. */
 async function readStep(
@@ -92,9 +95,9 @@ async function readStep(
   query: string | null,
   find: () => Promise<MemoryRecord[]>,
 ): Promise<MemoryFound[]> {
+  await beforeMemory(run, span, "read");
   const recorded = await run.recall(span.step);
   if (recorded !== undefined) return asFound(await outputOf(run, recorded));
-  await beforeMemory(run, "read");
   return await run.perform(async () => {
     const memories = await find();
     // What the agent sees now must be what it will see when the step comes from the journal.

@@ -274,6 +274,41 @@ describe("Deliveries", () => {
     );
   });
 
+  test("CON-3 given personas with triggers, when a delivery arrives, then each that asked for its kind has a task, in one session", async () => {
+    const connector = await client.createConnector();
+    const createPersona = async (triggers: object[]) => {
+      const answer = await client.post("/v1/personas", {
+        name: "triggered",
+        version: "1",
+        entry_workflow: "echo",
+        description: "Waits for deliveries.",
+        autonomy_tier: "act_auto",
+        receipt_policy: "optional",
+        triggers,
+      });
+      assert.equal(answer.status, 201, JSON.stringify(answer.body));
+      return answer.body.id;
+    };
+    const all = await createPersona([{ connector_id: connector.id }]);
+    const paid = await createPersona([{ connector_id: connector.id, event_kinds: ["invoice.paid"] }]);
+    const other = await createPersona([{ connector_id: "connector_other" }]);
+    const personasOf = async (id: string, type: string) => {
+      const { body } = await sendDelivery(client, { connector, id, body: { type } });
+      const tasks = await Promise.all(
+        body.task_ids.map(async (task: string) => (await client.get(`/v1/tasks/${task}`)).body),
+      );
+      assert.ok(new Set(tasks.map(({ session_id }) => session_id)).size <= 1);
+      return tasks.map(({ persona_id }) => persona_id);
+    };
+    assert.deepEqual(await personasOf("m1", "invoice.paid"), [all, paid]);
+    assert.deepEqual(await personasOf("m2", "invoice.voided"), [all]);
+    await patch(connector.id, { target_persona_id: other });
+    assert.deepEqual(await personasOf("m3", "invoice.voided"), [other, all]);
+    await client.call(`/v1/personas/${all}`, { method: "PATCH", body: { triggers: [] } });
+    await patch(connector.id, { target_persona_id: null });
+    assert.deepEqual(await personasOf("m4", "invoice.voided"), []);
+  });
+
   test("CON-6 given a connector that takes nothing now, when a delivery arrives, then it is refused, recorded, and taken when it comes again later", async () => {
     const connector = await client.createConnector({ status: "PAUSED" });
     const delivery = { connector, id: "patient", body: ping };

@@ -418,6 +418,35 @@ describe("Memories and runs", () => {
     assert.equal(expired, null);
   });
 
+  test("MEM-5 given a persona that may read and not write, when its runs do either, then reading works and writing fails the task, also when it is replayed", async () => {
+    const { body: persona } = await client.post("/v1/personas", {
+      name: "reader",
+      version: "1",
+      entry_workflow: "librarian",
+      description: "Reads only.",
+      autonomy_tier: "act_auto",
+      receipt_policy: "required",
+      capabilities: ["memory:read"],
+    });
+    await client.createMemory({ scope: "persona", owner_id: persona.id, key: "given", content: "yes" });
+    const session = await client.createSession({ persona_id: persona.id });
+    const submit = async (action: object) => {
+      const { body } = await client.post("/v1/tasks", {
+        session_id: session.id,
+        input: { actions: [action] },
+      });
+      return await client.untilTask(body.id, ({ status }) => ["COMPLETED", "FAILED"].includes(status));
+    };
+    assert.equal((await submit({ do: "read", key: "given" })).status, "COMPLETED");
+    const denied = await submit({ do: "write", key: "given", content: "no" });
+    assert.equal(denied.failure?.code, "policy_violation");
+    const [memory] = await client.listAll(`/v1/memories?owner_id=${persona.id}`);
+    assert.equal(memory.content, "yes");
+    const { body } = await client.post(`/v1/tasks/${denied.id}/replay`);
+    const replay = await client.untilTask(body.id, ({ status }) => ["COMPLETED", "FAILED"].includes(status));
+    assert.equal(replay.failure?.code, "policy_violation");
+  });
+
   test("MEM-5 given many runs that write one key at once, when all have ended, then there is one memory and every write is in the log", async () => {
     const session = await client.createSession();
     const writers = Array.from({ length: 12 }, (_, n) => ({

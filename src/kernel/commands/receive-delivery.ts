@@ -5,16 +5,17 @@
  */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { DocumentQuery, JsonObject, JsonValue } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import type { Kernel } from "../kernel.ts";
 import type { ConnectorRecord } from "../resources/connector.ts";
+import type { PersonaRecord } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { Unit } from "../unit.ts";
 import { createSession } from "./create-session.ts";
-import { submitTask } from "./submit-task.ts";
+import { noteRefusal, submitTask } from "./submit-task.ts";
 
 export interface Delivery {
   webhookId: string;
@@ -36,27 +37,20 @@ function asCaller({ id, tenant_id, workspace_id }: ConnectorRecord): Caller {
   return { actor: id, tenantId: tenant_id, workspaceIds: [workspace_id], scopes: new Set(scopes) };
 }
 
-/** The first answer for a delivery, and whether it was given before. What is refused is recorded as failed. */
+/** The first answer for a delivery, and whether it was given before. */
 export async function deliver(
   kernel: Kernel,
   connector: ConnectorRecord,
   delivery: Delivery,
 ): Promise<{ received: Received; deduped: boolean }> {
   const caller = asCaller(connector);
-  const idempotency = { key: delivery.webhookId, target: `delivery to ${connector.id}`, body: null };
-  try {
-    const request = { connectorId: connector.id, delivery };
-    const answer = await kernel.dispatch(receiveDelivery, caller, request, idempotency);
-    const { result: received, replayed: deduped } = answer;
-    if (deduped) {
-      const { webhookId } = delivery;
-      await carryOut(kernel, noteDuplicate, caller, { connectorId: connector.id, webhookId, received });
-    }
-    return { received, deduped };
-  } catch (error) {
-    if (error instanceof HarnessError) await refuseDelivery(kernel, connector, delivery.webhookId, error);
-    throw error;
-  }
+  const { id: connectorId } = connector;
+  const { webhookId } = delivery;
+  const idempotency = { key: webhookId, target: `delivery to ${connectorId}`, body: null };
+  const request = { connectorId, delivery };
+  const { result: received, replayed } = await kernel.dispatch(receiveDelivery, caller, request, idempotency);
+  if (replayed) await carryOut(kernel, noteDuplicate, caller, { connectorId, webhookId, received });
+  return { received, deduped: replayed };
 }
 
 /** Says in the log that a signed delivery was not taken, and why. */
@@ -66,8 +60,6 @@ export async function refuseDelivery(
   webhookId: string,
   { code, message }: HarnessError,
 ): Promise<void> {
-  // A store that takes no writes takes this one no more than the delivery itself.
-  if (code === "service_unavailable") return;
   const refusal = { connectorId: connector.id, webhookId, code, reason: message };
   await carryOut(kernel, noteFailure, asCaller(connector), refusal);
 }
@@ -87,17 +79,25 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
       sha256: sha256Hex(text),
     });
     const eventKind = kindOf(body);
-    const isTaken = isPassedOn(connector, eventKind);
+    const personaIds = isPassedOn(connector.event_kinds, eventKind)
+      ? await personasFor(unit, connector, eventKind)
+      : [];
     unit.emit(connector, "connector.normalized", {
       delivery_id: deliveryId,
       event_kind: eventKind,
-      status: isTaken ? "accepted" : "ignored",
+      status: personaIds.length > 0 ? "accepted" : "ignored",
     });
     const payload: JsonObject = { delivery_id: deliveryId, event_kind: eventKind, body };
-    const taskIds = isTaken ? [await submit(unit, connector, payload)] : [];
+    const taskIds: string[] = [];
+    for (const personaId of personaIds) taskIds.push(await submit(unit, connector, personaId, payload));
     return { deliveryId, taskIds, windowMs: connector.dedupe_policy.window_seconds * 1000 };
   },
   keptMs: ({ windowMs }) => windowMs,
+  async refused(deps, caller, refusal, { connectorId, delivery: { webhookId } }) {
+    await noteRefusal(deps, caller, refusal);
+    const { code, message: reason } = refusal;
+    await carryOut(deps, noteFailure, caller, { connectorId, webhookId, code, reason });
+  },
 };
 
 const noteDuplicate: Command<{ connectorId: string; webhookId: string; received: Received }, null> = {
@@ -149,15 +149,57 @@ function kindOf(body: JsonValue): string | null {
   return typeof body.type === "string" ? body.type : null;
 }
 
-function isPassedOn({ event_kinds }: ConnectorRecord, kind: string | null): boolean {
-  return event_kinds.length === 0 || (kind !== null && event_kinds.includes(kind));
+function isPassedOn(eventKinds: readonly string[], kind: string | null): boolean {
+  return eventKinds.length === 0 || (kind !== null && eventKinds.includes(kind));
 }
 
-async function submit(unit: Unit, connector: ConnectorRecord, payload: JsonObject): Promise<string> {
+/**
+ * Whose work it becomes: the connector's target, and every persona with a trigger for it. Where neither is said, the
+ * session's or the tenant's persona does it, which is what null stands for.
+ */
+async function personasFor(
+  unit: Unit,
+  { id, target_persona_id }: ConnectorRecord,
+  kind: string | null,
+): Promise<(string | null)[]> {
+  const found = new Set<string>(target_persona_id === null ? [] : [target_persona_id]);
+  let isTriggered = false;
+  for await (const persona of allPersonas(unit)) {
+    const triggers = (persona.triggers ?? []).filter(({ connector_id }) => connector_id === id);
+    isTriggered ||= triggers.length > 0;
+    if (triggers.some(({ event_kinds = [] }) => isPassedOn(event_kinds, kind))) found.add(persona.id);
+  }
+  return found.size === 0 && !isTriggered ? [null] : [...found];
+}
+
+const personasPage = 200;
+
+async function* allPersonas({ deps: { store }, caller }: Unit): AsyncGenerator<PersonaRecord> {
+  let beyond: DocumentQuery["beyond"];
+  while (true) {
+    const page = await store.list({
+      kind: "persona",
+      by: { tenantId: caller.tenantId },
+      order: "oldest_first",
+      beyond,
+      limit: personasPage,
+    });
+    for (const { body } of page) yield body as PersonaRecord;
+    beyond = page.at(-1);
+    if (page.length < personasPage) return;
+  }
+}
+
+async function submit(
+  unit: Unit,
+  connector: ConnectorRecord,
+  personaId: string | null,
+  payload: JsonObject,
+): Promise<string> {
   const session = await sessionOf(unit, connector);
   const task = await submitTask.decide(unit, {
     sessionId: session.id,
-    personaId: connector.target_persona_id ?? session.persona_id,
+    personaId: personaId ?? session.persona_id,
     input: { payload },
   });
   unit.emit(connector, "connector.task_submitted", {
@@ -170,7 +212,11 @@ async function submit(unit: Unit, connector: ConnectorRecord, payload: JsonObjec
 
 /** The session it was told to use, or one of its own that still takes work. */
 async function sessionOf(unit: Unit, connector: ConnectorRecord): Promise<SessionRecord> {
-  const { target_session_id, own_session_id, target_persona_id, workspace_id } = connector;
+  // As it is now: the first of several tasks may have made the session.
+  const { target_session_id, own_session_id, target_persona_id, workspace_id } = await unit.require(
+    "connector",
+    connector.id,
+  );
   if (target_session_id !== null) {
     const session = await unit.find("session", target_session_id);
     if (session === undefined) throw notFound("session", target_session_id);

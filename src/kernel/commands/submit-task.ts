@@ -1,17 +1,22 @@
 /** Submit a task: accepted means on disk. Called by every surface, and by the runtime when a run spawns a child. */
 
+import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { assertOpen } from "../branches.ts";
-import type { Command } from "../dispatch.ts";
+import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
+import { requireHandoff } from "../persona-policy.ts";
+import { applicableQuotas } from "../quotas/applicable.ts";
+import { admitTask, QuotaRefusal } from "../quotas/ledger.ts";
 import type { BranchRecord } from "../resources/branch.ts";
 import type { MessageInput } from "../resources/message.ts";
-import type { PersonaRecord } from "../resources/persona.ts";
+import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
-import type { Unit } from "../unit.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
+import { noteExhaustion } from "./quotas.ts";
 
 export interface SubmitTask {
   sessionId: string;
@@ -40,7 +45,9 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     const persona = await personaOf(unit, request.personaId ?? session.persona_id);
     const branch = await branchOf(unit, request.branchId ?? null, session);
     await assertFitsSkill(unit, persona.entry_workflow, request.metadata?.skill_id, request.input);
-    if (request.parentTaskId != null) await unit.require("task", request.parentTaskId);
+    const parent = request.parentTaskId == null ? null : await unit.require("task", request.parentTaskId);
+    if (parent !== null) requireHandoff(parent, persona.id);
+    const quotaIds = await applicableQuotas(unit, persona, session.workspace_id);
 
     const fresh = unit.envelope("task", "task");
     const envelope = { ...fresh, id: request.taskId ?? fresh.id };
@@ -58,15 +65,20 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       parent_step: request.parentStep ?? null,
       agent: { name: persona.entry_workflow, version: null },
       replay: null,
-      policy: {
-        persona_version: persona.version,
-        autonomy_tier: persona.autonomy_tier,
-        receipt_policy: persona.receipt_policy,
-      },
+      policy: policyOf(persona, parent?.policy ?? null),
+      quota_ids: quotaIds,
     };
+    if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
   },
+  refused: noteRefusal,
 };
+
+/** Who looks at the quota sees that somebody was refused. */
+export async function noteRefusal(deps: KernelDeps, caller: Caller, refusal: HarnessError): Promise<void> {
+  if (!(refusal instanceof QuotaRefusal)) return;
+  await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
+}
 
 /** A session that still takes work. */
 export async function openSession(unit: Unit, id: string): Promise<SessionRecord> {

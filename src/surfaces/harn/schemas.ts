@@ -24,7 +24,7 @@ import {
   Visibility,
 } from "./schema-pieces.ts";
 
-export { JsonObject };
+export { Envelope, JsonObject, Metadata, Nullable, Timestamp };
 
 const RoleSchema = Type.Enum(["user", "assistant", "system", "tool", "agent"]);
 
@@ -281,15 +281,6 @@ export const UpdateWorkspaceRequest = Type.Object({
   capabilities: Type.Optional(Type.Array(Type.String(), { maxItems: 200 })),
   quota_id: Type.Optional(Nullable(Id)),
   metadata: Type.Optional(Metadata),
-});
-
-export const Persona = Envelope("persona", {
-  name: Type.String(),
-  version: Type.String(),
-  entry_workflow: Type.String(),
-  description: Type.String(),
-  autonomy_tier: Type.Enum(["shadow", "suggest", "act_with_approval", "act_auto"]),
-  receipt_policy: Type.Enum(["required", "optional", "disabled"]),
 });
 
 export const PermissionRequest = Envelope("permission_request", {

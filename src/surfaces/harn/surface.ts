@@ -7,6 +7,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import { toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
+import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
@@ -16,6 +17,8 @@ import { discoveryRoutes, type ServerFacts } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
+import { personaRoutes } from "./routes/personas.ts";
+import { quotaRoutes } from "./routes/quotas.ts";
 import { receiptRoutes } from "./routes/receipts.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { skillRoutes } from "./routes/skills.ts";
@@ -45,6 +48,8 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
     openApiRoute(() => routes, facts.version),
     ...discoveryRoutes(kernel, facts),
     ...workspaceRoutes,
+    ...personaRoutes,
+    ...quotaRoutes,
     ...sessionRoutes,
     ...branchRoutes,
     ...messageRoutes,
@@ -71,6 +76,7 @@ export function harnFail(logger: Logger, redactor: Redactor): Fail {
     // Fastify would hang up on a client that is still sending, which then never sees why.
     if (status === 413) reply.removeHeader("connection");
     if (status === 503) reply.header("Retry-After", String(retryAfterSeconds));
+    for (const [name, value] of rateLimitHeaders(body.error.details)) reply.header(name, value);
     return reply.code(status).header("X-Request-Id", request.id).send(body);
   };
 }
