@@ -13,7 +13,9 @@ import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
+import { loadSecretBox } from "./policy/secret-box.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
@@ -48,6 +50,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
+  const secretBox = loadSecretBox(join(dataDirectory, "secrets.key"));
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -57,6 +60,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     publicUrl: config.publicUrl,
     external: externalIssuers(config),
     authFailuresMax: config.authFailuresMax,
+    secretBox,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -84,6 +88,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(() => stopped.abort());
 
   const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  built.defer(startMemorySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };
   built.defer(async () => {

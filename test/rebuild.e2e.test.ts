@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client, userMessage } from "./support/client.ts";
+import { sendDelivery } from "./support/deliveries.ts";
 import { assertRebuildable } from "./support/log.ts";
 import { startServer, temporaryDirectory } from "./support/server.ts";
 
@@ -82,6 +83,37 @@ test("EVT-5 given every command used once, when documents are refolded from even
   await client.post(`/v1/sessions/${session.id}/truncate`, { keep_first: 1 });
   await client.post(`/v1/sessions/${session.id}/close`);
 
+  const kept = await client.createMemory({ content: "forgotten soon", key: "k" });
+  await client.call(`/v1/memories/${kept.id}`, { method: "DELETE" });
+  await client.createMemory({ content: "known again", key: "k" });
+  const other = await client.createSession({ memory_ids: [kept.id], skill_ids: ["rehearsal/rehearse"] });
+  await client.rehearse(
+    other.id,
+    "memory write colour blue",
+    "memory read colour",
+    "memory write colour red",
+  );
+  const { body: fork } = await client.post(`/v1/sessions/${other.id}/fork`);
+  await client.call(`/v1/branches/${fork.branch_id}`, {
+    method: "PATCH",
+    body: { worktree_uri: "file:///w" },
+  });
+  await client.post(`/v1/branches/${fork.branch_id}/merge`, { into_branch_id: other.branch_id });
+  const { body: given } = await client.post(`/v1/sessions/${other.id}/branches`, {
+    kind: "sandbox",
+    base_ref: "main",
+  });
+  await client.post(`/v1/branches/${given.id}/abandon`, { reason: "no use" });
+  const { body: skill } = await client.post("/v1/skills", { name: "sum", description: "Adds numbers." });
+  await client.call(`/v1/skills/${skill.id}`, { method: "PATCH", body: { deprecated: true } });
+  await client.call(`/v1/skills/${skill.id}`, { method: "DELETE" });
+  const connector = await client.createConnector();
+  const signed = { connector, id: "msg_1", body: { type: "ping" } };
+  for (const status of [202, 200]) assert.equal((await sendDelivery(client, signed)).status, status);
+  await client.call(`/v1/connectors/${connector.id}`, { method: "PATCH", body: { status: "PAUSED" } });
+  assert.equal((await sendDelivery(client, { ...signed, id: "msg_2" })).status, 409);
+  await client.call(`/v1/connectors/${connector.id}`, { method: "DELETE" });
+
   assert.equal(await server.stop(), 0);
   const events = await assertRebuildable(directory.path);
   const kinds = new Set(events.map((event) => event.event));
@@ -93,6 +125,17 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "vendor.bridle.schedule.fired",
     "session.truncated",
     "session.closed",
+    "session.thread_merged",
+    "agent.memory_read",
+    "agent.memory_write",
+    "vendor.bridle.memory.deleted",
+    "branch.updated",
+    "branch.merged",
+    "branch.abandoned",
+    "vendor.bridle.skill.deleted",
+    "connector.task_submitted",
+    "connector.delivery_deduped",
+    "connector.failed",
   ]) {
     assert.ok(kinds.has(kind), kind);
   }

@@ -571,6 +571,8 @@ async function createWorld(client: Client): Promise<World> {
   });
   const key = await client.createKey({ scopes: ["tasks:read"] });
   const receipt = (await client.get(`/v1/receipts/${task.receipt_id}`)).body;
+  const memory = await client.createMemory({ content: "words" });
+  const skill = await client.post("/v1/skills", { name: "name", description: "words" });
   return {
     client,
     ids: {
@@ -586,6 +588,10 @@ async function createWorld(client: Client): Promise<World> {
       receipt_id: task.receipt_id,
       event_id: session.last_event_id,
       key_id: key.id,
+      memory_id: memory.id,
+      skill_id: skill.body.id,
+      tool_id: "unknown",
+      connector_id: (await client.createConnector()).id,
     },
     receipt,
   };
@@ -671,9 +677,53 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
   rotateSigningKey: () => ({}),
   importSession: () => ({ body: "" }),
   replaySession: () => ({}),
+  updateBranch: () => ({ body: {} }),
+  async mergeBranch({ client, ids }) {
+    const session = await client.createSession();
+    return {
+      params: { branch_id: await newBranch(client, ids) },
+      body: { into_branch_id: session.branch_id },
+    };
+  },
+  abandonBranch: async ({ client, ids }) => ({
+    params: { branch_id: await newBranch(client, ids) },
+    body: {},
+  }),
+  createMemory: () => ({
+    body: {
+      scope: "workspace",
+      owner_id: "workspace_default",
+      content: "words",
+      provenance: {},
+    },
+  }),
+  deleteMemory: async ({ client }) => ({
+    params: { memory_id: (await client.createMemory({ content: "words" })).id },
+  }),
+  createSkill: () => ({ body: { name: "name", description: "words" } }),
+  updateSkill: () => ({ body: {} }),
+  async deleteSkill({ client }) {
+    const { body } = await client.post("/v1/skills", { name: "name", description: "words" });
+    return { params: { skill_id: body.id } };
+  },
+  createConnector: () => ({ body: { provider: "webhook", workspace_id: "workspace_default" } }),
+  updateConnector: () => ({ body: {} }),
+  deleteConnector: async ({ client }) => ({
+    params: { connector_id: (await client.createConnector()).id },
+  }),
+  // Nobody here can sign, so all of it is refused; what is signed is planted in a test of its own.
+  deliverToConnector: () => ({ body: { type: "words" } }),
   createApiKey: () => ({ body: { name: "name", actor: "actor", scopes: ["tasks:read"] } }),
   revokeApiKey: async ({ client }) => ({ params: { key_id: (await client.createKey()).id } }),
 };
+
+async function newBranch(client: Client, ids: World["ids"]): Promise<string> {
+  const { body } = await client.post(`/v1/sessions/${ids.session_id}/branches`, {
+    kind: "sandbox",
+    base_ref: "main",
+  });
+  return body.id;
+}
 
 /** Accepted and then not looked at, so that nothing of it comes out. */
 const unread: readonly RegExp[] = [

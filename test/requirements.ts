@@ -218,6 +218,8 @@ export const requirements: readonly Requirement[] = [
     "STO-4":
       "A follower that switches from history to live sees every event once, in order, however slow it is.",
     "STO-5": "Two servers on one data directory are refused with a clear message.",
+    "STO-6":
+      "A search finds the documents that have all its words, best first; nothing in it is a query language, and it keeps up with every change.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":
@@ -268,5 +270,45 @@ export const requirements: readonly Requirement[] = [
     "SEC-3":
       "An address that keeps presenting wrong credentials is told to wait with 429; good keys there keep working.",
     "SEC-4": "X-Forwarded-For counts only from proxies that are configured.",
+  }),
+  ...section("Extended", "Memory", {
+    "MEM-1":
+      "A memory has a scope, an owner that exists, content and a provenance; it can be created, read, listed and deleted.",
+    "MEM-2":
+      "Memories are listed by scope, owner, workspace and session; what belongs to another tenant or workspace is not there.",
+    "MEM-3": "A memory that has expired is seen by nobody from that moment on, and its deletion is recorded.",
+    "MEM-4":
+      "Memories are searched by words, best first, page by page; a search never fails and never tells what is internal.",
+    "MEM-5":
+      "What runs read and write is told by agent.memory_read and agent.memory_write, and is no part of the transcript.",
+    "MEM-6":
+      "A repeated run, a replay too, is given what it once read and writes nothing twice, also after kill -9.",
+    "MEM-7": "A session can be given memories that its runs may read beside their own.",
+  }),
+  ...section("Extended", "Branch", {
+    "BRA-2":
+      "A branch can be changed and merged; a merge copies no message, and its events name the tips of both sessions.",
+    "BRA-3":
+      "A branch is merged or abandoned once, inside its workspace, never into what came of it; after that it takes no more work.",
+  }),
+  ...section("Extended", "Skill and Tool", {
+    "SKL-1": "The skills of loaded agents are listed with the schemas of their code.",
+    "SKL-2": "Skills can be registered, changed and deleted; their schemas must be JSON Schema.",
+    "SKL-3":
+      "A session can be given skills; the input of a task that names a skill of its agent is what the skill takes.",
+    "TOL-1": "The tools that loaded agents declare are listed with their schemas.",
+  }),
+  ...section("Extended", "Connector", {
+    "CON-1": "Connectors can be created, read, changed and deleted inside their workspace.",
+    "CON-2":
+      "The signing secret of a connector is shown once and kept sealed; it is in no answer, event, log or file.",
+    "CON-3": "A signed delivery becomes a task of the connector, in one commit with the events that say so.",
+    "CON-4":
+      "A delivery without a right and recent signature is 401, whether or not the connector exists, and leaves no trace.",
+    "CON-5": "A delivery that comes again, also at the same time, is answered with the first one's task.",
+    "CON-6":
+      "Deliveries of other kinds are recorded as ignored; what is refused is recorded as failed and can be sent again.",
+    "CON-7":
+      "Every delivery is one task, whenever the server is killed and however often the sender repeats it.",
   }),
 ];

@@ -15,6 +15,7 @@ import {
   type NewEvent,
   type NewOnceRecord,
   OnceConflict,
+  type SearchQuery,
   type Store,
   type StoredEvent,
   StoreUnavailable,
@@ -601,6 +602,109 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       });
     });
 
+    test("STO-6 given documents with words, when words are searched for, then those that have all of them are found, best first, by whole words and beginnings", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await plantTexts(store, {
+        long: `apple ${"filler ".repeat(50)} banana`,
+        short: "apple banana",
+        begun: "applesauce",
+        accents: "Äpfel und Crème",
+        none: null,
+      });
+      assert.deepEqual(await found(store, "apple banana"), ["short", "long"]);
+      assert.deepEqual((await found(store, "appl")).sort(), ["begun", "long", "short"]);
+      assert.deepEqual(await found(store, "APFEL creme"), ["accents"]);
+      assert.deepEqual(await found(store, "apple cherry"), []);
+      assert.deepEqual(await found(store, "pple"), []);
+    });
+
+    test("STO-6 given a search that reads like a query, when it is made, then every part of it is a word and none an error", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await plantTexts(store, { a: "apple or pear", b: "pear", c: 'say "apple"' });
+      for (const text of [
+        '"',
+        "*",
+        "(",
+        "",
+        " ",
+        "\u0000",
+        "\ud800",
+        "-",
+        "a:b",
+        "^a",
+        "NEAR(",
+        "'",
+        "{",
+        "\\",
+      ])
+        assert.ok(Array.isArray(await found(store, text)), JSON.stringify(text));
+      assert.deepEqual(await found(store, "apple OR pear"), ["a"]);
+      assert.deepEqual(await found(store, "NOT pear"), []);
+      assert.deepEqual(await found(store, '"apple'), ["c", "a"]);
+      assert.deepEqual(await found(store, "* ( -"), []);
+    });
+
+    test("STO-6 given documents of tenants, workspaces, owners and statuses, when a search is narrowed, then it finds only those, and its pages have each once", async () => {
+      await using at = await opened();
+      const { store } = at;
+      for (const n of range(0, 24)) {
+        const index = {
+          tenantId: `t${n % 2}`,
+          workspaceId: n % 3 === 0 ? null : `w${n % 3}`,
+          ownerId: `o${n % 4}`,
+          status: `s${n % 2 === n % 3 ? 0 : 1}`,
+          text: `word ${"more ".repeat(n % 5)}`,
+        };
+        await store.commit(creation(`d${String(n).padStart(2, "0")}`, { index }));
+      }
+      const count = async (query: Partial<SearchQuery>) => (await found(store, "word", query)).length;
+      assert.equal(await count({}), 12);
+      assert.equal(await count({ tenantId: "t2" }), 0);
+      assert.equal(await count({ kind: "other" }), 0);
+      assert.equal(await count({ workspaceIds: ["w1"] }), 8);
+      assert.equal(await count({ workspaceIds: [] }), 4);
+      assert.equal(await count({ ownerIds: ["o0"] }), 6);
+      assert.equal(await count({ ownerIds: ["o1"] }), 0);
+      assert.equal(await count({ statuses: ["s0"] }), 4);
+      assert.deepEqual(await found(store, "word", { ids: ["d02", "d03"] }), ["d02"]);
+
+      const walked: string[] = [];
+      let beyond: SearchQuery["beyond"];
+      while (true) {
+        const page = await store.search({ kind: "thing", tenantId: "t0", text: "word", beyond, limit: 5 });
+        walked.push(...page.map(({ id }) => id));
+        beyond = page.at(-1);
+        if (beyond === undefined) break;
+      }
+      assert.deepEqual(walked, await found(store, "word"));
+      assert.deepEqual(
+        (await store.list({ kind: "thing", by: { ownerId: "o2" }, order: "newest_first", limit: 3 })).map(
+          ({ id }) => id,
+        ),
+        ["d22", "d18", "d14"],
+      );
+    });
+
+    test("STO-6 given words that are changed and taken away, when they are searched for, also after a restart, then only the last ones are found", async () => {
+      await using at = await opened();
+      await plantTexts(at.store, { a: "first", b: "first" });
+      const index = (text: string | null) => ({ index: { tenantId: "t0", text } });
+      await at.store.commit(change("a", 1, index("second")));
+      await at.store.commit(change("b", 1, index(null)));
+      assert.deepEqual([await found(at.store, "first"), await found(at.store, "second")], [[], ["a"]]);
+      const store = await at.reopen();
+      assert.deepEqual([await found(store, "first"), await found(store, "second")], [[], ["a"]]);
+      const loser = store.commit(change("a", 1, index("third")));
+      await assert.rejects(loser, VersionConflict);
+      assert.deepEqual(await found(store, "third"), []);
+      assert.deepEqual(
+        (await store.search({ kind: "thing", tenantId: "t0", text: "second", limit: 1 }))[0]?.version,
+        2,
+      );
+    });
+
     test("RUN-7 given documents that are due at times, when windows are asked for, then each document is due once, in order, and not after its time is taken away", async () => {
       await using at = await opened();
       const { store } = at;
@@ -750,6 +854,16 @@ async function plant(store: Store): Promise<string[]> {
     await store.commit(creation(id, { index }));
   }
   return ids;
+}
+
+async function plantTexts(store: Store, texts: Record<string, string | null>): Promise<void> {
+  for (const [id, text] of Object.entries(texts))
+    await store.commit(creation(id, { index: { tenantId: "t0", text } }));
+}
+
+async function found(store: Store, text: string, query: Partial<SearchQuery> = {}): Promise<string[]> {
+  const documents = await store.search({ kind: "thing", tenantId: "t0", text, limit: 100, ...query });
+  return documents.map(({ id }) => id);
 }
 
 async function walk(store: Store, query: Omit<DocumentQuery, "kind" | "beyond">): Promise<string[]> {

@@ -78,6 +78,19 @@ const instructions: Record<string, Instruction> = {
     await ctx.checkpoint(name);
     return undefined;
   },
+  async memory(ctx, argument) {
+    const [verb, rest] = splitWord(argument);
+    const [key, text] = splitWord(rest);
+    if (verb === "write") {
+      await ctx.memory.write(key, text);
+      await ctx.say(`Remembered ${key}`);
+      return undefined;
+    }
+    const known = await ctx.memory.read(key);
+    const said = typeof known === "string" ? known : JSON.stringify(known);
+    await ctx.say(known === undefined ? `Nothing is known of ${key}` : `${key} is ${said}`);
+    return undefined;
+  },
   async fail(_ctx, message) {
     throw new AgentFailure("rehearsed_failure", message);
   },
@@ -151,6 +164,12 @@ function check({ number, word, argument }: Line): void {
       );
     }
     return;
+  }
+  if (word === "memory" && !/^(?:write \S+ .|read \S+$)/.test(argument)) {
+    throw new AgentFailure(
+      "bad_instruction",
+      `Line ${number}: "memory" needs "write KEY TEXT" or "read KEY" after it.`,
+    );
   }
   if (argument === "" && word !== "return") {
     throw new AgentFailure("bad_instruction", `Line ${number}: "${word}" needs something after it.`);

@@ -29,6 +29,8 @@ export interface Command<Request, Result> {
   refused?(deps: KernelDeps, caller: Caller, refusal: HarnessError, request: Request): Promise<void>;
   /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
   forRecord?(result: Result): Result;
+  /** How long a repeated request is recognized, when that is not the usual day. */
+  keptMs?(result: Result): number;
 }
 
 /** How a caller marks a request that it may send again. `target` says what is being asked of what. */
@@ -180,7 +182,7 @@ async function decideAndCommit<Request, Result>(
     batch.once = {
       ...once,
       result: JSON.stringify(unit.redactor.value(kept)),
-      expiresAt: clock.now() + onceKeptMs,
+      expiresAt: clock.now() + (command.keptMs?.(result) ?? onceKeptMs),
     };
   }
   if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };

@@ -9,7 +9,9 @@ import { HarnessError } from "./errors.ts";
 import type { TaskStatus } from "./lifecycle.ts";
 import type { ApiKeyRecord } from "./resources/api-key.ts";
 import type { ArtifactRecord } from "./resources/artifact.ts";
-import type { BranchRecord } from "./resources/branch.ts";
+import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
+import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
+import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "./resources/permission-request.ts";
@@ -21,6 +23,7 @@ import type { Visibility } from "./resources/resource.ts";
 import type { ScheduleFired, ScheduleRecord } from "./resources/schedule.ts";
 import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
+import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts";
@@ -51,7 +54,8 @@ export interface StepSpan {
     | "checkpoint"
     | "progress"
     | "ask"
-    | "approve";
+    | "approve"
+    | "memory";
   name: string;
 }
 
@@ -99,6 +103,13 @@ export interface EventPayloads {
     ranges: TranscriptRange[];
   };
   "session.thread_forked": { session_id: string; branch_id: string; at_event_id: string };
+  "session.thread_merged": {
+    session_id: string;
+    branch_id: string;
+    into_branch_id: string;
+    tip_event_id: string | null;
+    into_tip_event_id: string | null;
+  };
 
   "user.message": MessageAppended;
   "agent.message": MessageAppended;
@@ -109,6 +120,10 @@ export interface EventPayloads {
   "agent.handoff": { step: string; persona_id: string; task_id: string };
 
   "branch.created": { branch: BranchRecord };
+  "branch.updated": { changes: BranchChanges };
+  /** The last events of the two sessions when they were merged; null where a branch is not of a session. */
+  "branch.merged": { into_branch_id: string; tip_event_id: string | null; into_tip_event_id: string | null };
+  "branch.abandoned": { reason: string | null };
 
   "artifact.created": { artifact: ArtifactRecord; step?: string };
   "artifact.updated": {
@@ -166,6 +181,37 @@ export interface EventPayloads {
   "replay.completed": { source_task_id: string; replayed_events: number; substituted_steps: number };
   "replay.failed": { source_task_id: string; failure: Failure };
   "session.replayed": { through_event_id: string };
+
+  "vendor.bridle.memory.created": { memory: MemoryRecord };
+  "vendor.bridle.memory.updated": { changes: MemoryContent & { created_at?: string } };
+  "vendor.bridle.memory.deleted": { reason: MemoryDeletion };
+  /** Beside the record of the step, which holds what was read. */
+  "agent.memory_read": { step: string; key: string | null; query: string | null; memory_ids: string[] };
+  "agent.memory_write": {
+    step: string;
+    key: string;
+    memory_id: string;
+    scope: MemoryScope;
+    owner_id: string;
+  };
+
+  "vendor.bridle.skill.created": { skill: SkillRecord };
+  "vendor.bridle.skill.updated": { changes: Partial<SkillFields> };
+  "vendor.bridle.skill.deleted": Record<string, never>;
+
+  "vendor.bridle.connector.created": { connector: ConnectorRecord };
+  "vendor.bridle.connector.updated": { changes: ConnectorChanges };
+  "vendor.bridle.connector.deleted": Record<string, never>;
+  "connector.delivery_received": {
+    delivery_id: string;
+    webhook_id: string;
+    bytes: number;
+    sha256: string;
+  };
+  "connector.delivery_deduped": { delivery_id: string; webhook_id: string; task_ids: string[] };
+  "connector.normalized": { delivery_id: string; event_kind: string | null; status: "accepted" | "ignored" };
+  "connector.task_submitted": { delivery_id: string; task_id: string; session_id: string };
+  "connector.failed": { webhook_id: string; code: string; reason: string };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

@@ -1,8 +1,10 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
+import { randomBytes } from "node:crypto";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
 import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
+import { SecretBox } from "../policy/secret-box.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { Clock } from "./clock.ts";
@@ -37,10 +39,13 @@ export interface KernelOptions {
   external?: ExternalIssuers | null;
   /** Failed authentications a minute from one address. */
   authFailuresMax?: number;
+  /** Without one, secrets are sealed for as long as the process lives. */
+  secretBox?: SecretBox;
 }
 
 export function createKernel(options: KernelOptions): Kernel {
   const { store, clock, agents, adminKey, issuer } = options;
+  const { secretBox = new SecretBox(randomBytes(32)) } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -58,6 +63,7 @@ export function createKernel(options: KernelOptions): Kernel {
     issuer,
     ledger: new ReceiptLedger(handingOver, issuer),
     redactor: new Redactor([adminKey]),
+    secretBox,
     replaySecrets: new ReplaySecrets(),
     seenSecrets: new Set(),
     locks: new Locks(),

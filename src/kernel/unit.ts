@@ -6,6 +6,7 @@
 
 import type { Caller } from "../policy/caller.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
+import type { SecretBox } from "../policy/secret-box.ts";
 import type { Batch, NewBlob, Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { isVisible } from "./authorize.ts";
@@ -14,7 +15,16 @@ import type { ReplaySecrets } from "./commands/replay-task.ts";
 import { type Content, seal } from "./content.ts";
 import { HarnessError, notFound } from "./errors.ts";
 import { asKernelEvent, type EventKind, type EventPayloads, type KernelEvent } from "./events.ts";
-import { type AnyRecord, changed, created, indexOf, type Kind, type Records, workspaceOf } from "./fold.ts";
+import {
+  type AnyRecord,
+  changed,
+  created,
+  indexOf,
+  isDeleted,
+  type Kind,
+  type Records,
+  workspaceOf,
+} from "./fold.ts";
 import type { NewId } from "./ids.ts";
 import type { Locks, Release } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
@@ -31,6 +41,8 @@ export interface KernelDeps {
   ledger: ReceiptLedger;
   issuer: Issuer;
   redactor: Redactor;
+  /** Seals the secrets that documents hold. */
+  secretBox: SecretBox;
   replaySecrets: ReplaySecrets;
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;
@@ -87,6 +99,12 @@ export class Unit {
 
   /** The record, if it exists and the caller may see it. */
   async find<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
+    const record = await this.findEvenDeleted(kind, id);
+    return record === undefined || isDeleted(record) ? undefined : record;
+  }
+
+  /** The same, for what can come back under the same name. */
+  async findEvenDeleted<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
     const record = await this.findForHarness(kind, id);
     return record !== undefined && isVisible(this.caller, record) ? record : undefined;
   }

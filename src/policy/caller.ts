@@ -26,6 +26,7 @@ const resources = [
   "skills",
   "tasks",
   "vaults",
+  "tools",
   "workspaces",
 ] as const;
 

@@ -15,17 +15,27 @@ export interface Skill {
   output?: TSchema;
 }
 
+/** Something that the agent calls, described for those who want to know beforehand. */
+export interface Tool {
+  name: string;
+  description: string;
+  input?: TSchema;
+  output?: TSchema;
+}
+
 export interface Agent {
   /** Lower-case letters, digits and dashes: it becomes part of ids. */
   name: string;
   version: string;
   description?: string;
   skills?: Skill[];
+  tools?: Tool[];
   /** What it returns is the task's result: text, or anything that is JSON. Throwing fails the task. */
   run(ctx: AgentContext): Promise<JsonValue | undefined>;
 }
 
 const namePattern = /^[a-z][a-z0-9-]{0,62}$/;
+const toolPattern = /^[A-Za-z][\w.-]{0,99}$/;
 
 export function defineAgent(agent: Agent): Agent {
   if (!namePattern.test(agent.name)) {
@@ -34,6 +44,13 @@ export function defineAgent(agent: Agent): Agent {
     );
   }
   if (agent.version === "") throw new TypeError(`Agent ${agent.name} needs a version.`);
+  const names = (agent.tools ?? []).map((tool) => tool.name);
+  const misnamed = names.find((name, index) => !toolPattern.test(name) || names.indexOf(name) !== index);
+  if (misnamed !== undefined) {
+    throw new TypeError(
+      `A tool of agent ${agent.name} needs a name of its own, of letters, digits, dots, dashes and underscores; found ${JSON.stringify(misnamed)}.`,
+    );
+  }
   return agent;
 }
 
@@ -101,6 +118,29 @@ export interface ArtifactWriter {
   write(chunk: string): Promise<void>;
   /** The hash is known from here on; nothing can be written after it. */
   close(): Promise<void>;
+}
+
+export type MemoryScope = "persona" | "session" | "workspace" | "tenant";
+
+export interface MemoryFound {
+  id: string;
+  key: string | null;
+  scope: MemoryScope;
+  content: JsonValue;
+}
+
+/** What is known beyond this task. What was read stays as it was read, whenever the run is repeated. */
+export interface AgentMemory {
+  /** Keeps content under a key, in place of what was there; of the persona, unless it says otherwise. Gives the memory's id. */
+  write(
+    key: string,
+    content: JsonValue,
+    options?: { scope?: MemoryScope; expiresInMs?: number },
+  ): Promise<string>;
+  /** The content under a key, or undefined. Without a scope also what the session was given to read. */
+  read(key: string, options?: { scope?: MemoryScope }): Promise<JsonValue | undefined>;
+  /** The memories that have all these words, best first. */
+  search(words: string): Promise<MemoryFound[]>;
 }
 
 export interface SpawnRequest {
@@ -175,6 +215,7 @@ export interface AgentContext {
   checkpoint(name: string): Promise<void>;
   /** Tells those who watch how far the work is. */
   progress(message: string, percent?: number): Promise<void>;
+  readonly memory: AgentMemory;
   /** Submits another task in the same session. */
   spawn(request: SpawnRequest): Promise<Child>;
 }

@@ -28,6 +28,7 @@ import { performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
+import { createMemory } from "./memory.ts";
 import { guarded, handled } from "./promises.ts";
 import { approve, ask } from "./questions.ts";
 import { allowed, attemptStep, noteResult, oneCall, outputOf, performStep } from "./recorded-steps.ts";
@@ -155,6 +156,8 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       const update = percent === undefined ? { step, message } : { step, message, percent };
       await run.note((unit, current) => unit.emit(current, "span.updated", update));
     },
+
+    memory: guarded(createMemory(run)),
 
     spawn: (request) => spawn(run, request),
   });

@@ -150,6 +150,7 @@ function historyStore(
     getAhead: get,
     eventsAhead: () => undefined,
     list: async () => [],
+    search: async () => [],
     due: async () => [],
     count: async () => 0,
     async events({ taskId, after, limit }) {

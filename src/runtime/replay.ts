@@ -408,6 +408,8 @@ const told: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "artifact.created",
+  "agent.memory_read",
+  "agent.memory_write",
   "agent.handoff",
 ]);
 

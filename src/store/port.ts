@@ -40,9 +40,13 @@ export interface DocumentIndex {
   workspaceId?: string | null;
   sessionId?: string | null;
   taskId?: string | null;
+  /** What it belongs to otherwise: a persona, a tenant. */
+  ownerId?: string | null;
   status?: string | null;
   /** When somebody has to look at the document next, in milliseconds since 1970. */
   wakeAt?: number | null;
+  /** The words that it is found by in a search; null takes it out again. Left out for what is never searched for. */
+  text?: string | null;
 }
 
 export interface NewDocument {
@@ -94,7 +98,12 @@ export interface Batch {
 export interface DocumentQuery {
   kind: string;
   /** Exactly one of these decides which index is walked. */
-  by: { tenantId: string } | { workspaceId: string } | { sessionId: string } | { taskId: string };
+  by:
+    | { tenantId: string }
+    | { workspaceId: string }
+    | { sessionId: string }
+    | { taskId: string }
+    | { ownerId: string };
   /** Only documents of these workspaces, and those that belong to none. */
   workspaceIds?: readonly string[] | undefined;
   statuses?: readonly string[] | undefined;
@@ -105,6 +114,25 @@ export interface DocumentQuery {
   bornAfter?: Position | undefined;
   bornThrough?: Position | undefined;
   limit: number;
+}
+
+/** A search is for documents that have all the words, each perhaps only begun. It has no language: all of it is words. */
+export interface SearchQuery {
+  kind: string;
+  tenantId: string;
+  text: string;
+  workspaceIds?: readonly string[] | undefined;
+  ids?: readonly string[] | undefined;
+  ownerIds?: readonly string[] | undefined;
+  statuses?: readonly string[] | undefined;
+  /** Strictly beyond this document in the order of the ranking. */
+  beyond?: { score: number; id: string } | undefined;
+  limit: number;
+}
+
+export interface FoundDocument extends StoredDocument {
+  /** Lower is better; comparable within one query only. */
+  score: number;
 }
 
 export interface EventQuery {
@@ -141,6 +169,8 @@ export interface Store {
   /** The events of the commit under way that will create a document; nothing once that is on disk or has failed. */
   eventsAhead(id: string): readonly NewEvent[] | undefined;
   list(query: DocumentQuery): Promise<StoredDocument[]>;
+  /** Best first. What has no word in it finds nothing. */
+  search(query: SearchQuery): Promise<FoundDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   count(kind: string, tenantId: string): Promise<number>;
   events(query: EventQuery): Promise<StoredEvent[]>;

@@ -75,7 +75,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook("preValidation", (request, _reply, done) => {
-    const problem = problemWith(request.body, bodyDepthMax);
+    const problem = problemWith(request.body);
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });
@@ -119,7 +119,7 @@ function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>): void 
 }
 
 /** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */
-function problemWith(value: unknown, levels: number): string | null {
+export function problemWith(value: unknown, levels = bodyDepthMax): string | null {
   if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
   if (typeof value !== "object" || value === null) return null;
   if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;

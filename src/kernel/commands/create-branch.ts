@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
-import type { BranchKind, BranchRecord } from "../resources/branch.ts";
+import { type BranchKind, type BranchRecord, unmerged } from "../resources/branch.ts";
 
 export interface CreateBranch {
   sessionId: string;
@@ -10,6 +10,7 @@ export interface CreateBranch {
   baseRef: string;
   parentBranchId?: string | null | undefined;
   taskId?: string | null | undefined;
+  worktreeUri?: string | null | undefined;
   metadata?: JsonObject | undefined;
 }
 
@@ -29,8 +30,9 @@ export const createBranch: Command<CreateBranch, BranchRecord> = {
       parent_branch_id: request.parentBranchId ?? session.branch_id,
       session_id: session.id,
       task_id: request.taskId ?? null,
+      worktree_uri: request.worktreeUri ?? null,
       created_by: unit.caller.actor,
-      merged_into: null,
+      ...unmerged,
     };
     return unit.emit(branch, "branch.created", { branch });
   },

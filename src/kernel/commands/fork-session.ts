@@ -1,10 +1,11 @@
 /** Fork a session: a new one that starts with the transcript up to an event, and a branch that says where it came from. */
 
 import type { JsonObject } from "../../store/port.ts";
+import { assertOpen } from "../branches.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { eventId, positionOf } from "../events.ts";
-import type { BranchRecord } from "../resources/branch.ts";
+import { type BranchRecord, unmerged } from "../resources/branch.ts";
 import { cutRanges, type SessionRecord } from "../resources/session.ts";
 import type { Unit } from "../unit.ts";
 
@@ -26,6 +27,7 @@ export const forkSession: Command<ForkSession, SessionRecord> = {
       request.branchId == null
         ? newBranch(unit, parent, envelope.id, through)
         : await unit.require("branch", request.branchId);
+    assertOpen(branch);
     const session: SessionRecord = {
       ...parent,
       ...envelope,
@@ -73,7 +75,8 @@ function newBranch(unit: Unit, parent: SessionRecord, sessionId: string, through
     parent_branch_id: parent.branch_id,
     session_id: sessionId,
     task_id: null,
+    worktree_uri: null,
     created_by: unit.caller.actor,
-    merged_into: null,
+    ...unmerged,
   };
 }

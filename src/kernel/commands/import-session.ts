@@ -50,6 +50,8 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "tool.approval_required",
   "tool.approved",
   "tool.denied",
+  "agent.memory_read",
+  "agent.memory_write",
   "span.started",
   "span.updated",
   "span.completed",

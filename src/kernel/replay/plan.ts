@@ -65,6 +65,7 @@ const kindsOfStep: Record<string, readonly OverrideKind[]> = {
   approve: ["event_payload"],
   spawn: ["event_payload", "tool_result"],
   checkpoint: ["checkpoint_value"],
+  memory: ["host_fact", "tool_result"],
 };
 
 /** The times of a task's life, which a replay's receipt takes from its source. */

@@ -41,6 +41,10 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       },
       eventsAhead: (id) => writer.eventsAhead(id),
       list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
+      search: async (query) =>
+        reader
+          .search(query)
+          .map((found) => ({ ...(cache.get(found.kind, found.id) ?? found), score: found.score })),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
       events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),

@@ -5,8 +5,10 @@ import type {
   DocumentQuery,
   DueQuery,
   EventQuery,
+  FoundDocument,
   OnceRecord,
   Position,
+  SearchQuery,
   StoredDocument,
   StoredEvent,
 } from "../port.ts";
@@ -73,6 +75,34 @@ export class Reader {
     return this.#prepare(sql)
       .all(...values, query.limit)
       .map(toDocument);
+  }
+
+  /** The words were indexed under the position that their document was born at. */
+  search(query: SearchQuery): FoundDocument[] {
+    const words = matchOf(query.text);
+    if (words === "") return [];
+    const where = ["texts MATCH ?", "kind = ?", "listed_in = ?"];
+    const values: SQLInputValue[] = [words, query.kind, query.tenantId];
+    if (query.workspaceIds !== undefined) {
+      where.push("(workspace_id IS NULL OR workspace_id IN (SELECT value FROM json_each(?)))");
+      values.push(JSON.stringify(query.workspaceIds));
+    }
+    for (const [column, allowed] of [
+      ["id", query.ids],
+      ["owner_id", query.ownerIds],
+      ["status", query.statuses],
+    ] as const) {
+      if (allowed === undefined) continue;
+      where.push(`${column} IN (SELECT value FROM json_each(?))`);
+      values.push(JSON.stringify(allowed));
+    }
+    const found = `SELECT id, kind, tenant_id, version, born, body, bm25(texts) AS score
+      FROM texts JOIN documents ON documents.born = texts.rowid WHERE ${where.join(" AND ")}`;
+    const beyond = query.beyond === undefined ? "" : "WHERE (score, id) > (?, ?)";
+    if (query.beyond !== undefined) values.push(query.beyond.score, query.beyond.id);
+    return this.#prepare(`SELECT * FROM (${found}) ${beyond} ORDER BY score, id LIMIT ?`)
+      .all(...values, query.limit)
+      .map((row) => ({ ...toDocument(row), score: Number(row.score) }));
   }
 
   due(query: DueQuery): { id: string; wakeAt: number }[] {
@@ -165,7 +195,21 @@ function indexColumn(by: DocumentQuery["by"]): [string, string] {
   if ("tenantId" in by) return ["listed_in", by.tenantId];
   if ("workspaceId" in by) return ["workspace_id", by.workspaceId];
   if ("sessionId" in by) return ["session_id", by.sessionId];
-  return ["task_id", by.taskId];
+  if ("taskId" in by) return ["task_id", by.taskId];
+  return ["owner_id", by.ownerId];
+}
+
+/** More words than this make a search slower, not better. */
+const wordsMax = 16;
+
+/** Every word quoted, so that nothing in it is taken for an operator, and as the beginning of a word. */
+function matchOf(text: string): string {
+  return text
+    .split(/[\s\p{Cc}\p{Cs}]+/u)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word))
+    .slice(0, wordsMax)
+    .map((word) => `"${word.replaceAll('"', '""')}"*`)
+    .join(" ");
 }
 
 function toDocument(row: Row): StoredDocument {

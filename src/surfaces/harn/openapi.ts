@@ -6,11 +6,14 @@ import { tokenPath } from "../addresses.ts";
 import { protocolVersion, versionHeader } from "./protocol.ts";
 import { publicRoute, type Route } from "./route.ts";
 import * as schemas from "./schemas.ts";
+import * as knowledge from "./schemas-knowledge.ts";
 
 /** Schemas that have a name in the protocol become components; everywhere else they are referred to. */
 const named = new Map<unknown, string>(
-  Object.entries(schemas).flatMap(([name, value]): [unknown, string][] =>
-    typeof value === "object" && !name.endsWith("Query") && name !== "JsonObject" ? [[value, name]] : [],
+  Object.entries({ ...schemas, ...knowledge }).flatMap(([name, value]): [unknown, string][] =>
+    typeof value === "object" && /^[A-Z]/.test(name) && !name.endsWith("Query") && name !== "JsonObject"
+      ? [[value, name]]
+      : [],
   ),
 );
 
@@ -58,6 +61,12 @@ function openApiDocument(routes: readonly Route[], version: string): object {
           description: "An API key is a client: its id is the client_id, the key itself the client_secret.",
           flows: { clientCredentials: { tokenUrl: tokenPath, scopes: describedScopes() } },
         },
+        webhookSignature: {
+          type: "apiKey",
+          in: "header",
+          name: "webhook-signature",
+          description: "Standard Webhooks: signed together with webhook-id and webhook-timestamp.",
+        },
       },
       schemas: Object.fromEntries([...named].map(([schema, name]) => [name, expand(schema)])),
     },
@@ -65,12 +74,12 @@ function openApiDocument(routes: readonly Route[], version: string): object {
 }
 
 function operation(route: Route): object {
-  const { operationId, summary, tag, status, isPublic } = route;
+  const { operationId, summary, tag, status } = route;
   return {
     operationId,
     summary,
     tags: [tag],
-    ...(isPublic ? { security: [] } : {}),
+    ...securityOf(route),
     parameters: parameters(route),
     ...(route.body === null ? {} : { requestBody: requestBody(route.body, route) }),
     responses: {
@@ -80,7 +89,13 @@ function operation(route: Route): object {
   };
 }
 
-function success({ response, produces, summary }: Route): object {
+function securityOf({ isPublic, isSigned }: Route): object {
+  if (isPublic) return { security: [] };
+  return isSigned ? { security: [{ webhookSignature: [] }] } : {};
+}
+
+function success({ response, produces, summary, status }: Route): object {
+  if (status === 204) return { description: summary };
   if (response !== null) return { description: summary, ...json(response) };
   return {
     description: summary,
@@ -96,7 +111,7 @@ function json(schema: TSchema): object {
   return { content: { "application/json": { schema: refer(schema) } } };
 }
 
-function parameters({ path, query, method, isPublic }: Route): object[] {
+function parameters({ path, query, method, isPublic, isSigned }: Route): object[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -112,6 +127,7 @@ function parameters({ path, query, method, isPublic }: Route): object[] {
     schema: expand(schema),
   }));
   if (isPublic) return inPath;
+  if (isSigned) return [...inPath, ...signatureHeaders];
   const version = {
     name: versionHeader,
     in: "header",
@@ -126,6 +142,13 @@ function parameters({ path, query, method, isPublic }: Route): object[] {
   };
   return [version, ...inPath, ...inQuery, ...(method === "GET" ? [] : [idempotency])];
 }
+
+const signatureHeaders = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => ({
+  name,
+  in: "header",
+  required: true,
+  schema: { type: "string" },
+}));
 
 function refer(schema: unknown): unknown {
   const name = named.get(schema);

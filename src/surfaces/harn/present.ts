@@ -5,17 +5,23 @@
 
 import { type Content, sha256Hex, unseal } from "../../kernel/content.ts";
 import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
+import type { LoadedTool } from "../../kernel/queries/skills.ts";
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
+import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
+import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf, type ReplayPlan } from "../../kernel/resources/replay.ts";
+import type { Visibility } from "../../kernel/resources/resource.ts";
 import type { SessionRecord } from "../../kernel/resources/session.ts";
+import type { SkillRecord } from "../../kernel/resources/skill.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
+import type { LoadedSkill } from "../../kernel/skills.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
-import type { Position, Store, StoredEvent } from "../../store/port.ts";
+import type { JsonValue, Position, Store, StoredEvent } from "../../store/port.ts";
 
 export interface Viewer {
   store: Store;
@@ -32,6 +38,49 @@ export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<
 
 export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyRecord, "hash"> {
   return shown;
+}
+
+export function presentConnector(connector: ConnectorRecord): Wire {
+  const { sealed_secret: _, own_session_id, deleted_at: __, ...shown } = presentRecord(connector);
+  return {
+    ...shown,
+    auth: { scheme: "standard-webhooks" },
+    webhook: { path: `/v1/connectors/${connector.id}/deliveries`, session_id: own_session_id },
+  };
+}
+
+/** A memory that is not public is there for all who may see its owner; what it says is not. */
+export function presentMemory(memory: MemoryRecord, caller: Caller): Wire {
+  const { deleted_at: _, ...shown } = presentRecord(memory);
+  return { ...shown, content: presentContent(memory.content, memory.visibility, caller) };
+}
+
+function presentContent(content: JsonValue, visibility: Visibility, caller: Caller): unknown {
+  return visibility === "public" || seesInternal(caller) ? content : redacted("json", content, visibility);
+}
+
+export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string): Wire {
+  if ("object" in skill) {
+    const { deleted_at: _, ...shown } = presentRecord(skill);
+    return shown;
+  }
+  const { agent, ...described } = skill;
+  return {
+    ...described,
+    object: "skill",
+    created_at: startedAt,
+    updated_at: startedAt,
+    metadata: {},
+    source: agent.name,
+    version: agent.version,
+    capabilities: [],
+    requires_approval: false,
+    deprecated: false,
+  };
+}
+
+export function presentTool(tool: LoadedTool): Wire {
+  return { ...tool, object: "tool" };
 }
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
@@ -299,6 +348,18 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { branch: presentRecord(event.payload.branch) };
     case "vendor.bridle.persona.created":
       return { persona: presentRecord(event.payload.persona) };
+    case "vendor.bridle.memory.created":
+      return { memory: presentMemory(event.payload.memory, viewer.caller) };
+    case "vendor.bridle.memory.updated": {
+      const { content, visibility, ...changes } = event.payload.changes;
+      return {
+        changes: { ...changes, visibility, content: presentContent(content, visibility, viewer.caller) },
+      };
+    }
+    case "vendor.bridle.skill.created":
+      return { skill: presentSkill(event.payload.skill, event.createdAt) };
+    case "vendor.bridle.connector.created":
+      return { connector: presentConnector(event.payload.connector) };
     case "user.input_submitted": {
       const { answer, ...shown } = event.payload;
       if (answer === undefined) return shown;

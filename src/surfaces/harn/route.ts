@@ -38,6 +38,8 @@ export interface Route {
   tag: string;
   /** Needs neither a key nor the version header. */
   isPublic: boolean;
+  /** Needs a signature over its body instead. */
+  isSigned?: true;
   status: number;
   query: TSchema | null;
   body: TSchema | null;
@@ -221,7 +223,7 @@ function requireVersion(request: FastifyRequest): void {
   );
 }
 
-function pathParam(request: FastifyRequest, name: string): string {
+export function pathParam(request: FastifyRequest, name: string): string {
   const params: Record<string, unknown> = Object(request.params);
   return String(params[name]);
 }

@@ -10,18 +10,22 @@ import { overrideKinds } from "../../kernel/replay/plan.ts";
 import { replayModes } from "../../kernel/resources/replay.ts";
 import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";
+import {
+  Envelope,
+  Filter,
+  Id,
+  JsonObject,
+  Limit,
+  Metadata,
+  Name,
+  Nullable,
+  Timestamp,
+  textMax,
+  Visibility,
+} from "./schema-pieces.ts";
 
-export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
-export const Timestamp = Type.String({ format: "date-time" });
-/** Any JSON object. Values stay unknown to the schema; JSON parsing made them JSON. */
-export const JsonObject = Type.Record(Type.String(), Type.Unknown());
-export const Metadata = JsonObject;
+export { Envelope, JsonObject, Metadata, Nullable, Timestamp };
 
-const textMax = 200;
-const Name = Type.String({ minLength: 1, maxLength: textMax });
-const Id = Type.String({ minLength: 1, maxLength: textMax });
-
-const Visibility = Type.Enum(["public", "internal", "receipt_only"]);
 const RoleSchema = Type.Enum(["user", "assistant", "system", "tool", "agent"]);
 
 const PartOf = <P extends TProperties, T extends string>(type: T, properties: P) =>
@@ -46,16 +50,6 @@ export const MessageInput = Type.Object({
   parts: Type.Array(Part, { minItems: 1, maxItems: 1000 }),
   metadata: Type.Optional(Metadata),
 });
-
-export const Envelope = <K extends string, P extends TProperties>(object: K, properties: P) =>
-  Type.Object({
-    id: Type.String(),
-    object: Type.Literal(object),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    metadata: Metadata,
-    ...properties,
-  });
 
 /** What a caller who may not see a part gets in its place. */
 export const RedactedPart = Type.Object({
@@ -166,10 +160,14 @@ export const Session = Envelope("session", {
   last_event_id: Nullable(Type.String()),
   summary: Nullable(Type.String()),
   expires_at: Nullable(Timestamp),
+  memory_ids: Type.Array(Type.String()),
+  skill_ids: Type.Array(Type.String()),
 });
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,
   persona_id: Type.Optional(Nullable(Id)),
+  memory_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
+  skill_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   initial_messages: Type.Optional(Type.Array(MessageInput, { maxItems: 1000 })),
   metadata: Type.Optional(Metadata),
 });
@@ -200,9 +198,11 @@ export const Branch = Envelope("branch", {
   workspace_id: Type.String(),
   kind: BranchKindSchema,
   base_ref: Type.String(),
+  state: Type.Enum(["open", "merged", "abandoned"]),
   parent_branch_id: Nullable(Type.String()),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
+  worktree_uri: Nullable(Type.String()),
   created_by: Nullable(Type.String()),
   merged_into: Nullable(Type.String()),
 });
@@ -211,6 +211,7 @@ export const CreateBranchRequest = Type.Object({
   base_ref: Name,
   parent_branch_id: Type.Optional(Nullable(Id)),
   task_id: Type.Optional(Nullable(Id)),
+  worktree_uri: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
   metadata: Type.Optional(Metadata),
 });
 
@@ -455,8 +456,6 @@ export const ListOf = <S extends TSchema>(item: S) =>
     page: Type.Object({ next_cursor: Nullable(Type.String()), has_more: Type.Boolean() }),
   });
 
-const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 }));
-const Filter = Type.Optional(Type.String({ minLength: 1, maxLength: textMax }));
 export const PageQuery = Type.Object({ limit: Limit, cursor: Type.Optional(Type.String()) });
 type FilterName = "workspace_id" | "session_id" | "task_id";
 /** A page of a list that can be filtered by these, and by nothing else. */

@@ -11,13 +11,17 @@ import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
+import { branchRoutes } from "./routes/branches.ts";
+import { connectorRoutes } from "./routes/connectors.ts";
 import { discoveryRoutes, type ServerFacts } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { personaRoutes } from "./routes/personas.ts";
 import { quotaRoutes } from "./routes/quotas.ts";
 import { receiptRoutes } from "./routes/receipts.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { skillRoutes } from "./routes/skills.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
@@ -47,12 +51,16 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
     ...personaRoutes,
     ...quotaRoutes,
     ...sessionRoutes,
+    ...branchRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
     ...artifactRoutes,
     ...receiptRoutes(kernel),
     ...transferRoutes,
     ...eventRoutes(stopped),
+    ...memoryRoutes,
+    ...skillRoutes(facts.createdAt),
+    ...connectorRoutes,
     ...apiKeyRoutes,
   ];
   return routes;

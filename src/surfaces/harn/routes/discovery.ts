@@ -2,8 +2,10 @@
 
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
+import { presentSkill } from "../present.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
 import { publicRoute, type Route, route } from "../route.ts";
 import {
@@ -128,18 +130,7 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
   const { version, createdAt } = facts;
   const url = facts.url();
   const agents = kernel.agents.list();
-  const skills = agents.flatMap((agent) =>
-    agent.skills.map((skill) => ({
-      ...skill,
-      id: `${agent.name}/${skill.id}`,
-      object: "skill",
-      created_at: createdAt,
-      updated_at: createdAt,
-      metadata: {},
-      source: agent.name,
-      version: agent.version,
-    })),
-  );
+  const skills = loadedSkills(kernel.agents).map((skill) => presentSkill(skill, createdAt));
   const name = "Bridle";
   const description = `A durable agent harness with the agents ${agents.map((agent) => agent.name).join(", ")}.`;
   return {
