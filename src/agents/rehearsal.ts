@@ -59,6 +59,12 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Step ${name} gave ${value}`);
     return undefined;
   },
+  async host(ctx, argument) {
+    const [capability, json] = splitWord(argument);
+    const given = await ctx.host(capability, json === "" ? null : JSON.parse(json));
+    await ctx.say(`Host ${capability} gave ${JSON.stringify(given)}`);
+    return undefined;
+  },
   async checkpoint(ctx, name) {
     await ctx.checkpoint(name);
     return undefined;
@@ -122,8 +128,26 @@ function check({ number, word, argument }: Line): void {
     }
     return;
   }
+  if (word === "host") {
+    const [, json] = splitWord(argument);
+    if (json !== "" && !isJson(json)) {
+      throw new AgentFailure(
+        "bad_instruction",
+        `Line ${number}: "host" needs a capability and JSON after it.`,
+      );
+    }
+  }
   if (argument === "" && word !== "return") {
     throw new AgentFailure("bad_instruction", `Line ${number}: "${word}" needs something after it.`);
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -25,14 +25,13 @@ import type {
 } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { AgentFailure, ApprovalDenied, WaitExpired } from "./failures.ts";
+import { hostCall } from "./host.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
+import { outputOf } from "./output-of.ts";
 import { guarded, handled } from "./promises.ts";
 import { asJsonSchema } from "./registry.ts";
-import { type Attempted, never, type Run } from "./run.ts";
-
-/** How long a question may stay open when the agent does not say. */
-const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
+import { type Attempted, never, type Run, waitMsDefault } from "./run.ts";
 
 export interface RunInput {
   input: JsonObject;
@@ -112,6 +111,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       inTurn(() => ask(run, prompt, asJsonSchema(schema), options?.expiresInMs))) as AgentContext["ask"],
 
     approve: (request) => inTurn(() => approve(run, request)),
+    host: (capability, input = null, options = {}) => hostCall(run, capability, input, options),
 
     artifact: (artifact: ArtifactInput & ArtifactContent) => writeArtifact(run, artifact),
     streamArtifact: (artifact) => openArtifact(run, artifact),
@@ -190,14 +190,6 @@ async function readSecret(
   if (recorded === undefined) await noteResult(run, span, withheld);
   if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);
   return read.output;
-}
-
-/** The recorded result of a step, or the recorded error, thrown again. */
-async function outputOf(run: Run, { ended }: { ended: KernelEvent | null }): Promise<JsonValue> {
-  if (ended?.event !== "span.completed" && ended?.event !== "span.failed") return null;
-  const { result } = ended.payload;
-  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-  return await unseal(result.output, run.kernel.store);
 }
 
 async function isSaidAgain(
