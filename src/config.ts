@@ -17,8 +17,16 @@ export interface ServerConfig {
   concurrency: number;
   /** Where clients find the server, when that is not where it listens: behind a proxy, say. */
   publicUrl: string | null;
-  /** The largest request body that is read. */
+  /** The largest request body, and the largest WebSocket frame, that is read. */
   bodyBytesMax: number;
+  webSocket: {
+    /** How long a connection may be open before it says hello. */
+    helloMs: number;
+    /** How often connections are pinged; one that misses three pings is ended. */
+    heartbeatMs: number;
+    /** How long a ticket is good. */
+    ticketMs: number;
+  };
 }
 
 export const defaultConfig = {
@@ -30,4 +38,5 @@ export const defaultConfig = {
   publicUrl: null,
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
+  webSocket: { helloMs: 10_000, heartbeatMs: 15_000, ticketMs: 60_000 },
 } as const satisfies Omit<ServerConfig, "logger">;

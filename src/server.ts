@@ -16,8 +16,10 @@ import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
-import { harn, harnFail } from "./surfaces/harn/surface.ts";
+import { subprotocol } from "./surfaces/harn/credentials.ts";
+import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
+import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
 const closeMsMax = 1000;
@@ -45,7 +47,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });
+  const { helloMs, heartbeatMs, ticketMs } = config.webSocket;
+  const kernel = createKernel({
+    store,
+    clock: systemClock,
+    agents,
+    adminKey: adminKey.key,
+    issuer,
+    ticketMs,
+  });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
   await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
@@ -60,11 +70,22 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     startedAt: timestamp(systemClock.now()),
     url: () => config.publicUrl ?? listening.url,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
-  };
-  const fail = harnFail(logger, kernel.redactor);
+  } as const;
+  const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
-  const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
-  await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));
+  const http = createHttp({
+    logger,
+    bodyBytesMax: config.bodyBytesMax,
+    newRequestId,
+    fail: harnFail(report),
+  });
+  const sockets = new WebSockets({
+    payloadBytesMax: config.bodyBytesMax,
+    heartbeatMs,
+    protocol: subprotocol,
+    stopped: stopped.signal,
+  });
+  await http.register(harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
 

@@ -1,6 +1,7 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
 import { Redactor } from "../policy/redact/redact.ts";
+import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { Clock } from "./clock.ts";
@@ -18,6 +19,7 @@ export interface Kernel extends KernelDeps {
   tail: LogTail;
   dispatch: Dispatch;
   authenticate: Authenticate;
+  tickets: Tickets;
 }
 
 export interface KernelOptions {
@@ -26,9 +28,15 @@ export interface KernelOptions {
   agents: AgentDirectory;
   adminKey: string;
   issuer: Issuer;
+  /** How long a ticket is good. */
+  ticketMs?: number;
 }
 
-export function createKernel({ store, clock, agents, adminKey, issuer }: KernelOptions): Kernel {
+/** Long enough to open a connection with, too short to be found in a log. */
+const ticketMsDefault = 60_000;
+
+export function createKernel(options: KernelOptions): Kernel {
+  const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -55,5 +63,6 @@ export function createKernel({ store, clock, agents, adminKey, issuer }: KernelO
     tail,
     dispatch: createDispatch(deps),
     authenticate: createAuthenticate({ store, clock, tail }, adminKey),
+    tickets: new Tickets(() => clock.now(), ticketMs),
   };
 }

@@ -3,6 +3,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
+import { wantsWebSocket } from "./websocket.ts";
 
 export interface HttpOptions {
   logger: Logger;
@@ -23,6 +24,7 @@ const bodyDepthMax = 100;
 export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
+    http: { shouldUpgradeCallback: wantsWebSocket },
     // A HEAD request to a stream would never end.
     exposeHeadRoutes: false,
     genReqId: newRequestId,
@@ -42,7 +44,7 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook("preValidation", (request, _reply, done) => {
-    const problem = problemWith(request.body, bodyDepthMax);
+    const problem = problemWith(request.body);
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });
@@ -60,9 +62,10 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
 }
 
 /** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */
-function problemWith(value: unknown, levels: number): string | null {
+export function problemWith(value: unknown, levels = bodyDepthMax): string | null {
   if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
   if (typeof value !== "object" || value === null) return null;
+  if (Object.hasOwn(value, "__proto__")) return "The body has a key that no object may have: __proto__.";
   if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;
   for (const inner of Object.values(value)) {
     const problem = problemWith(inner, levels - 1);

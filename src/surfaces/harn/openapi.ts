@@ -61,6 +61,7 @@ function operation(route: Route): object {
     operationId,
     summary,
     tags: [tag],
+    ...(route.webSocket === "none" ? {} : { "x-websocket-path": true }),
     ...(isPublic ? { security: [] } : {}),
     parameters: parameters(route),
     ...(route.body === null ? {} : { requestBody: requestBody(route.body, route) }),
@@ -71,7 +72,8 @@ function operation(route: Route): object {
   };
 }
 
-function success({ response, produces, summary }: Route): object {
+function success({ response, produces, summary, webSocket }: Route): object {
+  if (webSocket === "only") return { description: summary };
   if (response !== null) return { description: summary, ...json(response) };
   return {
     description: summary,
@@ -87,7 +89,7 @@ function json(schema: TSchema): object {
   return { content: { "application/json": { schema: refer(schema) } } };
 }
 
-function parameters({ path, query, method, isPublic }: Route): object[] {
+function parameters({ path, query, method, isPublic, webSocket }: Route): object[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -106,7 +108,8 @@ function parameters({ path, query, method, isPublic }: Route): object[] {
   const version = {
     name: versionHeader,
     in: "header",
-    required: true,
+    // A browser cannot send it with an upgrade.
+    required: webSocket !== "only",
     schema: { type: "string", enum: [protocolVersion] },
   };
   const idempotency = {

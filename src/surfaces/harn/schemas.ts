@@ -332,6 +332,12 @@ export const CreateApiKeyRequest = Type.Object({
   expires_at: Type.Optional(Nullable(Timestamp)),
 });
 
+export const WsTicket = Type.Object({
+  object: Type.Literal("ws_ticket"),
+  ticket: Type.String(),
+  expires_at: Timestamp,
+});
+
 export const Event = Envelope("event", {
   event: Type.String(),
   resource: Type.Object({ object: Type.String(), id: Type.String() }),
