@@ -24,7 +24,7 @@ export class TestSocket implements AsyncDisposable {
   /** Every frame that came, from the first. */
   readonly seen: Json[] = [];
   readonly #arrived: Json[] = [];
-  #wake: () => void = () => {};
+  #wakes: (() => void)[] = [];
   #isOver = false;
 
   constructor(socket: WebSocket) {
@@ -45,34 +45,38 @@ export class TestSocket implements AsyncDisposable {
     socket.on("error", () => {});
   }
 
+  #wake(): void {
+    const wakes = this.#wakes;
+    this.#wakes = [];
+    for (const wake of wakes) wake();
+  }
+
   send(frame: object | string): void {
     this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
-  /** The next frame. */
+  /** The next frame that nobody has taken. */
   async next(): Promise<Json> {
-    const deadline = Date.now() + patienceMs;
-    while (this.#arrived.length === 0) {
-      assert.ok(!this.#isOver, "the connection is over");
-      const left = deadline - Date.now();
-      assert.ok(left > 0, `nothing came; so far: ${JSON.stringify(this.seen).slice(0, 2000)}`);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, left);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    return this.#arrived.shift();
+    return await this.until(() => true);
   }
 
-  /** The next frame of a type, or for which something holds; what comes before it is passed over. */
+  /** The next frame of a type, or for which something holds. Others stay for those who want them. */
   async until(wanted: string | ((frame: Json) => boolean)): Promise<Json> {
     const holds = typeof wanted === "string" ? (frame: Json) => frame.type === wanted : wanted;
+    const deadline = Date.now() + patienceMs;
     while (true) {
-      const frame = await this.next();
-      if (holds(frame)) return frame;
+      const at = this.#arrived.findIndex(holds);
+      if (at !== -1) return this.#arrived.splice(at, 1)[0];
+      assert.ok(!this.#isOver, "the connection is over");
+      const left = deadline - Date.now();
+      assert.ok(left > 0, `it never came; so far: ${JSON.stringify(this.seen).slice(0, 2000)}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#wakes.push(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
     }
   }
 
