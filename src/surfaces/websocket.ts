@@ -56,8 +56,8 @@ export function isUpgrade(request: FastifyRequest): boolean {
 }
 
 /** What the HTTP server must treat as an upgrade; a client that offers another protocol is answered as if it had not. */
-export function wantsWebSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === "websocket";
+export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
 }
 
 export class WebSockets {

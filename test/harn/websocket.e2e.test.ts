@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { get } from "node:http";
+import { get, request } from "node:http";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
@@ -526,6 +526,20 @@ describe("Credentials", () => {
     );
     assert.equal(response.statusCode, 200);
     response.destroy();
+    // Nor does an upgrade swallow the body of a request that is none.
+    const write = {
+      method: "POST",
+      headers: {
+        ...client.headers(),
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "content-type": "application/json",
+      },
+    };
+    const posting = request(`${client.url}/v1/sessions`, write).end('{"workspace_id":"workspace_default"}');
+    const [created] = await once(posting, "response");
+    assert.equal(created.statusCode, 201);
+    created.destroy();
   });
 
   test("WSK-9 given a ticket, when it is used, then it opens one connection with the rights of its key, and no second", async () => {

@@ -5,7 +5,7 @@
 
 import { unseal } from "../../../kernel/content.ts";
 import { asKernelEvent } from "../../../kernel/events.ts";
-import { findOpenCall, openHostCalls } from "../../../kernel/host-calls.ts";
+import { callIdOf, findOpenCall, openHostCalls, taskOfCall } from "../../../kernel/host-calls.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoredEvent } from "../../../store/port.ts";
 import type { RequestFrame } from "./requests.ts";
@@ -81,13 +81,14 @@ export class Hosts {
       }
       case "span.completed":
       case "span.failed":
-        if (event.payload.kind === "host") desk.offers.delete(`${event.resource.id}:${event.payload.step}`);
+        if (event.payload.kind === "host")
+          desk.offers.delete(callIdOf(event.resource.id, event.payload.step));
         break;
       case "task.completed":
       case "task.failed":
       case "task.canceled":
         for (const callId of desk.offers.keys())
-          if (callId.startsWith(`${event.resource.id}:`)) desk.offers.delete(callId);
+          if (taskOfCall(callId) === event.resource.id) desk.offers.delete(callId);
         break;
     }
   }
@@ -95,12 +96,10 @@ export class Hosts {
   /** To the host that can do it and has least to do; to nobody if there is none, until one comes. */
   #assign(desk: Desk, callId: string, capability: string): void {
     if (desk.offers.has(callId)) return;
-    const able = [...desk.hosts].filter((host) => host.capabilities.has(capability));
-    const load = (host: Host) => [...desk.offers.values()].filter((offer) => offer.host === host).length;
-    const [host] = able.map((each) => ({ each, load: load(each) })).sort((a, b) => a.load - b.load);
+    const host = leastBusy(desk, capability);
     if (host === undefined) return;
-    desk.offers.set(callId, { callId, capability, host: host.each });
-    this.#offer(desk, host.each, callId);
+    desk.offers.set(callId, { callId, capability, host });
+    this.#offer(desk, host, callId);
   }
 
   #offer(desk: Desk, host: Host, callId: string): void {
@@ -132,4 +131,15 @@ export class Hosts {
       expires_at: call.expires_at,
     });
   }
+}
+
+function leastBusy({ hosts, offers }: Desk, capability: string): Host | undefined {
+  const load = new Map<Host, number>();
+  for (const { host } of offers.values()) load.set(host, (load.get(host) ?? 0) + 1);
+  let least: Host | undefined;
+  for (const host of hosts) {
+    if (!host.capabilities.has(capability)) continue;
+    if (least === undefined || (load.get(host) ?? 0) < (load.get(least) ?? 0)) least = host;
+  }
+  return least;
 }
