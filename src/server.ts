@@ -15,6 +15,7 @@ import { systemCaller } from "./policy/caller.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
+import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
@@ -95,6 +96,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(async () => {
     Object.assign(drained, await runtime.drain(graceMs));
   });
+  built.defer(startScheduleClock(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
 

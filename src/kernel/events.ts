@@ -13,10 +13,12 @@ import type { BranchRecord } from "./resources/branch.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "./resources/permission-request.ts";
-import type { PersonaRecord } from "./resources/persona.ts";
+import type { PersonaChanges, PersonaRecord } from "./resources/persona.ts";
+import type { Amounts, QuotaChanges, QuotaExhausted, QuotaRecord } from "./resources/quota.ts";
 import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
 import type { Visibility } from "./resources/resource.ts";
+import type { ScheduleFired, ScheduleRecord } from "./resources/schedule.ts";
 import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
@@ -26,10 +28,30 @@ import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts
 /** What the code of a step reaches out to: anything, a model, an MCP server, the host, a secret. */
 export type StepKind = "step" | "llm" | "mcp" | "host" | "secret";
 
+/** What the persona's autonomy made of a side effect that was not carried out. */
+export interface Simulated {
+  tier: "shadow" | "suggest";
+  /** What would have been done. */
+  intent: Content<JsonValue>;
+  /** The proposal that stands for it. */
+  artifact_id: string | null;
+}
+
 /** A step of a run, as its span events describe it. `step` is its stable key. */
 export interface StepSpan {
   step: string;
-  kind: StepKind | "sleep" | "spawn" | "time" | "random" | "checkpoint" | "progress" | "ask" | "approve";
+  kind:
+    | StepKind
+    | "effect"
+    | "spend"
+    | "sleep"
+    | "spawn"
+    | "time"
+    | "random"
+    | "checkpoint"
+    | "progress"
+    | "ask"
+    | "approve";
   name: string;
 }
 
@@ -40,6 +62,28 @@ export interface EventPayloads {
   "vendor.bridle.workspace.created": { workspace: WorkspaceRecord };
   "vendor.bridle.workspace.updated": { changes: WorkspaceChanges };
   "vendor.bridle.persona.created": { persona: PersonaRecord };
+  "vendor.bridle.persona.updated": { changes: PersonaChanges };
+  "vendor.bridle.tenant.quota_added": { quota_id: string; scope: "tenant" | "organization" };
+  "vendor.bridle.tenant.quota_removed": { quota_id: string };
+
+  "vendor.bridle.quota.created": { quota: QuotaRecord };
+  "vendor.bridle.quota.updated": { changes: QuotaChanges };
+  "vendor.bridle.quota.deleted": Record<string, never>;
+  "vendor.bridle.quota.reset": { next: string | null };
+  "vendor.bridle.quota.task_admitted": { task_id: string; minute: { since: string; tasks: number } };
+  "vendor.bridle.quota.task_ended": { task_id: string; amounts: Amounts; receipt_id: string | null };
+  "vendor.bridle.quota.reserved": { key: string; amounts: Amounts };
+  "vendor.bridle.quota.settled": { key: string; amounts: Amounts };
+  /** Told of the quota, and of the task that came to its limit. */
+  "vendor.bridle.quota.exhausted": QuotaExhausted;
+  "vendor.bridle.quota.recovered": Record<string, never>;
+  /** A person let the task go on beyond the limit. */
+  "vendor.bridle.quota.granted": { quota_id: string };
+
+  "vendor.bridle.schedule.created": { schedule: ScheduleRecord };
+  "vendor.bridle.schedule.stopped": Record<string, never>;
+  "vendor.bridle.schedule.fired": ScheduleFired;
+
   "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
   "vendor.bridle.api_key.revoked": Record<string, never>;
 
@@ -60,6 +104,9 @@ export interface EventPayloads {
   "agent.message": MessageAppended;
   /** Roles that the protocol gives no message event of their own: system and tool. */
   "vendor.bridle.message": MessageAppended;
+
+  /** Work goes to another persona, as a task of its own. */
+  "agent.handoff": { step: string; persona_id: string; task_id: string };
 
   "branch.created": { branch: BranchRecord };
 
@@ -111,6 +158,9 @@ export interface EventPayloads {
     child?: { status: Outcome["status"]; receipt_id: string | null };
     /** Of a host call: set when it was the host that ended the step, and not the run itself. */
     call_id?: string;
+    simulated?: Simulated;
+    /** What the step used of the budget, beside counting as a call. */
+    spent?: Amounts;
   };
   "span.failed": StepSpan & { result: StepResult; call_id?: string };
 

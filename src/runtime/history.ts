@@ -56,6 +56,7 @@ export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<Hi
     host_calls: [],
     replay: plan,
     policy: { ...source.policy, receipt_policy: "disabled" },
+    quota_ids: [],
   };
   records.set(task.id, task);
   const store = historyStore(bundle, records, (events) => emitted.push(...events.filter(isEnd)));

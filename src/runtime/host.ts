@@ -8,13 +8,14 @@ import { isDeepStrictEqual } from "node:util";
 import { unseal } from "../kernel/content.ts";
 import type { EventPayloads, KernelEvent, StepSpan } from "../kernel/events.ts";
 import { callIdOf, capabilityPattern } from "../kernel/host-calls.ts";
+import { requireCapability } from "../kernel/persona-policy.ts";
 import { hostCallsMax } from "../kernel/resources/task.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { HostOptions } from "./agent.ts";
 import { AgentFailure, NobodyServed } from "./failures.ts";
 import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
-import { outputOf } from "./output-of.ts";
+import { allowed, outputOf } from "./recorded-steps.ts";
 import { never, type Run, waitMsDefault } from "./run.ts";
 
 type Begun = NonNullable<EventPayloads["span.started"]["host_call"]>;
@@ -46,6 +47,7 @@ export async function hostCall(
 }
 
 async function served(run: Run, span: StepSpan, input: JsonValue, expiresInMs: number): Promise<JsonValue> {
+  await beforeHostCall(run, span);
   const recorded = await run.recall(span.step);
   const begun = begunCall(recorded);
   if (begun !== null) await assertSameInput(run, span, begun, input);
@@ -54,8 +56,10 @@ async function served(run: Run, span: StepSpan, input: JsonValue, expiresInMs: n
   return await outputOf(run, { ended: await awaitHost(run, span, call) });
 }
 
-/** Whether the policy of the task lets it ask a host for this. */
-async function beforeHostCall(_run: Run, _capability: string): Promise<void> {}
+/** Whether the policy of the task lets it ask a host for this; what it does not is a step that failed. */
+async function beforeHostCall(run: Run, span: StepSpan): Promise<void> {
+  await allowed(run, span, () => requireCapability(run.task, span.name));
+}
 
 function begunCall(recorded: JournalEntry | undefined): Begun | null {
   const begun = recorded?.begun;
@@ -71,7 +75,6 @@ async function assertSameInput(run: Run, { step }: StepSpan, begun: Begun, input
 
 async function begin(run: Run, span: StepSpan, input: JsonValue, expiresInMs: number): Promise<Begun> {
   await run.beforeNewHostCall(span.step);
-  await beforeHostCall(run, span.name);
   const expires_at = new Date(run.kernel.clock.now() + expiresInMs).toISOString();
   const call: Begun = { call_id: callIdOf(run.task.id, span.step), input: { inline: input }, expires_at };
   await run.note((unit, task) =>

@@ -411,6 +411,33 @@ describe("Host calls", () => {
     assert.ok(log.includes("[redacted:"));
   });
 
+  test("HST-7 given a persona that does not list a capability, when its agent asks a host for it, then no host is asked and the step fails", async () => {
+    const { status, body: persona } = await client.post("/v1/personas", {
+      name: "Bound",
+      version: "1",
+      entry_workflow: "mediated",
+      description: "May read the clipboard.",
+      autonomy_tier: "act_auto",
+      receipt_policy: "required",
+      capabilities: ["clipboard.*"],
+    });
+    assert.equal(status, 201, JSON.stringify(persona));
+    const sessionId = await newSession();
+    await using host = await openSession(client, sessionId, {
+      host_capabilities: ["clipboard.read", "shell.run"],
+    });
+    const calls = [{ capability: "shell.run" }, { capability: "clipboard.read" }];
+    const task = await client.submit(sessionId, "", { persona_id: persona.id, input: { calls } });
+    const { call_id, capability } = await host.until("request");
+    assert.equal(capability, "clipboard.read");
+    await host.command({ type: "host.result", call_id, output: "text" });
+    await client.untilTask(task.id, isFinal);
+    const [message] = (await client.listAll(`/v1/sessions/${sessionId}/messages`)).slice(-1);
+    assert.equal(message.parts[0].value[0].code, "policy_violation");
+    assert.equal(message.parts[0].value[1], "text");
+    assert.equal(requestsOf(host).length, 1);
+  });
+
   test("HST-7 given a line of a script that calls a host with no JSON, when it is read, then the line is named", async () => {
     const failed = await client.rehearse(await newSession(), "say fine", "host clipboard.read {broken");
     assert.equal(failed.failure.code, "bad_instruction");
