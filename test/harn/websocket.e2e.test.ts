@@ -374,7 +374,7 @@ describe("The session's WebSocket", () => {
           if (answer.type === "error") assert.notEqual(answer.error.code, "internal_error", text);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 250 },
     );
     assert.equal((await client.get("/health")).status, 200);
     assert.equal(server.output().includes("a request failed"), false);
