@@ -29,8 +29,16 @@ export interface ServerConfig {
   trustedProxies: readonly string[];
   /** Origins whose scripts may use the API from a browser. */
   corsOrigins: readonly string[];
-  /** The largest request body that is read. */
+  /** The largest request body, and the largest WebSocket frame, that is read. */
   bodyBytesMax: number;
+  webSocket: {
+    /** How long a connection may be open before it says hello. */
+    helloMs: number;
+    /** How often connections are pinged; one that misses three pings is ended. */
+    heartbeatMs: number;
+    /** How long a ticket is good. */
+    ticketMs: number;
+  };
 }
 
 export const defaultConfig = {
@@ -47,4 +55,5 @@ export const defaultConfig = {
   corsOrigins: [],
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
+  webSocket: { helloMs: 10_000, heartbeatMs: 15_000, ticketMs: 60_000 },
 } as const satisfies Omit<ServerConfig, "logger">;

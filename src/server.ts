@@ -20,9 +20,11 @@ import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
-import { harn, harnFail } from "./surfaces/harn/surface.ts";
+import { subprotocol } from "./surfaces/harn/credentials.ts";
+import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
 const closeMsMax = 1000;
@@ -51,6 +53,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
   const secretBox = loadSecretBox(join(dataDirectory, "secrets.key"));
+  const { helloMs, heartbeatMs, ticketMs } = config.webSocket;
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -61,6 +64,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     external: externalIssuers(config),
     authFailuresMax: config.authFailuresMax,
     secretBox,
+    ticketMs,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -76,13 +80,20 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
-  };
-  const fail = harnFail(logger, kernel.redactor);
+  } as const;
+  const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
   const { bodyBytesMax, trustedProxies, corsOrigins } = config;
   const isHttps = config.publicUrl?.startsWith("https:") ?? false;
+  const fail = harnFail(report);
   const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
-  await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));
+  const sockets = new WebSockets({
+    payloadBytesMax: bodyBytesMax,
+    heartbeatMs,
+    protocol: subprotocol,
+    stopped: stopped.signal,
+  });
+  await http.register(harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());

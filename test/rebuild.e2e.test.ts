@@ -6,6 +6,7 @@ import { Client, userMessage } from "./support/client.ts";
 import { sendDelivery } from "./support/deliveries.ts";
 import { assertRebuildable } from "./support/log.ts";
 import { startServer, temporaryDirectory } from "./support/server.ts";
+import { openSession } from "./support/socket.ts";
 
 test("EVT-5 given every command used once, when documents are refolded from events, then they equal the stored ones", async () => {
   await using directory = await temporaryDirectory();
@@ -77,6 +78,13 @@ test("EVT-5 given every command used once, when documents are refolded from even
   const requestId = approval.waiting_for.permission_request_id;
   await client.post(`/v1/permission-requests/${requestId}/respond`, { approved: true });
   await client.untilTask(approval.id, (task) => task.status === "COMPLETED");
+  await using host = await openSession(client, session.id, { host_capabilities: ["clipboard.read"] });
+  const hosted = await client.submit(session.id, `host clipboard.read ${JSON.stringify("x".repeat(5000))}`, {
+    persona_id: "persona_rehearsal",
+  });
+  const { call_id } = await host.until("request");
+  host.send({ type: "host.result", call_id, output: "text" });
+  await client.untilTask(hosted.id, (task) => task.status === "COMPLETED");
   const waiting = await client.rehearse(session.id, "ask for ever?");
   await client.post(`/v1/tasks/${waiting.id}/cancel`, { reason: "enough" });
   await client.post(`/v1/sessions/${session.id}/fork`);

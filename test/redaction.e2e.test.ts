@@ -674,6 +674,7 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
   registerArtifact: () => ({ body: { kind: "file", mime_type: "text/plain", visibility: "public" } }),
   verifyReceipt: () => ({ body: {} }),
   verifyForeignReceipt: ({ receipt }) => ({ body: { receipt } }),
+  createWsTicket: () => ({}),
   rotateSigningKey: () => ({}),
   importSession: () => ({ body: "" }),
   replaySession: () => ({}),

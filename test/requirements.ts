@@ -311,4 +311,39 @@ export const requirements: readonly Requirement[] = [
     "CON-7":
       "Every delivery is one task, whenever the server is killed and however often the sender repeats it.",
   }),
+  ...section("Extended", "WebSocket", {
+    "WSK-1":
+      "A session's WebSocket begins with hello, in time, and is answered with ready; nothing else is taken before it.",
+    "WSK-2":
+      "Every command frame is the command of REST: acknowledged with the same resource, refused with the same error under the frame's id, in the order sent, inside the session of the connection.",
+    "WSK-3":
+      "Events are those of REST, in order; a client that resumes with its last event sees each event once, and history is marked as replayed.",
+    "WSK-4": "A cursor that the log cannot continue from gets cursor_expired and the connection is closed.",
+    "WSK-5":
+      "Text that is no frame gets an error and the connection goes on; a binary frame closes it with 1003, one that is too large with 1009.",
+    "WSK-6": "An idempotency_key on a command frame works as the header does.",
+    "WSK-7":
+      "Questions and permission requests reach every client of the session, those that come later included while they are open; the first answer counts.",
+    "WSK-8":
+      "Credentials come as a header or as a subprotocol that is never said back; a key in the address is refused; bad ones are 401 and what the caller may not see is 404, before the upgrade.",
+    "WSK-9": "A ticket opens one connection, soon after it was made, with the rights that its key has then.",
+    "WSK-10": "Event streams can be upgraded and send the same events; a task's stream ends with its task.",
+    "WSK-11": "A client that does not read costs no memory that grows, and gets everything once it reads on.",
+    "WSK-12": "Connections are pinged; one that shows no sign of life is ended.",
+    "WSK-13": "Connections end when their key is revoked, and with 1001 when the server stops.",
+    "WSK-14": "A thousand idle connections are served by one process, each for little memory.",
+  }),
+  ...section("Extended", "Host mediation", {
+    "HST-1":
+      "A host call is offered to exactly one connected host that can do it, and the agent is given the result or the error.",
+    "HST-2":
+      "The first result of a host call counts; a later one is a conflict, and from another session the call is not there.",
+    "HST-3": "A call whose host goes away is offered to the next that can do it, and still ends once.",
+    "HST-4": "An open host call survives the death of the server.",
+    "HST-5":
+      "A task that waits for a host says so and until when; after that the step fails. Open calls are bounded.",
+    "HST-6": "A replay takes host results from the log or from an override and asks no host.",
+    "HST-7":
+      "Being a host needs the scope for writing tasks; what goes to a host and comes back is internal content, without credentials.",
+  }),
 ];

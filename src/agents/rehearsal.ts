@@ -60,6 +60,12 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Step ${name} gave ${value}`);
     return undefined;
   },
+  async host(ctx, argument) {
+    const [capability, json] = splitWord(argument);
+    const given = await ctx.host(capability, json === "" ? null : JSON.parse(json));
+    await ctx.say(`Host ${capability} gave ${JSON.stringify(given)}`);
+    return undefined;
+  },
   async effect(ctx, name) {
     const { outcome, output, artifactId } = await ctx.effect(name, () => countEffect(ctx.taskId, name), {
       payload: { name },
@@ -171,8 +177,26 @@ function check({ number, word, argument }: Line): void {
       `Line ${number}: "memory" needs "write KEY TEXT" or "read KEY" after it.`,
     );
   }
+  if (word === "host") {
+    const [, json] = splitWord(argument);
+    if (json !== "" && !isJson(json)) {
+      throw new AgentFailure(
+        "bad_instruction",
+        `Line ${number}: "host" needs a capability and JSON after it.`,
+      );
+    }
+  }
   if (argument === "" && word !== "return") {
     throw new AgentFailure("bad_instruction", `Line ${number}: "${word}" needs something after it.`);
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -153,7 +153,12 @@ export interface EventPayloads {
   "tool.approved": { response: PermissionResponse; receipt_id: string | null };
   "tool.denied": { response: PermissionResponse; receipt_id: string | null };
 
-  "span.started": StepSpan & { until?: string; child_task_id?: string };
+  "span.started": StepSpan & {
+    until?: string;
+    child_task_id?: string;
+    /** What a host is asked to do; nothing but its answer or the time ends the step. */
+    host_call?: { call_id: string; input: Content<JsonValue>; expires_at: string };
+  };
   "span.updated": {
     step?: string;
     message?: string;
@@ -166,11 +171,13 @@ export interface EventPayloads {
     result: StepResult;
     /** Of a spawned task: how it ended. */
     child?: { status: Outcome["status"]; receipt_id: string | null };
+    /** Of a host call: set when it was the host that ended the step, and not the run itself. */
+    call_id?: string;
     simulated?: Simulated;
     /** What the step used of the budget, beside counting as a call. */
     spent?: Amounts;
   };
-  "span.failed": StepSpan & { result: StepResult };
+  "span.failed": StepSpan & { result: StepResult; call_id?: string };
 
   "receipt.issued": ReceiptIssued;
   /** A receipt of another server, taken over with the log that it is about. */

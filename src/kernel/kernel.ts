@@ -5,6 +5,7 @@ import type { ExternalIssuers } from "../policy/external-issuers.ts";
 import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import { SecretBox } from "../policy/secret-box.ts";
+import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { Clock } from "./clock.ts";
@@ -25,6 +26,7 @@ export interface Kernel extends KernelDeps {
   dispatch: Dispatch;
   authenticate: Authenticate;
   issueToken: IssueToken;
+  tickets: Tickets;
 }
 
 export interface KernelOptions {
@@ -41,10 +43,15 @@ export interface KernelOptions {
   authFailuresMax?: number;
   /** Without one, secrets are sealed for as long as the process lives. */
   secretBox?: SecretBox;
+  /** How long a ticket is good. */
+  ticketMs?: number;
 }
 
+/** Long enough to open a connection with, too short to be found in a log. */
+const ticketMsDefault = 60_000;
+
 export function createKernel(options: KernelOptions): Kernel {
-  const { store, clock, agents, adminKey, issuer } = options;
+  const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault } = options;
   const { secretBox = new SecretBox(randomBytes(32)) } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
@@ -81,5 +88,6 @@ export function createKernel(options: KernelOptions): Kernel {
     dispatch: createDispatch(deps),
     authenticate: createAuthenticate(access, adminKey),
     issueToken: createIssueToken(access),
+    tickets: new Tickets(() => clock.now(), ticketMs),
   };
 }

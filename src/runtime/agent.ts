@@ -95,6 +95,11 @@ export interface Spending {
   usd?: number;
 }
 
+export interface HostOptions {
+  /** How long a host has to answer, counted from the call; seven days when left out. */
+  expiresInMs?: number;
+}
+
 export interface ApprovalRequest {
   /** What is to be done, in a few words. */
   action: string;
@@ -203,6 +208,11 @@ export interface AgentContext {
   ask<S extends TSchema>(question: string, schema: S, options?: { expiresInMs?: number }): Promise<Static<S>>;
   /** Asks for permission and waits. Throws `ApprovalDenied` when it is denied. */
   approve(request: ApprovalRequest): Promise<void>;
+  /**
+   * Has a host that is connected to the session do something that only it can do (`clipboard.read`) and waits for what
+   * it gives, however long it takes and whichever host it is in the end.
+   */
+  host(capability: string, input?: JsonValue, options?: HostOptions): Promise<JsonValue>;
   /** Keeps content beside the conversation. Gives the artifact's id. */
   artifact(artifact: ArtifactInput & ArtifactContent): Promise<string>;
   /** The same for content that comes piece by piece. */

@@ -26,6 +26,7 @@ import type {
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
+import { hostCall } from "./host.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { createMemory } from "./memory.ts";
@@ -114,6 +115,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       ask(run, prompt, asJsonSchema(schema), options?.expiresInMs)) as AgentContext["ask"],
 
     approve: (request) => approve(run, request),
+    host: (capability, input = null, options = {}) => hostCall(run, capability, input, options),
 
     artifact: (artifact: ArtifactInput & ArtifactContent) => writeArtifact(run, artifact),
     streamArtifact: (artifact) => openArtifact(run, artifact),

@@ -53,6 +53,7 @@ export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<Hi
     outcome: null,
     pending: null,
     parked: null,
+    host_calls: [],
     replay: plan,
     policy: { ...source.policy, receipt_policy: "disabled" },
     quota_ids: [],

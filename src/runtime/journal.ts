@@ -153,7 +153,7 @@ function isSpawn(event: RecordedEvent): boolean {
 }
 
 function isAnsweredFromOutside(key: string): boolean {
-  return key.startsWith("ask:") || key.startsWith("approve:") || key.startsWith("spawn:");
+  return /^(?:ask|approve|spawn|host):/.test(key);
 }
 
 async function* recordsOf(store: Store, taskId: string): AsyncGenerator<RecordedEvent[]> {

@@ -9,10 +9,7 @@ import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { ApprovalRequest } from "./agent.ts";
 import { ApprovalDenied, WaitExpired } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
-import { never, type Run } from "./run.ts";
-
-/** How long a question may stay open when the agent does not say. */
-const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
+import { never, type Run, waitMsDefault } from "./run.ts";
 
 function pendingRequest(
   run: Run,

@@ -201,6 +201,11 @@ export class Replay extends Run {
     return await this.unavailable(key, "a secret is never in the log; give it as an override");
   }
 
+  /** What a host would do now has no place in the story of what it did then. */
+  override async beforeNewHostCall(key: string): Promise<void> {
+    await this.unavailable(key, "a replay asks no host; give its answer as an override");
+  }
+
   /** Perhaps the code does not need it: it lost a race then, and will lose it again. */
   override async wait({ key, reason }: Wait): Promise<KernelEvent | "elapsed"> {
     await this.holds(() => false);

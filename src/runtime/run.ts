@@ -32,6 +32,8 @@ import type { Journal, JournalEntry } from "./journal.ts";
 
 /** A wait this short is spent in memory. */
 const shortWaitMs = 1000;
+/** How long a question or a host call may stay open when the agent does not say. */
+export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
 /** Records that may wait for the disk before the agent is made to wait too. */
 const outboxMax = 64;
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
@@ -57,8 +59,8 @@ export interface Wait {
   key: string;
   /** What it waits for, in words that an operator understands. */
   reason: string;
-  /** A question to a person is on the task already; a timer or a child has to be noted when the run is dropped. */
-  kind: "person" | "timer" | "child";
+  /** A question to a person is on the task already; anything else has to be noted when the run is dropped. */
+  kind: "person" | "timer" | "child" | "host";
   until: number | null;
 }
 
@@ -114,6 +116,8 @@ export class Run {
   #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
+  /** Host calls that the code waits for. */
+  hostCallsOpen = 0;
   /** Steps asked for so far: while this grows, the code is still busy. */
   #requests = 0;
   /** The last result that was given has had its turn of the event loop. */
@@ -297,6 +301,9 @@ export class Run {
   async differs(recorded: string, attempted: string): Promise<void> {
     await this.diverged(recorded, attempted);
   }
+
+  /** Before a host is asked for something that no host was asked for yet. */
+  async beforeNewHostCall(_key: string): Promise<void> {}
 
   /** The code does at a recorded step what it did then. */
   async repeat(_key: string): Promise<void> {}

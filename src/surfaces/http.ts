@@ -7,6 +7,7 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
+import { wantsWebSocket } from "./websocket.ts";
 
 export interface HttpOptions {
   logger: Logger;
@@ -49,6 +50,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   const securityHeaders = securityHeadersFor(options.isHttps);
   const app = Fastify({
     logger: false,
+    http: { shouldUpgradeCallback: wantsWebSocket },
     // A HEAD request to a stream would never end.
     exposeHeadRoutes: false,
     genReqId: newRequestId,
@@ -122,6 +124,7 @@ function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>): void 
 export function problemWith(value: unknown, levels = bodyDepthMax): string | null {
   if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
   if (typeof value !== "object" || value === null) return null;
+  if (Object.hasOwn(value, "__proto__")) return "The body has a key that no object may have: __proto__.";
   if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;
   for (const inner of Object.values(value)) {
     const problem = problemWith(inner, levels - 1);

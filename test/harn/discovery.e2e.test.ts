@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { Check, Errors } from "typebox/value";
 import { Client, errorOf, type Json, protocolVersion, userMessage } from "../support/client.ts";
 import { startServer, type TestServer } from "../support/server.ts";
+import { openSocket } from "../support/socket.ts";
 
 let server: TestServer;
 let client: Client;
@@ -196,9 +197,15 @@ describe("Discovery", () => {
     const { body } = await client.get("/v1/agent-card");
     assert.deepEqual(
       body.harn_interfaces.map(({ transport }: Json) => transport),
-      ["rest", "sse"],
+      ["rest", "sse", "websocket"],
     );
     for (const { transport, url } of body.harn_interfaces) {
+      if (transport === "websocket") {
+        assert.ok(url.startsWith(server.url.replace("http", "ws")), url);
+        await using socket = await openSocket(client, new URL(url).pathname);
+        assert.equal((await socket.next()).type, "event");
+        continue;
+      }
       assert.ok(url.startsWith(server.url), url);
       const controller = new AbortController();
       const response = await fetch(url, { headers: client.headers(), signal: controller.signal });
@@ -228,7 +235,7 @@ describe("The OpenAPI document", () => {
       assert.equal(typeof described.summary, "string", name);
       const statuses = Object.keys(described.responses);
       assert.ok(
-        statuses.some((status) => /^2\d\d$/.test(status)) && statuses.includes("default"),
+        statuses.some((status) => /^(?:101|2\d\d)$/.test(status)) && statuses.includes("default"),
         `${name} describes ${statuses}`,
       );
       for (const response of Object.values<Json>(described.responses)) {
@@ -329,7 +336,7 @@ describe("The OpenAPI document", () => {
     };
     // The built-in agents declare no tool; where one is read is another test.
     const paths = Object.entries<Json>(document.paths).flatMap(([path, { get }]) =>
-      path === "/v1/tools/{tool_id}" || get?.responses[200].content["application/json"] === undefined
+      path === "/v1/tools/{tool_id}" || get?.responses[200]?.content["application/json"] === undefined
         ? []
         : [path],
     );

@@ -157,6 +157,8 @@ function contentsOf(event: KernelEvent): unknown[] {
       return [{ blob: event.payload.artifact.blob }];
     case "artifact.updated":
       return [event.payload.chunk, { blob: event.payload.completed?.sha256 }];
+    case "span.started":
+      return [event.payload.host_call?.input];
     case "span.completed":
       return ["output" in event.payload.result ? event.payload.result.output : null];
     case "receipt.issued":

@@ -79,6 +79,7 @@ function operation(route: Route): object {
     operationId,
     summary,
     tags: [tag],
+    ...(route.webSocket === "none" ? {} : { "x-websocket-path": true }),
     ...securityOf(route),
     parameters: parameters(route),
     ...(route.body === null ? {} : { requestBody: requestBody(route.body, route) }),
@@ -94,8 +95,8 @@ function securityOf({ isPublic, isSigned }: Route): object {
   return isSigned ? { security: [{ webhookSignature: [] }] } : {};
 }
 
-function success({ response, produces, summary, status }: Route): object {
-  if (status === 204) return { description: summary };
+function success({ response, produces, summary, status, webSocket }: Route): object {
+  if (status === 204 || webSocket === "only") return { description: summary };
   if (response !== null) return { description: summary, ...json(response) };
   return {
     description: summary,
@@ -111,7 +112,7 @@ function json(schema: TSchema): object {
   return { content: { "application/json": { schema: refer(schema) } } };
 }
 
-function parameters({ path, query, method, isPublic, isSigned }: Route): object[] {
+function parameters({ path, query, method, isPublic, isSigned, webSocket }: Route): object[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -131,7 +132,8 @@ function parameters({ path, query, method, isPublic, isSigned }: Route): object[
   const version = {
     name: versionHeader,
     in: "header",
-    required: true,
+    // A browser cannot send it with an upgrade.
+    required: webSocket !== "only",
     schema: { type: "string", enum: [protocolVersion] },
   };
   const idempotency = {

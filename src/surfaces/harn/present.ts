@@ -3,6 +3,7 @@
  * caller may not see is replaced by a descriptor which shows that it exists.
  */
 
+import type { TruncateResult } from "../../kernel/commands/truncate-session.ts";
 import { type Content, sha256Hex, unseal } from "../../kernel/content.ts";
 import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
 import type { LoadedTool } from "../../kernel/queries/skills.ts";
@@ -108,6 +109,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     agent: _,
     pending,
     parked,
+    host_calls,
     runnable_since: __,
     parent_step: ___,
     policy: ____,
@@ -125,7 +127,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: quota_ids[0] ?? null,
     replay: replay === null ? null : presentPlan(replay),
-    waiting_for: waitingFor({ pending, parked }),
+    waiting_for: waitingFor({ pending, parked, host_calls }),
   };
 }
 
@@ -141,7 +143,9 @@ async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> 
   return await presentMessage(document.body as MessageRecord, viewer);
 }
 
-function waitingFor({ pending, parked }: Pick<TaskRecord, "pending" | "parked">): Wire | null {
+type Waiting = Pick<TaskRecord, "pending" | "parked"> & { host_calls: TaskRecord["host_calls"] | undefined };
+
+function waitingFor({ pending, parked, host_calls: hostCalls = [] }: Waiting): Wire | null {
   if (pending !== null) {
     return {
       kind: pending.kind,
@@ -149,6 +153,16 @@ function waitingFor({ pending, parked }: Pick<TaskRecord, "pending" | "parked">)
       permission_request_id: pending.permission_request_id,
       schema: pending.schema,
       until: pending.expires_at,
+    };
+  }
+  const [hostCall] = hostCalls;
+  if (hostCall !== undefined) {
+    return {
+      kind: "host",
+      description: parked?.reason ?? `waits for a host that can do ${hostCall.capability}`,
+      permission_request_id: null,
+      schema: null,
+      until: parked?.until ?? hostCall.expires_at,
     };
   }
   if (parked === null) return null;
@@ -179,6 +193,21 @@ export async function presentSession(
 async function lastPosition(store: Store, sessionId: string): Promise<Position | null> {
   const [last] = await store.events({ sessionId, after: 0, limit: 1, newestFirst: true });
   return last?.position ?? null;
+}
+
+export async function presentTruncation(
+  { keptTurnCount, removedTurnCount, newTipTurnId, session }: TruncateResult,
+  viewer: Viewer,
+  writtenAt: Position | null,
+): Promise<Wire> {
+  return {
+    object: "session.truncate_result",
+    session_id: session.id,
+    kept_turn_count: keptTurnCount,
+    removed_turn_count: removedTurnCount,
+    new_tip_turn_id: newTipTurnId,
+    session: await presentSession(session, viewer, writtenAt),
+  };
 }
 
 export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
@@ -368,6 +397,8 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
         answer: seesInternal(viewer.caller) ? answer : redacted("json", answer, "receipt_only"),
       };
     }
+    case "span.started":
+      return await presentStarted(event.payload, viewer);
     case "span.completed":
     case "span.failed": {
       const { result, ...span } = event.payload;
@@ -400,6 +431,17 @@ function presentIssued({ id, subject, hash, previous_hash, index }: ReceiptRecor
 /** In an event the outcome's messages are the events before it; there they are in full. */
 function presentOutcomeSummary(taskId: string, outcome: Outcome): Wire {
   return { id: outcomeIdOf(taskId), object: "outcome", task_id: taskId, ...outcome };
+}
+
+/** What a host is asked with is internal, like what it gives. */
+async function presentStarted(
+  { host_call, ...span }: EventPayloads["span.started"],
+  viewer: Viewer,
+): Promise<object> {
+  if (host_call === undefined) return span;
+  const input = await unseal(host_call.input, viewer.store);
+  const shown = seesInternal(viewer.caller) ? input : redacted("json", input, "internal");
+  return { ...span, host_call: { ...host_call, input: shown } };
 }
 
 /** What a step gave is the run's own business: internal. */

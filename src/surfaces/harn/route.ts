@@ -12,12 +12,16 @@ import type { Caller } from "../../policy/caller.ts";
 import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";
 import { checker, readQuery } from "../validate.ts";
+import { isUpgrade } from "../websocket.ts";
+import { presentedBy } from "./credentials.ts";
 import type { Viewer } from "./present.ts";
 import { supportedVersions, versionHeader } from "./protocol.ts";
 
 export interface Call<Query, Body> extends Viewer {
   kernel: Kernel;
   caller: Caller;
+  /** What the caller presented to be known by. */
+  credential: string;
   /** A path parameter; the router guarantees that it is there. */
   param(name: string): string;
   query: Query;
@@ -49,6 +53,8 @@ export interface Route {
   consumes: string;
   /** What the response is, when it is not JSON. */
   produces: string | null;
+  /** Whether it can be upgraded to a WebSocket, or is nothing else. */
+  webSocket: "none" | "optional" | "only";
   register(app: FastifyInstance, kernel: Kernel): void;
 }
 
@@ -62,6 +68,8 @@ type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
   bodyOptional?: boolean;
   response?: TSchema;
   produces?: string;
+  /** Whether it can be upgraded to a WebSocket, or is nothing else. */
+  webSocket?: Route["webSocket"];
   /** How the body is read; `strict_json` refuses what different parsers could read differently. */
   reads?: Reads;
   handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
@@ -76,6 +84,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
 ): Route {
   const { method, path, operationId, summary, tag, status = 200, handle } = options;
   const { query = null, body = null, bodyOptional = false, response = null, produces = null } = options;
+  const { webSocket = "none" } = options;
   return {
     method,
     path,
@@ -89,6 +98,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
     response,
     consumes: options.reads === "json_lines" ? jsonLines : "application/json",
     produces,
+    webSocket,
     isPublic: false,
     register(app, kernel) {
       const querySchema: TSchema = query ?? Nothing;
@@ -98,15 +108,16 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
         scope.route({
           method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
-          onRequest: admit(kernel),
+          onRequest: admit(kernel, webSocket),
           async handler(request, reply) {
-            const caller = callerOf(request);
+            const { caller, credential } = admittedBy(request);
             const given =
               request.body === undefined && (bodyOptional || body === null) ? emptyBody : request.body;
             const call: Call<Static<Q>, Static<B>> = {
               kernel,
               store: kernel.store,
               caller,
+              credential,
               param: (name) => pathParam(request, name),
               query: checkQuery(readQuery(querySchema, request.query)) as Static<Q>,
               body: checkBody(given) as Static<B>,
@@ -180,6 +191,7 @@ export function publicRoute(
     bodyOptional: false,
     consumes: "application/json",
     produces: null,
+    webSocket: "none",
     isPublic: true,
     register(app) {
       app.get(path, (request, reply) => handle(request, reply));
@@ -187,28 +199,31 @@ export function publicRoute(
   };
 }
 
-const callers = new WeakMap<FastifyRequest, Caller>();
+type Admitted = Pick<Call<unknown, unknown>, "caller" | "credential">;
 
-function callerOf(request: FastifyRequest): Caller {
-  const caller = callers.get(request);
-  if (caller === undefined) throw new Error("A route was reached without authentication");
-  return caller;
+const admitted = new WeakMap<FastifyRequest, Admitted>();
+
+function admittedBy(request: FastifyRequest): Admitted {
+  const found = admitted.get(request);
+  if (found === undefined) throw new Error("A route was reached without authentication");
+  return found;
 }
 
 /** Before the body is read: who is calling, then whether we speak the same version. */
-function admit(kernel: Kernel) {
+function admit(kernel: Kernel, webSocket: Route["webSocket"]) {
   return async (request: FastifyRequest): Promise<void> => {
-    const [scheme, key] = (request.headers.authorization ?? "").split(" ");
-    const isBearer = scheme?.toLowerCase() === "bearer" && key !== undefined && key !== "";
-    const caller = isBearer ? await kernel.authenticate(key, request.ip) : null;
-    if (caller === null) {
+    const upgrades = webSocket !== "none" && isUpgrade(request);
+    const credential = presentedBy(request, upgrades ? kernel.tickets : null);
+    const caller = credential === null ? null : await kernel.authenticate(credential, request.ip);
+    if (credential === null || caller === null) {
       throw new HarnessError(
         "unauthenticated",
         "Send a valid API key or access token as Authorization: Bearer <key>.",
       );
     }
-    callers.set(request, caller);
-    requireVersion(request);
+    admitted.set(request, { caller, credential });
+    // A browser cannot send headers with an upgrade; the subprotocol names the version there.
+    if (!upgrades) requireVersion(request);
   };
 }
 

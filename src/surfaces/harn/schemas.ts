@@ -102,7 +102,7 @@ export const Task = Envelope("task", {
   ),
   waiting_for: Nullable(
     Type.Object({
-      kind: Type.Enum(["input", "approval", "timer_or_child"]),
+      kind: Type.Enum(["input", "approval", "timer_or_child", "host"]),
       description: Type.String(),
       permission_request_id: Nullable(Type.String()),
       schema: Nullable(JsonObject),
@@ -322,6 +322,12 @@ export const CreateApiKeyRequest = Type.Object({
   workspace_ids: Type.Optional(Nullable(Type.Array(Id, { minItems: 1, maxItems: 1000 }))),
   tenant_id: Type.Optional(Type.String({ pattern: "^tenant_[a-z0-9][a-z0-9-]{0,62}$" })),
   expires_at: Type.Optional(Nullable(Timestamp)),
+});
+
+export const WsTicket = Type.Object({
+  object: Type.Literal("ws_ticket"),
+  ticket: Type.String(),
+  expires_at: Timestamp,
 });
 
 export const Event = Envelope("event", {

@@ -28,6 +28,7 @@ export function signedRoute(
     produces: null,
     isPublic: false,
     isSigned: true,
+    webSocket: "none",
     register(app, kernel) {
       app.register(async (scope) => {
         const bodyLimit = Math.min(bodyBytesMax, app.initialConfig.bodyLimit ?? bodyBytesMax);

@@ -5,7 +5,8 @@ import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
-import { type ErrorBody, toErrorAnswer } from "./errors.ts";
+import type { WebSockets } from "../websocket.ts";
+import { type ErrorAnswer, type ErrorBody, toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
@@ -13,7 +14,7 @@ import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
 import { branchRoutes } from "./routes/branches.ts";
 import { connectorRoutes } from "./routes/connectors.ts";
-import { discoveryRoutes, type ServerFacts } from "./routes/discovery.ts";
+import { discoveryRoutes } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
@@ -24,26 +25,26 @@ import { sessionRoutes } from "./routes/sessions.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
+import { webSocketRoutes } from "./routes/websocket.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
+import { refusalOf, type ServerFacts } from "./server-facts.ts";
 
 export interface HarnOptions {
   kernel: Kernel;
   facts: ServerFacts;
-  fail: Fail;
+  report: Report;
   /** Aborted when the server stops: ends open streams. */
   stopped: AbortSignal;
+  sockets: WebSockets;
+  /** How long a WebSocket may be open before it says hello. */
+  helloMs: number;
 }
-
-const unavailable: Record<ReturnType<ServerFacts["state"]>, string> = {
-  ready: "The server takes no new work now.",
-  draining: "The server is stopping and takes no new work.",
-  store_unavailable: "The server cannot write to its disk and takes no new work until it is started again.",
-};
 
 /** Seconds after which a client may find another server, or this one restarted. */
 const retryAfterSeconds = 5;
 
-export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">): Route[] {
+export function harnRoutes(options: HarnOptions): Route[] {
+  const { kernel, facts, stopped } = options;
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),
     ...discoveryRoutes(kernel, facts),
@@ -57,7 +58,8 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
     ...artifactRoutes,
     ...receiptRoutes(kernel),
     ...transferRoutes,
-    ...eventRoutes(stopped),
+    ...eventRoutes(options),
+    ...webSocketRoutes(options),
     ...memoryRoutes,
     ...skillRoutes(facts.createdAt),
     ...connectorRoutes,
@@ -68,11 +70,21 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
 
 export type Fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
-/** Answers an error in the protocol's shape, and logs what was our fault. */
-export function harnFail(logger: Logger, redactor: Redactor): Fail {
+/** What a client is told about an error. */
+export type Report = (error: unknown, requestId: string) => ErrorAnswer;
+
+/** Says an error in the protocol's shape, and logs what was our fault. */
+export function harnReport(logger: Logger, redactor: Redactor): Report {
+  return (error, requestId) => {
+    const answer = toErrorAnswer(error, requestId, redactor);
+    if (answer.unexpected) logger.error({ err: error, request_id: requestId }, "a request failed");
+    return answer;
+  };
+}
+
+export function harnFail(report: Report): Fail {
   return (error, request, reply) => {
-    const { status, body, unexpected } = toErrorAnswer(error, request.id, redactor);
-    if (unexpected) logger.error({ err: error, request_id: request.id }, "a request failed");
+    const { status, body } = report(error, request.id);
     // Fastify would hang up on a client that is still sending, which then never sees why.
     if (status === 413) reply.removeHeader("connection");
     if (status === 503) reply.header("Retry-After", String(retryAfterSeconds));
@@ -101,12 +113,12 @@ function plainPath(url: string): string {
 }
 
 export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<void> {
-  const { kernel, facts, fail } = options;
+  const { kernel, facts } = options;
+  const fail = harnFail(options.report);
   return async (app) => {
     app.addHook("onRequest", (request, _reply, done) => {
       const isRead = request.method === "GET" || request.method === "HEAD";
-      if (isRead || facts.state() === "ready") done();
-      else done(new HarnessError("service_unavailable", unavailable[facts.state()]));
+      done(isRead ? undefined : (refusalOf(facts) ?? undefined));
     });
     app.setErrorHandler(fail);
     app.setNotFoundHandler((request, reply) =>
@@ -120,5 +132,6 @@ export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<vo
       ),
     );
     for (const route of harnRoutes(options)) route.register(app, kernel);
+    options.sockets.listen(app);
   };
 }

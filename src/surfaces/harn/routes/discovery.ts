@@ -16,23 +16,19 @@ import {
   RuntimeMetadata,
   RuntimeVersion,
 } from "../schemas.ts";
+import type { ServerFacts } from "../server-facts.ts";
 import { createSendCard } from "../signed-card.ts";
 
 const tag = "Discovery";
 
-export interface ServerFacts {
-  version: string;
-  /** When the server's log began. */
-  createdAt: string;
-  /** Where clients find the server. Never what a client says in its Host header. */
-  url(): string;
-  /** New work is taken only when it is ready. */
-  state(): "ready" | "draining" | "store_unavailable";
-}
-
 const capabilities = [
   { id: "rest", description: "Resources over HTTP and JSON." },
   { id: "sse", description: "Event streams that resume from any event." },
+  { id: "websocket", description: "Interactive sessions and event streams over WebSocket." },
+  {
+    id: "host_mediation",
+    description: "Tasks can have a host that is connected to their session do something.",
+  },
   { id: "durable_tasks", description: "Accepted tasks survive a crash of the server." },
   { id: "idempotency", description: "Writes can be repeated safely under an Idempotency-Key." },
   { id: "human_input", description: "Tasks can ask questions and wait for the answer." },
@@ -83,7 +79,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
         protocol_family: "harn_agents_protocol",
         current_version: protocolVersion,
         supported_versions: supportedVersions,
-        capabilities: { rest: true, sse: true, websocket: false, receipts: true, replay: true },
+        capabilities: { rest: true, sse: true, websocket: true, receipts: true, replay: true },
       }),
     }),
     publicRoute({
@@ -174,6 +170,7 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
     harn_interfaces: [
       { transport: "rest", url: `${url}/v1` },
       { transport: "sse", url: `${url}/v1/events/stream` },
+      { transport: "websocket", url: `${url.replace(/^http/, "ws")}/v1/events/stream` },
     ],
     auth_schemes: ["bearer", "oauth2"],
   };

@@ -7,7 +7,7 @@ import { truncateSession } from "../../../kernel/commands/truncate-session.ts";
 import { updateSession } from "../../../kernel/commands/update-session.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
-import { presentSession } from "../present.ts";
+import { presentSession, presentTruncation } from "../present.ts";
 import { jsonObject, messageInput } from "../read-input.ts";
 import { route } from "../route.ts";
 import {
@@ -138,14 +138,7 @@ export const sessionRoutes = [
       const { keep_first, reason } = call.body;
       const sessionId = call.param("session_id");
       const result = await call.dispatch(truncateSession, { sessionId, keepFirst: keep_first, reason });
-      return {
-        object: "session.truncate_result",
-        session_id: sessionId,
-        kept_turn_count: result.keptTurnCount,
-        removed_turn_count: result.removedTurnCount,
-        new_tip_turn_id: result.newTipTurnId,
-        session: await presentSession(result.session, call, call.writtenAt),
-      };
+      return await presentTruncation(result, call, call.writtenAt);
     },
   }),
 ];
