@@ -19,6 +19,12 @@ export interface ServerConfig {
   publicUrl: string | null;
   /** The largest request body that is read. */
   bodyBytesMax: number;
+  /** The largest artifact that can be uploaded. */
+  artifactBytesMax: number;
+  /** Directories in which workspaces may have their own roots; elsewhere their files are in the data directory. */
+  workspaceRoots: readonly string[];
+  /** The operator's master key for vaults and those before it; none means one in the data directory. */
+  masterKeys: readonly string[];
 }
 
 export const defaultConfig = {
@@ -30,4 +36,7 @@ export const defaultConfig = {
   publicUrl: null,
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
+  artifactBytesMax: 256 * 1024 * 1024,
+  workspaceRoots: [],
+  masterKeys: [],
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -2,16 +2,20 @@
 
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
+import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { systemClock, timestamp } from "./kernel/clock.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
+import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
+import { MasterKeys } from "./policy/master-keys.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
@@ -45,12 +49,27 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const kernel = createKernel({ store, clock: systemClock, agents, adminKey: adminKey.key, issuer });
+  const masterKeys = new MasterKeys({ file: join(dataDirectory, "master.key"), fixed: config.masterKeys });
+  const files = new WorkspaceFiles({
+    directory: join(dataDirectory, "workspaces"),
+    allowedRoots: config.workspaceRoots,
+    guarded: dataDirectory,
+  });
+  const kernel = createKernel({
+    store,
+    clock: systemClock,
+    agents,
+    adminKey: adminKey.key,
+    issuer,
+    masterKeys,
+    files,
+  });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
   await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
+  warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;
   const listening = { url: "" };
@@ -64,7 +83,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const fail = harnFail(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
   const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
-  await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));
+  const { artifactBytesMax } = config;
+  await http.register(harn({ kernel, facts, fail, stopped: stopped.signal, artifactBytesMax }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
 
@@ -90,6 +110,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return drained;
     },
   };
+}
+
+/** What cannot be opened is an operator's to put right; everything else works without it. */
+function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readonly string[]): void {
+  if (problem === null && locked.length === 0) return;
+  const about = { master_key: problem ?? undefined, locked_vaults: locked.slice(0, 10) };
+  logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
 }
 
 /** Open requests are answered first; a client that does not take its answer is not waited for long. */

@@ -59,6 +59,17 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Step ${name} gave ${value}`);
     return undefined;
   },
+  async secret(ctx, name) {
+    const value = await ctx.secret(name);
+    await ctx.say(`Secret ${name} has ${[...value].length} characters`);
+    return undefined;
+  },
+  async file(ctx, argument) {
+    const [path, text] = splitWord(argument);
+    const { bytes } = await ctx.files.write(path, text);
+    await ctx.say(`Wrote ${path} (${bytes} bytes)`);
+    return undefined;
+  },
   async checkpoint(ctx, name) {
     await ctx.checkpoint(name);
     return undefined;

@@ -10,6 +10,7 @@ import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
 import { problemWithApiKey, type ServeSettings, serveOptions } from "./settings.ts";
 import { addTransferCommands } from "./transfer.ts";
+import { addVaultCommands } from "./vault.ts";
 
 const wrongUse = 2;
 /** An error is one line, with the suggestion if there is one. */
@@ -43,6 +44,7 @@ addCheckCommand(program);
 addReceiptCommands(program);
 addTransferCommands(program);
 addKeyCommands(program);
+addVaultCommands(program);
 
 try {
   await program.parseAsync();

@@ -5,10 +5,12 @@ import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
 import { loadAgents } from "./load-agents.ts";
-import type { ServeSettings } from "./settings.ts";
+import { type ServeSettings, takeMasterKeys } from "./settings.ts";
 
 export async function serve(settings: ServeSettings): Promise<void> {
-  const logger = createLogger(settings.logLevel, settings.apiKey === undefined ? [] : [settings.apiKey]);
+  const masterKeys = takeMasterKeys(process.env);
+  const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
+  const logger = createLogger(settings.logLevel, secrets);
   const server = await startServer({
     host: settings.host,
     port: settings.port,
@@ -18,6 +20,9 @@ export async function serve(settings: ServeSettings): Promise<void> {
     publicUrl: settings.publicUrl ?? null,
     agents: await loadAgents(settings.agents),
     concurrency: settings.concurrency,
+    artifactBytesMax: settings.artifactBytesMax,
+    workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
+    masterKeys,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {

@@ -15,6 +15,8 @@ export interface ServeSettings {
   graceMs: number;
   agents: string[];
   publicUrl?: string;
+  artifactBytesMax: number;
+  workspaceRoots: string[];
 }
 
 const apiKeyCharsMin = 8;
@@ -50,6 +52,16 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_CONCURRENCY")
     .default(defaultConfig.concurrency)
     .argParser(wholeNumber(1, 10_000)),
+  new Option("--artifact-bytes-max <number>", "the largest artifact that can be uploaded")
+    .env("BRIDLE_ARTIFACT_BYTES_MAX")
+    .default(defaultConfig.artifactBytesMax)
+    .argParser(wholeNumber(1, 2 ** 40)),
+  new Option(
+    "--workspace-roots <directory...>",
+    "directories in which a workspace may have its own root; files of others are in the data directory",
+  )
+    .env("BRIDLE_WORKSPACE_ROOTS")
+    .default([], "none"),
   new Option("--grace-ms <number>", "how long running steps may go on after Ctrl-C")
     .env("BRIDLE_GRACE_MS")
     .default(10_000)
@@ -72,6 +84,17 @@ export function httpUrl(text: string): string {
 function notEmpty(text: string): string {
   if (text.trim() !== "") return text;
   throw new InvalidArgumentError("It must not be empty.");
+}
+
+/**
+ * The master key of vaults and the one before it, from the environment only: a flag is in the list of processes, and what
+ * is left in the environment is handed on to every process that an agent starts.
+ */
+export function takeMasterKeys(environment: NodeJS.ProcessEnv): string[] {
+  const names = ["BRIDLE_MASTER_KEY", "BRIDLE_MASTER_KEY_PREVIOUS"];
+  const keys = names.flatMap((name) => environment[name]?.trim() || []);
+  for (const name of names) delete environment[name];
+  return keys;
 }
 
 /** What is wrong with a key, in words that do not repeat it. */

@@ -3,6 +3,7 @@
  * under `vendor.bridle.`. A payload holds all that folding the event needs, and nothing that is not a fact.
  */
 
+import type { WrappedKey } from "../policy/vault-crypto.ts";
 import type { JsonObject, JsonValue, NewEvent, Position, StoredEvent } from "../store/port.ts";
 import type { Content } from "./content.ts";
 import { HarnessError } from "./errors.ts";
@@ -21,15 +22,28 @@ import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
+import type { VaultRecord, VaultSecret } from "./resources/vault.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts";
 
 /** What the code of a step reaches out to: anything, a model, an MCP server, the host, a secret. */
 export type StepKind = "step" | "llm" | "mcp" | "host" | "secret";
+/** What a run does with the files of its workspace. */
+export type FileStepKind = "file" | "file_read" | "file_list";
 
 /** A step of a run, as its span events describe it. `step` is its stable key. */
 export interface StepSpan {
   step: string;
-  kind: StepKind | "sleep" | "spawn" | "time" | "random" | "checkpoint" | "progress" | "ask" | "approve";
+  kind:
+    | StepKind
+    | FileStepKind
+    | "sleep"
+    | "spawn"
+    | "time"
+    | "random"
+    | "checkpoint"
+    | "progress"
+    | "ask"
+    | "approve";
   name: string;
 }
 
@@ -39,6 +53,7 @@ export interface EventPayloads {
   "vendor.bridle.tenant.created": { tenant: TenantRecord };
   "vendor.bridle.workspace.created": { workspace: WorkspaceRecord };
   "vendor.bridle.workspace.updated": { changes: WorkspaceChanges };
+  "vendor.bridle.workspace.file_written": { path: string; sha256: string; bytes: number };
   "vendor.bridle.persona.created": { persona: PersonaRecord };
   "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
   "vendor.bridle.api_key.revoked": Record<string, never>;
@@ -104,6 +119,8 @@ export interface EventPayloads {
     result: StepResult;
     /** Of a spawned task: how it ended. */
     child?: { status: Outcome["status"]; receipt_id: string | null };
+    /** Of a secret: the vault it came from. */
+    from_vault?: { vault_id: string; version: number };
   };
   "span.failed": StepSpan & { result: StepResult };
 
@@ -116,6 +133,14 @@ export interface EventPayloads {
   "replay.completed": { source_task_id: string; replayed_events: number; substituted_steps: number };
   "replay.failed": { source_task_id: string; failure: Failure };
   "session.replayed": { through_event_id: string };
+
+  "vendor.bridle.vault.created": { vault: VaultRecord };
+  "vendor.bridle.vault.secret_set": { entry: VaultSecret };
+  "vendor.bridle.vault.secret_deleted": { name: string; version: number };
+  /** The vault has another data key, and every secret is sealed again with it. */
+  "vendor.bridle.vault.data_key_rotated": { data_key: WrappedKey; secrets: VaultSecret[]; serial: number };
+  /** The same data key, under another master key. */
+  "vendor.bridle.vault.data_key_rewrapped": { data_key: WrappedKey };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

@@ -23,6 +23,7 @@ import { foldSession, type SessionRecord } from "./resources/session.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
+import { foldVault, type VaultRecord } from "./resources/vault.ts";
 import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
 
 export interface Records {
@@ -39,6 +40,7 @@ export interface Records {
   signing_key: SigningKeyRecord;
   task: TaskRecord;
   tenant: TenantRecord;
+  vault: VaultRecord;
   workspace: WorkspaceRecord;
 }
 
@@ -71,6 +73,8 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
+    case "vendor.bridle.vault.created":
+      return [event.payload.vault];
     case "vendor.bridle.signing_key.created":
       return [event.payload.signing_key];
     case "receipt.issued":
@@ -109,6 +113,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldReceiptChain(record, event);
     case "signing_key":
       return foldSigningKey(record, event);
+    case "vault":
+      return foldVault(record, event);
     default:
       return record;
   }
@@ -143,6 +149,8 @@ export function indexOf(record: AnyRecord): DocumentIndex {
       };
     case "branch":
       return { tenantId, workspaceId: record.workspace_id, sessionId: record.session_id };
+    case "vault":
+      return { tenantId, workspaceId: record.workspace_id };
     case "workspace":
       return { tenantId, workspaceId: record.id };
     case "receipt_chain":

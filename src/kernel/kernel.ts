@@ -1,5 +1,7 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
+import { WorkspaceFiles } from "../files/workspace-files.ts";
+import { MasterKeys } from "../policy/master-keys.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
@@ -26,9 +28,16 @@ export interface KernelOptions {
   agents: AgentDirectory;
   adminKey: string;
   issuer: Issuer;
+  /** Without them, vaults have keys that live as long as the process. */
+  masterKeys?: MasterKeys;
+  /** Without them, workspaces have no files. */
+  files?: WorkspaceFiles;
 }
 
-export function createKernel({ store, clock, agents, adminKey, issuer }: KernelOptions): Kernel {
+export function createKernel(options: KernelOptions): Kernel {
+  const { store, clock, agents, adminKey, issuer } = options;
+  const { masterKeys = new MasterKeys({ file: null }), files = new WorkspaceFiles({ directory: null }) } =
+    options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -49,6 +58,8 @@ export function createKernel({ store, clock, agents, adminKey, issuer }: KernelO
     replaySecrets: new ReplaySecrets(),
     seenSecrets: new Set(),
     locks: new Locks(),
+    masterKeys,
+    files,
   };
   return {
     ...deps,

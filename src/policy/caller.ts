@@ -19,6 +19,7 @@ const resources = [
   "receipts",
   "sessions",
   "tasks",
+  "vaults",
   "workspaces",
 ] as const;
 

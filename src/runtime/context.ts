@@ -9,10 +9,9 @@ import { HarnessError } from "../kernel/errors.ts";
 import type { KernelEvent, StepSpan } from "../kernel/events.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
-import type { PendingRequest, StepResult } from "../kernel/resources/task.ts";
+import type { PendingRequest } from "../kernel/resources/task.ts";
 import { appendMessage, moveTask, withdrawPermission } from "../kernel/tasks.ts";
 import { Unit } from "../kernel/unit.ts";
-import { textsIn } from "../policy/redact/texts-in.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentContext,
@@ -25,11 +24,14 @@ import type {
 } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { AgentFailure, ApprovalDenied, WaitExpired } from "./failures.ts";
+import { filesOf } from "./files.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { guarded, handled } from "./promises.ts";
 import { asJsonSchema } from "./registry.ts";
-import { type Attempted, never, type Run } from "./run.ts";
+import { never, type Run } from "./run.ts";
+import { readSecret, secret } from "./secrets.ts";
+import { attemptStep, outputOf, performStep } from "./steps.ts";
 
 /** How long a question may stay open when the agent does not say. */
 const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
@@ -80,21 +82,17 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       const name = run.redactor.text(given);
       const span: StepSpan = { step: run.key(`${kind}:${name}`), kind, name };
       const recorded = await run.recall(span.step);
-      const attempt = () =>
-        attemptStep(() => code({ signal: run.signal, idempotencyKey: `${task.id}:${span.step}` }));
+      const attempt = () => code({ signal: run.signal, idempotencyKey: `${task.id}:${span.step}` });
       // The journal holds what this very step returned before, so it has the step's own type.
       type Output = Awaited<ReturnType<typeof code>>;
-      if (kind === "secret") return (await readSecret(run, span, recorded, attempt)) as Output;
+      if (kind === "secret")
+        return (await readSecret(run, span, recorded, () => attemptStep(attempt))) as Output;
       if (recorded !== undefined) return (await outputOf(run, recorded)) as Output;
-      const result = await run.perform(async () => {
-        // What the agent sees now must be what it will see when the step comes from the journal.
-        const attempted = run.redactor.value(await attempt());
-        await noteResult(run, span, attempted);
-        return attempted;
-      });
-      if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-      return result.output as Output;
+      return (await performStep(run, span, attempt)) as Output;
     },
+
+    secret: (name, { vault } = {}) => secret(run, name, vault),
+    files: filesOf(run),
 
     async say(content) {
       const said = typeof content === "string" ? [textPart(content)] : jsonCopy(content);
@@ -157,47 +155,6 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
 
     spawn: (request) => spawn(run, request),
   });
-}
-
-async function attemptStep(code: () => unknown): Promise<Attempted> {
-  try {
-    const output = await code();
-    return { output: output === undefined ? null : JSON.parse(JSON.stringify(output)) };
-  } catch (error) {
-    const name = error instanceof AgentFailure ? error.code : "step_failed";
-    const message = error instanceof Error ? error.message : String(error);
-    return { error: { code: name, message } };
-  }
-}
-
-async function noteResult(run: Run, span: StepSpan, attempted: Attempted): Promise<void> {
-  await run.note((unit, task) => {
-    const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
-    return unit.emit(task, "error" in attempted ? "span.failed" : "span.completed", { ...span, result });
-  });
-}
-
-/** A secret is read again whenever the run is run again: the log says that it was read, never what it was. */
-async function readSecret(
-  run: Run,
-  span: StepSpan,
-  recorded: JournalEntry | undefined,
-  attempt: () => Promise<Attempted>,
-): Promise<JsonValue> {
-  const read = await run.readSecret(span.step, attempt);
-  if ("output" in read) run.protect(textsIn(read.output));
-  const withheld: Attempted = "error" in read ? read : { output: null };
-  if (recorded === undefined) await noteResult(run, span, withheld);
-  if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);
-  return read.output;
-}
-
-/** The recorded result of a step, or the recorded error, thrown again. */
-async function outputOf(run: Run, { ended }: { ended: KernelEvent | null }): Promise<JsonValue> {
-  if (ended?.event !== "span.completed" && ended?.event !== "span.failed") return null;
-  const { result } = ended.payload;
-  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-  return await unseal(result.output, run.kernel.store);
 }
 
 async function isSaidAgain(

@@ -1,5 +1,6 @@
 /** The HTTP server that the surfaces plug into: its limits, request ids, and a line per request when debugging. */
 
+import { Readable } from "node:stream";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
@@ -42,7 +43,8 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook("preValidation", (request, _reply, done) => {
-    const problem = problemWith(request.body, bodyDepthMax);
+    // A stream is for its route to read.
+    const problem = request.body instanceof Readable ? null : problemWith(request.body, bodyDepthMax);
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });

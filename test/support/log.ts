@@ -41,6 +41,7 @@ const kinds = [
   "signing_key",
   "task",
   "tenant",
+  "vault",
   "workspace",
 ];
 

@@ -2,14 +2,17 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
 import type { MessageInput } from "../resources/message.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { appendMessage } from "../tasks.ts";
+import type { Unit } from "../unit.ts";
 
 export interface CreateSession {
   workspaceId: string;
   personaId?: string | null | undefined;
   initialMessages?: MessageInput[] | undefined;
+  vaultIds?: string[] | undefined;
   metadata?: JsonObject | undefined;
 }
 
@@ -19,6 +22,7 @@ export const createSession: Command<CreateSession, SessionRecord> = {
   async decide(unit, request) {
     const workspace = await unit.require("workspace", request.workspaceId);
     if (request.personaId != null) await unit.require("persona", request.personaId);
+    for (const id of request.vaultIds ?? []) await requireVault(unit, id, workspace.id);
     const envelope = unit.envelope("session", "session");
     const session: SessionRecord = {
       ...envelope,
@@ -32,6 +36,7 @@ export const createSession: Command<CreateSession, SessionRecord> = {
       summary: null,
       expires_at: null,
       ranges: [{ session_id: envelope.id, after: 0, through: null }],
+      vault_ids: [...new Set(request.vaultIds)],
     };
     const created = unit.emit(session, "session.created", { session });
     for (const message of request.initialMessages ?? []) {
@@ -41,3 +46,12 @@ export const createSession: Command<CreateSession, SessionRecord> = {
     return created;
   },
 };
+
+/** A vault of the session's workspace, or of the whole tenant. */
+async function requireVault(unit: Unit, id: string, workspaceId: string): Promise<void> {
+  const vault = await unit.require("vault", id);
+  if (vault.workspace_id === null || vault.workspace_id === workspaceId) return;
+  throw new HarnessError("invalid_request", `Vault ${id} is of another workspace than the session.`, {
+    param: "vault_ids",
+  });
+}

@@ -44,6 +44,7 @@ const readScope: Record<Kind, Scope> = {
   signing_key: "receipts:read",
   task: "tasks:read",
   tenant: "admin",
+  vault: "vaults:read",
   workspace: "workspaces:read",
 };
 

@@ -62,7 +62,7 @@ export function draftTaskReceipt(
     model_route: facts.callsModels ? unknownModel : noModel,
     cost: { currency: "USD", total: 0, provider_breakdown: [] },
     side_effects: {
-      fs_writes: [],
+      fs_writes: facts.fileWrites,
       network_egress: [],
       tool_calls: facts.toolCalls,
       a2a_handoffs: facts.handoffs,

@@ -12,6 +12,7 @@ import { canonicalJson, hashOf } from "../../receipts/canonical.ts";
 import type {
   Approval,
   ArtifactRef,
+  FileWrite,
   Handoff,
   Redaction,
   ReplayMaterial,
@@ -33,6 +34,8 @@ const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> =
   mcp: "mcp_tool_return",
   host: "host_fact",
   step: "host_fact",
+  file_read: "host_fact",
+  file_list: "host_fact",
 };
 
 export class TaskFacts {
@@ -48,7 +51,9 @@ export class TaskFacts {
   readonly toolCalls: ToolCall[] = [];
   /** What a replay really did, where the request allowed it. */
   readonly liveCalls: ToolCall[] = [];
+  readonly fileWrites: FileWrite[] = [];
   toolCallCount = 0;
+  #fileWriteCount = 0;
   #materialCount = 0;
   #artifactCount = 0;
   #handoffCount = 0;
@@ -112,6 +117,7 @@ export class TaskFacts {
         reason: `${kind}: removed before it was recorded`,
       })),
       ...unlisted("/replay_input/materials", this.#materialCount),
+      ...unlisted("/side_effects/fs_writes", this.#fileWriteCount),
       ...unlisted("/side_effects/tool_calls", this.toolCallCount),
       ...unlisted("/side_effects/a2a_handoffs", this.#handoffCount),
       ...unlisted("/final_artifacts", this.#artifactCount),
@@ -160,6 +166,7 @@ export class TaskFacts {
   #addStep(span: EventPayloads["span.completed"], isLive: boolean): void {
     if (span.kind === "spawn") this.#endHandOff(span);
     if (span.kind === "secret") this.usesSecrets = true;
+    if (span.kind === "file") this.#addFileWrite(span.result);
     const kind = materialKinds[span.kind];
     if (kind === undefined) return;
     const sha256 = resultHash(span.result);
@@ -167,15 +174,20 @@ export class TaskFacts {
     if (this.materials.length < listedMax) {
       this.materials.push({ kind, id: span.step, sha256, metadata: { step_kind: span.kind } });
     }
-    if (span.kind === "llm") {
-      this.callsModels = true;
-      return;
-    }
+    if (span.kind === "llm") this.callsModels = true;
+    if (span.kind !== "step" && span.kind !== "mcp" && span.kind !== "host") return;
     this.toolCallCount += 1;
     const status = "error" in span.result ? "failed" : "succeeded";
     const call: ToolCall = { tool: span.name || span.step, call_id: span.step, status, output_hash: sha256 };
     if (this.toolCalls.length < listedMax) this.toolCalls.push(call);
     if (isLive && this.liveCalls.length < listedMax) this.liveCalls.push(call);
+  }
+
+  #addFileWrite(result: StepResult): void {
+    const write = fileWriteOf(result);
+    if (write === null) return;
+    this.#fileWriteCount += 1;
+    if (this.fileWrites.length < listedMax) this.fileWrites.push(write);
   }
 
   #handOff({ step, name, child_task_id }: EventPayloads["span.started"]): void {
@@ -238,6 +250,22 @@ export function approvalOf(
     quorum_proof: { required: 1, satisfied: approved ? 1 : 0 },
     // What was asked and what was answered, so that neither can be told differently later.
     evidence_hash: hashWhole({ request, response }, hashOf),
+  };
+}
+
+/** What a step says that it wrote; nothing when it failed, or only would have. */
+function fileWriteOf(result: StepResult): FileWrite | null {
+  if ("error" in result || !("inline" in result.output)) return null;
+  const output = result.output.inline;
+  if (typeof output !== "object" || output === null || Array.isArray(output)) return null;
+  const { path, sha256, before_sha256 = null } = output;
+  if (typeof path !== "string" || typeof sha256 !== "string") return null;
+  const before = typeof before_sha256 === "string" ? prefixed(before_sha256) : null;
+  return {
+    path,
+    operation: before === null ? "create" : "modify",
+    before_sha256: before,
+    after_sha256: prefixed(sha256),
   };
 }
 

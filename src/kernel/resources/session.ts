@@ -27,6 +27,8 @@ export interface SessionRecord extends Resource<"session"> {
   summary: string | null;
   expires_at: string | null;
   ranges: TranscriptRange[];
+  /** Where its tasks look for secrets first. Sessions of older logs have none. */
+  vault_ids?: string[];
 }
 
 export interface SessionChanges {

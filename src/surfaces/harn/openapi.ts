@@ -4,10 +4,11 @@ import type { TSchema } from "typebox";
 import { protocolVersion, versionHeader } from "./protocol.ts";
 import { publicRoute, type Route } from "./route.ts";
 import * as schemas from "./schemas.ts";
+import * as vaultSchemas from "./schemas-vault.ts";
 
 /** Schemas that have a name in the protocol become components; everywhere else they are referred to. */
 const named = new Map<unknown, string>(
-  Object.entries(schemas).flatMap(([name, value]): [unknown, string][] =>
+  Object.entries({ ...schemas, ...vaultSchemas }).flatMap(([name, value]): [unknown, string][] =>
     typeof value === "object" && !name.endsWith("Query") && name !== "JsonObject" ? [[value, name]] : [],
   ),
 );

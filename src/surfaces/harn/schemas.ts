@@ -11,7 +11,7 @@ import { replayModes } from "../../kernel/resources/replay.ts";
 import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";
 
-const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 const Timestamp = Type.String({ format: "date-time" });
 /** Any JSON object. Values stay unknown to the schema; JSON parsing made them JSON. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown());
@@ -47,7 +47,7 @@ export const MessageInput = Type.Object({
   metadata: Type.Optional(Metadata),
 });
 
-const Envelope = <K extends string, P extends TProperties>(object: K, properties: P) =>
+export const Envelope = <K extends string, P extends TProperties>(object: K, properties: P) =>
   Type.Object({
     id: Type.String(),
     object: Type.Literal(object),
@@ -166,11 +166,13 @@ export const Session = Envelope("session", {
   last_event_id: Nullable(Type.String()),
   summary: Nullable(Type.String()),
   expires_at: Nullable(Timestamp),
+  vault_ids: Type.Array(Type.String()),
 });
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,
   persona_id: Type.Optional(Nullable(Id)),
   initial_messages: Type.Optional(Type.Array(MessageInput, { maxItems: 1000 })),
+  vault_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   metadata: Type.Optional(Metadata),
 });
 export const UpdateSessionRequest = Type.Object({

@@ -17,6 +17,8 @@ import { receiptRoutes } from "./routes/receipts.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
+import { vaultRoutes } from "./routes/vaults.ts";
+import { workspaceFileRoutes } from "./routes/workspace-files.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
 
 export interface HarnOptions {
@@ -25,6 +27,8 @@ export interface HarnOptions {
   fail: Fail;
   /** Aborted when the server stops: ends open streams. */
   stopped: AbortSignal;
+  /** The largest artifact that can be uploaded. */
+  artifactBytesMax: number;
 }
 
 const unavailable: Record<ReturnType<ServerFacts["state"]>, string> = {
@@ -36,15 +40,17 @@ const unavailable: Record<ReturnType<ServerFacts["state"]>, string> = {
 /** Seconds after which a client may find another server, or this one restarted. */
 const retryAfterSeconds = 5;
 
-export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">): Route[] {
+export function harnRoutes({ kernel, facts, stopped, artifactBytesMax }: Omit<HarnOptions, "fail">): Route[] {
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),
     ...discoveryRoutes(kernel, facts),
     ...workspaceRoutes,
+    ...workspaceFileRoutes,
     ...sessionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
-    ...artifactRoutes,
+    ...artifactRoutes(artifactBytesMax),
+    ...vaultRoutes,
     ...receiptRoutes(kernel),
     ...transferRoutes,
     ...eventRoutes(stopped),

@@ -56,11 +56,12 @@ export const sessionRoutes = [
     body: CreateSessionRequest,
     response: Session,
     async handle(call) {
-      const { workspace_id, persona_id, initial_messages, metadata } = call.body;
+      const { workspace_id, persona_id, initial_messages, vault_ids, metadata } = call.body;
       const session = await call.dispatch(createSession, {
         workspaceId: workspace_id,
         personaId: persona_id,
         initialMessages: initial_messages?.map(messageInput),
+        vaultIds: vault_ids,
         metadata: jsonObject(metadata),
       });
       return presentSession(session, call, call.writtenAt);

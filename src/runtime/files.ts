@@ -1,0 +1,123 @@
+/** The files of a run's workspace: what is read is recorded, what is written is a side effect with its hash. */
+
+import { hash } from "node:crypto";
+import type { FileEntry, WorkspacePlace } from "../files/workspace-files.ts";
+import { fileLock } from "../kernel/commands/write-workspace-file.ts";
+import { HarnessError } from "../kernel/errors.ts";
+import type { FileStepKind, StepSpan } from "../kernel/events.ts";
+import { asRefusal, placeOf } from "../kernel/files.ts";
+import { getRecord } from "../kernel/queries/read.ts";
+import type { JsonValue } from "../store/port.ts";
+import type { AgentFiles, FileWritten } from "./agent.ts";
+import { AgentFailure } from "./failures.ts";
+import { guarded } from "./promises.ts";
+import type { Run } from "./run.ts";
+import { outputOf, performStep } from "./steps.ts";
+
+export function filesOf(run: Run): AgentFiles {
+  return guarded<AgentFiles>({
+    async write(path, text) {
+      const span = spanOf(run, "file", path);
+      // Like everything that a run puts out, it is without the secrets that the run was given.
+      const content = run.redactor.text(text);
+      const recorded = await run.recall(span.step);
+      if (recorded !== undefined) {
+        const before = written(await outputOf(run, recorded));
+        await assertSame(run, span.step, before, content);
+        return before;
+      }
+      return written(await performStep(run, span, () => named(() => write(run, span.name, content))));
+    },
+    async read(path) {
+      const span = spanOf(run, "file_read", path);
+      return String(await recalled(run, span, () => readText(run, span.name)));
+    },
+    async list(path = "") {
+      const span = spanOf(run, "file_list", path);
+      return entriesIn(await recalled(run, span, () => list(run, span.name)));
+    },
+  });
+}
+
+function spanOf(run: Run, kind: FileStepKind, path: string): StepSpan {
+  const name = run.redactor.text(path);
+  return { step: run.key(`${kind}:${name}`), kind, name };
+}
+
+async function recalled(run: Run, span: StepSpan, read: () => Promise<unknown>): Promise<JsonValue> {
+  const recorded = await run.recall(span.step);
+  if (recorded !== undefined) return await outputOf(run, recorded);
+  return await performStep(run, span, () => named(read));
+}
+
+/** A refusal under its own name: the agent may handle it. */
+async function named<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await asRefusal(act);
+  } catch (error) {
+    if (error instanceof HarnessError) throw new AgentFailure(error.code, error.message);
+    throw error;
+  }
+}
+
+async function write(
+  run: Run,
+  path: string,
+  content: string,
+): Promise<FileWritten & { before_sha256: string | null }> {
+  const release = await run.kernel.locks.acquire(fileLock(run.task.workspace_id, path));
+  try {
+    return await run.kernel.files.write(await place(run), path, content);
+  } finally {
+    release();
+  }
+}
+
+async function readText(run: Run, path: string): Promise<string> {
+  const found = await run.kernel.files.read(await place(run), path);
+  if (found.kind === "file") return found.content;
+  throw new AgentFailure("invalid_request", `${path} is a directory; list it.`);
+}
+
+async function list(run: Run, path: string): Promise<FileEntry[]> {
+  const found = await run.kernel.files.read(await place(run), path);
+  if (found.kind === "directory") return found.entries;
+  throw new AgentFailure("invalid_request", `${path} is a file; read it.`);
+}
+
+async function place({ kernel, caller, task }: Run): Promise<WorkspacePlace> {
+  return placeOf(await getRecord(kernel, caller, "workspace", task.workspace_id));
+}
+
+/** The code that is run again must write what it wrote: the file is not written a second time. */
+async function assertSame(run: Run, step: string, before: FileWritten, content: string): Promise<void> {
+  const sha256 = hash("sha256", content, "hex");
+  if (before.sha256 === sha256) return;
+  await run.differs(`${step} sha256:${before.sha256}`, `${step} sha256:${sha256}`);
+}
+
+/** What a write gave; what a replay was given in its place may be anything. */
+function written(output: JsonValue): FileWritten {
+  if (
+    typeof output === "object" &&
+    output !== null &&
+    !Array.isArray(output) &&
+    typeof output.path === "string" &&
+    typeof output.sha256 === "string" &&
+    typeof output.bytes === "number"
+  ) {
+    const { path, sha256, bytes } = output;
+    return { path, sha256, bytes };
+  }
+  throw new AgentFailure("invalid_request", "What a write gives has a path, a sha256 and bytes.");
+}
+
+function entriesIn(output: JsonValue): FileEntry[] {
+  if (!Array.isArray(output)) return [];
+  return output.flatMap((entry): FileEntry[] => {
+    if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return [];
+    const { name, kind, size } = entry;
+    if (typeof name !== "string" || typeof size !== "number") return [];
+    return kind === "file" || kind === "directory" ? [{ name, kind, size }] : [];
+  });
+}
