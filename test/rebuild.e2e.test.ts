@@ -20,14 +20,29 @@ test("EVT-5 given every command used once, when documents are refolded from even
     tenant_id: "tenant_other",
   });
   await client.call(`/v1/api-keys/${key.id}`, { method: "DELETE" });
+  const { body: vault } = await client.post("/v1/vaults", {
+    provider: "local",
+    capabilities: ["read", "write", "delete"],
+  });
+  for (const name of ["FIRST", "SECOND"]) {
+    const path = `/v1/vaults/${vault.id}/secrets/${name}`;
+    await client.call(path, { method: "PUT", body: { value: "a value" } });
+  }
+  await client.call(`/v1/vaults/${vault.id}/secrets/SECOND`, { method: "DELETE" });
+  await client.post(`/v1/vaults/${vault.id}/rotate`);
+  await client.post("/v1/vaults/rotate-master-key");
+  const file = { path: "notes.txt", content: "words" };
+  await client.call("/v1/workspaces/workspace_default/files", { method: "PUT", body: file });
 
   const session = await client.createSession({
     initial_messages: [userMessage("first"), userMessage("second")],
+    vault_ids: [vault.id],
   });
   await client.call(`/v1/sessions/${session.id}`, { method: "PATCH", body: { summary: "A summary" } });
   await client.post(`/v1/sessions/${session.id}/messages`, { message: userMessage("x".repeat(20_000)) });
   await client.post(`/v1/sessions/${session.id}/branches`, { kind: "sandbox", base_ref: "main" });
   await client.post("/v1/artifacts", { kind: "file", mime_type: "text/plain", visibility: "public" });
+  await client.call(`/v1/artifacts/upload?session_id=${session.id}`, { raw: "bytes" });
 
   await client.rehearse(
     session.id,
@@ -36,6 +51,8 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "checkpoint here",
     "artifact a.txt text",
     "stream 3",
+    "secret FIRST",
+    "file notes.txt other words",
     "return done",
   );
   await client.rehearse(session.id, "fail on purpose");
@@ -62,6 +79,11 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "task.canceled",
     "session.truncated",
     "session.closed",
+    "vendor.bridle.vault.secret_set",
+    "vendor.bridle.vault.secret_deleted",
+    "vendor.bridle.vault.data_key_rotated",
+    "vendor.bridle.vault.data_key_rewrapped",
+    "vendor.bridle.workspace.file_written",
   ]) {
     assert.ok(kinds.has(kind), kind);
   }

@@ -8,7 +8,13 @@ import { addCheckCommand } from "./check.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { problemWithApiKey, type ServeSettings, serveOptions } from "./settings.ts";
+import {
+  problemWithApiKey,
+  problemWithMasterKeys,
+  type ServeSettings,
+  serveOptions,
+  takeMasterKeys,
+} from "./settings.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
 
@@ -30,11 +36,14 @@ const serveCommand = program
   .command("serve")
   .description("Start the server.")
   .action(async (settings: ServeSettings) => {
-    const problem = settings.apiKey === undefined ? null : problemWithApiKey(settings.apiKey);
+    const masterKeys = takeMasterKeys(process.env);
+    const problem =
+      problemWithMasterKeys(masterKeys) ??
+      (settings.apiKey === undefined ? null : problemWithApiKey(settings.apiKey));
     if (problem !== null) serveCommand.error(`error: ${problem}`);
     // The server is large; the other commands do not need it.
     const { serve } = await import("./serve.ts");
-    await serve(settings);
+    await serve(settings, masterKeys);
   })
   .exitOverride()
   .configureOutput(oneLine);

@@ -5,10 +5,9 @@ import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
 import { loadAgents } from "./load-agents.ts";
-import { type ServeSettings, takeMasterKeys } from "./settings.ts";
+import type { ServeSettings } from "./settings.ts";
 
-export async function serve(settings: ServeSettings): Promise<void> {
-  const masterKeys = takeMasterKeys(process.env);
+export async function serve(settings: ServeSettings, masterKeys: readonly string[]): Promise<void> {
   const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
   const logger = createLogger(settings.logLevel, secrets);
   const server = await startServer({

@@ -2,6 +2,7 @@
 
 import { InvalidArgumentError, Option } from "commander";
 import { defaultConfig } from "../config.ts";
+import { parseMasterKey } from "../policy/vault-crypto.ts";
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -95,6 +96,11 @@ export function takeMasterKeys(environment: NodeJS.ProcessEnv): string[] {
   const keys = names.flatMap((name) => environment[name]?.trim() || []);
   for (const name of names) delete environment[name];
   return keys;
+}
+
+export function problemWithMasterKeys(keys: readonly string[]): string | null {
+  if (keys.every((key) => parseMasterKey(key) !== null)) return null;
+  return "BRIDLE_MASTER_KEY and BRIDLE_MASTER_KEY_PREVIOUS are 32 bytes each, as hex or base64.";
 }
 
 /** What is wrong with a key, in words that do not repeat it. */

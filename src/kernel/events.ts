@@ -53,7 +53,12 @@ export interface EventPayloads {
   "vendor.bridle.tenant.created": { tenant: TenantRecord };
   "vendor.bridle.workspace.created": { workspace: WorkspaceRecord };
   "vendor.bridle.workspace.updated": { changes: WorkspaceChanges };
-  "vendor.bridle.workspace.file_written": { path: string; sha256: string; bytes: number };
+  "vendor.bridle.workspace.file_written": {
+    path: string;
+    sha256: string;
+    bytes: number;
+    metadata: JsonObject;
+  };
   "vendor.bridle.persona.created": { persona: PersonaRecord };
   "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
   "vendor.bridle.api_key.revoked": Record<string, never>;

@@ -39,9 +39,13 @@ export function filesOf(run: Run): AgentFiles {
   });
 }
 
+/** The path is written down, so it must not be a secret; and what is written down must be found again. */
 function spanOf(run: Run, kind: FileStepKind, path: string): StepSpan {
-  const name = run.redactor.text(path);
-  return { step: run.key(`${kind}:${name}`), kind, name };
+  const first = `${kind}:${path}:1`;
+  if (run.redactor.text(first) !== first || run.redactor.text(path) !== path) {
+    throw new AgentFailure("invalid_request", "The path looks like a secret; it would be in the log.");
+  }
+  return { step: run.key(`${kind}:${path}`), kind, name: path };
 }
 
 async function recalled(run: Run, span: StepSpan, read: () => Promise<unknown>): Promise<JsonValue> {

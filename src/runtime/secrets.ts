@@ -3,6 +3,7 @@
 import { HarnessError } from "../kernel/errors.ts";
 import type { EventPayloads, StepSpan } from "../kernel/events.ts";
 import { readSecret as readFromVault } from "../kernel/queries/read-secret.ts";
+import { secretName } from "../kernel/resources/vault.ts";
 import { textsIn } from "../policy/redact/texts-in.ts";
 import type { JsonValue } from "../store/port.ts";
 import { AgentFailure } from "./failures.ts";
@@ -13,8 +14,10 @@ import { noteResult } from "./steps.ts";
 type FromVault = EventPayloads["span.completed"]["from_vault"];
 
 /** `ctx.secret`. */
-export async function secret(run: Run, given: string, vaultId: string | undefined): Promise<string> {
-  const name = run.redactor.text(given);
+export async function secret(run: Run, name: string, vaultId: string | undefined): Promise<string> {
+  if (!secretName.test(name) || run.redactor.text(name) !== name) {
+    throw new AgentFailure("secret_unavailable", "What was asked for is not the name of a secret.");
+  }
   await beforeSecretRead(run, name);
   const span: StepSpan = { step: run.key(`secret:${name}`), kind: "secret", name };
   const recorded = await run.recall(span.step);

@@ -5,6 +5,13 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
 
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The route takes its body as it comes, however long that takes. */
+    readsSlowly?: boolean;
+  }
+}
+
 export interface HttpOptions {
   logger: Logger;
   bodyBytesMax: number;
@@ -13,8 +20,10 @@ export interface HttpOptions {
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
 }
 
-/** Longest a client may take to send a request, and to keep an idle connection. */
-const requestTimeoutMs = 60_000;
+/** Longest a client may take to send a request, an upload above all, and to keep an idle connection. */
+const requestTimeoutMs = 60 * 60_000;
+/** The same for a body that is read as a whole before anything is done with it. */
+const bodyTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
@@ -42,6 +51,10 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
   app.removeContentTypeParser("text/plain");
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook("preParsing", (request, _reply, payload, done) => {
+    if (!request.raw.complete && request.routeOptions.config.readsSlowly !== true) limitTime(request);
+    done(null, payload);
+  });
   app.addHook("preValidation", (request, _reply, done) => {
     // A stream is for its route to read.
     const problem = request.body instanceof Readable ? null : problemWith(request.body, bodyDepthMax);
@@ -59,6 +72,13 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
     });
   }
   return app;
+}
+
+/** Hangs up on a client that does not come to the end of its body. */
+function limitTime({ raw }: FastifyRequest): void {
+  const patience = setTimeout(() => raw.destroy(), bodyTimeoutMs);
+  raw.once("close", () => clearTimeout(patience));
+  raw.once("end", () => clearTimeout(patience));
 }
 
 /** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */

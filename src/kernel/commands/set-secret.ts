@@ -3,7 +3,7 @@
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
-import type { VaultRecord, VaultSecret } from "../resources/vault.ts";
+import { secretName, type VaultRecord, type VaultSecret } from "../resources/vault.ts";
 import type { Unit } from "../unit.ts";
 import { assertAllows, currentMasterKey, openDataKey, requireChangeable, sealEntry } from "../vaults.ts";
 
@@ -18,7 +18,6 @@ export interface SetSecret {
 const secretsMax = 200;
 const valueBytesMax = 16 * 1024;
 const metadataCharsMax = 4096;
-const namePattern = /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/;
 
 export const setSecret: Command<SetSecret, VaultSecret> = {
   name: "set_secret",
@@ -67,10 +66,10 @@ function secretIn({ id, secrets }: VaultRecord, name: string): VaultSecret {
 }
 
 function assertName({ redactor }: Unit, name: string): void {
-  if (namePattern.test(name) && redactor.text(name) === name) return;
+  if (secretName.test(name) && redactor.text(name) === name) return;
   throw new HarnessError(
     "invalid_request",
-    "A secret's name is up to 128 letters, digits, dots, dashes and underscores, begins with a letter or an underscore, and is no secret itself.",
+    "A secret's name is up to 64 letters, digits, dots, dashes and underscores, begins with a letter, and is no secret itself.",
     { param: "secret_name" },
   );
 }

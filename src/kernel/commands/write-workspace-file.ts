@@ -2,6 +2,7 @@
 
 import { parsePath } from "../../files/safe-path.ts";
 import type { WrittenFile } from "../../files/workspace-files.ts";
+import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { asRefusal, placeOf } from "../files.ts";
@@ -10,12 +11,13 @@ export interface WriteWorkspaceFile {
   workspaceId: string;
   path: string;
   content: string;
+  metadata?: JsonObject | undefined;
 }
 
 export const writeWorkspaceFile: Command<WriteWorkspaceFile, WrittenFile> = {
   name: "write_workspace_file",
   scope: "workspaces:write",
-  async decide(unit, { workspaceId, path, content }) {
+  async decide(unit, { workspaceId, path, content, metadata = {} }) {
     await asRefusal(async () => parsePath(path));
     if (unit.redactor.text(path) !== path) {
       throw new HarnessError("invalid_request", "The path looks like a secret; it would be in the log.", {
@@ -27,7 +29,7 @@ export const writeWorkspaceFile: Command<WriteWorkspaceFile, WrittenFile> = {
     const workspace = await unit.require("workspace", workspaceId);
     const written = await asRefusal(() => unit.deps.files.write(placeOf(workspace), path, content));
     const { sha256, bytes } = written;
-    unit.emit(workspace, "vendor.bridle.workspace.file_written", { path, sha256, bytes });
+    unit.emit(workspace, "vendor.bridle.workspace.file_written", { path, sha256, bytes, metadata });
     return written;
   },
 };

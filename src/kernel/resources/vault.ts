@@ -9,6 +9,9 @@ import type { Resource } from "./resource.ts";
 export const vaultCapabilities = ["read", "write", "delete"] as const;
 export type VaultCapability = (typeof vaultCapabilities)[number];
 
+/** Names that can be told from secrets: the key of a step that reads one has it in it, and is written down. */
+export const secretName = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+
 export interface VaultSecret {
   name: string;
   /** Counts how often it was set. */

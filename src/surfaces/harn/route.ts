@@ -104,6 +104,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
           method: options.isHeadToo === true ? [method, "HEAD"] : method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
           onRequest: admit(kernel),
+          config: { readsSlowly: options.reads === "bytes" },
           async handler(request, reply) {
             const caller = callerOf(request);
             const given =

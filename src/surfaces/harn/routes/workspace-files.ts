@@ -3,6 +3,7 @@
 import { writeWorkspaceFile } from "../../../kernel/commands/write-workspace-file.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { readWorkspaceFile } from "../../../kernel/queries/read-workspace-file.ts";
+import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
 import {
   FilePathQuery,
@@ -47,11 +48,11 @@ export const workspaceFileRoutes = [
     response: WorkspaceFile,
     async handle(call) {
       const workspaceId = call.param("workspace_id");
-      const { path: asked = call.query.path, content } = call.body;
+      const { path: asked = call.query.path, content, metadata } = call.body;
       if (asked === undefined) {
         throw new HarnessError("invalid_request", "Missing required field: path", { param: "path" });
       }
-      const request = { workspaceId, path: asked, content };
+      const request = { workspaceId, path: asked, content, metadata: jsonObject(metadata) };
       const { bytes, sha256 } = await call.dispatch(writeWorkspaceFile, request, request);
       return { object: "file", workspace_id: workspaceId, path: asked, encoding: "utf-8", bytes, sha256 };
     },
