@@ -19,6 +19,7 @@ import { MasterKeys } from "./policy/master-keys.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
+import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harn, harnFail } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
@@ -94,6 +95,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(async () => {
     Object.assign(drained, await runtime.drain(graceMs));
   });
+  built.defer(startScheduleClock(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
 

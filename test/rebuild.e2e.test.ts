@@ -34,6 +34,27 @@ test("EVT-5 given every command used once, when documents are refolded from even
   const file = { path: "notes.txt", content: "words" };
   await client.call("/v1/workspaces/workspace_default/files", { method: "PUT", body: file });
 
+  const { body: quota } = await client.post("/v1/quotas", {
+    scope: "persona",
+    limits: { output_tokens: 10, concurrency: 2, tasks_per_minute: 100 },
+  });
+  const { body: tenantQuota } = await client.post("/v1/quotas", {
+    scope: "tenant",
+    limits: { tasks: 1000 },
+    reset_window: "minute",
+  });
+  const { body: persona } = await client.post("/v1/personas", {
+    name: "Careful",
+    version: "1.0.0",
+    entry_workflow: "rehearsal",
+    description: "Asks before it acts.",
+    autonomy_tier: "suggest",
+    receipt_policy: "required",
+    quota_id: quota.id,
+    schedules: [{ cron: "* * * * * *", input: { text: "effect a" } }],
+  });
+  await client.call(`/v1/personas/${persona.id}`, { method: "PATCH", body: { tools: ["a"] } });
+
   const session = await client.createSession({
     initial_messages: [userMessage("first"), userMessage("second")],
     vault_ids: [vault.id],
@@ -55,6 +76,14 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "file notes.txt other words",
     "return done",
   );
+  const limited = await client.submit(session.id, "effect a\nspend 8\nspend 8", { persona_id: persona.id });
+  await client.untilTask(limited.id, (task) => task.status === "FAILED");
+  const scheduled = async () =>
+    (await client.listAll("/v1/tasks")).filter(({ metadata }) => metadata.schedule_id);
+  while ((await scheduled()).length === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+  await client.call(`/v1/personas/${persona.id}`, { method: "PATCH", body: { schedules: [] } });
+  await client.call(`/v1/quotas/${quota.id}`, { method: "PATCH", body: { limits: { tasks: 100 } } });
+  await client.call(`/v1/quotas/${tenantQuota.id}`, { method: "DELETE" });
   await client.rehearse(session.id, "fail on purpose");
   await client.rehearse(session.id, "reject it");
   const asked = await client.rehearse(session.id, "ask who?", "return thanks");
@@ -77,6 +106,8 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "task.completed",
     "task.failed",
     "task.canceled",
+    "vendor.bridle.quota.exhausted",
+    "vendor.bridle.schedule.fired",
     "session.truncated",
     "session.closed",
     "vendor.bridle.vault.secret_set",

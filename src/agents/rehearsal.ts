@@ -10,6 +10,7 @@ import type { JsonValue } from "../store/port.ts";
 /** Longer than this is a mistake in the script. */
 const sleepMsMax = 30 * 24 * 60 * 60 * 1000;
 const chunksMax = 10_000;
+const tokensMax = 1_000_000_000;
 
 /** What an instruction gives back ends the run with that result; nothing lets it go on. */
 type Instruction = (
@@ -70,6 +71,20 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Wrote ${path} (${bytes} bytes)`);
     return undefined;
   },
+  async effect(ctx, name) {
+    const { outcome, output, artifactId } = await ctx.effect(name, () => countEffect(ctx.taskId, name), {
+      payload: { name },
+    });
+    if (outcome === "done") await ctx.say(`Effect ${name} was done (${output})`);
+    else if (outcome === "proposed") await ctx.say(`Effect ${name} was proposed in ${artifactId}`);
+    else await ctx.say(`Effect ${name} was simulated`);
+    return undefined;
+  },
+  async spend(ctx, argument) {
+    await ctx.spend({ outputTokens: Number(argument) });
+    await ctx.say(`Spent ${argument} tokens`);
+    return undefined;
+  },
   async checkpoint(ctx, name) {
     await ctx.checkpoint(name);
     return undefined;
@@ -85,7 +100,22 @@ const instructions: Record<string, Instruction> = {
   },
 };
 
-const withNumber = { sleep: sleepMsMax, stream: chunksMax } as const satisfies Record<string, number>;
+/** How often each effect of a task was carried out by this process. */
+const effects = new Map<string, number>();
+const effectsMax = 10_000;
+
+function countEffect(taskId: string, name: string): number {
+  const key = `${taskId} ${name}`;
+  const count = (effects.get(key) ?? 0) + 1;
+  if (effects.size >= effectsMax) effects.clear();
+  effects.set(key, count);
+  return count;
+}
+
+const withNumber = { sleep: sleepMsMax, stream: chunksMax, spend: tokensMax } as const satisfies Record<
+  string,
+  number
+>;
 
 export const rehearsal = defineAgent({
   name: "rehearsal",
@@ -122,7 +152,7 @@ function check({ number, word, argument }: Line): void {
       `Line ${number}: unknown instruction "${word}". Known: ${known}.`,
     );
   }
-  if (word === "sleep" || word === "stream") {
+  if (word === "sleep" || word === "stream" || word === "spend") {
     const value = Number(argument);
     const max = withNumber[word];
     if (argument === "" || !Number.isInteger(value) || value < 0 || value > max) {

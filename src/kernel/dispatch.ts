@@ -26,6 +26,8 @@ export interface Command<Request, Result> {
   isAhead?: boolean;
   /** What is left to do once it is on disk, about things that could slip in until then. */
   afterwards?(deps: KernelDeps, caller: Caller, result: Result, request: Request): Promise<void>;
+  /** What is left to do when it was refused; the caller hears of the refusal all the same. */
+  refused?(deps: KernelDeps, caller: Caller, refusal: HarnessError, request: Request): Promise<void>;
   /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
   forRecord?(result: Result): Result;
   /** How equal requests are recognized when of their bodies not even a hash may touch the disk. */
@@ -154,6 +156,10 @@ async function perform<Request, Result>(
           {},
           { cause: error },
         );
+      }
+      if (error instanceof HarnessError) {
+        unit.release();
+        await command.refused?.(deps, caller, error, request);
       }
       if (!(error instanceof VersionConflict)) throw error;
       if (attempt === triesMax) {

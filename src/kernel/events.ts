@@ -14,10 +14,12 @@ import type { BranchRecord } from "./resources/branch.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "./resources/permission-request.ts";
-import type { PersonaRecord } from "./resources/persona.ts";
+import type { PersonaChanges, PersonaRecord } from "./resources/persona.ts";
+import type { Amounts, QuotaChanges, QuotaExhausted, QuotaRecord } from "./resources/quota.ts";
 import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
 import type { Visibility } from "./resources/resource.ts";
+import type { ScheduleFired, ScheduleRecord } from "./resources/schedule.ts";
 import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
@@ -30,12 +32,23 @@ export type StepKind = "step" | "llm" | "mcp" | "host" | "secret";
 /** What a run does with the files of its workspace. */
 export type FileStepKind = "file" | "file_read" | "file_list";
 
+/** What the persona's autonomy made of a side effect that was not carried out. */
+export interface Simulated {
+  tier: "shadow" | "suggest";
+  /** What would have been done. */
+  intent: Content<JsonValue>;
+  /** The proposal that stands for it. */
+  artifact_id: string | null;
+}
+
 /** A step of a run, as its span events describe it. `step` is its stable key. */
 export interface StepSpan {
   step: string;
   kind:
     | StepKind
     | FileStepKind
+    | "effect"
+    | "spend"
     | "sleep"
     | "spawn"
     | "time"
@@ -60,6 +73,28 @@ export interface EventPayloads {
     metadata: JsonObject;
   };
   "vendor.bridle.persona.created": { persona: PersonaRecord };
+  "vendor.bridle.persona.updated": { changes: PersonaChanges };
+  "vendor.bridle.tenant.quota_added": { quota_id: string; scope: "tenant" | "organization" };
+  "vendor.bridle.tenant.quota_removed": { quota_id: string };
+
+  "vendor.bridle.quota.created": { quota: QuotaRecord };
+  "vendor.bridle.quota.updated": { changes: QuotaChanges };
+  "vendor.bridle.quota.deleted": Record<string, never>;
+  "vendor.bridle.quota.reset": { next: string | null };
+  "vendor.bridle.quota.task_admitted": { task_id: string; minute: { since: string; tasks: number } };
+  "vendor.bridle.quota.task_ended": { task_id: string; amounts: Amounts; receipt_id: string | null };
+  "vendor.bridle.quota.reserved": { key: string; amounts: Amounts };
+  "vendor.bridle.quota.settled": { key: string; amounts: Amounts };
+  /** Told of the quota, and of the task that came to its limit. */
+  "vendor.bridle.quota.exhausted": QuotaExhausted;
+  "vendor.bridle.quota.recovered": Record<string, never>;
+  /** A person let the task go on beyond the limit. */
+  "vendor.bridle.quota.granted": { quota_id: string };
+
+  "vendor.bridle.schedule.created": { schedule: ScheduleRecord };
+  "vendor.bridle.schedule.stopped": Record<string, never>;
+  "vendor.bridle.schedule.fired": ScheduleFired;
+
   "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
   "vendor.bridle.api_key.revoked": Record<string, never>;
 
@@ -80,6 +115,9 @@ export interface EventPayloads {
   "agent.message": MessageAppended;
   /** Roles that the protocol gives no message event of their own: system and tool. */
   "vendor.bridle.message": MessageAppended;
+
+  /** Work goes to another persona, as a task of its own. */
+  "agent.handoff": { step: string; persona_id: string; task_id: string };
 
   "branch.created": { branch: BranchRecord };
 
@@ -126,6 +164,9 @@ export interface EventPayloads {
     child?: { status: Outcome["status"]; receipt_id: string | null };
     /** Of a secret: the vault it came from. */
     from_vault?: { vault_id: string; version: number };
+    simulated?: Simulated;
+    /** What the step used of the budget, beside counting as a call. */
+    spent?: Amounts;
   };
   "span.failed": StepSpan & { result: StepResult };
 

@@ -10,7 +10,8 @@ import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
 import type { BranchRecord } from "./resources/branch.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
-import type { PersonaRecord } from "./resources/persona.ts";
+import { foldPersona, type PersonaRecord } from "./resources/persona.ts";
+import { foldQuota, type QuotaRecord } from "./resources/quota.ts";
 import {
   chainIdOf,
   createdByReceipt,
@@ -19,10 +20,11 @@ import {
   type ReceiptRecord,
   type ReceiptTreeRecord,
 } from "./resources/receipt.ts";
+import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
 import { foldSession, type SessionRecord } from "./resources/session.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
-import type { TenantRecord } from "./resources/tenant.ts";
+import { foldTenant, type TenantRecord } from "./resources/tenant.ts";
 import { foldVault, type VaultRecord } from "./resources/vault.ts";
 import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
 
@@ -33,9 +35,11 @@ export interface Records {
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
   persona: PersonaRecord;
+  quota: QuotaRecord;
   receipt: ReceiptRecord;
   receipt_chain: ReceiptChainRecord;
   receipt_tree: ReceiptTreeRecord;
+  schedule: ScheduleRecord;
   session: SessionRecord;
   signing_key: SigningKeyRecord;
   task: TaskRecord;
@@ -57,6 +61,10 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.workspace];
     case "vendor.bridle.persona.created":
       return [event.payload.persona];
+    case "vendor.bridle.quota.created":
+      return [event.payload.quota];
+    case "vendor.bridle.schedule.created":
+      return [event.payload.schedule];
     case "vendor.bridle.api_key.created":
       return [event.payload.api_key];
     case "session.created":
@@ -109,6 +117,14 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldPermissionRequest(record, event);
     case "api_key":
       return foldApiKey(record, event);
+    case "persona":
+      return foldPersona(record, event);
+    case "quota":
+      return foldQuota(record, event);
+    case "schedule":
+      return foldSchedule(record, event);
+    case "tenant":
+      return foldTenant(record, event);
     case "receipt_chain":
       return foldReceiptChain(record, event);
     case "signing_key":
@@ -147,6 +163,11 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         sessionId: record.session_id,
         taskId: record.task_id,
       };
+    case "quota":
+      // What was deleted is in the log, not in lists.
+      return { tenantId, isListed: record.deleted_at === null };
+    case "schedule":
+      return { tenantId, isListed: false, wakeAt: Date.parse(record.next_at ?? "") || null };
     case "branch":
       return { tenantId, workspaceId: record.workspace_id, sessionId: record.session_id };
     case "vault":

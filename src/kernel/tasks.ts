@@ -3,6 +3,7 @@
 import type { JsonValue } from "../store/port.ts";
 import type { EventPayloads } from "./events.ts";
 import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
+import { releaseTask } from "./quotas/ledger.ts";
 import { issueApprovalReceipt, issueTaskReceipt } from "./receipts/issue.ts";
 import type { MessageInput, MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
@@ -67,11 +68,13 @@ export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Prom
     ? task
     : moveTask(unit, task, "WORKING", "no longer waits");
   await withdrawPermission(unit, task, "canceled", `The task is ${ending.status}.`);
+  const receiptId = await issueTaskReceipt(unit, able, ending);
+  await releaseTask(unit, task, receiptId);
   const outcome: Outcome = {
     status: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
     summary: summarize(ending),
     message_ids: ending.status === "COMPLETED" ? ending.messageIds : [],
-    receipt_id: await issueTaskReceipt(unit, able, ending),
+    receipt_id: receiptId,
   };
   await tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
   const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);

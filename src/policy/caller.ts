@@ -16,6 +16,7 @@ const resources = [
   "messages",
   "outcomes",
   "personas",
+  "quotas",
   "receipts",
   "sessions",
   "tasks",

@@ -52,6 +52,31 @@ export interface StepOptions {
    * the run does, and the value is taken out of everything that the run records.
    */
   kind?: StepKind;
+  /** Of an `llm` step: `provider/model`, and the most tokens that it asks for. The persona's model policy is about these. */
+  model?: string;
+  maxTokens?: number;
+}
+
+export interface EffectOptions {
+  /** What it is done with, as it is shown to whoever approves it. */
+  payload?: JsonValue;
+  risk?: ApprovalRequest["risk"];
+  /** What the agent is given when its persona's autonomy does not let it act: null unless said. */
+  simulate?: JsonValue;
+}
+
+/** What became of a side effect: it was done, or only noted, or proposed to people as an artifact. */
+export interface EffectOutcome<T> {
+  outcome: "done" | "simulated" | "proposed";
+  output: T;
+  artifactId: string | null;
+}
+
+/** What work has cost, beside the calls and the time that are counted anyway. */
+export interface Spending {
+  inputTokens?: number;
+  outputTokens?: number;
+  usd?: number;
 }
 
 export interface ApprovalRequest {
@@ -143,6 +168,17 @@ export interface AgentContext {
    */
   secret(name: string, options?: { vault?: string }): Promise<string>;
   readonly files: AgentFiles;
+  /**
+   * Changes something in the world, as far as the persona's autonomy goes: it is done, done once a person approved it,
+   * proposed, or only noted. Runs at least once when it is done, like a step.
+   */
+  effect<T extends JsonValue>(
+    name: string,
+    run: (step: StepContext) => Promise<T> | T,
+    options?: EffectOptions,
+  ): Promise<EffectOutcome<T | JsonValue>>;
+  /** Counts what work has cost against the quotas of the task. Ends the task at a hard limit, or asks to go on. */
+  spend(spending: Spending): Promise<void>;
   /** Says something to the person. */
   say(content: string | Part[]): Promise<void>;
   /** Asks the person and waits, however long it takes. Without a schema the answer is text. */

@@ -2,39 +2,38 @@
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { answerOf } from "../kernel/answers.ts";
 import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
 import { unseal } from "../kernel/content.ts";
 import { HarnessError } from "../kernel/errors.ts";
-import type { KernelEvent, StepSpan } from "../kernel/events.ts";
+import type { StepSpan } from "../kernel/events.ts";
+import { requireModel, requireTool } from "../kernel/persona-policy.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
-import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
-import type { PendingRequest } from "../kernel/resources/task.ts";
-import { appendMessage, moveTask, withdrawPermission } from "../kernel/tasks.ts";
+import type { Amounts } from "../kernel/resources/quota.ts";
+import { appendMessage } from "../kernel/tasks.ts";
 import { Unit } from "../kernel/unit.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentContext,
-  ApprovalRequest,
   ArtifactContent,
   ArtifactInput,
   Child,
   ChildResult,
   SpawnRequest,
+  Spending,
+  StepContext,
 } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
-import { AgentFailure, ApprovalDenied, WaitExpired } from "./failures.ts";
+import { performEffect } from "./effects.ts";
+import { AgentFailure } from "./failures.ts";
 import { filesOf } from "./files.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { guarded, handled } from "./promises.ts";
+import { approve, ask } from "./questions.ts";
+import { allowed, attemptStep, oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import { asJsonSchema } from "./registry.ts";
-import { never, type Run } from "./run.ts";
+import { type Attempted, never, type Run } from "./run.ts";
 import { readSecret, secret } from "./secrets.ts";
-import { attemptStep, outputOf, performStep } from "./steps.ts";
-
-/** How long a question may stay open when the agent does not say. */
-const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
 
 export interface RunInput {
   input: JsonObject;
@@ -44,14 +43,6 @@ export interface RunInput {
 
 export function createContext(run: Run, { input, text, parts }: RunInput): AgentContext {
   const { task, kernel } = run;
-  /** A task asks one question at a time; the next waits for its turn. */
-  let question: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(ask: () => Promise<T>): Promise<T> => {
-    const turn = question.then(ask);
-    question = turn.catch(() => {});
-    return turn;
-  };
-
   /** A step of its own name, which is written down and so must not be a secret. */
   function named(kind: "time" | "random" | "checkpoint", given: string): StepSpan {
     const name = run.redactor.text(given);
@@ -78,17 +69,33 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     parts,
     signal: run.signal,
 
-    async step(given, code, { kind = "step" } = {}) {
+    async step(given, code, { kind = "step", model, maxTokens } = {}) {
       const name = run.redactor.text(given);
       const span: StepSpan = { step: run.key(`${kind}:${name}`), kind, name };
-      const recorded = await run.recall(span.step);
-      const attempt = () => code({ signal: run.signal, idempotencyKey: `${task.id}:${span.step}` });
+      const attempt = attemptOf(run, span, code);
+      if (kind === "llm") await allowed(run, span, () => requireModel(task, { model, maxTokens }));
       // The journal holds what this very step returned before, so it has the step's own type.
       type Output = Awaited<ReturnType<typeof code>>;
-      if (kind === "secret")
-        return (await readSecret(run, span, recorded, () => attemptStep(attempt))) as Output;
-      if (recorded !== undefined) return (await outputOf(run, recorded)) as Output;
-      return (await performStep(run, span, attempt)) as Output;
+      if (kind === "secret") return (await readSecret(run, span, attempt)) as Output;
+      return (await performStep(run, span, attempt, kind === "llm" ? {} : { amounts: oneCall })) as Output;
+    },
+
+    async effect(given, code, { payload = null, risk, simulate = null } = {}) {
+      const name = run.redactor.text(given);
+      const span: StepSpan = { step: run.key(`effect:${name}`), kind: "effect", name };
+      await allowed(run, span, () => requireTool(task, name));
+      const effect = {
+        intent: jsonCopy(payload),
+        ...(risk === undefined ? {} : { risk }),
+        simulate: jsonCopy(simulate),
+      };
+      return await performEffect(run, span, effect, attemptOf(run, span, code));
+    },
+
+    async spend(spending) {
+      const spent = amountsOf(spending);
+      const span: StepSpan = { step: run.key("spend"), kind: "spend", name: Object.keys(spent).join(", ") };
+      await performStep(run, span, async () => ({ output: null }), { amounts: spent, spent });
     },
 
     secret: (name, { vault } = {}) => secret(run, name, vault),
@@ -107,9 +114,9 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     },
 
     ask: ((prompt: string, schema?: object, options?: { expiresInMs?: number }) =>
-      inTurn(() => ask(run, prompt, asJsonSchema(schema), options?.expiresInMs))) as AgentContext["ask"],
+      ask(run, prompt, asJsonSchema(schema), options?.expiresInMs)) as AgentContext["ask"],
 
-    approve: (request) => inTurn(() => approve(run, request)),
+    approve: (request) => approve(run, request),
 
     artifact: (artifact: ArtifactInput & ArtifactContent) => writeArtifact(run, artifact),
     streamArtifact: (artifact) => openArtifact(run, artifact),
@@ -157,6 +164,33 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
   });
 }
 
+function attemptOf(
+  run: Run,
+  { step }: StepSpan,
+  code: (step: StepContext) => unknown,
+): () => Promise<Attempted> {
+  return () => attemptStep(() => code({ signal: run.signal, idempotencyKey: `${run.task.id}:${step}` }));
+}
+
+/** Whole tokens, and no refunds. */
+function amountsOf({ inputTokens, outputTokens, usd }: Spending): Amounts {
+  const amounts = { input_tokens: inputTokens, output_tokens: outputTokens, usd };
+  const given = Object.entries(amounts).filter(([, amount]) => amount !== undefined);
+  const wrong = given.find(
+    ([name, amount]) => !isAmount(amount) || (name !== "usd" && !Number.isInteger(amount)),
+  );
+  if (wrong !== undefined)
+    throw new AgentFailure(
+      "invalid_spending",
+      `${wrong[0]} is ${wrong[1]}; it must be a number that is not negative.`,
+    );
+  return Object.fromEntries(given);
+}
+
+function isAmount(amount: unknown): boolean {
+  return typeof amount === "number" && Number.isFinite(amount) && amount >= 0;
+}
+
 async function isSaidAgain(
   run: Run,
   step: string,
@@ -174,126 +208,23 @@ async function isSaidAgain(
   return false;
 }
 
-function pendingRequest(
-  run: Run,
-  request: Omit<PendingRequest, "expires_at">,
-  expiresInMs: number | undefined,
-): PendingRequest {
-  const expiresAt = run.kernel.clock.now() + (expiresInMs ?? waitMsDefault);
-  return { ...request, expires_at: new Date(expiresAt).toISOString() };
-}
-
-/** Waits for the person's answer to a question that is on the task, until it expires. */
-async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEvent> {
-  const answer = await run.wait({
-    key: pending.step,
-    kind: "person",
-    reason: pending.prompt,
-    until: Date.parse(pending.expires_at),
-  });
-  if (answer !== "elapsed") return answer;
-  const expired = new WaitExpired(pending.prompt, pending.expires_at);
-  const { code, message } = expired;
-  const seen = { unanswered: true };
-  await run.noteAndSee(pending.step, async (unit, task) => {
-    // An answer that was accepted in the last moment counts.
-    seen.unanswered = task.pending?.step === pending.step;
-    if (!seen.unanswered) return task;
-    await withdrawPermission(unit, task, "timeout", message);
-    const failed = unit.emit(task, "span.failed", {
-      step: pending.step,
-      kind: pending.kind === "input" ? "ask" : "approve",
-      name: pending.prompt,
-      result: { error: { code, message } },
-    });
-    return moveTask(unit, failed, "WORKING", "nobody answered in time");
-  });
-  if (seen.unanswered) throw expired;
-  const late = await run.wait({ key: pending.step, kind: "person", reason: pending.prompt, until: null });
-  return late === "elapsed" ? await never() : late;
-}
-
-async function ask(
-  run: Run,
-  prompt: string,
-  schema: JsonObject | null,
-  expiresInMs: number | undefined,
-): Promise<JsonValue> {
-  const step = run.key("ask");
-  const recorded = await run.recall(step);
-  const begun = recorded?.begun?.event === "task.input_required" ? recorded.begun.payload.request : null;
-  if (begun !== null && begun.prompt !== run.redactor.text(prompt)) {
-    await run.differs(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(prompt)}`);
-  }
-  const request =
-    begun ??
-    pendingRequest(run, { kind: "input", step, prompt, schema, permission_request_id: null }, expiresInMs);
-  if (begun === null) {
-    await run.note((unit, task) =>
-      unit.emit(moveTask(unit, task, "INPUT_REQUIRED", prompt), "task.input_required", { request }),
-    );
-  }
-  const answer = recorded?.ended ?? (await awaitPerson(run, request));
-  if (answer.event !== "user.input_submitted") throw new WaitExpired(prompt, request.expires_at);
-  return answerOf(await run.answerParts(answer.payload.message_id), request.schema);
-}
-
-async function approve(run: Run, { action, risk, expiresInMs, ...asked }: ApprovalRequest): Promise<void> {
-  const payload = jsonCopy(asked.payload);
-  const step = run.key("approve");
-  const recorded = await run.recall(step);
-  const begun = recorded?.begun?.event === "task.auth_required" ? recorded.begun.payload.request : null;
-  if (begun !== null && begun.prompt !== run.redactor.text(action)) {
-    await run.differs(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(action)}`);
-  }
-  const request =
-    begun ??
-    pendingRequest(
-      run,
-      { kind: "approval", step, prompt: action, schema: null, permission_request_id: null },
-      expiresInMs,
-    );
-  if (begun === null) {
-    await run.note((unit, task) => {
-      const permission: PermissionRequestRecord = {
-        ...unit.envelope("permission_request", "perm"),
-        metadata: {},
-        workspace_id: task.workspace_id,
-        session_id: task.session_id,
-        task_id: task.id,
-        status: "pending",
-        source: "hitl",
-        step,
-        action,
-        request: { action, payload: payload ?? null, risk: risk ?? "medium" },
-        response: null,
-        receipt_id: null,
-        expires_at: request.expires_at,
-      };
-      unit.emit(permission, "tool.approval_required", { permission_request: permission });
-      return unit.emit(moveTask(unit, task, "AUTH_REQUIRED", action), "task.auth_required", {
-        request: { ...request, permission_request_id: permission.id },
-      });
-    });
-  }
-  const answer = recorded?.ended ?? (await awaitPerson(run, request));
-  if (answer.event !== "user.tool_confirmation") throw new WaitExpired(action, request.expires_at);
-  if (!answer.payload.approved) throw new ApprovalDenied(action, answer.payload.reason);
-}
-
 /** A child that would be refused is a step that failed, now and whenever the run is repeated. */
 async function assertAcceptable(run: Run, span: StepSpan, request: SubmitTask): Promise<void> {
   // What the child is to be submitted under must be there.
   await run.flush();
+  const unit = new Unit(run.kernel, run.caller);
   try {
-    await submitTask.decide(new Unit(run.kernel, run.caller), request);
+    await submitTask.decide(unit, request);
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;
+    unit.release();
     const { code, message } = error;
-    await run.note((unit, task) =>
-      unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } }),
+    await run.note((change, task) =>
+      change.emit(task, "span.failed", { ...span, result: { error: { code, message } } }),
     );
     throw new AgentFailure(code, message);
+  } finally {
+    unit.release();
   }
 }
 
@@ -318,7 +249,10 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
     };
     await assertAcceptable(run, span, request);
     await run.note(async (unit, task) => {
-      await submitTask.decide(unit, request);
+      const submitted = await submitTask.decide(unit, request);
+      const { persona_id } = submitted;
+      if (persona_id !== task.persona_id)
+        unit.emit(task, "agent.handoff", { step: span.step, persona_id, task_id: submitted.id });
       return unit.emit(task, "span.started", { ...span, child_task_id: childId });
     });
   }

@@ -6,37 +6,52 @@ import { fileLock } from "../kernel/commands/write-workspace-file.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { FileStepKind, StepSpan } from "../kernel/events.ts";
 import { asRefusal, placeOf } from "../kernel/files.ts";
+import { requireCapability } from "../kernel/persona-policy.ts";
 import { getRecord } from "../kernel/queries/read.ts";
-import type { JsonValue } from "../store/port.ts";
+import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { AgentFiles, FileWritten } from "./agent.ts";
+import { performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
 import { guarded } from "./promises.ts";
+import { allowed, attemptStep, performStep } from "./recorded-steps.ts";
 import type { Run } from "./run.ts";
-import { outputOf, performStep } from "./steps.ts";
+
+/** As much of a text as whoever approves a write, or takes up a proposal, is shown. */
+const shownCharsMax = 64 * 1024;
 
 export function filesOf(run: Run): AgentFiles {
   return guarded<AgentFiles>({
     async write(path, text) {
-      const span = spanOf(run, "file", path);
+      const span = { ...spanOf(run, "file", path), name: `write ${path}` };
+      await allowed(run, span, () => requireCapability(run.task, "files:write"));
       // Like everything that a run puts out, it is without the secrets that the run was given.
       const content = run.redactor.text(text);
-      const recorded = await run.recall(span.step);
-      if (recorded !== undefined) {
-        const before = written(await outputOf(run, recorded));
-        await assertSame(run, span.step, before, content);
-        return before;
+      const would = { path, sha256: hash("sha256", content, "hex"), bytes: Buffer.byteLength(content) };
+      const { output } = await performEffect(
+        run,
+        span,
+        { intent: { ...would, ...shown(content) }, simulate: would },
+        () => attemptStep(() => named(() => write(run, path, content))),
+      );
+      const did = written(output);
+      // The code that is run again must write what it wrote: the file is not written a second time.
+      if (did.sha256 !== would.sha256) {
+        await run.differs(`${span.step} sha256:${did.sha256}`, `${span.step} sha256:${would.sha256}`);
       }
-      return written(await performStep(run, span, () => named(() => write(run, span.name, content))));
+      return did;
     },
     async read(path) {
-      const span = spanOf(run, "file_read", path);
-      return String(await recalled(run, span, () => readText(run, span.name)));
+      return String(await look(run, spanOf(run, "file_read", path), () => readText(run, path)));
     },
     async list(path = "") {
-      const span = spanOf(run, "file_list", path);
-      return entriesIn(await recalled(run, span, () => list(run, span.name)));
+      return entriesIn(await look(run, spanOf(run, "file_list", path), () => list(run, path)));
     },
   });
+}
+
+function shown(content: string): JsonObject {
+  if (content.length <= shownCharsMax) return { content };
+  return { beginning: content.slice(0, shownCharsMax).toWellFormed() };
 }
 
 /** The path is written down, so it must not be a secret; and what is written down must be found again. */
@@ -48,10 +63,9 @@ function spanOf(run: Run, kind: FileStepKind, path: string): StepSpan {
   return { step: run.key(`${kind}:${path}`), kind, name: path };
 }
 
-async function recalled(run: Run, span: StepSpan, read: () => Promise<unknown>): Promise<JsonValue> {
-  const recorded = await run.recall(span.step);
-  if (recorded !== undefined) return await outputOf(run, recorded);
-  return await performStep(run, span, () => named(read));
+async function look(run: Run, span: StepSpan, read: () => Promise<unknown>): Promise<JsonValue> {
+  await allowed(run, span, () => requireCapability(run.task, "files:read"));
+  return await performStep(run, span, () => attemptStep(() => named(read)));
 }
 
 /** A refusal under its own name: the agent may handle it. */
@@ -91,13 +105,6 @@ async function list(run: Run, path: string): Promise<FileEntry[]> {
 
 async function place({ kernel, caller, task }: Run): Promise<WorkspacePlace> {
   return placeOf(await getRecord(kernel, caller, "workspace", task.workspace_id));
-}
-
-/** The code that is run again must write what it wrote: the file is not written a second time. */
-async function assertSame(run: Run, step: string, before: FileWritten, content: string): Promise<void> {
-  const sha256 = hash("sha256", content, "hex");
-  if (before.sha256 === sha256) return;
-  await run.differs(`${step} sha256:${before.sha256}`, `${step} sha256:${sha256}`);
 }
 
 /** What a write gave; what a replay was given in its place may be anything. */

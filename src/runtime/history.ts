@@ -55,6 +55,7 @@ export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<Hi
     parked: null,
     replay: plan,
     policy: { ...source.policy, receipt_policy: "disabled" },
+    quota_ids: [],
   };
   records.set(task.id, task);
   const store = historyStore(bundle, records, (events) => emitted.push(...events.filter(isEnd)));

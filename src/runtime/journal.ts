@@ -46,12 +46,17 @@ export class Journal {
 
   /** What was recorded of a step, once. Reads on until it is found with its ending, or until the log ends. */
   async take(key: string): Promise<JournalEntry | undefined> {
-    while (!this.#allRead && this.#entries.get(key)?.ended == null) await this.#readPage();
+    await this.seek(key);
     // What the agent was given later than it was recorded says so soon after.
     if (!this.#allRead && isAnsweredFromOutside(key)) await this.#readPage();
     const entry = this.#entries.get(key);
     this.#entries.delete(key);
     return entry;
+  }
+
+  /** Reads on until a step and all that came before it are at hand, or until the log ends. */
+  async seek(key: string): Promise<void> {
+    while (!this.#allRead && this.#entries.get(key)?.ended == null) await this.#readPage();
   }
 
   /** Whether a recorded step has not been asked for yet. */

@@ -101,6 +101,10 @@ export class Replay extends Run {
     return `artifact_replay_${hashOf([this.#plan.segment, step]).slice("sha256:".length, 33)}`;
   }
 
+  override get knownQuotaIds(): readonly string[] {
+    return this.source.quota_ids;
+  }
+
   override get actsAs(): string {
     return this.source.id;
   }
@@ -404,6 +408,7 @@ const told: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "artifact.created",
+  "agent.handoff",
 ]);
 
 /** What of the source's other events a replay tells again; its own life a replay lives itself. */

@@ -118,6 +118,7 @@ export class Run {
   #requests = 0;
   /** The last result that was given has had its turn of the event loop. */
   #turn: Promise<void> = Promise.resolve();
+  #question: Promise<unknown> = Promise.resolve();
   /** Records made so far. */
   #recorded = 0;
   #end: RunEnd | null = null;
@@ -239,6 +240,24 @@ export class Run {
     return true;
   }
 
+  /** Whether the journal has a step; it may be long until the code comes to it. */
+  async isRecorded(key: string): Promise<boolean> {
+    await this.journal.seek(key);
+    return this.journal.has(key);
+  }
+
+  /** Those of the steps that were recorded before another one was. */
+  async recordedOf(before: string, keys: readonly string[]): Promise<string[]> {
+    if (keys.length === 0) return [];
+    await this.journal.seek(before);
+    return keys.filter((key) => this.journal.has(key));
+  }
+
+  /** The quotas that the run has counted against, or was made to ask about. */
+  get knownQuotaIds(): readonly string[] {
+    return this.task.quota_ids;
+  }
+
   protected async takeRecorded(key: string): Promise<JournalEntry | undefined> {
     this.#requests += 1;
     return await this.journal.take(key);
@@ -283,7 +302,7 @@ export class Run {
   async repeat(_key: string): Promise<void> {}
 
   /** The run cannot go on. The agent's code hears nothing more, so it cannot catch this and go on. */
-  protected async stop(error: Error): Promise<never> {
+  async stop(error: Error): Promise<never> {
     this.#fail(error);
     return await never();
   }
@@ -394,6 +413,13 @@ export class Run {
   async answerParts(messageId: string): Promise<Part[]> {
     const message = await getRecord(this.kernel, this.caller, "message", messageId);
     return await unseal(message.parts, this.kernel.store);
+  }
+
+  /** A task asks people one thing at a time; the next question waits for its turn. */
+  inTurn<T>(ask: () => Promise<T>): Promise<T> {
+    const turn = this.#question.then(ask);
+    this.#question = turn.catch(() => {});
+    return turn;
   }
 
   /** Waits for an event from outside the run, or for a time. */

@@ -27,7 +27,11 @@ export const cancelTask: Command<{ taskId: string; reason?: string | null | unde
         details: { task_id: task.id, status: task.status },
       });
     }
-    return await cancelWithChildren(unit, task, reason);
+    const children = await holdChildren(unit, task.id);
+    const canceled = await cancelOne(unit, task, reason);
+    for (const child of children)
+      await cancelOne(unit, child, parentCanceled(child.parent_task_id ?? task.id));
+    return canceled;
   },
   afterwards: (deps, caller, { id }) => cancelTasks(deps, caller, { taskId: id }, parentCanceled(id)),
 };
@@ -36,24 +40,27 @@ function parentCanceled(taskId: string): string {
   return `The parent task ${taskId} was canceled.`;
 }
 
-async function cancelWithChildren(unit: Unit, task: TaskRecord, reason: string | null): Promise<TaskRecord> {
+async function cancelOne(unit: Unit, task: TaskRecord, reason: string | null): Promise<TaskRecord> {
   const requested = unit.emit(task, "user.cancel_requested", { reason });
-  const canceled = await endTask(unit, requested, { status: "CANCELED", reason });
+  return await endTask(unit, requested, { status: "CANCELED", reason });
+}
+
+/** The unfinished tasks below this one, all held before the first is ended: ending one holds quotas, and those come last. */
+async function holdChildren(unit: Unit, taskId: string): Promise<TaskRecord[]> {
   const children = await unit.deps.store.list({
     kind: "task",
-    by: { taskId: task.id },
+    by: { taskId },
     statuses: unfinished,
     order: "oldest_first",
     limit: childrenMax,
   });
+  const held: TaskRecord[] = [];
   for (const { id } of children) {
     await unit.hold(id);
     const child = await unit.find("task", id);
-    if (child !== undefined && !isFinal(child.status)) {
-      await cancelWithChildren(unit, child, parentCanceled(task.id));
-    }
+    if (child !== undefined && !isFinal(child.status)) held.push(child, ...(await holdChildren(unit, id)));
   }
-  return canceled;
+  return held;
 }
 
 /** Cancels tasks that have not ended, each in a commit of its own. */

@@ -40,6 +40,8 @@ function newTenant(unit: Unit, tenantId: string): TenantRecord {
     metadata: {},
     default_workspace_id: `workspace_default${suffix(tenantId)}`,
     default_persona_id: `persona_default${suffix(tenantId)}`,
+    quota_ids: [],
+    organization_quota_ids: [],
   };
   unit.emit(tenant, "vendor.bridle.tenant.created", { tenant });
   emitWorkspace(unit, { name: "Default", root: "." }, tenant.default_workspace_id);

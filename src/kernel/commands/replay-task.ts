@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { isFinal } from "../lifecycle.ts";
+import { admitTask } from "../quotas/ledger.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
@@ -32,7 +33,10 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       parent_task_id: source.id,
       parent_step: null,
       replay: { ...plan, substitutions: unit.seal(substitutions) },
+      // What comes from the log uses nothing.
+      quota_ids: plan.allow_live.length === 0 ? [] : source.quota_ids,
     };
+    await admitTask(unit, task.quota_ids, task.id);
     unit.deps.replaySecrets.keep(task.id, secrets);
     return unit.emit(task, "task.submitted", { task });
   },

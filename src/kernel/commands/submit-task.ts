@@ -1,14 +1,18 @@
 /** Submit a task: accepted means on disk. Called by every surface, and by the runtime when a run spawns a child. */
 
 import type { JsonObject } from "../../store/port.ts";
-import type { Command } from "../dispatch.ts";
+import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
+import { requireHandoff } from "../persona-policy.ts";
+import { applicableQuotas } from "../quotas/applicable.ts";
+import { admitTask, QuotaRefusal } from "../quotas/ledger.ts";
 import type { MessageInput } from "../resources/message.ts";
-import type { PersonaRecord } from "../resources/persona.ts";
+import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { appendMessage } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
+import { noteExhaustion } from "./quotas.ts";
 
 export interface SubmitTask {
   sessionId: string;
@@ -36,7 +40,9 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     }
     const persona = await personaOf(unit, request.personaId ?? session.persona_id);
     if (request.branchId != null) await unit.require("branch", request.branchId);
-    if (request.parentTaskId != null) await unit.require("task", request.parentTaskId);
+    const parent = request.parentTaskId == null ? null : await unit.require("task", request.parentTaskId);
+    if (parent !== null) requireHandoff(parent, persona.id);
+    const quotaIds = await applicableQuotas(unit, persona, session.workspace_id);
 
     const fresh = unit.envelope("task", "task");
     const envelope = { ...fresh, id: request.taskId ?? fresh.id };
@@ -54,13 +60,16 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       parent_step: request.parentStep ?? null,
       agent: { name: persona.entry_workflow, version: null },
       replay: null,
-      policy: {
-        persona_version: persona.version,
-        autonomy_tier: persona.autonomy_tier,
-        receipt_policy: persona.receipt_policy,
-      },
+      policy: policyOf(persona, parent?.policy ?? null),
+      quota_ids: quotaIds,
     };
+    if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
+  },
+  /** Who looks at the quota sees that somebody was refused. */
+  async refused(deps, caller, refusal) {
+    if (!(refusal instanceof QuotaRefusal)) return;
+    await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
   },
 };
 

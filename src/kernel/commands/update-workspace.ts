@@ -1,6 +1,7 @@
 /** Change a workspace's name, capabilities, quota or metadata. */
 
 import type { Command } from "../dispatch.ts";
+import { requireQuotaFor } from "../quotas/applicable.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "../resources/workspace.ts";
 
 export const updateWorkspace: Command<{ workspaceId: string; changes: WorkspaceChanges }, WorkspaceRecord> = {
@@ -9,6 +10,7 @@ export const updateWorkspace: Command<{ workspaceId: string; changes: WorkspaceC
   async decide(unit, { workspaceId, changes }) {
     const workspace = await unit.require("workspace", workspaceId);
     if (Object.keys(changes).length === 0) return workspace;
+    if (changes.quota_id != null) await requireQuotaFor(unit, changes.quota_id, "workspace");
     return unit.emit(workspace, "vendor.bridle.workspace.updated", { changes });
   },
 };

@@ -37,6 +37,8 @@ const readScope: Record<Kind, Scope> = {
   message: "messages:read",
   permission_request: "tasks:read",
   persona: "personas:read",
+  quota: "quotas:read",
+  schedule: "personas:read",
   receipt: "receipts:read",
   receipt_chain: "receipts:read",
   receipt_tree: "receipts:read",

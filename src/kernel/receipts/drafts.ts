@@ -28,8 +28,10 @@ export function draftTaskReceipt(
   task: TaskRecord,
   ending: Ending,
   facts: TaskFacts,
+  limit: Receipt["autonomy_budget"]["limit"],
   at: string,
 ): ReceiptDraft {
+  const { usd = 0, input_tokens = 0, output_tokens = 0 } = facts.spent;
   const startedAt = task.started_at ?? task.created_at;
   return {
     schema: receiptSchemaVersion,
@@ -47,10 +49,11 @@ export function draftTaskReceipt(
     approvals: facts.approvals,
     trust: trustOf(task),
     autonomy_budget: {
+      ...(limit === undefined ? {} : { limit }),
       consumed: {
-        usd: 0,
-        input_tokens: 0,
-        output_tokens: 0,
+        usd,
+        input_tokens,
+        output_tokens,
         tool_calls: facts.toolCallCount,
         wall_time_ms: Math.max(0, Date.parse(at) - Date.parse(startedAt)),
       },
@@ -60,7 +63,12 @@ export function draftTaskReceipt(
       materials: [logMaterial(task.id, facts), ...facts.materials],
     },
     model_route: facts.callsModels ? unknownModel : noModel,
-    cost: { currency: "USD", total: 0, provider_breakdown: [] },
+    cost: {
+      currency: "USD",
+      total: usd,
+      provider_breakdown:
+        usd === 0 ? [] : [{ provider: "unrecorded", amount: usd, input_tokens, output_tokens }],
+    },
     side_effects: {
       fs_writes: facts.fileWrites,
       network_egress: [],
@@ -69,7 +77,10 @@ export function draftTaskReceipt(
     },
     final_artifacts: facts.artifacts,
     redactions: [...facts.redactions, ...failureCuts(ending)],
-    metadata: { agent: task.assigned_agent_id ?? task.agent.name },
+    metadata: {
+      agent: task.assigned_agent_id ?? task.agent.name,
+      ...(facts.exhausted.length === 0 ? {} : { exhausted_quotas: facts.exhausted }),
+    },
   };
 }
 

@@ -22,6 +22,7 @@ import type { Content } from "../content.ts";
 import type { EventPayloads, KernelEvent, StepSpan } from "../events.ts";
 import type { ArtifactRecord } from "../resources/artifact.ts";
 import type { PermissionRequestRecord } from "../resources/permission-request.ts";
+import { type Amounts, plus } from "../resources/quota.ts";
 import type { StepResult } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
 import { hashWhole } from "../well-formed.ts";
@@ -34,9 +35,14 @@ const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> =
   mcp: "mcp_tool_return",
   host: "host_fact",
   step: "host_fact",
+  effect: "host_fact",
+  file: "host_fact",
   file_read: "host_fact",
   file_list: "host_fact",
 };
+
+/** Those that count as calls of a tool; the others only look, or are counted in another way. */
+const toolKinds: ReadonlySet<StepSpan["kind"]> = new Set(["step", "mcp", "host", "effect", "file"]);
 
 export class TaskFacts {
   readonly #log = createHash("sha256");
@@ -54,6 +60,10 @@ export class TaskFacts {
   readonly fileWrites: FileWrite[] = [];
   toolCallCount = 0;
   #fileWriteCount = 0;
+  /** What was counted against the budget, beside calls and time. */
+  spent: Amounts = {};
+  /** The limits that the run came to. */
+  readonly exhausted: { quota_id: string; limit: string; reason: string }[] = [];
   #materialCount = 0;
   #artifactCount = 0;
   #handoffCount = 0;
@@ -71,6 +81,11 @@ export class TaskFacts {
       case "span.failed":
         this.#addStep(event.payload, event.replay?.is_copy === false);
         break;
+      case "vendor.bridle.quota.exhausted": {
+        const { quota_id, limit, reason } = event.payload;
+        if (this.exhausted.length < listedMax) this.exhausted.push({ quota_id, limit, reason });
+        break;
+      }
       case "artifact.created":
         this.#addArtifact(event.payload.artifact);
         break;
@@ -166,7 +181,8 @@ export class TaskFacts {
   #addStep(span: EventPayloads["span.completed"], isLive: boolean): void {
     if (span.kind === "spawn") this.#endHandOff(span);
     if (span.kind === "secret") this.usesSecrets = true;
-    if (span.kind === "file") this.#addFileWrite(span.result);
+    if (span.kind === "file" && span.simulated === undefined) this.#addFileWrite(span.result);
+    if (span.spent !== undefined) this.spent = plus(this.spent, span.spent);
     const kind = materialKinds[span.kind];
     if (kind === undefined) return;
     const sha256 = resultHash(span.result);
@@ -175,10 +191,9 @@ export class TaskFacts {
       this.materials.push({ kind, id: span.step, sha256, metadata: { step_kind: span.kind } });
     }
     if (span.kind === "llm") this.callsModels = true;
-    if (span.kind !== "step" && span.kind !== "mcp" && span.kind !== "host") return;
-    this.toolCallCount += 1;
-    const status = "error" in span.result ? "failed" : "succeeded";
-    const call: ToolCall = { tool: span.name || span.step, call_id: span.step, status, output_hash: sha256 };
+    if (!toolKinds.has(span.kind)) return;
+    if (span.simulated === undefined) this.toolCallCount += 1;
+    const call = toolCallOf(span, sha256);
     if (this.toolCalls.length < listedMax) this.toolCalls.push(call);
     if (isLive && this.liveCalls.length < listedMax) this.liveCalls.push(call);
   }
@@ -228,6 +243,18 @@ export class TaskFacts {
     this.#approvalCount += 1;
     if (this.approvals.length < listedMax) this.approvals.push(approvalOf(request, response));
   }
+}
+
+/** A call that the persona's autonomy did not let happen is listed as what it is. */
+function toolCallOf(span: EventPayloads["span.completed"], output_hash: string): ToolCall {
+  const tool = span.kind === "file" ? "files.write" : span.name || span.step;
+  const call = { tool, call_id: span.step, output_hash };
+  if (span.simulated === undefined)
+    return { ...call, status: "error" in span.result ? "failed" : "succeeded" };
+  const { tier, intent, artifact_id } = span.simulated;
+  const proposal = artifact_id === null ? {} : { proposal_artifact_id: artifact_id };
+  const metadata = { autonomy_tier: tier, ...proposal };
+  return { ...call, status: "canceled", input_hash: contentHash(intent), metadata };
 }
 
 /** The submission, the start, what the run said and gave, and every record of a step. */

@@ -1,5 +1,6 @@
 /** Leaves a receipt in the commit that ends a task or decides a permission, unless the persona wants none. */
 
+import { budgetLimit } from "../quotas/ledger.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
 import type { ReplayPlan } from "../resources/replay.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -16,7 +17,8 @@ export async function issueTaskReceipt(unit: Unit, task: TaskRecord, ending: End
   const facts = new TaskFacts();
   for await (const events of unit.history(task.id)) for (const event of events) facts.add(event);
   facts.noteRedactions(JSON.stringify(ending));
-  return issue(unit, task, draftTaskReceipt(unit.newId("receipt"), task, ending, facts, unit.at));
+  const limit = await budgetLimit(unit, task);
+  return issue(unit, task, draftTaskReceipt(unit.newId("receipt"), task, ending, facts, limit, unit.at));
 }
 
 /** Equal replays share a receipt: the first leaves it, the others name it. */

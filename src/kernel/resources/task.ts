@@ -8,7 +8,7 @@ import type { Content } from "../content.ts";
 import type { KernelEvent, StepSpan } from "../events.ts";
 import { isFinal, type TaskStatus } from "../lifecycle.ts";
 import type { Failure, Outcome } from "./outcome.ts";
-import type { PersonaRecord } from "./persona.ts";
+import type { TaskPolicy } from "./persona.ts";
 import type { ReplayPlan } from "./replay.ts";
 import type { Resource } from "./resource.ts";
 
@@ -53,12 +53,11 @@ export interface TaskRecord extends Resource<"task"> {
   agent: { name: string; version: string | null };
   /** Set for a replay: what is run again, and with which changes. */
   replay: ReplayPlan | null;
-  /** What the persona said when the task was submitted; later changes of it are not for this task. */
-  policy: {
-    persona_version: string;
-    autonomy_tier: PersonaRecord["autonomy_tier"];
-    receipt_policy: PersonaRecord["receipt_policy"];
-  };
+  policy: TaskPolicy;
+  /** The quotas that it counts against. */
+  quota_ids: string[];
+  /** Those among them beyond whose limits a person let it go. */
+  granted_quota_ids: string[];
   pending: PendingRequest | null;
   parked: Parked | null;
   /** Since when there is something to run. */
@@ -77,6 +76,7 @@ export function unstarted(at: string) {
     failure: null,
     pending: null,
     parked: null,
+    granted_quota_ids: [] as string[],
     runnable_since: at,
   } as const satisfies Partial<TaskRecord>;
 }
@@ -110,6 +110,12 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
     case "span.completed":
     case "span.failed":
       return afterStep(task, event.payload, at);
+    case "vendor.bridle.quota.granted":
+      return {
+        ...task,
+        granted_quota_ids: [...task.granted_quota_ids, event.payload.quota_id],
+        updated_at: at,
+      };
     case "task.completed":
       return { ...task, outcome: event.payload.outcome, completed_at: at, ...rest, updated_at: at };
     case "task.failed": {

@@ -1,8 +1,31 @@
 /** A tenant: the outermost boundary. Nothing of one is ever visible to another. */
 
+import type { KernelEvent } from "../events.ts";
 import type { Resource } from "./resource.ts";
 
 export interface TenantRecord extends Resource<"tenant"> {
   default_workspace_id: string;
   default_persona_id: string;
+  /** Quotas that hold for everything in the tenant. */
+  quota_ids: string[];
+  /** Of the default tenant only: quotas that hold for all tenants. */
+  organization_quota_ids: string[];
+}
+
+export function foldTenant(tenant: TenantRecord, event: KernelEvent): TenantRecord {
+  const without = (ids: string[], removed: string) => ids.filter((id) => id !== removed);
+  switch (event.event) {
+    case "vendor.bridle.tenant.quota_added": {
+      const list = event.payload.scope === "tenant" ? "quota_ids" : "organization_quota_ids";
+      return { ...tenant, [list]: [...tenant[list], event.payload.quota_id], updated_at: event.createdAt };
+    }
+    case "vendor.bridle.tenant.quota_removed": {
+      const { quota_id } = event.payload;
+      const quota_ids = without(tenant.quota_ids, quota_id);
+      const organization_quota_ids = without(tenant.organization_quota_ids, quota_id);
+      return { ...tenant, quota_ids, organization_quota_ids, updated_at: event.createdAt };
+    }
+    default:
+      return tenant;
+  }
 }

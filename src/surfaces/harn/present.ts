@@ -79,6 +79,8 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     runnable_since: __,
     parent_step: ___,
     policy: ____,
+    quota_ids,
+    granted_quota_ids: _____,
     replay,
     input,
     outcome,
@@ -89,7 +91,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     input: await presentInput(input, viewer),
     receipt_id: outcome?.receipt_id ?? null,
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
-    quota_id: null,
+    quota_id: quota_ids[0] ?? null,
     replay: replay === null ? null : presentPlan(replay),
     waiting_for: waitingFor({ pending, parked }),
   };

@@ -12,10 +12,10 @@ import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
-const Timestamp = Type.String({ format: "date-time" });
+export const Timestamp = Type.String({ format: "date-time" });
 /** Any JSON object. Values stay unknown to the schema; JSON parsing made them JSON. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown());
-const Metadata = JsonObject;
+export const Metadata = JsonObject;
 
 const textMax = 200;
 const Name = Type.String({ minLength: 1, maxLength: textMax });
@@ -282,15 +282,6 @@ export const UpdateWorkspaceRequest = Type.Object({
   capabilities: Type.Optional(Type.Array(Type.String(), { maxItems: 200 })),
   quota_id: Type.Optional(Nullable(Id)),
   metadata: Type.Optional(Metadata),
-});
-
-export const Persona = Envelope("persona", {
-  name: Type.String(),
-  version: Type.String(),
-  entry_workflow: Type.String(),
-  description: Type.String(),
-  autonomy_tier: Type.Enum(["shadow", "suggest", "act_with_approval", "act_auto"]),
-  receipt_policy: Type.Enum(["required", "optional", "disabled"]),
 });
 
 export const PermissionRequest = Envelope("permission_request", {

@@ -1,21 +1,13 @@
-/** Workspaces and personas. */
+/** Workspaces. */
 
 import { createWorkspace } from "../../../kernel/commands/create-workspace.ts";
 import { updateWorkspace } from "../../../kernel/commands/update-workspace.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import type { WorkspaceChanges } from "../../../kernel/resources/workspace.ts";
 import { presentPage } from "../lists.ts";
-import { presentRecord } from "../present.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
-import {
-  CreateWorkspaceRequest,
-  ListOf,
-  PageQuery,
-  Persona,
-  UpdateWorkspaceRequest,
-  Workspace,
-} from "../schemas.ts";
+import { CreateWorkspaceRequest, ListOf, PageQuery, UpdateWorkspaceRequest, Workspace } from "../schemas.ts";
 
 const tag = "Workspaces";
 
@@ -77,29 +69,6 @@ export const workspaceRoutes = [
         ...(metadata === undefined ? {} : { metadata: jsonObject(metadata) ?? {} }),
       };
       return await call.dispatch(updateWorkspace, { workspaceId: call.param("workspace_id"), changes });
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/personas",
-    operationId: "listPersonas",
-    summary: "List personas, newest first.",
-    tag: "Personas",
-    query: PageQuery,
-    response: ListOf(Persona),
-    async handle(call) {
-      return presentPage(await listRecords(call, call.caller, "persona", call.query), presentRecord);
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/personas/{persona_id}",
-    operationId: "getPersona",
-    summary: "Read a persona.",
-    tag: "Personas",
-    response: Persona,
-    async handle(call) {
-      return presentRecord(await getRecord(call, call.caller, "persona", call.param("persona_id")));
     },
   }),
 ];

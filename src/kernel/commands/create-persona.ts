@@ -1,0 +1,47 @@
+/** Create a persona: from here on tasks can name it, and its schedules run. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { requireQuotaFor } from "../quotas/applicable.ts";
+import type { PersonaFields, PersonaRecord } from "../resources/persona.ts";
+import { nameSchedules, syncSchedules } from "../schedules.ts";
+import type { Unit } from "../unit.ts";
+
+export type CreatePersona = PersonaFields & { metadata?: JsonObject | undefined };
+
+export const createPersona: Command<CreatePersona, PersonaRecord> = {
+  name: "create_persona",
+  scope: "personas:write",
+  async decide(unit, { metadata, ...fields }) {
+    refuseBoundKeys(unit);
+    await requireReferences(unit, fields);
+    const persona: PersonaRecord = {
+      ...unit.envelope("persona", "persona"),
+      metadata: metadata ?? {},
+      ...fields,
+      ...(fields.schedules === undefined ? {} : { schedules: nameSchedules(unit, fields.schedules, []) }),
+    };
+    const created = unit.emit(persona, "vendor.bridle.persona.created", { persona });
+    await syncSchedules(unit, created);
+    return created;
+  },
+};
+
+/** A persona is for the whole tenant, so a key that is bound to some workspaces must not make or change one. */
+export function refuseBoundKeys({ caller }: Unit): void {
+  if (caller.workspaceIds === null) return;
+  throw new HarnessError(
+    "permission_denied",
+    "Personas are for all workspaces of a tenant; a key that is bound to some cannot change them.",
+  );
+}
+
+/** What a persona names must be there. */
+export async function requireReferences(unit: Unit, fields: Partial<PersonaFields>): Promise<void> {
+  if (fields.quota_id != null) await requireQuotaFor(unit, fields.quota_id, "persona");
+  for (const schedule of fields.schedules ?? []) {
+    if (schedule.workspace_id !== undefined) await unit.require("workspace", schedule.workspace_id);
+    if (schedule.session_id !== undefined) await unit.require("session", schedule.session_id);
+  }
+}

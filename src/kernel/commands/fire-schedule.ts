@@ -1,0 +1,79 @@
+/**
+ * A schedule is due: its task is submitted in the commit that moves the schedule on, so a tick has one task however
+ * often it is tried. Ticks that passed unseen, while the server was down, are one.
+ */
+
+import { type Caller, systemCaller } from "../../policy/caller.ts";
+import { type Command, carryOut } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import type { ScheduleFired, ScheduleRecord } from "../resources/schedule.ts";
+import { nextTick } from "../schedules.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
+import { createSession } from "./create-session.ts";
+import { submitTask } from "./submit-task.ts";
+
+type Refused = ScheduleFired["refused"];
+
+const fireSchedule: Command<{ scheduleId: string; refused: Refused }, null> = {
+  name: "fire_schedule",
+  scope: "tasks:write",
+  async decide(unit, { scheduleId, refused }) {
+    const schedule = await unit.require("schedule", scheduleId);
+    const now = Date.parse(unit.at);
+    // Somebody else was faster.
+    if (schedule.next_at === null || Date.parse(schedule.next_at) > now) return null;
+    const next_at = nextTick(schedule.definition, now);
+    const tick = schedule.next_at;
+    const submitted = refused === null ? await submit(unit, schedule, tick) : null;
+    unit.emit(schedule, "vendor.bridle.schedule.fired", {
+      tick,
+      next_at,
+      session_id: submitted?.sessionId ?? schedule.session_id,
+      task_id: submitted?.taskId ?? null,
+      refused,
+    });
+    return null;
+  },
+};
+
+async function submit(
+  unit: Unit,
+  schedule: ScheduleRecord,
+  tick: string,
+): Promise<{ sessionId: string; taskId: string }> {
+  const { definition, persona_id: personaId } = schedule;
+  const sessionId = schedule.session_id ?? (await ownSession(unit, schedule));
+  const task = await submitTask.decide(unit, {
+    sessionId,
+    personaId,
+    input: { payload: definition.input ?? {} },
+    metadata: { schedule_id: schedule.id, tick },
+  });
+  return { sessionId, taskId: task.id };
+}
+
+async function ownSession(unit: Unit, { definition, persona_id, id }: ScheduleRecord): Promise<string> {
+  const tenant = await unit.require("tenant", unit.caller.tenantId);
+  const session = await createSession.decide(unit, {
+    workspaceId: definition.workspace_id ?? tenant.default_workspace_id,
+    personaId: persona_id,
+    metadata: { schedule_id: id },
+  });
+  return session.id;
+}
+
+/** A task that is refused (a quota, a closed session) is said so; the next tick tries again. */
+export async function fire(deps: KernelDeps, tenantId: string, scheduleId: string): Promise<void> {
+  const caller: Caller = { ...systemCaller(tenantId), actor: `schedule:${scheduleId}` };
+  try {
+    await carryOut(deps, fireSchedule, caller, { scheduleId, refused: null });
+  } catch (error) {
+    if (!(error instanceof HarnessError) || isPassing(error)) throw error;
+    const { code, message } = error;
+    await carryOut(deps, fireSchedule, caller, { scheduleId, refused: { code, message } });
+  }
+}
+
+function isPassing({ code }: HarnessError): boolean {
+  return code === "service_unavailable" || code === "conflict";
+}

@@ -1,0 +1,114 @@
+/** Make, change and delete quotas. Those of a tenant or of the organization hold for everything in it, at once. */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { noteRefusal } from "../quotas/ledger.ts";
+import { nextReset } from "../quotas/limits.ts";
+import type { QuotaChanges, QuotaRecord } from "../resources/quota.ts";
+import type { Unit } from "../unit.ts";
+import { defaultTenantId } from "./ensure-tenant.ts";
+
+export interface CreateQuota {
+  scope: QuotaRecord["scope"];
+  limits: QuotaRecord["limits"];
+  hardLimit?: boolean | undefined;
+  onExhaustion?: QuotaRecord["on_exhaustion"] | undefined;
+  resetWindow?: QuotaRecord["reset_window"] | undefined;
+  resetAt?: string | null | undefined;
+  metadata?: JsonObject | undefined;
+}
+
+export const createQuota: Command<CreateQuota, QuotaRecord> = {
+  name: "create_quota",
+  scope: "quotas:write",
+  async decide(unit, request) {
+    refuseUnlessInCharge(unit, request.scope);
+    const window = request.resetWindow ?? null;
+    const quota: QuotaRecord = {
+      ...unit.envelope("quota", "quota"),
+      metadata: request.metadata ?? {},
+      scope: request.scope,
+      limits: request.limits,
+      usage: {},
+      hard_limit: request.hardLimit ?? true,
+      on_exhaustion: request.onExhaustion ?? "end",
+      reset_window: window,
+      reset_at: request.resetAt ?? nextReset({ reset_window: window }, Date.parse(unit.at)),
+      exhaustion_reason: null,
+      last_receipt_id: null,
+      open: {},
+      minute: null,
+      deleted_at: null,
+    };
+    const created = unit.emit(quota, "vendor.bridle.quota.created", { quota });
+    if (quota.scope === "tenant" || quota.scope === "organization") {
+      const tenant = await unit.require("tenant", unit.caller.tenantId);
+      unit.emit(tenant, "vendor.bridle.tenant.quota_added", { quota_id: quota.id, scope: quota.scope });
+    }
+    return created;
+  },
+};
+
+export const updateQuota: Command<{ quotaId: string; changes: QuotaChanges }, QuotaRecord> = {
+  name: "update_quota",
+  scope: "quotas:write",
+  async decide(unit, { quotaId, changes }) {
+    const quota = await requireQuota(unit, quotaId);
+    refuseUnlessInCharge(unit, quota.scope);
+    const reset =
+      changes.reset_window === undefined || changes.reset_at !== undefined
+        ? {}
+        : { reset_at: nextReset({ reset_window: changes.reset_window }, Date.parse(unit.at)) };
+    return unit.emit(quota, "vendor.bridle.quota.updated", { changes: { ...changes, ...reset } });
+  },
+};
+
+export const deleteQuota: Command<{ quotaId: string }, QuotaRecord> = {
+  name: "delete_quota",
+  scope: "quotas:write",
+  async decide(unit, { quotaId }) {
+    const quota = await requireQuota(unit, quotaId);
+    refuseUnlessInCharge(unit, quota.scope);
+    if (quota.scope === "tenant" || quota.scope === "organization") {
+      const tenant = await unit.require("tenant", quota.tenant_id);
+      unit.emit(tenant, "vendor.bridle.tenant.quota_removed", { quota_id: quota.id });
+    }
+    return unit.emit(quota, "vendor.bridle.quota.deleted", {});
+  },
+};
+
+/** Somebody was refused: the quota says so, once. */
+export const noteExhaustion: Command<{ quotaId: string }, null> = {
+  name: "note_exhaustion",
+  scope: "tasks:write",
+  async decide(unit, { quotaId }) {
+    await unit.hold(quotaId);
+    const quota = await unit.findForHarness("quota", quotaId);
+    if (quota !== undefined) noteRefusal(unit, quota);
+    return null;
+  },
+};
+
+async function requireQuota(unit: Unit, id: string): Promise<QuotaRecord> {
+  await unit.hold(id);
+  const quota = await unit.require("quota", id);
+  if (quota.deleted_at !== null) throw notFound("quota", id);
+  return quota;
+}
+
+/** What holds for a tenant is its administrators' to say; what holds for all tenants, that of whoever runs the server. */
+function refuseUnlessInCharge({ caller }: Unit, scope: QuotaRecord["scope"]): void {
+  if (caller.workspaceIds !== null && scope !== "workspace") {
+    throw new HarnessError(
+      "permission_denied",
+      `A key that is bound to workspaces cannot set the quota of a ${scope}.`,
+    );
+  }
+  if (scope === "organization" && (caller.tenantId !== defaultTenantId || !caller.scopes.has("admin"))) {
+    throw new HarnessError(
+      "permission_denied",
+      "Only an administrator of the server sets quotas for all tenants.",
+    );
+  }
+}

@@ -1,0 +1,37 @@
+/** Change a persona. Every change is a new version; tasks keep the one they were submitted under. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { nextVersion, type PersonaChanges, type PersonaRecord } from "../resources/persona.ts";
+import { nameSchedules, syncSchedules } from "../schedules.ts";
+import { refuseBoundKeys, requireReferences } from "./create-persona.ts";
+
+export const updatePersona: Command<{ personaId: string; changes: PersonaChanges }, PersonaRecord> = {
+  name: "update_persona",
+  scope: "personas:write",
+  async decide(unit, { personaId, changes: given }) {
+    refuseBoundKeys(unit);
+    const persona = await unit.require("persona", personaId);
+    await requireReferences(unit, given);
+    const before = persona.schedules ?? [];
+    const changes =
+      given.schedules === undefined
+        ? given
+        : { ...given, schedules: nameSchedules(unit, given.schedules, before) };
+    if (isDeepStrictEqual({ ...persona, ...changes }, persona)) return persona;
+    if (changes.version === persona.version) {
+      throw new HarnessError(
+        "invalid_request",
+        `Version ${persona.version} of this persona is taken; leave version out to count it up.`,
+        { param: "version" },
+      );
+    }
+    const version = changes.version ?? nextVersion(persona.version);
+    const updated = unit.emit(persona, "vendor.bridle.persona.updated", {
+      changes: { ...changes, version },
+    });
+    await syncSchedules(unit, updated, before);
+    return updated;
+  },
+};

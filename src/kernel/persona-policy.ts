@@ -1,0 +1,67 @@
+/** What the persona of a task lets it do. A refusal is a sentence for the people who wrote the agent and the persona. */
+
+import { HarnessError } from "./errors.ts";
+import type { Permissions } from "./resources/persona.ts";
+import type { TaskRecord } from "./resources/task.ts";
+
+type Named = Pick<TaskRecord, "persona_id"> & { policy: Permissions };
+
+export function requireTool(task: Named, tool: string): void {
+  if (!isNamed(task.policy.tools, tool)) throw violation(task, "tools", `use the tool ${quote(tool)}`, tool);
+}
+
+/** One of these names for it is enough; the last is the narrowest, and the one that a refusal tells. */
+export function requireCapability(task: Named, ...names: [string, ...string[]]): void {
+  if (names.some((name) => isNamed(task.policy.capabilities, name))) return;
+  const capability = names.at(-1) ?? names[0];
+  throw violation(task, "capabilities", `use the capability ${quote(capability)}`, capability);
+}
+
+/** Work may always be split up within a persona. */
+export function requireHandoff(task: Named, personaId: string): void {
+  if (personaId === task.persona_id || isNamed(task.policy.handoffs, personaId)) return;
+  throw violation(task, "handoffs", `hand work to ${personaId}`, personaId);
+}
+
+export interface ModelCall {
+  /** `provider/model` */
+  model?: string | undefined;
+  maxTokens?: number | undefined;
+}
+
+export function requireModel(task: Named, { model, maxTokens }: ModelCall): void {
+  const { allowed_models: allowed, max_tokens: most } = task.policy.model_policy ?? {};
+  if (allowed !== undefined && (model === undefined || !isNamed(allowed, model))) {
+    const named =
+      model === undefined ? "call a model that it does not name" : `call the model ${quote(model)}`;
+    throw violation(task, "model_policy.allowed_models", named, model ?? null);
+  }
+  if (most !== undefined && (maxTokens === undefined || maxTokens > most)) {
+    const wanted = maxTokens === undefined ? "without saying how many" : `for ${maxTokens}`;
+    throw violation(
+      task,
+      "model_policy.max_tokens",
+      `ask a model for tokens ${wanted}; at most ${most}`,
+      null,
+    );
+  }
+}
+
+function isNamed(list: readonly string[] | undefined, name: string): boolean {
+  if (list === undefined) return true;
+  return list.some((entry) => (entry.endsWith("*") ? name.startsWith(entry.slice(0, -1)) : entry === name));
+}
+
+function violation({ persona_id }: Named, rule: string, what: string, refused: string | null): HarnessError {
+  return new HarnessError(
+    "policy_violation",
+    `Persona ${persona_id} may not ${what} (its ${rule} do not allow it).`,
+    {
+      details: { persona_id, rule, refused },
+    },
+  );
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name);
+}

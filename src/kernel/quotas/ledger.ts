@@ -1,0 +1,172 @@
+/**
+ * Counting against quotas, inside the commits of what is counted.
+ *
+ * Quotas are held (see `Unit.hold`) from the moment they are looked at until the commit is on disk, so that what is decided
+ * under a limit is exact however many decide at once. They are held after tasks, never before one, and in the order of
+ * their ids: nobody waits in a circle.
+ */
+
+import { HarnessError } from "../errors.ts";
+import { type Amounts, type QuotaExhausted, type QuotaRecord, reservationKey } from "../resources/quota.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+import { current, type Exhaustion, exhausted, isResetDue, minuteOf, nextReset, toStart } from "./limits.ts";
+
+/** A hard limit that stands in the way. */
+export interface Obstacle extends Exhaustion {
+  quota: QuotaRecord;
+}
+
+/** Admits a new task, or throws what its caller is told. */
+export async function admitTask(unit: Unit, quotaIds: readonly string[], taskId: string): Promise<void> {
+  const now = Date.parse(unit.at);
+  const quotas = await holdQuotas(unit, quotaIds);
+  for (const quota of quotas) {
+    const exhaustion = exhausted(quota, toStart, now);
+    if (exhaustion !== null && quota.hard_limit) throw new QuotaRefusal(unit, { ...exhaustion, quota });
+  }
+  for (const quota of quotas) {
+    const { since, tasks } = minuteOf(quota, now);
+    const exhaustion = exhausted(quota, toStart, now);
+    const admitted = unit.emit(quota, "vendor.bridle.quota.task_admitted", {
+      task_id: taskId,
+      minute: { since, tasks: tasks + 1 },
+    });
+    if (exhaustion !== null) tellExhausted(unit, admitted, exhaustion, taskId);
+    else if (admitted.exhaustion_reason !== null) unit.emit(admitted, "vendor.bridle.quota.recovered", {});
+  }
+}
+
+/** Reserves what a step is about to use; gives the limit that is in the way, if there is one, and reserves nothing then. */
+export async function reserve(
+  unit: Unit,
+  task: TaskRecord,
+  step: string,
+  amounts: Amounts,
+): Promise<Obstacle | null> {
+  const now = Date.parse(unit.at);
+  const key = reservationKey(task.id, step);
+  const asked = { ...amounts, wall_time_ms: elapsedMs(task, now) };
+  const quotas = (await holdQuotas(unit, task.quota_ids)).filter(({ open }) => open[key] === undefined);
+  for (const quota of quotas) {
+    const exhaustion = exhausted(quota, asked, now);
+    if (exhaustion === null) continue;
+    tellExhausted(unit, quota, exhaustion, task.id);
+    if (quota.hard_limit && !task.granted_quota_ids.includes(quota.id)) {
+      unit.emit(task, "vendor.bridle.quota.exhausted", exhaustionPayload(quota, exhaustion, task.id));
+      return { ...exhaustion, quota };
+    }
+  }
+  for (const quota of quotas) unit.emit(quota, "vendor.bridle.quota.reserved", { key, amounts });
+  return null;
+}
+
+/** The step is recorded in this commit: what it used is counted for good. */
+export async function settle(unit: Unit, task: TaskRecord, step: string, amounts: Amounts): Promise<void> {
+  const key = reservationKey(task.id, step);
+  for (const quota of await holdQuotas(unit, task.quota_ids)) {
+    if (quota.open[key] !== undefined) unit.emit(quota, "vendor.bridle.quota.settled", { key, amounts });
+  }
+}
+
+/** The task ends in this commit. */
+export async function releaseTask(unit: Unit, task: TaskRecord, receiptId: string | null): Promise<void> {
+  const amounts = { wall_time_ms: elapsedMs(task, Date.parse(unit.at)) };
+  for (const quota of await holdQuotas(unit, task.quota_ids)) {
+    unit.emit(quota, "vendor.bridle.quota.task_ended", { task_id: task.id, amounts, receipt_id: receiptId });
+  }
+}
+
+type Budget = Pick<Amounts, "usd" | "input_tokens" | "output_tokens" | "tool_calls" | "wall_time_ms">;
+
+/** The least of what each quota allows, as a receipt tells it. */
+export async function budgetLimit(unit: Unit, task: TaskRecord): Promise<Budget | undefined> {
+  const quotas = await holdQuotas(unit, task.quota_ids);
+  if (quotas.length === 0) return undefined;
+  const least = (name: keyof Budget): Budget => {
+    const limits = quotas.flatMap(({ limits: { [name]: most } }) => most ?? []);
+    return limits.length === 0 ? {} : { [name]: Math.min(...limits) };
+  };
+  return {
+    ...least("usd"),
+    ...least("input_tokens"),
+    ...least("output_tokens"),
+    ...least("tool_calls"),
+    ...least("wall_time_ms"),
+  };
+}
+
+function elapsedMs({ started_at }: TaskRecord, now: number): number {
+  return started_at === null ? 0 : Math.max(0, now - Date.parse(started_at));
+}
+
+/** The quotas as they are now, held until the commit. One that was deleted counts no more. */
+async function holdQuotas(unit: Unit, ids: readonly string[]): Promise<QuotaRecord[]> {
+  const now = Date.parse(unit.at);
+  const quotas: QuotaRecord[] = [];
+  for (const id of [...ids].sort()) {
+    await unit.hold(id);
+    const quota = await unit.findForHarness("quota", id);
+    if (quota === undefined || quota.deleted_at !== null) continue;
+    quotas.push(
+      isResetDue(quota, now)
+        ? unit.emit(quota, "vendor.bridle.quota.reset", { next: nextReset(quota, now) })
+        : quota,
+    );
+  }
+  return quotas;
+}
+
+/** Said once, until the quota has room again. */
+function tellExhausted(unit: Unit, quota: QuotaRecord, exhaustion: Exhaustion, taskId: string | null): void {
+  if (quota.exhaustion_reason !== null) return;
+  unit.emit(quota, "vendor.bridle.quota.exhausted", exhaustionPayload(quota, exhaustion, taskId));
+}
+
+function exhaustionPayload(
+  quota: QuotaRecord,
+  { limit, most, used }: Exhaustion,
+  taskId: string | null,
+): QuotaExhausted {
+  return {
+    quota_id: quota.id,
+    scope: quota.scope,
+    limit,
+    most,
+    used,
+    is_hard: quota.hard_limit,
+    reason: `${limit}: ${used} of ${most} used`,
+    task_id: taskId,
+  };
+}
+
+/** What a submission is told: to come back when time helps, to have the limit raised when it does not. */
+export class QuotaRefusal extends HarnessError {
+  readonly quotaId: string;
+
+  constructor({ caller }: Unit, { quota, limit, most, used, retryAfterMs }: Obstacle) {
+    const { id, scope, reset_at } = quota;
+    const what = `The ${scope}'s quota is exhausted: ${used} of ${most} ${limit} are used.`;
+    const isPassing = retryAfterMs !== null;
+    super(isPassing ? "rate_limited" : "policy_violation", isPassing ? `${what} Try again later.` : what, {
+      details: {
+        // Whose it is beyond the tenant is not for the tenant to know.
+        ...(quota.tenant_id === caller.tenantId ? { quota_id: id } : {}),
+        scope,
+        limit,
+        most,
+        used,
+        reset_at,
+        ...(isPassing ? { retry_after_seconds: Math.max(1, Math.ceil(retryAfterMs / 1000)) } : {}),
+      },
+    });
+    this.quotaId = id;
+  }
+}
+
+/** What an exhausted quota says of itself when somebody was refused because of it. */
+export function noteRefusal(unit: Unit, quota: QuotaRecord): void {
+  const now = Date.parse(unit.at);
+  const exhaustion = exhausted(current(quota, now), toStart, now);
+  if (exhaustion !== null) tellExhausted(unit, quota, exhaustion, null);
+}

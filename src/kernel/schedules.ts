@@ -1,0 +1,66 @@
+/** The schedules of a persona as records of their own, so that the clock finds them without looking at personas. */
+
+import { isDeepStrictEqual } from "node:util";
+import { Cron } from "croner";
+import { HarnessError } from "./errors.ts";
+import type { PersonaRecord, Schedule } from "./resources/persona.ts";
+import type { ScheduleRecord } from "./resources/schedule.ts";
+import type { Unit } from "./unit.ts";
+
+/** The first time after this one that the expression names; null when there is none. */
+export function nextTick({ cron, time_zone = "UTC" }: Schedule, after: number): string | null {
+  return new Cron(cron, { timezone: time_zone }).nextRun(new Date(after))?.toISOString() ?? null;
+}
+
+/** Gives every schedule its name. One that was there before, with the same content, keeps the one it has. */
+export function nameSchedules(
+  unit: Unit,
+  given: readonly Schedule[],
+  before: readonly Schedule[],
+): Schedule[] {
+  const known = [...before];
+  return given.map((schedule, index) => {
+    assertCron(schedule, index);
+    const { id: _, ...definition } = schedule;
+    const at = known.findIndex(({ id: _known, ...other }) => isDeepStrictEqual(other, definition));
+    const kept = at === -1 ? undefined : known.splice(at, 1)[0];
+    return { id: kept?.id ?? unit.newId("schedule"), ...definition };
+  });
+}
+
+/** Starts the schedules that are new and stops those that are gone. */
+export async function syncSchedules(
+  unit: Unit,
+  { id: personaId, schedules = [] }: PersonaRecord,
+  before: readonly Schedule[] = [],
+): Promise<void> {
+  const isIn = (list: readonly Schedule[], { id }: Schedule) => list.some((other) => other.id === id);
+  for (const gone of before.filter((schedule) => !isIn(schedules, schedule))) {
+    const record = gone.id === undefined ? undefined : await unit.find("schedule", gone.id);
+    if (record !== undefined) unit.emit(record, "vendor.bridle.schedule.stopped", {});
+  }
+  for (const definition of schedules.filter((schedule) => !isIn(before, schedule))) {
+    const envelope = unit.envelope("schedule", "schedule");
+    const schedule: ScheduleRecord = {
+      ...envelope,
+      id: definition.id ?? envelope.id,
+      metadata: {},
+      persona_id: personaId,
+      definition,
+      session_id: definition.session_id ?? null,
+      next_at: nextTick(definition, Date.parse(unit.at)),
+    };
+    unit.emit(schedule, "vendor.bridle.schedule.created", { schedule });
+  }
+}
+
+function assertCron(schedule: Schedule, index: number): void {
+  try {
+    nextTick(schedule, 0);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new HarnessError("invalid_request", `schedules[${index}] is not a schedule: ${problem}`, {
+      param: `schedules[${index}].cron`,
+    });
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * What a step is about to use is reserved before it runs. At a hard limit the quota says what happens: the task ends,
+ * with what it has done so far kept, or a person is asked whether it may go on.
+ */
+
+import { type Obstacle, reserve } from "../kernel/quotas/ledger.ts";
+import type { Amounts } from "../kernel/resources/quota.ts";
+import { AgentFailure } from "./failures.ts";
+import { approve } from "./questions.ts";
+import type { Run } from "./run.ts";
+
+export async function withinBudget(run: Run, step: string, amounts: Amounts): Promise<void> {
+  // The questions that were asked before this step the last time are asked again first.
+  for (const quotaId of await run.recordedOf(step, run.knownQuotaIds.map(questionAbout(step)))) {
+    await askToGoOn(run, step, quotaOf(quotaId), null);
+  }
+  if (run.task.quota_ids.length === 0 || (await run.isRecorded(step))) return;
+  for (let obstacle = await tryReserve(run, step, amounts); obstacle !== null; ) {
+    const { quota } = obstacle;
+    if (quota.on_exhaustion === "end") return await run.stop(exhaustedFailure(quota.id, obstacle));
+    await askToGoOn(run, step, quota.id, obstacle);
+    obstacle = await tryReserve(run, step, amounts);
+  }
+}
+
+async function tryReserve(run: Run, step: string, amounts: Amounts): Promise<Obstacle | null> {
+  const seen: { obstacle: Obstacle | null } = { obstacle: null };
+  await run.record(async (unit, task) => {
+    seen.obstacle = await reserve(unit, task, step, amounts);
+    return task;
+  });
+  await run.flush();
+  return seen.obstacle;
+}
+
+const questionPrefix = "approve:quota:";
+
+function questionAbout(step: string): (quotaId: string) => string {
+  return (quotaId) => `${questionPrefix}${quotaId}:${step}`;
+}
+
+function quotaOf(question: string): string {
+  return question.slice(questionPrefix.length).split(":")[0] ?? "";
+}
+
+/** A no ends the task, as the limit would have. */
+async function askToGoOn(run: Run, step: string, quotaId: string, obstacle: Obstacle | null): Promise<void> {
+  const action = `Go on beyond quota ${quotaId}`;
+  const limit = obstacle === null ? {} : { limit: obstacle.limit, most: obstacle.most, used: obstacle.used };
+  try {
+    await approve(
+      run,
+      { action, payload: { quota_id: quotaId, step, ...limit } },
+      questionAbout(step)(quotaId),
+    );
+  } catch (error) {
+    if (!(error instanceof AgentFailure)) throw error;
+    return await run.stop(exhaustedFailure(quotaId, obstacle, error.message));
+  }
+  if (run.task.quota_ids.length === 0) return;
+  await run.record((unit, task) =>
+    task.granted_quota_ids.includes(quotaId)
+      ? task
+      : unit.emit(task, "vendor.bridle.quota.granted", { quota_id: quotaId }),
+  );
+}
+
+function exhaustedFailure(quotaId: string, obstacle: Obstacle | null, why = ""): AgentFailure {
+  const what = obstacle === null ? "" : `: ${obstacle.used} of ${obstacle.most} ${obstacle.limit} are used`;
+  const message = `Quota ${quotaId} is exhausted${what}.${why === "" ? "" : ` ${why}`}`;
+  const { limit = null, most = null, used = null } = obstacle ?? {};
+  return new AgentFailure("policy_violation", message, { quota_id: quotaId, limit, most, used });
+}

@@ -1,0 +1,94 @@
+/** The life of a step: taken from the journal, or run once within what the task may use, and recorded with its result. */
+
+import { unseal } from "../kernel/content.ts";
+import { HarnessError } from "../kernel/errors.ts";
+import type { EventPayloads, KernelEvent, StepSpan } from "../kernel/events.ts";
+import { settle } from "../kernel/quotas/ledger.ts";
+import type { Amounts } from "../kernel/resources/quota.ts";
+import type { StepResult } from "../kernel/resources/task.ts";
+import type { JsonValue } from "../store/port.ts";
+import { withinBudget } from "./budget.ts";
+import { AgentFailure } from "./failures.ts";
+import type { Attempted, Run } from "./run.ts";
+
+/** What a step that reaches out counts as. */
+export const oneCall: Amounts = { tool_calls: 1 };
+
+export interface StepCost {
+  /** What it counts as, whatever it gives. */
+  amounts?: Amounts;
+  /** What it used of the budget, for the receipt. */
+  spent?: Amounts;
+}
+
+export async function performStep(
+  run: Run,
+  span: StepSpan,
+  attempt: () => Promise<Attempted>,
+  cost: StepCost = {},
+): Promise<JsonValue> {
+  const { amounts = {} } = cost;
+  await withinBudget(run, span.step, amounts);
+  const recorded = await run.recall(span.step);
+  if (recorded !== undefined) return await outputOf(run, recorded);
+  const result = await run.perform(async () => {
+    // What the agent sees now must be what it will see when the step comes from the journal.
+    const attempted = run.redactor.value(await attempt());
+    await noteResult(run, span, attempted, cost);
+    return attempted;
+  });
+  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
+  return result.output;
+}
+
+/** What the persona forbids is a step that failed, in the log and for the agent. */
+export async function allowed(run: Run, span: StepSpan, check: () => void): Promise<void> {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    const { code, message, details } = error;
+    await performStep(run, span, async () => ({ error: { code, message } })).catch(() => {});
+    throw new AgentFailure(code, message, details);
+  }
+}
+
+export async function attemptStep(code: () => unknown): Promise<Attempted> {
+  try {
+    const output = await code();
+    return { output: output === undefined ? null : JSON.parse(JSON.stringify(output)) };
+  } catch (error) {
+    const name = error instanceof AgentFailure ? error.code : "step_failed";
+    const message = error instanceof Error ? error.message : String(error);
+    return { error: { code: name, message } };
+  }
+}
+
+export async function noteResult(
+  run: Run,
+  span: StepSpan,
+  attempted: Attempted,
+  { amounts, spent }: StepCost = {},
+  /** What else the record says of a step that was done. */
+  said: Pick<EventPayloads["span.completed"], "from_vault"> = {},
+): Promise<void> {
+  await run.note(async (unit, task) => {
+    if (amounts !== undefined) await settle(unit, task, span.step, amounts);
+    const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
+    if ("error" in result) return unit.emit(task, "span.failed", { ...span, result });
+    return unit.emit(task, "span.completed", {
+      ...span,
+      result,
+      ...(spent === undefined ? {} : { spent }),
+      ...said,
+    });
+  });
+}
+
+/** The recorded result of a step, or the recorded error, thrown again. */
+export async function outputOf(run: Run, { ended }: { ended: KernelEvent | null }): Promise<JsonValue> {
+  if (ended?.event !== "span.completed" && ended?.event !== "span.failed") return null;
+  const { result } = ended.payload;
+  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
+  return await unseal(result.output, run.kernel.store);
+}

@@ -1,0 +1,16 @@
+/** What a refusal for want of quota says in headers: when to come back, and how much of which limit is left. */
+
+export function rateLimitHeaders(details: Record<string, unknown>): [string, string][] {
+  const { limit, most, used, retry_after_seconds: seconds } = details;
+  const headers: [string, string][] = [];
+  if (typeof seconds === "number") headers.push(["Retry-After", String(seconds)]);
+  if (typeof limit !== "string" || typeof most !== "number" || typeof used !== "number") return headers;
+  const left = Math.max(0, Math.floor(most - used));
+  const reset = typeof seconds === "number" ? `;t=${seconds}` : "";
+  headers.push(["RateLimit-Policy", `"${limit}";q=${Math.floor(most)}`]);
+  headers.push(["RateLimit", `"${limit}";r=${left}${reset}`]);
+  // The names that clients knew before the standard's last draft.
+  headers.push(["RateLimit-Limit", String(most)], ["RateLimit-Remaining", String(left)]);
+  if (typeof seconds === "number") headers.push(["RateLimit-Reset", String(seconds)]);
+  return headers;
+}

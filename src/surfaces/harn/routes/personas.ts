@@ -1,0 +1,79 @@
+/** Personas: roles with their policy. */
+
+import type { Static, TSchema } from "typebox";
+import { createPersona } from "../../../kernel/commands/create-persona.ts";
+import { updatePersona } from "../../../kernel/commands/update-persona.ts";
+import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import type { PersonaChanges, PersonaFields } from "../../../kernel/resources/persona.ts";
+import { presentPage } from "../lists.ts";
+import { presentRecord } from "../present.ts";
+import { jsonObject } from "../read-input.ts";
+import { route } from "../route.ts";
+import { ListOf, PageQuery } from "../schemas.ts";
+import { CreatePersonaRequest, Persona, UpdatePersonaRequest } from "../schemas-policy.ts";
+
+const tag = "Personas";
+
+/** What of a body the schema names; the rest is ignored. What it calls JSON came over the wire and is JSON. */
+function named<S extends TSchema & { properties: object }>(schema: S, body: Static<S>): object {
+  const names = Object.keys(schema.properties);
+  return Object.fromEntries(Object.entries(Object(body)).filter(([name]) => names.includes(name)));
+}
+
+export const personaRoutes = [
+  route({
+    method: "GET",
+    path: "/v1/personas",
+    operationId: "listPersonas",
+    summary: "List personas, newest first.",
+    tag,
+    query: PageQuery,
+    response: ListOf(Persona),
+    async handle(call) {
+      return presentPage(await listRecords(call, call.caller, "persona", call.query), presentRecord);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/personas",
+    operationId: "createPersona",
+    summary: "Create a persona.",
+    tag,
+    status: 201,
+    body: CreatePersonaRequest,
+    response: Persona,
+    async handle(call) {
+      const { metadata, ...fields } = call.body;
+      const persona = named(CreatePersonaRequest, fields) as PersonaFields;
+      return presentRecord(
+        await call.dispatch(createPersona, { ...persona, metadata: jsonObject(metadata) }),
+      );
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/personas/{persona_id}",
+    operationId: "getPersona",
+    summary: "Read a persona.",
+    tag,
+    response: Persona,
+    async handle(call) {
+      return presentRecord(await getRecord(call, call.caller, "persona", call.param("persona_id")));
+    },
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/personas/{persona_id}",
+    operationId: "updatePersona",
+    summary: "Change a persona: a new version, for tasks that are submitted from now on.",
+    tag,
+    body: UpdatePersonaRequest,
+    response: Persona,
+    async handle(call) {
+      const changes = named(UpdatePersonaRequest, call.body) as PersonaChanges;
+      return presentRecord(
+        await call.dispatch(updatePersona, { personaId: call.param("persona_id"), changes }),
+      );
+    },
+  }),
+];
