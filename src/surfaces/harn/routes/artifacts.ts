@@ -165,10 +165,9 @@ function uploadRoute(bytesMax: number): Route {
         sessionId: session_id,
         taskId: task_id,
       };
-      const source = call.body instanceof Readable ? call.body : Readable.from([]);
       const length = Number(call.request.headers["content-length"] ?? Number.NaN);
       const staged = await receiveUpload(call.kernel, call.caller, request, {
-        source,
+        source: contentOf(call.body),
         length: Number.isNaN(length) ? null : length,
         bytesMax,
         sha256,
@@ -185,6 +184,17 @@ function uploadRoute(bytesMax: number): Route {
       }
     },
   });
+}
+
+/** The body as it arrives. Who leaves in the middle is nobody's fault. */
+async function* contentOf(body: unknown): AsyncGenerator<Uint8Array> {
+  if (!(body instanceof Readable)) return;
+  try {
+    yield* body;
+  } catch (cause) {
+    const message = "The client went away before all of the content had arrived.";
+    throw new HarnessError("client_closed_request", message, {}, { cause });
+  }
 }
 
 const mediaCharsMax = 200;
