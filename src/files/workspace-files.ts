@@ -77,7 +77,7 @@ export class WorkspaceFiles {
     if (last === undefined) return await list(root);
     const file = join(await enter(root, names, { isMaking: false }), last);
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-    await using handle = await orRefused(path, () => open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+    await using handle = await orRefused(() => open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
     const stat = await handle.stat();
     if (stat.isDirectory()) return await list(file);
     if (!stat.isFile()) throw new FileRefused("kind", "This is neither a file nor a directory.");
@@ -95,7 +95,7 @@ export class WorkspaceFiles {
       throw new FileRefused("size", `A file has at most ${fileBytesMax} bytes.`);
     const parent = await enter(await this.#root(place), names, { isMaking: true });
     const file = join(parent, last);
-    const before_sha256 = await hashOfFile(path, file);
+    const before_sha256 = await hashOfFile(file);
     await replaceFile(parent, file, bytes);
     return { path, sha256: hash("sha256", bytes, "hex"), bytes: bytes.length, before_sha256 };
   }
@@ -136,23 +136,22 @@ async function enter(
   { isMaking }: { isMaking: boolean },
 ): Promise<string> {
   let at = root;
-  for (const [index, name] of names.entries()) {
-    const path = names.slice(0, index + 1).join("/");
+  for (const name of names) {
     const next = join(at, name);
-    if (isMaking) await makeDirectory(path, next);
-    const real = await orRefused(path, () => realpath(next));
+    if (isMaking) await makeDirectory(next);
+    const real = await orRefused(() => realpath(next));
     if (!isInside(real, root)) throw new FileRefused("path", "This path leads outside the workspace.");
     at = real;
   }
   return at;
 }
 
-async function makeDirectory(path: string, directory: string): Promise<void> {
+async function makeDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { mode: 0o700 });
     await syncDirectory(join(directory, ".."));
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw refusal(path, error);
+    if (codeOf(error) !== "EEXIST") throw refusal(error);
   }
 }
 
@@ -218,14 +217,14 @@ function textOf(bytes: Buffer): FileText {
 }
 
 /** Of what is there, or null when nothing is; refuses to go on when it is no file. */
-async function hashOfFile(path: string, file: string): Promise<string | null> {
+async function hashOfFile(file: string): Promise<string | null> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   let handle: FileHandle;
   try {
     handle = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
-    throw refusal(path, error);
+    throw refusal(error);
   }
   await using opened = handle;
   if (!(await opened.stat()).isFile()) throw new FileRefused("kind", "There is a directory at this path.");
@@ -263,21 +262,21 @@ async function realOrNull(path: string): Promise<string | null> {
   }
 }
 
-async function orRefused<T>(path: string, act: () => Promise<T>): Promise<T> {
+async function orRefused<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    throw refusal(path, error);
+    throw refusal(error);
   }
 }
 
-/** What the disk says, in our words; what it should never say stays an error of ours. */
-function refusal(path: string, error: unknown): unknown {
+/** What the disk says, in our words, without the path: half of it could be half of a secret. The rest stays an error of ours. */
+function refusal(error: unknown): unknown {
   switch (codeOf(error)) {
     case "ENOENT":
-      return new FileRefused("absent", `There is nothing at ${path}.`);
+      return new FileRefused("absent", "There is nothing at this path.");
     case "ENOTDIR":
-      return new FileRefused("kind", `A name on the way to ${path} is a file, not a directory.`);
+      return new FileRefused("kind", "A name on this path is a file, not a directory.");
     case "ELOOP":
     case "EMLINK":
       return new FileRefused("path", "This path leads through a symbolic link that is not followed.");
