@@ -39,6 +39,12 @@ export interface ServerConfig {
     /** How long a ticket is good. */
     ticketMs: number;
   };
+  /** The largest artifact that can be uploaded. */
+  artifactBytesMax: number;
+  /** Directories in which workspaces may have their own roots; elsewhere their files are in the data directory. */
+  workspaceRoots: readonly string[];
+  /** The operator's master key for vaults and those before it; none means one in the data directory. */
+  masterKeys: readonly string[];
 }
 
 export const defaultConfig = {
@@ -56,4 +62,7 @@ export const defaultConfig = {
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
   webSocket: { helloMs: 10_000, heartbeatMs: 15_000, ticketMs: 60_000 },
+  artifactBytesMax: 256 * 1024 * 1024,
+  workspaceRoots: [],
+  masterKeys: [],
 } as const satisfies Omit<ServerConfig, "logger">;

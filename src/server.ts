@@ -2,10 +2,13 @@
 
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
+import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
+import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
@@ -13,6 +16,7 @@ import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
+import { MasterKeys } from "./policy/master-keys.ts";
 import { loadSecretBox } from "./policy/secret-box.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
@@ -54,6 +58,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
   const secretBox = loadSecretBox(join(dataDirectory, "secrets.key"));
   const { helloMs, heartbeatMs, ticketMs } = config.webSocket;
+  const masterKeys = new MasterKeys({ file: join(dataDirectory, "master.key"), fixed: config.masterKeys });
+  const files = new WorkspaceFiles({
+    directory: join(dataDirectory, "workspaces"),
+    allowedRoots: config.workspaceRoots,
+    guarded: dataDirectory,
+  });
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -65,12 +75,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     authFailuresMax: config.authFailuresMax,
     secretBox,
     ticketMs,
+    masterKeys,
+    files,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
+  warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;
   const listening = { url: "" };
@@ -83,7 +96,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   } as const;
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
-  const { bodyBytesMax, trustedProxies, corsOrigins } = config;
+  const { bodyBytesMax, trustedProxies, corsOrigins, artifactBytesMax } = config;
   const isHttps = config.publicUrl?.startsWith("https:") ?? false;
   const fail = harnFail(report);
   const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
@@ -93,7 +106,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     protocol: subprotocol,
     stopped: stopped.signal,
   });
-  await http.register(harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs }));
+  await http.register(
+    harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, artifactBytesMax }),
+  );
   await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
@@ -140,6 +155,13 @@ function externalIssuers({
     onKeysUnavailable: (issuer, error) =>
       logger.warn({ issuer, err: error }, "the keys of a token issuer cannot be had"),
   });
+}
+
+/** What cannot be opened is an operator's to put right; everything else works without it. */
+function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readonly string[]): void {
+  if (problem === null && locked.length === 0) return;
+  const about = { master_key: problem ?? undefined, locked_vaults: locked.slice(0, 10) };
+  logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
 }
 
 /** Open requests are answered first; a client that does not take its answer is not waited for long. */

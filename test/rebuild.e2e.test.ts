@@ -22,6 +22,19 @@ test("EVT-5 given every command used once, when documents are refolded from even
     tenant_id: "tenant_other",
   });
   await client.call(`/v1/api-keys/${key.id}`, { method: "DELETE" });
+  const { body: vault } = await client.post("/v1/vaults", {
+    provider: "local",
+    capabilities: ["read", "write", "delete"],
+  });
+  for (const name of ["FIRST", "SECOND"]) {
+    const path = `/v1/vaults/${vault.id}/secrets/${name}`;
+    await client.call(path, { method: "PUT", body: { value: "a value" } });
+  }
+  await client.call(`/v1/vaults/${vault.id}/secrets/SECOND`, { method: "DELETE" });
+  await client.post(`/v1/vaults/${vault.id}/rotate`);
+  await client.post("/v1/vaults/rotate-master-key");
+  const file = { path: "notes.txt", content: "words" };
+  await client.call("/v1/workspaces/workspace_default/files", { method: "PUT", body: file });
 
   const { body: quota } = await client.post("/v1/quotas", {
     scope: "persona",
@@ -46,11 +59,13 @@ test("EVT-5 given every command used once, when documents are refolded from even
 
   const session = await client.createSession({
     initial_messages: [userMessage("first"), userMessage("second")],
+    vault_ids: [vault.id],
   });
   await client.call(`/v1/sessions/${session.id}`, { method: "PATCH", body: { summary: "A summary" } });
   await client.post(`/v1/sessions/${session.id}/messages`, { message: userMessage("x".repeat(20_000)) });
   await client.post(`/v1/sessions/${session.id}/branches`, { kind: "sandbox", base_ref: "main" });
   await client.post("/v1/artifacts", { kind: "file", mime_type: "text/plain", visibility: "public" });
+  await client.call(`/v1/artifacts/upload?session_id=${session.id}`, { raw: "bytes" });
 
   await client.rehearse(
     session.id,
@@ -59,6 +74,8 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "checkpoint here",
     "artifact a.txt text",
     "stream 3",
+    "secret FIRST",
+    "file notes.txt other words",
     "return done",
   );
   const limited = await client.submit(session.id, "effect a\nspend 8\nspend 8", { persona_id: persona.id });
@@ -144,6 +161,11 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "connector.task_submitted",
     "connector.delivery_deduped",
     "connector.failed",
+    "vendor.bridle.vault.secret_set",
+    "vendor.bridle.vault.secret_deleted",
+    "vendor.bridle.vault.data_key_rotated",
+    "vendor.bridle.vault.data_key_rewrapped",
+    "vendor.bridle.workspace.file_written",
   ]) {
     assert.ok(kinds.has(kind), kind);
   }

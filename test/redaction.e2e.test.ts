@@ -463,7 +463,10 @@ const operations: Operation[] = Object.entries(document.paths).flatMap(([path, i
     method: method.toUpperCase(),
     path,
     parameters: operation.parameters ?? [],
-    schema: (Object.values(operation.requestBody?.content ?? {}) as Json[])[0]?.schema ?? null,
+    // Content that is sent as bytes is kept as it is; what is said about it is not.
+    schema: operation.requestBody?.content["application/octet-stream"]
+      ? null
+      : ((Object.values(operation.requestBody?.content ?? {}) as Json[])[0]?.schema ?? null),
     isStream: Object.values(operation.responses).some((response: Json) =>
       Object.hasOwn(response.content ?? {}, "text/event-stream"),
     ),
@@ -570,6 +573,7 @@ async function createWorld(client: Client): Promise<World> {
     base_ref: "main",
   });
   const key = await client.createKey({ scopes: ["tasks:read"] });
+  const vault = await client.post("/v1/vaults", vaultBody);
   const receipt = (await client.get(`/v1/receipts/${task.receipt_id}`)).body;
   const memory = await client.createMemory({ content: "words" });
   const skill = await client.post("/v1/skills", { name: "name", description: "words" });
@@ -592,6 +596,8 @@ async function createWorld(client: Client): Promise<World> {
       skill_id: skill.body.id,
       tool_id: "unknown",
       connector_id: (await client.createConnector()).id,
+      vault_id: vault.body.id,
+      secret_name: "NAME",
     },
     receipt,
   };
@@ -602,6 +608,7 @@ interface Target {
   body?: Json;
 }
 
+const vaultBody = { provider: "local", capabilities: ["read", "write", "delete"] };
 const message = { role: "user", parts: [{ type: "text", text: "words", visibility: "public" }] };
 
 const persona = {
@@ -672,6 +679,20 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     return { params: { request_id: task.waiting_for.permission_request_id }, body: { approved: false } };
   },
   registerArtifact: () => ({ body: { kind: "file", mime_type: "text/plain", visibility: "public" } }),
+  uploadArtifact: () => ({ body: '"words"' }),
+  writeWorkspaceFile: () => ({ body: { path: "notes/words.txt", content: "words" } }),
+  createVault: () => ({ body: vaultBody }),
+  rotateVault: () => ({}),
+  rotateMasterKey: () => ({}),
+  async setSecret({ client }) {
+    const { body } = await client.post("/v1/vaults", vaultBody);
+    return { params: { vault_id: body.id }, body: { value: "words" } };
+  },
+  async deleteSecret({ client, ids }) {
+    const path = `/v1/vaults/${ids.vault_id}/secrets/GONE`;
+    await client.call(path, { method: "PUT", body: { value: "words" } });
+    return { params: { secret_name: "GONE" } };
+  },
   verifyReceipt: () => ({ body: {} }),
   verifyForeignReceipt: ({ receipt }) => ({ body: { receipt } }),
   createWsTicket: () => ({}),
@@ -732,7 +753,11 @@ const unread: readonly RegExp[] = [
   /^replayTask body\.override\.step:work:1\.(?:value|visibility)/,
   /^replayTask body\.checkpoint_/,
   /^verify(?:Foreign)?Receipt /,
+  /^setSecret body\.value/,
 ];
+
+/** A caller's own file, which is given back as it was sent. */
+const verbatim = /^writeWorkspaceFile body\.content/;
 
 function pathOf({ path }: Operation, world: World, params: Record<string, string> = {}): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? world.ids[name] ?? "missing");
@@ -763,6 +788,7 @@ function bodyJobs(watch: Watch, planter: Planter, world: World, operation: Opera
   };
   return [...spotsOf(operation.schema, "body", base)].flatMap((spot): Job[] => {
     const place = `${operation.id} ${spot.path}`;
+    if (verbatim.test(place)) return [];
     const texts = kinds.map((kind) => async () => {
       const plant = planter.text(place, kind);
       await submit(place, spot.body(plant.text), [plant]);
@@ -1172,6 +1198,7 @@ const objectOf: Record<string, string> = {
   receipt_id: "receipt",
   event_id: "event",
   key_id: "api_key",
+  vault_id: "vault",
 };
 /** There only where a test makes them. */
 const notEverywhere: ReadonlySet<string> = new Set(["quota"]);

@@ -346,4 +346,46 @@ export const requirements: readonly Requirement[] = [
     "HST-7":
       "Being a host needs the scope for writing tasks; what goes to a host and comes back is internal content, without credentials.",
   }),
+  ...section("Extended", "Vaults", {
+    "VLT-1":
+      "Vaults are created, read and listed without what they hold; secrets are set, listed by name, and deleted as their capabilities allow.",
+    "VLT-2":
+      "The value of a secret is in no answer, event, receipt, export, log line, file or idempotency record, whatever a run does with it.",
+    "VLT-3":
+      "ctx.secret reads from the session's vaults in their order, then the workspace's, then the tenant's, never from another workspace's, and the log says that it did.",
+    "VLT-4":
+      "A secret that is not there fails the step with secret_unavailable, names no other, and fails again when the run is repeated.",
+    "VLT-5":
+      "The master key can be rotated while the server runs; a crash at any moment loses no secret, and the next start finishes the rotation.",
+    "VLT-6": "A vault's data key can be rotated; its secrets are encrypted again.",
+    "VLT-7":
+      "With a wrong, missing or damaged master key the server is ready, warns once, and refuses what needs the key with a clear error.",
+    "VLT-8":
+      "What is encrypted opens only with its own key, in its own tenant, vault, name and version, unchanged.",
+    "VLT-9":
+      "Vaults of other tenants and workspaces are not there; a key bound to workspaces does not change a tenant's vaults.",
+  }),
+  ...section("Extended", "Workspace files", {
+    "FIL-1":
+      "Text files of a workspace are written, read and listed; what is no text, too large or no file is its own error.",
+    "FIL-2": "Paths that are absolute, lead upwards, or are special on some system are refused.",
+    "FIL-3": "Symbolic links do not lead out of a workspace, neither for reading nor for writing.",
+    "FIL-4": "A file is replaced whole; the last event about it is about what is there.",
+    "FIL-5":
+      "Every write is in the log with its hash; writes of a run are in its receipt, and are subject to its persona.",
+    "FIL-6":
+      "What a run has read or written is the same when the run is repeated, whatever has become of the file.",
+    "FIL-7": "Files of other tenants and workspaces are not there.",
+    "FIL-8":
+      "A workspace's root is a path of the machine only inside directories that the operator allows, and only for the server's own tenant.",
+  }),
+  ...section("Extended", "Artifact content", {
+    "UPL-1": "Uploaded bytes are hashed as they arrive and given back as they were.",
+    "UPL-2": "Downloads answer single ranges, If-Range, If-None-Match and HEAD.",
+    "UPL-3":
+      "Uploads beyond the limit are 413; with a wrong hash, scope or place they are refused, and nothing is kept.",
+    "UPL-4":
+      "An upload that is cut off, by its client or by a crash, leaves nothing behind; every artifact that is listed has its content.",
+    "UPL-5": "Neither direction holds the content in memory.",
+  }),
 ];

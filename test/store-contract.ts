@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import {
   type Batch,
+  BlobTooLarge,
   type DocumentIndex,
   type DocumentQuery,
   type NewBlob,
@@ -746,6 +747,75 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await store.blob("0".repeat(64)), undefined);
     });
 
+    test("UPL-4 given content that arrives in pieces, when it is staged, then it is there under its hash once it is kept, and not before", async () => {
+      await using at = await opened();
+      const pieces = Array.from({ length: 50 }, (_, n) => Buffer.alloc(1000 + n, `${n} `));
+      const whole = Buffer.concat(pieces);
+      const staged = await at.store.stageBlob(arriving(pieces), whole.length);
+      assert.equal(staged.sha256, createHash("sha256").update(whole).digest("hex"));
+      assert.equal(staged.bytes, whole.length);
+      assert.equal(await at.store.openBlob(staged.sha256), undefined);
+      await staged.keep();
+      await staged.keep();
+      await staged.discard();
+      const again = await at.store.stageBlob(arriving(pieces), whole.length);
+      await again.keep();
+      const store = await at.reopen();
+      assert.deepEqual(Buffer.from((await store.blob(staged.sha256)) ?? []), whole);
+    });
+
+    test("UPL-4 given content that is too large, or whose source fails, when it is staged, then it is refused and nothing of it is there", async () => {
+      await using at = await opened();
+      const pieces = [Buffer.alloc(10, "a"), Buffer.alloc(10, "b")];
+      await assert.rejects(at.store.stageBlob(arriving(pieces), 19), BlobTooLarge);
+      const broken = new Error("the source broke");
+      await assert.rejects(at.store.stageBlob(arriving(pieces, broken), 100), broken);
+      const dropped = await at.store.stageBlob(arriving(pieces), 20);
+      await dropped.discard();
+      assert.equal(await at.store.blob(dropped.sha256), undefined);
+    });
+
+    test("UPL-2 given content in the database and beside it, when parts of it are read, then they are those parts", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, n) => n % 251));
+      const inside = blob("kept inside");
+      await store.commit({ ...creation("a"), blobs: [inside] });
+      const beside = await store.stageBlob(arriving([bytes]), bytes.length);
+      await beside.keep();
+      for (const [sha256, content] of [
+        [inside.sha256, Buffer.from(inside.bytes)],
+        [beside.sha256, bytes],
+      ] as const) {
+        const { length } = content;
+        for (const [start, end] of [
+          [0, length],
+          [0, 1],
+          [3, 3],
+          [length - 1, length],
+          [2, length - 2],
+        ] as const) {
+          const opened = await store.openBlob(sha256);
+          assert.equal(opened?.bytes, length);
+          const read: Uint8Array[] = [];
+          for await (const chunk of opened?.read(start, end) ?? []) read.push(chunk);
+          assert.deepEqual(Buffer.concat(read), content.subarray(start, end), `${start} to ${end}`);
+        }
+        await (await store.openBlob(sha256))?.close();
+      }
+      assert.equal(await store.openBlob("0".repeat(64)), undefined);
+      assert.equal(await store.openBlob("../../bridle.db"), undefined);
+    });
+
+    test("VLT-5 given documents of several tenants, when those of every tenant are listed, then they come in the order of creation, page by page", async () => {
+      await using at = await opened();
+      await plant(at.store);
+      const query = { by: { everyTenant: true }, order: "oldest_first" } as const;
+      const all = await walk(at.store, { ...query, limit: 100 });
+      assert.ok(all.length >= 20);
+      assert.deepEqual(await walk(at.store, { ...query, limit: 3 }), all);
+    });
+
     test("OPS-4 given a store with everything in it, when it is reopened, then all is as before and the log goes on at the next position", async () => {
       await using at = await opened();
       assert.equal(await at.store.head(), 0);
@@ -913,6 +983,11 @@ function assertRejectedWith(
     kinds.some((kind) => reason instanceof kind),
     `expected ${kinds.map((kind) => kind.name).join(" or ")}, found ${reason}`,
   );
+}
+
+async function* arriving(pieces: readonly Uint8Array[], failure?: Error): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+  if (failure !== undefined) throw failure;
 }
 
 function namesOf(events: readonly StoredEvent[]): string[] {

@@ -66,6 +66,17 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Host ${capability} gave ${JSON.stringify(given)}`);
     return undefined;
   },
+  async secret(ctx, name) {
+    const value = await ctx.secret(name);
+    await ctx.say(`Secret ${name} has ${[...value].length} characters`);
+    return undefined;
+  },
+  async file(ctx, argument) {
+    const [path, text] = splitWord(argument);
+    const { bytes } = await ctx.files.write(path, text);
+    await ctx.say(`Wrote ${path} (${bytes} bytes)`);
+    return undefined;
+  },
   async effect(ctx, name) {
     const { outcome, output, artifactId } = await ctx.effect(name, () => countEffect(ctx.taskId, name), {
       payload: { name },

@@ -8,8 +8,9 @@ import { addCheckCommand } from "./check.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { problemWith, type ServeSettings, serveOptions } from "./settings.ts";
+import { problemWith, type ServeSettings, serveOptions, takeMasterKeys } from "./settings.ts";
 import { addTransferCommands } from "./transfer.ts";
+import { addVaultCommands } from "./vault.ts";
 
 const wrongUse = 2;
 /** An error is one line, with the suggestion if there is one. */
@@ -29,11 +30,12 @@ const serveCommand = program
   .command("serve")
   .description("Start the server.")
   .action(async (settings: ServeSettings) => {
-    const problem = problemWith(settings);
+    const masterKeys = takeMasterKeys(process.env);
+    const problem = problemWith(settings, masterKeys);
     if (problem !== null) serveCommand.error(`error: ${problem}`);
     // The server is large; the other commands do not need it.
     const { serve } = await import("./serve.ts");
-    await serve(settings);
+    await serve(settings, masterKeys);
   })
   .exitOverride()
   .configureOutput(oneLine);
@@ -43,6 +45,7 @@ addCheckCommand(program);
 addReceiptCommands(program);
 addTransferCommands(program);
 addKeyCommands(program);
+addVaultCommands(program);
 
 try {
   await program.parseAsync();

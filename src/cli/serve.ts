@@ -7,8 +7,9 @@ import { version } from "../version.ts";
 import { loadAgents } from "./load-agents.ts";
 import type { ServeSettings } from "./settings.ts";
 
-export async function serve(settings: ServeSettings): Promise<void> {
-  const logger = createLogger(settings.logLevel, settings.apiKey === undefined ? [] : [settings.apiKey]);
+export async function serve(settings: ServeSettings, masterKeys: readonly string[]): Promise<void> {
+  const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
+  const logger = createLogger(settings.logLevel, secrets);
   const server = await startServer({
     host: settings.host,
     port: settings.port,
@@ -23,6 +24,9 @@ export async function serve(settings: ServeSettings): Promise<void> {
     authFailuresMax: settings.authFailures,
     trustedProxies: settings.trustProxy,
     corsOrigins: settings.corsOrigin,
+    artifactBytesMax: settings.artifactBytesMax,
+    workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
+    masterKeys,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { InvalidArgumentError, Option } from "commander";
 import { defaultConfig } from "../config.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
+import { parseMasterKey } from "../policy/vault-crypto.ts";
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -22,6 +23,8 @@ export interface ServeSettings {
   authFailures: number;
   trustProxy: string[];
   corsOrigin: string[];
+  artifactBytesMax: number;
+  workspaceRoots: string[];
 }
 
 const apiKeyCharsMin = 8;
@@ -85,6 +88,16 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_CONCURRENCY")
     .default(defaultConfig.concurrency)
     .argParser(wholeNumber(1, 10_000)),
+  new Option("--artifact-bytes-max <number>", "the largest artifact that can be uploaded")
+    .env("BRIDLE_ARTIFACT_BYTES_MAX")
+    .default(defaultConfig.artifactBytesMax)
+    .argParser(wholeNumber(1, 2 ** 40)),
+  new Option(
+    "--workspace-roots <directory...>",
+    "directories in which a workspace may have its own root; files of others are in the data directory",
+  )
+    .env("BRIDLE_WORKSPACE_ROOTS")
+    .default([], "none"),
   new Option("--grace-ms <number>", "how long running steps may go on after Ctrl-C")
     .env("BRIDLE_GRACE_MS")
     .default(10_000)
@@ -153,12 +166,26 @@ function notEmpty(text: string): string {
 }
 
 /** What is wrong with settings that are well-formed one by one. */
-export function problemWith(settings: ServeSettings): string | null {
+export function problemWith(settings: ServeSettings, masterKeys: readonly string[]): string | null {
   const { apiKey, oauthIssuer, oauthAudience, publicUrl } = settings;
   if (oauthIssuer.length > 0 && oauthAudience === undefined && publicUrl === undefined) {
     return "option '--oauth-issuer <issuer=jwks...>': its tokens need an audience; set --oauth-audience or --public-url.";
   }
+  if (masterKeys.some((key) => parseMasterKey(key) === null)) {
+    return "BRIDLE_MASTER_KEY and BRIDLE_MASTER_KEY_PREVIOUS are 32 bytes each, as hex or base64.";
+  }
   return apiKey === undefined ? null : problemWithApiKey(apiKey);
+}
+
+/**
+ * The master key of vaults and the one before it, from the environment only: a flag is in the list of processes, and what
+ * is left in the environment is handed on to every process that an agent starts.
+ */
+export function takeMasterKeys(environment: NodeJS.ProcessEnv): string[] {
+  const names = ["BRIDLE_MASTER_KEY", "BRIDLE_MASTER_KEY_PREVIOUS"];
+  const keys = names.flatMap((name) => environment[name]?.trim() || []);
+  for (const name of names) delete environment[name];
+  return keys;
 }
 
 /** What is wrong with a key, in words that do not repeat it. */

@@ -4,12 +4,13 @@
  */
 
 import type { Caller, Scope } from "../policy/caller.ts";
-import { hashOf } from "../receipts/canonical.ts";
+import { canonicalJson, hashOf } from "../receipts/canonical.ts";
 import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
 import { HarnessError } from "./errors.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
+import { hashWhole } from "./well-formed.ts";
 
 /** A document contended by more writers than this at once answers `conflict` instead of trying for ever. */
 const triesMax = 50;
@@ -31,6 +32,8 @@ export interface Command<Request, Result> {
   forRecord?(result: Result): Result;
   /** How long a repeated request is recognized, when that is not the usual day. */
   keptMs?(result: Result): number;
+  /** How equal requests are recognized when of their bodies not even a hash may touch the disk. */
+  fingerprint?(deps: KernelDeps, canonical: string): string;
 }
 
 /** How a caller marks a request that it may send again. `target` says what is being asked of what. */
@@ -69,7 +72,8 @@ export function createDispatch(deps: KernelDeps): Dispatch {
     const key = sha256Hex(
       JSON.stringify([tenantId, actor, workspaceIds, idempotency.target, idempotency.key]),
     );
-    const fingerprint = fingerprintOf(idempotency.body);
+    const fingerprint =
+      command.fingerprint?.(deps, canonicalOf(idempotency.body)) ?? fingerprintOf(idempotency.body);
     while (true) {
       const first = underWay.get(key);
       if (first !== undefined) await first.catch(() => {});
@@ -100,6 +104,10 @@ function fingerprintOf(body: unknown): string {
     // RFC 8785 has no form for half a surrogate pair. Such a body is equal to itself, at least.
     return sha256Hex(JSON.stringify(json));
   }
+}
+
+function canonicalOf(body: unknown): string {
+  return hashWhole(body ?? null, canonicalJson);
 }
 
 async function recall<Result>(

@@ -3,6 +3,7 @@
  * under `vendor.bridle.`. A payload holds all that folding the event needs, and nothing that is not a fact.
  */
 
+import type { WrappedKey } from "../policy/vault-crypto.ts";
 import type { JsonObject, JsonValue, NewEvent, Position, StoredEvent } from "../store/port.ts";
 import type { Content } from "./content.ts";
 import { HarnessError } from "./errors.ts";
@@ -26,10 +27,13 @@ import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
+import type { VaultRecord, VaultSecret } from "./resources/vault.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts";
 
 /** What the code of a step reaches out to: anything, a model, an MCP server, the host, a secret. */
 export type StepKind = "step" | "llm" | "mcp" | "host" | "secret";
+/** What a run does with the files of its workspace. */
+export type FileStepKind = "file" | "file_read" | "file_list";
 
 /** What the persona's autonomy made of a side effect that was not carried out. */
 export interface Simulated {
@@ -45,6 +49,7 @@ export interface StepSpan {
   step: string;
   kind:
     | StepKind
+    | FileStepKind
     | "effect"
     | "spend"
     | "sleep"
@@ -65,6 +70,12 @@ export interface EventPayloads {
   "vendor.bridle.tenant.created": { tenant: TenantRecord };
   "vendor.bridle.workspace.created": { workspace: WorkspaceRecord };
   "vendor.bridle.workspace.updated": { changes: WorkspaceChanges };
+  "vendor.bridle.workspace.file_written": {
+    path: string;
+    sha256: string;
+    bytes: number;
+    metadata: JsonObject;
+  };
   "vendor.bridle.persona.created": { persona: PersonaRecord };
   "vendor.bridle.persona.updated": { changes: PersonaChanges };
   "vendor.bridle.tenant.quota_added": { quota_id: string; scope: "tenant" | "organization" };
@@ -173,6 +184,8 @@ export interface EventPayloads {
     child?: { status: Outcome["status"]; receipt_id: string | null };
     /** Of a host call: set when it was the host that ended the step, and not the run itself. */
     call_id?: string;
+    /** Of a secret: the vault it came from. */
+    from_vault?: { vault_id: string; version: number };
     simulated?: Simulated;
     /** What the step used of the budget, beside counting as a call. */
     spent?: Amounts;
@@ -219,6 +232,13 @@ export interface EventPayloads {
   "connector.normalized": { delivery_id: string; event_kind: string | null; status: "accepted" | "ignored" };
   "connector.task_submitted": { delivery_id: string; task_id: string; session_id: string };
   "connector.failed": { webhook_id: string; code: string; reason: string };
+  "vendor.bridle.vault.created": { vault: VaultRecord };
+  "vendor.bridle.vault.secret_set": { entry: VaultSecret };
+  "vendor.bridle.vault.secret_deleted": { name: string; version: number };
+  /** The vault has another data key, and every secret is sealed again with it. */
+  "vendor.bridle.vault.data_key_rotated": { data_key: WrappedKey; secrets: VaultSecret[]; serial: number };
+  /** The same data key, under another master key. */
+  "vendor.bridle.vault.data_key_rewrapped": { data_key: WrappedKey };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

@@ -34,6 +34,7 @@ import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.t
 import { foldSkill, type SkillRecord } from "./resources/skill.ts";
 import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
 import { foldTenant, type TenantRecord } from "./resources/tenant.ts";
+import { foldVault, type VaultRecord } from "./resources/vault.ts";
 import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
 
 export interface Records {
@@ -55,6 +56,7 @@ export interface Records {
   skill: SkillRecord;
   task: TaskRecord;
   tenant: TenantRecord;
+  vault: VaultRecord;
   workspace: WorkspaceRecord;
 }
 
@@ -91,6 +93,8 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
+    case "vendor.bridle.vault.created":
+      return [event.payload.vault];
     case "vendor.bridle.signing_key.created":
       return [event.payload.signing_key];
     case "vendor.bridle.memory.created":
@@ -151,6 +155,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldSkill(record, event);
     case "connector":
       return foldConnector(record, event);
+    case "vault":
+      return foldVault(record, event);
     default:
       return record;
   }
@@ -190,6 +196,8 @@ export function indexOf(record: AnyRecord): DocumentIndex {
       return { tenantId, isListed: false, wakeAt: Date.parse(record.next_at ?? "") || null };
     case "branch":
       return { tenantId, workspaceId: record.workspace_id, sessionId: record.session_id };
+    case "vault":
+      return { tenantId, workspaceId: record.workspace_id };
     case "workspace":
       return { tenantId, workspaceId: record.id };
     case "memory":

@@ -1,8 +1,10 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
 import { randomBytes } from "node:crypto";
+import { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
 import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
+import { MasterKeys } from "../policy/master-keys.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import { SecretBox } from "../policy/secret-box.ts";
 import { Tickets } from "../policy/tickets.ts";
@@ -45,6 +47,10 @@ export interface KernelOptions {
   secretBox?: SecretBox;
   /** How long a ticket is good. */
   ticketMs?: number;
+  /** Without them, vaults have keys that live as long as the process. */
+  masterKeys?: MasterKeys;
+  /** Without them, workspaces have no files. */
+  files?: WorkspaceFiles;
 }
 
 /** Long enough to open a connection with, too short to be found in a log. */
@@ -53,6 +59,8 @@ const ticketMsDefault = 60_000;
 export function createKernel(options: KernelOptions): Kernel {
   const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault } = options;
   const { secretBox = new SecretBox(randomBytes(32)) } = options;
+  const { masterKeys = new MasterKeys({ file: null }), files = new WorkspaceFiles({ directory: null }) } =
+    options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -74,6 +82,8 @@ export function createKernel(options: KernelOptions): Kernel {
     replaySecrets: new ReplaySecrets(),
     seenSecrets: new Set(),
     locks: new Locks(),
+    masterKeys,
+    files,
   };
   const access = {
     ...deps,

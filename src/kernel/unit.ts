@@ -4,7 +4,9 @@
  * Everything loaded here is expected unchanged at commit, so a decision never rests on something that has moved.
  */
 
+import type { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { Caller } from "../policy/caller.ts";
+import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { SecretBox } from "../policy/secret-box.ts";
 import type { Batch, NewBlob, Store } from "../store/port.ts";
@@ -47,6 +49,8 @@ export interface KernelDeps {
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;
   locks: Locks;
+  masterKeys: MasterKeys;
+  files: WorkspaceFiles;
 }
 
 interface Tracked {

@@ -1,6 +1,7 @@
 /** What an agent is and what it is given: the types that authors write against. */
 
 import type { Static, TSchema } from "typebox";
+import type { FileEntry } from "../files/workspace-files.ts";
 import type { StepKind } from "../kernel/events.ts";
 import type { ArtifactKind } from "../kernel/resources/artifact.ts";
 import type { Part } from "../kernel/resources/message.ts";
@@ -166,6 +167,22 @@ export interface Child {
   result(): Promise<ChildResult>;
 }
 
+export interface FileWritten {
+  path: string;
+  sha256: string;
+  bytes: number;
+}
+
+/** The files of the task's workspace. Paths are relative to it; texts are UTF-8. */
+export interface AgentFiles {
+  /** A side effect: it is in the receipt, and is not repeated when the run is. */
+  write(path: string, text: string): Promise<FileWritten>;
+  /** What the file said then, also when the run is repeated. */
+  read(path: string): Promise<string>;
+  /** What is in a directory; in the workspace itself when no path is given. */
+  list(path?: string): Promise<FileEntry[]>;
+}
+
 /**
  * Everything an agent may do. After a crash or a wait the function runs again from the top and every call here gives
  * what it gave before, so keep what happens between the calls free of clocks, randomness and side effects.
@@ -190,6 +207,12 @@ export interface AgentContext {
     run: (step: StepContext) => Promise<T> | T,
     options?: StepOptions,
   ): Promise<T>;
+  /**
+   * A secret of a vault: of those that the session names, then of the workspace's, then of the tenant's, or of the named one
+   * only. Fails with `secret_unavailable` when none has it. The value is taken out of everything that the run records.
+   */
+  secret(name: string, options?: { vault?: string }): Promise<string>;
+  readonly files: AgentFiles;
   /**
    * Changes something in the world, as far as the persona's autonomy goes: it is done, done once a person approved it,
    * proposed, or only noted. Runs at least once when it is done, like a step.

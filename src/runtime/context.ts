@@ -11,7 +11,6 @@ import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
 import { appendMessage } from "../kernel/tasks.ts";
 import { Unit } from "../kernel/unit.ts";
-import { textsIn } from "../policy/redact/texts-in.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentContext,
@@ -26,15 +25,17 @@ import type {
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
+import { filesOf } from "./files.ts";
 import { hostCall } from "./host.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { createMemory } from "./memory.ts";
 import { guarded, handled } from "./promises.ts";
 import { approve, ask } from "./questions.ts";
-import { allowed, attemptStep, noteResult, oneCall, outputOf, performStep } from "./recorded-steps.ts";
+import { allowed, attemptStep, oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import { asJsonSchema } from "./registry.ts";
 import { type Attempted, never, type Run } from "./run.ts";
+import { readSecret, secret } from "./secrets.ts";
 
 export interface RunInput {
   input: JsonObject;
@@ -98,6 +99,9 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       const span: StepSpan = { step: run.key("spend"), kind: "spend", name: Object.keys(spent).join(", ") };
       await performStep(run, span, async () => ({ output: null }), { amounts: spent, spent });
     },
+
+    secret: (name, { vault } = {}) => secret(run, name, vault),
+    files: filesOf(run),
 
     async say(content) {
       const said = typeof content === "string" ? [textPart(content)] : jsonCopy(content);
@@ -190,17 +194,6 @@ function amountsOf({ inputTokens, outputTokens, usd }: Spending): Amounts {
 
 function isAmount(amount: unknown): boolean {
   return typeof amount === "number" && Number.isFinite(amount) && amount >= 0;
-}
-
-/** A secret is read again whenever the run is run again: the log says that it was read, never what it was. */
-async function readSecret(run: Run, span: StepSpan, attempt: () => Promise<Attempted>): Promise<JsonValue> {
-  const recorded = await run.recall(span.step);
-  const read = await run.readSecret(span.step, attempt);
-  if ("output" in read) run.protect(textsIn(read.output));
-  const withheld: Attempted = "error" in read ? read : { output: null };
-  if (recorded === undefined) await noteResult(run, span, withheld);
-  if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);
-  return read.output;
 }
 
 async function isSaidAgain(

@@ -159,6 +159,8 @@ function historyStore(
       return found.slice(0, limit);
     },
     blob: async (sha256) => contents.get(sha256),
+    openBlob: async () => undefined,
+    stageBlob: () => Promise.reject(new Error("A history takes no content")),
     once: async () => undefined,
     forgetOnce: async () => 0,
     head: async () => stored.length,

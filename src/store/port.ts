@@ -72,6 +72,30 @@ export interface NewBlob {
   bytes: Uint8Array;
 }
 
+/** Content that has arrived but belongs to nothing yet. */
+export interface StagedBlob {
+  sha256: string;
+  bytes: number;
+  /** On disk under its hash when this resolves, for a commit that is going to refer to it. */
+  keep(): Promise<void>;
+  /** Leaves nothing behind, unless it was kept. */
+  discard(): Promise<void>;
+}
+
+/** Content of any size, read without holding it in memory. */
+export interface OpenBlob {
+  bytes: number;
+  /** From `start` up to and not including `end`, once; with its end, or when the reader gives up, it is closed. */
+  read(start: number, end: number): AsyncIterable<Uint8Array>;
+  /** For those who do not read it after all. */
+  close(): Promise<void>;
+}
+
+/** More content arrived than is taken. */
+export class BlobTooLarge extends Error {
+  override name = "BlobTooLarge";
+}
+
 /** The answer to a write that carried an idempotency key, kept in the same commit as the write itself. */
 export interface NewOnceRecord {
   key: string;
@@ -103,7 +127,9 @@ export interface DocumentQuery {
     | { workspaceId: string }
     | { sessionId: string }
     | { taskId: string }
-    | { ownerId: string };
+    | { ownerId: string }
+    /** What the harness itself looks after, whoever's it is. Not for many documents. */
+    | { everyTenant: true };
   /** Only documents of these workspaces, and those that belong to none. */
   workspaceIds?: readonly string[] | undefined;
   statuses?: readonly string[] | undefined;
@@ -175,6 +201,9 @@ export interface Store {
   count(kind: string, tenantId: string): Promise<number>;
   events(query: EventQuery): Promise<StoredEvent[]>;
   blob(sha256: string): Promise<Uint8Array | undefined>;
+  openBlob(sha256: string): Promise<OpenBlob | undefined>;
+  /** Takes content as it arrives. Rejects with `BlobTooLarge`, or with what its source failed with; nothing is left then. */
+  stageBlob(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<StagedBlob>;
   once(key: string): Promise<OnceRecord | undefined>;
   /** Drops idempotency records that expired before this time; gives their number. */
   forgetOnce(before: number): Promise<number>;

@@ -3,11 +3,19 @@
  * and a line per request when debugging.
  */
 
+import { Readable } from "node:stream";
 import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
 import { wantsWebSocket } from "./websocket.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The route takes its body as it comes, however long that takes. */
+    readsSlowly?: boolean;
+  }
+}
 
 export interface HttpOptions {
   logger: Logger;
@@ -23,8 +31,10 @@ export interface HttpOptions {
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
 }
 
-/** Longest a client may take to send a request, and to keep an idle connection. */
-const requestTimeoutMs = 60_000;
+/** Longest a client may take to send a request, an upload above all, and to keep an idle connection. */
+const requestTimeoutMs = 60 * 60_000;
+/** The same for a body that is read as a whole before anything is done with it. */
+const bodyTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
@@ -76,8 +86,13 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.removeContentTypeParser("text/plain");
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook("preParsing", (request, _reply, payload, done) => {
+    if (!request.raw.complete && request.routeOptions.config.readsSlowly !== true) limitTime(request);
+    done(null, payload);
+  });
   app.addHook("preValidation", (request, _reply, done) => {
-    const problem = problemWith(request.body);
+    // A stream is for its route to read.
+    const problem = request.body instanceof Readable ? null : problemWith(request.body);
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });
@@ -118,6 +133,13 @@ function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>): void 
     exposedHeaders: answerHeaders,
     maxAge: preflightSeconds,
   });
+}
+
+/** Hangs up on a client that does not come to the end of its body. */
+function limitTime({ raw }: FastifyRequest): void {
+  const patience = setTimeout(() => raw.destroy(), bodyTimeoutMs);
+  raw.once("close", () => clearTimeout(patience));
+  raw.once("end", () => clearTimeout(patience));
 }
 
 /** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */

@@ -317,7 +317,11 @@ describe("The OpenAPI document", () => {
     const [message] = await client.listAll(`/v1/sessions/${session.id}/messages`);
     const [artifact] = await client.listAll(`/v1/artifacts?task_id=${failed.id}`);
     const [event] = await client.listAll(`/v1/tasks/${failed.id}/events`);
+    const vault = await client.post("/v1/vaults", { provider: "local", capabilities: ["read", "write"] });
+    const secret = `/v1/vaults/${vault.body.id}/secrets/NAME`;
+    await client.call(secret, { method: "PUT", body: { value: "a value" } });
     const ids: Record<string, string> = {
+      vault_id: vault.body.id,
       session_id: session.id,
       task_id: waiting.id,
       message_id: message.id,

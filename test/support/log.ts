@@ -46,6 +46,7 @@ const kinds = [
   "skill",
   "task",
   "tenant",
+  "vault",
   "workspace",
 ];
 

@@ -16,6 +16,7 @@ export interface CreateSession {
   initialMessages?: MessageInput[] | undefined;
   memoryIds?: string[] | undefined;
   skillIds?: string[] | undefined;
+  vaultIds?: string[] | undefined;
   metadata?: JsonObject | undefined;
 }
 
@@ -29,6 +30,7 @@ export const createSession: Command<CreateSession, SessionRecord> = {
     const skillIds = [...new Set(request.skillIds ?? [])];
     for (const id of memoryIds) await requireMemory(unit, workspace.id, id);
     for (const id of skillIds) await requireSkill(unit, id);
+    for (const id of request.vaultIds ?? []) await requireVault(unit, id, workspace.id);
     const envelope = unit.envelope("session", "session");
     const session: SessionRecord = {
       ...envelope,
@@ -44,6 +46,7 @@ export const createSession: Command<CreateSession, SessionRecord> = {
       memory_ids: memoryIds,
       skill_ids: skillIds,
       ranges: [{ session_id: envelope.id, after: 0, through: null }],
+      vault_ids: [...new Set(request.vaultIds)],
     };
     const created = unit.emit(session, "session.created", { session });
     for (const message of request.initialMessages ?? []) {
@@ -60,5 +63,14 @@ async function requireMemory(unit: Unit, workspaceId: string, id: string): Promi
   if (memory.workspace_id === null || memory.workspace_id === workspaceId) return;
   throw new HarnessError("invalid_request", `Memory ${id} belongs to another workspace.`, {
     param: "memory_ids",
+  });
+}
+
+/** A vault of the session's workspace, or of the whole tenant. */
+async function requireVault(unit: Unit, id: string, workspaceId: string): Promise<void> {
+  const vault = await unit.require("vault", id);
+  if (vault.workspace_id === null || vault.workspace_id === workspaceId) return;
+  throw new HarnessError("invalid_request", `Vault ${id} is of another workspace than the session.`, {
+    param: "vault_ids",
   });
 }

@@ -49,6 +49,7 @@ const readScope: Record<Kind, Scope> = {
   skill: "skills:read",
   task: "tasks:read",
   tenant: "admin",
+  vault: "vaults:read",
   workspace: "workspaces:read",
 };
 

@@ -30,6 +30,8 @@ export interface SessionRecord extends Resource<"session"> {
   memory_ids: string[];
   skill_ids: string[];
   ranges: TranscriptRange[];
+  /** Where its tasks look for secrets first. Sessions of older logs have none. */
+  vault_ids?: string[];
 }
 
 export interface SessionChanges {

@@ -154,7 +154,7 @@ function contentsOf(event: KernelEvent): unknown[] {
       return ["payload" in input ? input.payload : null, replay?.substitutions];
     }
     case "artifact.created":
-      return [{ blob: event.payload.artifact.blob }];
+      return event.payload.artifact.is_upload === true ? [] : [{ blob: event.payload.artifact.blob }];
     case "artifact.updated":
       return [event.payload.chunk, { blob: event.payload.completed?.sha256 }];
     case "span.started":

@@ -3,6 +3,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { CommitListener, Position, Store } from "../port.ts";
+import { BlobFiles } from "./blob-files.ts";
 import { DocumentCache } from "./document-cache.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
@@ -29,6 +30,7 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       },
     });
     const reader = new Reader(file);
+    const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
     const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
     return {
@@ -48,7 +50,9 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
       events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
-      blob: async (sha256) => reader.blob(sha256),
+      blob: async (sha256) => reader.blob(sha256) ?? (await blobFiles.whole(sha256)),
+      openBlob: async (sha256) => reader.openBlob(sha256) ?? (await blobFiles.open(sha256)),
+      stageBlob: (source, bytesMax) => blobFiles.stage(source, bytesMax),
       once: async (key) => reader.once(key),
       head: async () => told,
       isWritable: () => writer.isWritable,

@@ -7,6 +7,7 @@ import type {
   EventQuery,
   FoundDocument,
   OnceRecord,
+  OpenBlob,
   Position,
   SearchQuery,
   StoredDocument,
@@ -45,9 +46,9 @@ export class Reader {
 
   list(query: DocumentQuery): StoredDocument[] {
     const newest = query.order === "newest_first";
-    const [column, value] = indexColumn(query.by);
-    const where = ["kind = ?", `${column} = ?`];
-    const values: SQLInputValue[] = [query.kind, value];
+    const index = indexColumn(query.by);
+    const where = ["kind = ?", index === null ? "listed_in IS NOT NULL" : `${index[0]} = ?`];
+    const values: SQLInputValue[] = index === null ? [query.kind] : [query.kind, index[1]];
     if (query.workspaceIds !== undefined) {
       // What belongs to no workspace belongs to the whole tenant.
       where.push("(workspace_id IS NULL OR workspace_id IN (SELECT value FROM json_each(?)))");
@@ -163,6 +164,25 @@ export class Reader {
     return bytes instanceof Uint8Array ? bytes : undefined;
   }
 
+  openBlob(sha256: string): OpenBlob | undefined {
+    const row = this.#prepare("SELECT length(bytes) AS n FROM blobs WHERE sha256 = ?").get(sha256);
+    if (row === undefined) return undefined;
+    const part = (start: number, end: number) =>
+      this.#prepare("SELECT substr(bytes, ?, ?) AS bytes FROM blobs WHERE sha256 = ?").get(
+        start + 1,
+        end - start,
+        sha256,
+      )?.bytes;
+    return {
+      bytes: Number(row.n),
+      async *read(start, end) {
+        const bytes = part(start, end);
+        if (bytes instanceof Uint8Array && bytes.length > 0) yield bytes;
+      },
+      async close() {},
+    };
+  }
+
   once(key: string): OnceRecord | undefined {
     const row = this.#prepare("SELECT fingerprint, result, position, expires_at FROM once WHERE key = ?").get(
       key,
@@ -191,7 +211,8 @@ export class Reader {
   }
 }
 
-function indexColumn(by: DocumentQuery["by"]): [string, string] {
+function indexColumn(by: DocumentQuery["by"]): [column: string, value: string] | null {
+  if ("everyTenant" in by) return null;
   if ("tenantId" in by) return ["listed_in", by.tenantId];
   if ("workspaceId" in by) return ["workspace_id", by.workspaceId];
   if ("sessionId" in by) return ["session_id", by.sessionId];

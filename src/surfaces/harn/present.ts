@@ -20,6 +20,7 @@ import type { Visibility } from "../../kernel/resources/resource.ts";
 import type { SessionRecord } from "../../kernel/resources/session.ts";
 import type { SkillRecord } from "../../kernel/resources/skill.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
+import type { VaultRecord, VaultSecret } from "../../kernel/resources/vault.ts";
 import type { LoadedSkill } from "../../kernel/skills.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { JsonValue, Position, Store, StoredEvent } from "../../store/port.ts";
@@ -82,6 +83,22 @@ export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string
 
 export function presentTool(tool: LoadedTool): Wire {
   return { ...tool, object: "tool" };
+}
+
+/** What is sealed is shown to nobody. */
+export function presentVault(vault: VaultRecord): Wire {
+  const { data_key, serial: _, secrets, ...shown } = presentRecord(vault);
+  return {
+    ...shown,
+    secret_count: secrets.length,
+    data_key_version: data_key.version,
+    master_key_id: data_key.kid,
+  };
+}
+
+export function presentSecret(vaultId: string, secret: VaultSecret): Wire {
+  const { name, version, created_at, updated_at, metadata } = secret;
+  return { object: "vault_secret", vault_id: vaultId, name, version, created_at, updated_at, metadata };
 }
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
@@ -181,7 +198,7 @@ export async function presentSession(
   { store }: Viewer,
   writtenAt: Position | null = null,
 ): Promise<Wire> {
-  const { ranges: _, ...shown } = presentRecord(session);
+  const { ranges: _, ...shown } = presentRecord({ vault_ids: [], ...session });
   const last = writtenAt ?? (await lastPosition(store, session.id));
   return {
     ...shown,
@@ -224,7 +241,7 @@ export async function presentArtifact(artifact: ArtifactRecord, { store }: Viewe
 }
 
 function presentNewArtifact(artifact: ArtifactRecord): Wire {
-  const { blob: _, in_receipt: __, ...shown } = presentRecord(artifact);
+  const { blob: _, in_receipt: __, is_upload: ___, ...shown } = presentRecord(artifact);
   return { ...shown, receipt_id: null };
 }
 
@@ -351,7 +368,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "task.canceled":
       return { ...event.payload, outcome: presentOutcomeSummary(event.resource.id, event.payload.outcome) };
     case "session.created": {
-      const { ranges: _, ...session } = presentRecord(event.payload.session);
+      const { ranges: _, ...session } = presentRecord({ vault_ids: [], ...event.payload.session });
       return {
         session: { ...session, transcript: `/v1/sessions/${session.id}/messages`, last_event_id: null },
       };
@@ -371,6 +388,13 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return presentIssued(event.payload.record);
+    case "vendor.bridle.vault.created":
+      return { vault: presentVault(event.payload.vault) };
+    case "vendor.bridle.vault.secret_set":
+      return presentSecret(event.resource.id, event.payload.entry);
+    case "vendor.bridle.vault.data_key_rotated":
+    case "vendor.bridle.vault.data_key_rewrapped":
+      return { data_key_version: event.payload.data_key.version, master_key_id: event.payload.data_key.kid };
     case "vendor.bridle.signing_key.created":
       return { signing_key: presentRecord(event.payload.signing_key) };
     case "branch.created":

@@ -27,7 +27,12 @@ export interface Call<Query, Body> extends Viewer {
   query: Query;
   body: Body;
   /** Carries out a command under the request's Idempotency-Key. */
-  dispatch<Request, Result>(command: Command<Request, Result>, request: Request): Promise<Result>;
+  dispatch<Request, Result>(
+    command: Command<Request, Result>,
+    request: Request,
+    /** What the request is recognized by when it is sent again, where its body is not JSON. */
+    sameAs?: unknown,
+  ): Promise<Result>;
   /** The event with which the last command was recorded. */
   writtenAt: Position | null;
   request: FastifyRequest;
@@ -72,6 +77,8 @@ type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
   webSocket?: Route["webSocket"];
   /** How the body is read; `strict_json` refuses what different parsers could read differently. */
   reads?: Reads;
+  /** HEAD asks the same and is given no content. */
+  isHeadToo?: boolean;
   handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
 };
 
@@ -96,7 +103,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
     body,
     bodyOptional,
     response,
-    consumes: options.reads === "json_lines" ? jsonLines : "application/json",
+    consumes: mediaOf(options.reads),
     produces,
     webSocket,
     isPublic: false,
@@ -106,9 +113,10 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
       const checkBody = checker<TSchema>(body ?? Nothing);
       inScope(app, options.reads ?? "json", (scope) =>
         scope.route({
-          method,
+          method: options.isHeadToo === true ? [method, "HEAD"] : method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
           onRequest: admit(kernel, webSocket),
+          config: { readsSlowly: options.reads === "bytes" },
           async handler(request, reply) {
             const { caller, credential } = admittedBy(request);
             const given =
@@ -121,8 +129,9 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
               param: (name) => pathParam(request, name),
               query: checkQuery(readQuery(querySchema, request.query)) as Static<Q>,
               body: checkBody(given) as Static<B>,
-              async dispatch(command, commandRequest) {
-                const answer = await kernel.dispatch(command, caller, commandRequest, idempotencyOf(request));
+              async dispatch(command, commandRequest, sameAs = request.body) {
+                const idempotency = idempotencyOf(request, sameAs);
+                const answer = await kernel.dispatch(command, caller, commandRequest, idempotency);
                 if (answer.replayed) reply.header("Idempotent-Replayed", "true");
                 call.writtenAt = answer.position;
                 return answer.result;
@@ -132,7 +141,8 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
               reply,
             };
             const result = await handle(call);
-            if (reply.sent) return reply;
+            // A stream whose reader has gone away was begun and never sent to its end.
+            if (reply.sent || reply.raw.headersSent) return reply;
             return reply.code(status).send(result);
           },
         }),
@@ -146,7 +156,13 @@ export const jsonLines = "application/jsonl";
 /** The largest log that is taken over at once. */
 const jsonLinesBytesMax = 256 * 1024 * 1024;
 
-type Reads = "json" | "strict_json" | "json_lines";
+/** `bytes` leaves the body to the route, as a stream of any media type. */
+type Reads = "json" | "strict_json" | "json_lines" | "bytes";
+
+function mediaOf(reads: Reads = "json"): string {
+  if (reads === "json_lines") return jsonLines;
+  return reads === "bytes" ? "application/octet-stream" : "application/json";
+}
 
 /** A route that reads its body in its own way has a scope of its own. */
 function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstance) => void): void {
@@ -156,7 +172,9 @@ function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstanc
   }
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    if (reads === "json_lines") {
+    if (reads === "bytes") {
+      scope.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
+    } else if (reads === "json_lines") {
       const options = { parseAs: "string", bodyLimit: jsonLinesBytesMax } as const;
       scope.addContentTypeParser(jsonLines, options, (_request, text, done) => done(null, text));
     } else {
@@ -246,7 +264,7 @@ export function pathParam(request: FastifyRequest, name: string): string {
 const keyCharsMax = 255;
 
 /** The scope of a key: who asks, for which workspace, what of what. */
-function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
+function idempotencyOf(request: FastifyRequest, sameAs: unknown): Idempotency | undefined {
   const key = request.headers["idempotency-key"];
   if (key === undefined) return undefined;
   if (typeof key !== "string" || key === "" || key.length > keyCharsMax) {
@@ -254,7 +272,7 @@ function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
       param: "Idempotency-Key",
     });
   }
-  const body: unknown = request.body ?? null;
+  const body = sameAs ?? null;
   const workspace =
     typeof body === "object" && body !== null && "workspace_id" in body ? body.workspace_id : null;
   // Not the path as it was written: one target can be written in several ways.

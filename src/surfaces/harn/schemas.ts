@@ -162,6 +162,7 @@ export const Session = Envelope("session", {
   expires_at: Nullable(Timestamp),
   memory_ids: Type.Array(Type.String()),
   skill_ids: Type.Array(Type.String()),
+  vault_ids: Type.Array(Type.String()),
 });
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,
@@ -169,6 +170,7 @@ export const CreateSessionRequest = Type.Object({
   memory_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   skill_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   initial_messages: Type.Optional(Type.Array(MessageInput, { maxItems: 1000 })),
+  vault_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   metadata: Type.Optional(Metadata),
 });
 export const UpdateSessionRequest = Type.Object({

@@ -25,7 +25,9 @@ import { sessionRoutes } from "./routes/sessions.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
+import { vaultRoutes } from "./routes/vaults.ts";
 import { webSocketRoutes } from "./routes/websocket.ts";
+import { workspaceFileRoutes } from "./routes/workspace-files.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
 import { refusalOf, type ServerFacts } from "./server-facts.ts";
 
@@ -38,24 +40,28 @@ export interface HarnOptions {
   sockets: WebSockets;
   /** How long a WebSocket may be open before it says hello. */
   helloMs: number;
+  /** The largest artifact that can be uploaded. */
+  artifactBytesMax: number;
 }
 
 /** Seconds after which a client may find another server, or this one restarted. */
 const retryAfterSeconds = 5;
 
 export function harnRoutes(options: HarnOptions): Route[] {
-  const { kernel, facts, stopped } = options;
+  const { kernel, facts, stopped, artifactBytesMax } = options;
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),
     ...discoveryRoutes(kernel, facts),
     ...workspaceRoutes,
+    ...workspaceFileRoutes,
     ...personaRoutes,
     ...quotaRoutes,
     ...sessionRoutes,
     ...branchRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
-    ...artifactRoutes,
+    ...artifactRoutes(artifactBytesMax),
+    ...vaultRoutes,
     ...receiptRoutes(kernel),
     ...transferRoutes,
     ...eventRoutes(options),

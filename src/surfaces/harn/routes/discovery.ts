@@ -35,6 +35,9 @@ const capabilities = [
   { id: "approvals", description: "Tasks can ask for permission and wait for it." },
   { id: "receipts", description: "Every task that ended has a signed receipt in its workspace's chain." },
   { id: "replay", description: "What has ended can be run again from its log, with other values if asked." },
+  { id: "vaults", description: "Secrets are kept encrypted and given to runs only." },
+  { id: "workspace_files", description: "Text files of workspaces can be read and written." },
+  { id: "artifact_uploads", description: "Artifacts are uploaded as streams and downloaded in ranges." },
 ];
 
 export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {

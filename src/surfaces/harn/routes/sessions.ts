@@ -52,13 +52,15 @@ export const sessionRoutes = [
     body: CreateSessionRequest,
     response: Session,
     async handle(call) {
-      const { workspace_id, persona_id, memory_ids, skill_ids, initial_messages, metadata } = call.body;
+      const { workspace_id, persona_id, vault_ids, memory_ids, skill_ids, initial_messages, metadata } =
+        call.body;
       const session = await call.dispatch(createSession, {
         workspaceId: workspace_id,
         personaId: persona_id,
         memoryIds: memory_ids,
         skillIds: skill_ids,
         initialMessages: initial_messages?.map(messageInput),
+        vaultIds: vault_ids,
         metadata: jsonObject(metadata),
       });
       return presentSession(session, call, call.writtenAt);
