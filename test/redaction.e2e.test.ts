@@ -1171,9 +1171,13 @@ const objectOf: Record<string, string> = {
   receipt_id: "receipt",
   event_id: "event",
   key_id: "api_key",
+  memory_id: "memory",
+  skill_id: "skill",
+  tool_id: "tool",
+  connector_id: "connector",
 };
 /** There only where a test makes them. */
-const notEverywhere: ReadonlySet<string> = new Set(["quota"]);
+const notEverywhere: ReadonlySet<string> = new Set(["quota", "memory", "tool", "connector"]);
 /** Of single events, which lists and streams have shown, one in so many is read. */
 const eventsSkipped = 20;
 
