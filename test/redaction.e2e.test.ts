@@ -397,7 +397,10 @@ function* cells(file: string): Generator<{ table: string; value: string }> {
   try {
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
     for (const { name } of tables) {
-      for (const row of database.prepare(`SELECT * FROM "${name}"`).iterate()) {
+      const rows = database.prepare(`SELECT * FROM "${name}"`);
+      // The numbers of the search index are larger than JavaScript's.
+      rows.setReadBigInts(true);
+      for (const row of rows.iterate()) {
         for (const value of Object.values(row)) {
           if (typeof value !== "string" && !(value instanceof Uint8Array)) continue;
           yield { table: String(name), value: Buffer.from(value as string).toString("latin1") };
