@@ -397,7 +397,10 @@ function* cells(file: string): Generator<{ table: string; value: string }> {
   try {
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
     for (const { name } of tables) {
-      for (const row of database.prepare(`SELECT * FROM "${name}"`).iterate()) {
+      const rows = database.prepare(`SELECT * FROM "${name}"`);
+      // The numbers of the search index are larger than JavaScript's.
+      rows.setReadBigInts(true);
+      for (const row of rows.iterate()) {
         for (const value of Object.values(row)) {
           if (typeof value !== "string" && !(value instanceof Uint8Array)) continue;
           yield { table: String(name), value: Buffer.from(value as string).toString("latin1") };
@@ -1199,9 +1202,13 @@ const objectOf: Record<string, string> = {
   event_id: "event",
   key_id: "api_key",
   vault_id: "vault",
+  memory_id: "memory",
+  skill_id: "skill",
+  tool_id: "tool",
+  connector_id: "connector",
 };
 /** There only where a test makes them. */
-const notEverywhere: ReadonlySet<string> = new Set(["quota"]);
+const notEverywhere: ReadonlySet<string> = new Set(["quota", "memory", "tool", "connector"]);
 /** Of single events, which lists and streams have shown, one in so many is read. */
 const eventsSkipped = 20;
 

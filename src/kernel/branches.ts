@@ -5,7 +5,7 @@ import type { BranchRecord } from "./resources/branch.ts";
 import type { Unit } from "./unit.ts";
 
 export function assertOpen({ id, state, merged_into }: BranchRecord): void {
-  if (state === "open") return;
+  if (state === undefined) return;
   const where = merged_into === null ? "" : ` into ${merged_into}`;
   throw new HarnessError("conflict", `Branch ${id} is ${state}${where} and takes no more work.`, {
     details: { branch_id: id, state, merged_into },

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
-import { type BranchKind, type BranchRecord, unmerged } from "../resources/branch.ts";
+import type { BranchKind, BranchRecord } from "../resources/branch.ts";
 
 export interface CreateBranch {
   sessionId: string;
@@ -32,7 +32,7 @@ export const createBranch: Command<CreateBranch, BranchRecord> = {
       task_id: request.taskId ?? null,
       worktree_uri: request.worktreeUri ?? null,
       created_by: unit.caller.actor,
-      ...unmerged,
+      merged_into: null,
     };
     return unit.emit(branch, "branch.created", { branch });
   },

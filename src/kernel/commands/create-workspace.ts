@@ -2,8 +2,10 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
+
 import { HarnessError } from "../errors.ts";
 import { type BranchRecord, unmerged } from "../resources/branch.ts";
+
 import type { WorkspaceRecord } from "../resources/workspace.ts";
 import type { Unit } from "../unit.ts";
 
@@ -37,9 +39,8 @@ export function emitWorkspace(unit: Unit, request: CreateWorkspace, id?: string)
     parent_branch_id: null,
     session_id: null,
     task_id: null,
-    worktree_uri: null,
     created_by: unit.caller.actor,
-    ...unmerged,
+    merged_into: null,
   };
   const workspace: WorkspaceRecord = {
     ...envelope,

@@ -5,7 +5,7 @@ import { assertOpen } from "../branches.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { eventId, positionOf } from "../events.ts";
-import { type BranchRecord, unmerged } from "../resources/branch.ts";
+import type { BranchRecord } from "../resources/branch.ts";
 import { cutRanges, type SessionRecord } from "../resources/session.ts";
 import type { Unit } from "../unit.ts";
 
@@ -75,8 +75,7 @@ function newBranch(unit: Unit, parent: SessionRecord, sessionId: string, through
     parent_branch_id: parent.branch_id,
     session_id: sessionId,
     task_id: null,
-    worktree_uri: null,
     created_by: unit.caller.actor,
-    ...unmerged,
+    merged_into: null,
   };
 }

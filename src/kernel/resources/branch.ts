@@ -10,12 +10,12 @@ export interface BranchRecord extends Resource<"branch"> {
   workspace_id: string;
   kind: BranchKind;
   base_ref: string;
-  /** An open branch takes work. The other two are for good. */
-  state: "open" | "merged" | "abandoned";
+  /** What became of it, for good. An open branch has none, and takes work. */
+  state?: "merged" | "abandoned";
   parent_branch_id: string | null;
   session_id: string | null;
   task_id: string | null;
-  worktree_uri: string | null;
+  worktree_uri?: string | null;
   created_by: string | null;
   merged_into: string | null;
 }
@@ -24,9 +24,6 @@ export interface BranchChanges {
   worktree_uri?: string | null;
   metadata?: JsonObject;
 }
-
-/** What is true of every branch that was just made. */
-export const unmerged = { state: "open", merged_into: null } as const satisfies Partial<BranchRecord>;
 
 export function foldBranch(branch: BranchRecord, event: KernelEvent): BranchRecord {
   const at = event.createdAt;

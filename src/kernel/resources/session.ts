@@ -27,8 +27,8 @@ export interface SessionRecord extends Resource<"session"> {
   summary: string | null;
   expires_at: string | null;
   /** What its tasks may read beside the memories of their own scopes, and may use. */
-  memory_ids: string[];
-  skill_ids: string[];
+  memory_ids?: string[];
+  skill_ids?: string[];
   ranges: TranscriptRange[];
   /** Where its tasks look for secrets first. Sessions of older logs have none. */
   vault_ids?: string[];

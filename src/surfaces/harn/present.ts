@@ -9,6 +9,7 @@ import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "..
 import type { LoadedTool } from "../../kernel/queries/skills.ts";
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
+import type { BranchRecord } from "../../kernel/resources/branch.ts";
 import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
 import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
@@ -40,6 +41,11 @@ export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<
 
 export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyRecord, "hash"> {
   return shown;
+}
+
+/** A branch that nobody merged or gave up is open. */
+export function presentBranch(branch: BranchRecord): Wire {
+  return { state: "open", worktree_uri: null, ...presentRecord(branch) };
 }
 
 export function presentConnector(connector: ConnectorRecord): Wire {
@@ -201,6 +207,8 @@ export async function presentSession(
   const { ranges: _, ...shown } = presentRecord({ vault_ids: [], ...session });
   const last = writtenAt ?? (await lastPosition(store, session.id));
   return {
+    memory_ids: [],
+    skill_ids: [],
     ...shown,
     transcript: `/v1/sessions/${session.id}/messages`,
     last_event_id: last === null ? null : eventId(last),
@@ -398,7 +406,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "vendor.bridle.signing_key.created":
       return { signing_key: presentRecord(event.payload.signing_key) };
     case "branch.created":
-      return { branch: presentRecord(event.payload.branch) };
+      return { branch: presentBranch(event.payload.branch) };
     case "vendor.bridle.persona.created":
       return { persona: presentRecord(event.payload.persona) };
     case "vendor.bridle.memory.created":

@@ -6,7 +6,7 @@ import { mergeBranch } from "../../../kernel/commands/merge-branch.ts";
 import { updateBranch } from "../../../kernel/commands/update-branch.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
-import { presentRecord } from "../present.ts";
+import { presentBranch } from "../present.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
 import { Branch, CreateBranchRequest, ListOf, PageQuery } from "../schemas.ts";
@@ -27,7 +27,7 @@ export const branchRoutes = [
       const { id: sessionId } = await getRecord(call, call.caller, "session", call.param("session_id"));
       return presentPage(
         await listRecords(call, call.caller, "branch", { sessionId, ...call.query }),
-        presentRecord,
+        presentBranch,
       );
     },
   }),
@@ -51,7 +51,7 @@ export const branchRoutes = [
         worktreeUri: worktree_uri,
         metadata: jsonObject(metadata),
       });
-      return presentRecord(branch);
+      return presentBranch(branch);
     },
   }),
   route({
@@ -62,7 +62,7 @@ export const branchRoutes = [
     tag,
     response: Branch,
     async handle(call) {
-      return presentRecord(await getRecord(call, call.caller, "branch", call.param("branch_id")));
+      return presentBranch(await getRecord(call, call.caller, "branch", call.param("branch_id")));
     },
   }),
   route({
@@ -79,7 +79,7 @@ export const branchRoutes = [
         ...(worktree_uri === undefined ? {} : { worktree_uri }),
         ...(metadata === undefined ? {} : { metadata: jsonObject(metadata) ?? {} }),
       };
-      return presentRecord(await call.dispatch(updateBranch, { branchId: call.param("branch_id"), changes }));
+      return presentBranch(await call.dispatch(updateBranch, { branchId: call.param("branch_id"), changes }));
     },
   }),
   route({
@@ -93,7 +93,7 @@ export const branchRoutes = [
     async handle(call) {
       const { into_branch_id: intoBranchId } = call.body;
       const branchId = call.param("branch_id");
-      return presentRecord(await call.dispatch(mergeBranch, { branchId, intoBranchId }));
+      return presentBranch(await call.dispatch(mergeBranch, { branchId, intoBranchId }));
     },
   }),
   route({
@@ -107,7 +107,7 @@ export const branchRoutes = [
     response: Branch,
     async handle(call) {
       const { reason } = call.body;
-      return presentRecord(await call.dispatch(abandonBranch, { branchId: call.param("branch_id"), reason }));
+      return presentBranch(await call.dispatch(abandonBranch, { branchId: call.param("branch_id"), reason }));
     },
   }),
 ];
