@@ -4,7 +4,7 @@ import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 
 import { HarnessError } from "../errors.ts";
-import { type BranchRecord, unmerged } from "../resources/branch.ts";
+import type { BranchRecord } from "../resources/branch.ts";
 
 import type { WorkspaceRecord } from "../resources/workspace.ts";
 import type { Unit } from "../unit.ts";
