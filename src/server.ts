@@ -17,7 +17,6 @@ import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
-import { loadSecretBox } from "./policy/secret-box.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
@@ -56,7 +55,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const secretBox = loadSecretBox(join(dataDirectory, "secrets.key"));
   const { helloMs, heartbeatMs, ticketMs } = config.webSocket;
   const masterKeys = new MasterKeys({ file: join(dataDirectory, "master.key"), fixed: config.masterKeys });
   const files = new WorkspaceFiles({
@@ -73,7 +71,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     publicUrl: config.publicUrl,
     external: externalIssuers(config),
     authFailuresMax: config.authFailuresMax,
-    secretBox,
     ticketMs,
     masterKeys,
     files,

@@ -222,6 +222,8 @@ export interface EventPayloads {
   "vendor.bridle.connector.created": { connector: ConnectorRecord };
   "vendor.bridle.connector.updated": { changes: ConnectorChanges };
   "vendor.bridle.connector.deleted": Record<string, never>;
+  /** The same data key, under another master key. */
+  "vendor.bridle.connector.data_key_rewrapped": { data_key: WrappedKey };
   "connector.delivery_received": {
     delivery_id: string;
     webhook_id: string;

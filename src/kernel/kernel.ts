@@ -1,12 +1,10 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
-import { randomBytes } from "node:crypto";
 import { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
 import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
 import { Redactor } from "../policy/redact/redact.ts";
-import { SecretBox } from "../policy/secret-box.ts";
 import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
@@ -43,8 +41,6 @@ export interface KernelOptions {
   external?: ExternalIssuers | null;
   /** Failed authentications a minute from one address. */
   authFailuresMax?: number;
-  /** Without one, secrets are sealed for as long as the process lives. */
-  secretBox?: SecretBox;
   /** How long a ticket is good. */
   ticketMs?: number;
   /** Without them, vaults have keys that live as long as the process. */
@@ -58,7 +54,6 @@ const ticketMsDefault = 60_000;
 
 export function createKernel(options: KernelOptions): Kernel {
   const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault } = options;
-  const { secretBox = new SecretBox(randomBytes(32)) } = options;
   const { masterKeys = new MasterKeys({ file: null }), files = new WorkspaceFiles({ directory: null }) } =
     options;
   const tail = new LogTail(store);
@@ -78,7 +73,6 @@ export function createKernel(options: KernelOptions): Kernel {
     issuer,
     ledger: new ReceiptLedger(handingOver, issuer),
     redactor: new Redactor([adminKey]),
-    secretBox,
     replaySecrets: new ReplaySecrets(),
     seenSecrets: new Set(),
     locks: new Locks(),

@@ -8,7 +8,6 @@ import type { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import type { SecretBox } from "../policy/secret-box.ts";
 import type { Batch, NewBlob, Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { isVisible } from "./authorize.ts";
@@ -43,8 +42,6 @@ export interface KernelDeps {
   ledger: ReceiptLedger;
   issuer: Issuer;
   redactor: Redactor;
-  /** Seals the secrets that documents hold. */
-  secretBox: SecretBox;
   replaySecrets: ReplaySecrets;
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;

@@ -46,13 +46,14 @@ export function wrapFor(deps: Keys, vault: Owner, dataKey: KeyObject, version: n
   return wrapKey(currentMasterKey(deps), dataKey, version, placeOf(vault));
 }
 
+/** The data key of a vault, or of a connector, which holds a secret of its own in the same way. */
 export function openDataKey({ masterKeys }: Keys, vault: Owner & { data_key: WrappedKey }): KeyObject {
   const { kid } = vault.data_key;
   const master = masterKeys.find(kid);
   if (master === undefined) {
     throw new HarnessError(
       "service_unavailable",
-      `Vault ${vault.id} is locked: its key is wrapped with the master key ${kid}, which this server does not have.`,
+      `${vault.id} is locked: its key is wrapped with the master key ${kid}, which this server does not have.`,
       { details: { vault_id: vault.id, master_key_id: kid } },
     );
   }
@@ -80,7 +81,7 @@ function intact<T>(vaultId: string, open: () => T): T {
     if (!(error instanceof BrokenSeal)) throw error;
     throw new HarnessError(
       "service_unavailable",
-      `What vault ${vaultId} holds does not open with its key: it was damaged, or it is not its own.`,
+      `What ${vaultId} holds does not open with its key: it was damaged, or it is not its own.`,
       { details: { vault_id: vaultId } },
     );
   }

@@ -132,7 +132,7 @@ describe("Connectors", () => {
     assert.ok(files.some((file) => file.endsWith("bridle.db")));
     const texts = [said, own.output(), ...files.map((file) => readFileSync(file).toString("latin1"))];
     for (const form of forms) assert.ok(texts.every((text) => !text.includes(form)));
-    assert.equal(statSync(join(directory.path, "secrets.key")).mode & 0o777, 0o600);
+    assert.equal(statSync(join(directory.path, "master.key")).mode & 0o777, 0o600);
   });
 });
 
@@ -160,6 +160,18 @@ describe("Deliveries", () => {
     ]);
     assert.equal(new Set(events.map(({ created_at }) => created_at)).size, 1);
     assert.ok(events.every(({ payload }) => payload.delivery_id === body.delivery_id));
+  });
+
+  test("CON-2 given a connector, when the master key is turned, then its secret is sealed again and deliveries go on", async () => {
+    const connector = await client.createConnector();
+    const rotated = await client.post("/v1/vaults/rotate-master-key");
+    assert.equal(rotated.status, 200, JSON.stringify(rotated.body));
+    assert.ok(rotated.body.rewrapped > 0);
+    const { status } = await sendDelivery(client, { connector, id: "after", body: ping });
+    assert.equal(status, 202);
+    assert.ok(
+      namesOf(await eventsOf(client, connector.id)).includes("vendor.bridle.connector.data_key_rewrapped"),
+    );
   });
 
   test("CON-3 given no session to go to, when deliveries arrive at once, then they share one session of the connector's own, and get another when it is closed", async () => {

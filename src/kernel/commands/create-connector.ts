@@ -1,10 +1,12 @@
 /** Create a connector. Its signing secret is in the answer and nowhere else, ever; what is kept is sealed. */
 
 import { randomBytes } from "node:crypto";
+import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
 import type { Unit } from "../unit.ts";
+import { wrapFor, wrappingLock } from "../vaults.ts";
 
 /** What a delivery is signed with: Standard Webhooks asks for 24 to 64 bytes. */
 const secretBytes = 32;
@@ -25,12 +27,15 @@ export const createConnector: Command<CreateConnector, CreatedConnector> = {
     await assertTargets(unit, workspace.id, settings);
     const envelope = unit.envelope("connector", "connector");
     const secret = `whsec_${randomBytes(secretBytes).toString("base64")}`;
+    await unit.hold(wrappingLock);
+    const dataKey = newDataKey();
     const connector: ConnectorRecord = {
       ...envelope,
       ...settings,
       provider: "webhook",
       workspace_id: workspace.id,
-      sealed_secret: unit.deps.secretBox.seal(secret, envelope.id),
+      sealed_secret: sealSecret(dataKey, secret, [envelope.tenant_id, envelope.id]),
+      data_key: wrapFor(unit.deps, envelope, dataKey, 1),
       own_session_id: null,
       deleted_at: null,
     };

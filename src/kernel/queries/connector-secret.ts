@@ -1,7 +1,9 @@
 /** The connector that a delivery is for, and the secret that it must be signed with. For the check of a signature only. */
 
+import { openSecret } from "../../policy/vault-crypto.ts";
 import type { ConnectorRecord } from "../resources/connector.ts";
 import type { KernelDeps } from "../unit.ts";
+import { openDataKey } from "../vaults.ts";
 
 export interface Opened {
   connector: ConnectorRecord;
@@ -9,16 +11,14 @@ export interface Opened {
 }
 
 export async function openConnector(
-  { store, secretBox }: Pick<KernelDeps, "store" | "secretBox">,
+  deps: Pick<KernelDeps, "store" | "masterKeys">,
   id: string,
 ): Promise<Opened | null> {
-  const document = await store.get("connector", id);
+  const document = await deps.store.get("connector", id);
   if (document === undefined) return null;
   const connector = document.body as ConnectorRecord;
-  if (connector.deleted_at !== null) return null;
-  try {
-    return { connector, secret: secretBox.open(connector.sealed_secret, connector.id) };
-  } catch (cause) {
-    throw new Error(`The secret of ${id} was sealed with another key than the one in secrets.key`, { cause });
-  }
+  const { tenant_id, data_key, sealed_secret } = connector;
+  if (data_key === null) return null;
+  const dataKey = openDataKey(deps, { id, tenant_id, data_key });
+  return { connector, secret: openSecret(dataKey, sealed_secret, [tenant_id, id]) };
 }

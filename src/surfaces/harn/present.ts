@@ -49,7 +49,13 @@ export function presentBranch(branch: BranchRecord): Wire {
 }
 
 export function presentConnector(connector: ConnectorRecord): Wire {
-  const { sealed_secret: _, own_session_id, deleted_at: __, ...shown } = presentRecord(connector);
+  const {
+    sealed_secret: _,
+    data_key: __,
+    own_session_id,
+    deleted_at: ___,
+    ...shown
+  } = presentRecord(connector);
   return {
     ...shown,
     auth: { scheme: "standard-webhooks" },
