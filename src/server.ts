@@ -157,7 +157,7 @@ function externalIssuers({
 /** What cannot be opened is an operator's to put right; everything else works without it. */
 function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readonly string[]): void {
   if (problem === null && locked.length === 0) return;
-  const about = { master_key: problem ?? undefined, locked_vaults: locked.slice(0, 10) };
+  const about = { master_key: problem ?? undefined, locked: locked.slice(0, 10) };
   logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
 }
 

@@ -5,8 +5,8 @@ import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
 
 interface Rotation {
   master_key_id: string;
-  rewrapped_vaults: number;
-  locked_vaults: string[];
+  rewrapped: number;
+  locked: string[];
 }
 
 export function addVaultCommands(program: Command): void {
@@ -17,11 +17,9 @@ export function addVaultCommands(program: Command): void {
       .description("Lock every vault with a new master key. What is in them stays readable throughout."),
   ).action(async (settings: RemoteSettings) => {
     const rotation = await new Remote(settings).json<Rotation>("POST", "/v1/vaults/rotate-master-key");
-    const { master_key_id, rewrapped_vaults, locked_vaults } = rotation;
-    process.stdout.write(
-      `Vaults are locked with ${master_key_id} from now on (${rewrapped_vaults} changed).\n`,
-    );
-    if (locked_vaults.length === 0) return;
-    process.stdout.write(`Left as they were, their master key is not here: ${locked_vaults.join(", ")}\n`);
+    const { master_key_id, rewrapped, locked } = rotation;
+    process.stdout.write(`Vaults are locked with ${master_key_id} from now on (${rewrapped} changed).\n`);
+    if (locked.length === 0) return;
+    process.stdout.write(`Left as they were, their master key is not here: ${locked.join(", ")}\n`);
   });
 }

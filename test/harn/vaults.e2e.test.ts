@@ -462,7 +462,7 @@ describe("The master key", () => {
     }
     for (const { id } of await Promise.all(made)) await set(client, id, "A", "123");
     assert.equal(await lengthIn(client, session.id, "A"), 3);
-    assert.deepEqual((await client.post("/v1/vaults/rotate-master-key")).body.locked_vaults, []);
+    assert.deepEqual((await client.post("/v1/vaults/rotate-master-key")).body.locked, []);
   });
 
   test("VLT-7 given a master key of the operator's, when another takes its place, then secrets are locked until the first is named beside it, and rotation moves them", async () => {
@@ -502,7 +502,7 @@ describe("The master key", () => {
       await using server = await start({ BRIDLE_MASTER_KEY: two, BRIDLE_MASTER_KEY_PREVIOUS: one });
       const client = new Client(server);
       assert.equal(await lengthIn(client, sessionId, "A"), 5);
-      assert.equal((await client.post("/v1/vaults/rotate-master-key")).body.rewrapped_vaults, 1);
+      assert.equal((await client.post("/v1/vaults/rotate-master-key")).body.rewrapped, 1);
     }
     await using server = await start({ BRIDLE_MASTER_KEY: two });
     assert.equal(await lengthIn(new Client(server), sessionId, "A"), 5);

@@ -36,8 +36,8 @@ export const SetSecretRequest = Type.Object({ value: Type.String(), metadata: Ty
 export const MasterKeyRotation = Type.Object({
   object: Type.Literal("master_key_rotation"),
   master_key_id: Type.String(),
-  rewrapped_vaults: Type.Integer({ minimum: 0 }),
-  locked_vaults: Type.Array(Type.String()),
+  rewrapped: Type.Integer({ minimum: 0 }),
+  locked: Type.Array(Type.String()),
 });
 
 const FilePath = Type.Optional(Type.String({ maxLength: pathCharsMax }));

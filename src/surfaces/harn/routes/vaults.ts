@@ -82,7 +82,7 @@ export const vaultRoutes = [
     method: "POST",
     path: "/v1/vaults/rotate-master-key",
     operationId: "rotateMasterKey",
-    summary: "Wrap every vault's data key with a new master key.",
+    summary: "Wrap every data key, of vaults and connectors, with a new master key.",
     tag,
     response: MasterKeyRotation,
     async handle(call) {
@@ -90,8 +90,8 @@ export const vaultRoutes = [
       return {
         object: "master_key_rotation",
         master_key_id: masterKeyId,
-        rewrapped_vaults: rewrapped,
-        locked_vaults: locked,
+        rewrapped: rewrapped,
+        locked: locked,
       };
     },
   }),
