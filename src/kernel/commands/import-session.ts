@@ -30,6 +30,7 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "session.closed",
   "session.message_appended",
   "session.thread_forked",
+  "session.thread_merged",
   "session.replayed",
   "user.message",
   "agent.message",
