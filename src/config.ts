@@ -45,6 +45,8 @@ export interface ServerConfig {
   workspaceRoots: readonly string[];
   /** The operator's master key for vaults and those before it; none means one in the data directory. */
   masterKeys: readonly string[];
+  /** How long what ended is kept in the log; null keeps everything. */
+  retainMs: number | null;
 }
 
 export const defaultConfig = {
@@ -65,4 +67,5 @@ export const defaultConfig = {
   artifactBytesMax: 256 * 1024 * 1024,
   workspaceRoots: [],
   masterKeys: [],
+  retainMs: null,
 } as const satisfies Omit<ServerConfig, "logger">;

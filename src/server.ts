@@ -18,6 +18,7 @@ import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
@@ -62,6 +63,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     allowedRoots: config.workspaceRoots,
     guarded: dataDirectory,
   });
+  const { retainMs } = config;
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -74,6 +76,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     ticketMs,
     masterKeys,
     files,
+    retainMs,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -118,6 +121,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     Object.assign(drained, await runtime.drain(graceMs));
   });
   built.defer(startScheduleClock(kernel, logger));
+  built.defer(startHousekeeping(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
 

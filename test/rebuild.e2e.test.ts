@@ -105,8 +105,10 @@ test("EVT-5 given every command used once, when documents are refolded from even
   const waiting = await client.rehearse(session.id, "ask for ever?");
   await client.post(`/v1/tasks/${waiting.id}/cancel`, { reason: "enough" });
   await client.post(`/v1/sessions/${session.id}/fork`);
+  await client.post(`/v1/sessions/${session.id}/compact`, { keep_last: 2 });
   await client.post(`/v1/sessions/${session.id}/truncate`, { keep_first: 1 });
   await client.post(`/v1/sessions/${session.id}/close`);
+  await client.post(`/v1/sessions/${session.id}/erase`);
 
   const kept = await client.createMemory({ content: "forgotten soon", key: "k" });
   await client.call(`/v1/memories/${kept.id}`, { method: "DELETE" });
@@ -148,6 +150,7 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "task.canceled",
     "vendor.bridle.quota.exhausted",
     "vendor.bridle.schedule.fired",
+    "session.compacted",
     "session.truncated",
     "session.closed",
     "session.thread_merged",
@@ -166,6 +169,7 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "vendor.bridle.vault.data_key_rotated",
     "vendor.bridle.vault.data_key_rewrapped",
     "vendor.bridle.workspace.file_written",
+    "vendor.bridle.session.erased",
   ]) {
     assert.ok(kinds.has(kind), kind);
   }

@@ -656,6 +656,16 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     const session = await client.createSession({ initial_messages: [message] });
     return { params: { session_id: session.id }, body: { keep_first: 0 } };
   },
+  async compactSession({ client }) {
+    const session = await client.createSession({ initial_messages: [message] });
+    return { params: { session_id: session.id }, body: { keep_last: 0 } };
+  },
+  async eraseSession({ client }) {
+    const session = await client.createSession({ initial_messages: [message] });
+    return { params: { session_id: session.id }, body: {} };
+  },
+  sweepRetention: () => ({ body: { dry_run: true } }),
+  eraseTenant: () => ({ params: { tenant_id: "tenant_nobody" }, body: {} }),
   createSessionBranch: () => ({ body: { kind: "session", base_ref: "main" } }),
   appendSessionMessage: () => ({ body: { message } }),
   submitTask: ({ ids }) => ({ body: { session_id: ids.session_id, input: message } }),
@@ -853,8 +863,12 @@ function parameterJobs(watch: Watch, planter: Planter, world: World, operation: 
 /** Bodies that are no bodies. */
 function brokenJobs(watch: Watch, planter: Planter, world: World, operation: Operation): Job[] {
   const where = `${operation.method} ${operation.path}`;
-  const send = (body: string, headers: Record<string, string> = {}) =>
-    watch.send(where, { method: operation.method, path: pathOf(operation, world), body, headers });
+  const send = async (body: string, headers: Record<string, string> = {}) => {
+    // Some are no worse than an empty body: what is erased by it must be the target's own.
+    const { params } = await targetOf(operation, world);
+    const path = pathOf(operation, world, params);
+    return await watch.send(where, { method: operation.method, path, body, headers });
+  };
   const plant = (how: string, kind: TextKind) => planter.text(`${operation.id} ${how}`, kind).text;
   return kinds.flatMap((kind) => [
     async () => void (await send(plant("body that is no JSON", kind))),

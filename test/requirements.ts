@@ -220,6 +220,8 @@ export const requirements: readonly Requirement[] = [
     "STO-5": "Two servers on one data directory are refused with a clear message.",
     "STO-6":
       "A search finds the documents that have all its words, best first; nothing in it is a query language, and it keeps up with every change.",
+    "STO-7":
+      "Events can be rewritten or removed and blobs dropped in place; everything else keeps its place, and a blob that is spoken of stays.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":
@@ -387,5 +389,30 @@ export const requirements: readonly Requirement[] = [
     "UPL-4":
       "An upload that is cut off, by its client or by a crash, leaves nothing behind; every artifact that is listed has its content.",
     "UPL-5": "Neither direction holds the content in memory.",
+  }),
+  ...section("Extended", "Compaction", {
+    "CMP-1":
+      "Compaction folds all but the last turns away behind a summary; the session says which events and artifacts they are, and all of them stay readable.",
+    "CMP-2": "A turn that an unfinished task belongs to is not folded away, nor any after it.",
+    "CMP-3": "Forks and truncations work over compacted sessions; a fork from before a compaction is whole.",
+  }),
+  ...section("Extended", "Erasure", {
+    "ERA-1":
+      "Erasing a session replaces its content by descriptors in lists, streams and documents; ids, kinds, times and order stay.",
+    "ERA-2":
+      "After an erasure no file of the data directory holds the content, whatever the process died of.",
+    "ERA-3": "Receipts of erased work still verify, with their chain and proofs.",
+    "ERA-4":
+      "What runs in an erased session is canceled; it takes nothing new, is not exported, and a replay names what is missing.",
+    "ERA-5": "Only an administrator of the tenant erases; others hear the same as for what is not there.",
+  }),
+  ...section("Extended", "Retention", {
+    "RET-1":
+      "What ended before the retention period leaves the log with its content; the task's record stays without content, its receipts stay whole and verify.",
+    "RET-2":
+      "A cursor before something that has left the part of the log it reads gets cursor_expired, never a silent gap; without a cursor reading begins with what is left.",
+    "RET-3": "Work that has not ended keeps everything, however old, and content that others share stays.",
+    "RET-4": "After a trim, also one cut short by a kill, every document is still the fold of the log.",
+    "RET-5": "bridle gc says what would go, or lets it go; only whoever runs the server may.",
   }),
 ];

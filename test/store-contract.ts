@@ -471,6 +471,125 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
     });
   });
 
+  describe(`${name} store: what changes afterwards`, () => {
+    /** Four events that one row can hold, about two things. */
+    const four = () =>
+      batch({
+        expect: [expectation("a", 0), expectation("b", 0)],
+        events: ["a", "b", "a", "b"].map((id, n) => event(id, `e${n}`, { payload: { n } })),
+        put: [document("a"), document("b")],
+      });
+    const all = (store: Store) => store.events({ after: 0, limit: 100 });
+
+    test("STO-7 given events on disk, when some are rewritten, then their content is new and everything else is as it was, after a restart too", async () => {
+      await using at = await opened();
+      const before = await at.store.commit(four());
+      const rewrite = [
+        { position: before[3]?.position ?? 0, payload: { later: true }, replay: { mark: 1 } },
+        { position: before[1]?.position ?? 0, payload: { sooner: true } },
+      ];
+      await at.store.commit(
+        batch({ rewrite, expect: [expectation("b", 1)], put: [document("b", { body: { new: 1 } })] }),
+      );
+      const expected = before.map((found, n) => {
+        if (n === 1) return { ...found, payload: { sooner: true } };
+        return n === 3 ? { ...found, payload: { later: true }, replay: { mark: 1 } } : found;
+      });
+      assert.deepEqual(await all(at.store), expected);
+      assert.deepEqual((await at.store.get("thing", "b"))?.body, { new: 1 });
+      assert.deepEqual(await all(await at.reopen()), expected);
+    });
+
+    test("STO-7 given a rewrite of an event that is not there, or on a version that has moved, when it is committed, then nothing is written", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const before = await store.commit(four());
+      const rewrite = [{ position: before[0]?.position ?? 0, payload: { lost: true } }];
+      await assert.rejects(
+        store.commit(batch({ rewrite: [...rewrite, { position: 99, payload: {} }] })),
+        StoreUnavailable,
+      );
+      await assert.rejects(store.commit(batch({ rewrite, expect: [expectation("a", 7)] })), VersionConflict);
+      assert.deepEqual(await all(store), before);
+    });
+
+    test("STO-7 given events and documents, when some are removed, then the rest keeps its place and the next event follows the head", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const before = await store.commit(four());
+      const [first = 0, second = 0, , fourth = 0] = positionsOf(before);
+      await store.get("thing", "b");
+      await store.commit(
+        batch({
+          expect: [expectation("b", 1), expectation("a", 1)],
+          events: [event("a", "trimmed")],
+          put: [document("a")],
+          trim: { events: [fourth, second], documents: [{ kind: "thing", id: "b" }], unlisted: ["a"] },
+        }),
+      );
+      const left = [before[0], before[2]];
+      const assertLeft = async (seen: Store) => {
+        const events = await all(seen);
+        assert.deepEqual(events.slice(0, 2), left);
+        assert.deepEqual(namesOf(events), ["e0", "e2", "trimmed"]);
+        assert.deepEqual([events[2]?.position, events[2]?.sequence], [fourth + 1, 3]);
+        assert.equal(await seen.get("thing", "b"), undefined);
+        assert.notEqual(await seen.get("thing", "a"), undefined);
+        const list = { kind: "thing", by: { tenantId: "tenant" }, order: "oldest_first", limit: 9 } as const;
+        assert.deepEqual(await seen.list(list), []);
+        assert.deepEqual(positionsOf(await seen.events({ after: first, limit: 1 })), [first + 2]);
+        assert.equal(await seen.head(), fourth + 1);
+      };
+      await assertLeft(store);
+      await assertLeft(await at.reopen());
+    });
+
+    test("STO-7 given blobs, when they are dropped, then those that an event mentions since the caller looked stay", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const [gone, again] = [blob("gone"), blob("again")];
+      const [first] = await store.commit({ ...creation("a"), blobs: [gone, again] });
+      await store.commit({
+        ...creation("b"),
+        events: [event("b", "created", { payload: { blob: again.sha256 } })],
+      });
+      const request = { sha256s: [gone.sha256, again.sha256], scannedThrough: first?.position ?? 0 };
+      assert.deepEqual(await store.dropBlobs(request), { kept: [again.sha256], count: 1, bytes: 4 });
+      assert.equal(await store.blob(gone.sha256), undefined);
+      assert.notEqual(await store.blob(again.sha256), undefined);
+      const later = { ...request, scannedThrough: await store.head() };
+      assert.deepEqual(await store.dropBlobs(later), { kept: [], count: 1, bytes: 5 });
+    });
+
+    test("STO-7 given kept answers, when those with a text are asked for, then they come in pages and can be rewritten", async () => {
+      await using at = await opened();
+      const { store } = at;
+      for (const key of ["a", "b", "c"]) {
+        await store.commit(batch({ once: onceRecord(key, { result: key === "b" ? "{}" : '{"id":"x_1"}' }) }));
+      }
+      const first = await store.onceWith({ text: "x_1", afterKey: "", limit: 1 });
+      const rest = await store.onceWith({ text: "x_1", afterKey: "a", limit: 9 });
+      assert.deepEqual(
+        [...first, ...rest].map(({ key }) => key),
+        ["a", "c"],
+      );
+      await store.commit(batch({ rewriteOnce: [{ key: "c", result: '{"gone":1}' }] }));
+      assert.equal((await store.once("c"))?.result, '{"gone":1}');
+      assert.equal((await store.once("a"))?.result, '{"id":"x_1"}');
+      await store.scrub();
+      assert.equal((await store.once("c"))?.fingerprint, "fingerprint");
+    });
+
+    test("STO-7 given tenants, when they are asked for, then each is named", async () => {
+      await using at = await opened();
+      const { store } = at;
+      for (const id of ["one", "two"])
+        await store.commit(creation(id, { kind: "tenant", index: { tenantId: id } }));
+      await store.commit(creation("three"));
+      assert.deepEqual((await store.tenantIds()).sort(), ["one", "two"]);
+    });
+  });
+
   describe(`${name} store: documents`, () => {
     test("RES-5 given documents in every index, when each is listed in both orders, then the pages give each once, in order of creation", async () => {
       await using at = await opened();

@@ -5,6 +5,7 @@ import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
 import { addCheckCommand } from "./check.ts";
+import { addGcCommand } from "./gc.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
@@ -46,6 +47,7 @@ addReceiptCommands(program);
 addTransferCommands(program);
 addKeyCommands(program);
 addVaultCommands(program);
+addGcCommand(program);
 
 try {
   await program.parseAsync();

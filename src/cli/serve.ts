@@ -7,6 +7,8 @@ import { version } from "../version.ts";
 import { loadAgents } from "./load-agents.ts";
 import type { ServeSettings } from "./settings.ts";
 
+const dayMs = 24 * 60 * 60 * 1000;
+
 export async function serve(settings: ServeSettings, masterKeys: readonly string[]): Promise<void> {
   const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
   const logger = createLogger(settings.logLevel, secrets);
@@ -27,6 +29,7 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     artifactBytesMax: settings.artifactBytesMax,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {

@@ -25,6 +25,7 @@ export interface ServeSettings {
   corsOrigin: string[];
   artifactBytesMax: number;
   workspaceRoots: string[];
+  retainDays?: number;
 }
 
 const apiKeyCharsMin = 8;
@@ -102,6 +103,12 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_GRACE_MS")
     .default(10_000)
     .argParser(wholeNumber(0, 600_000)),
+  new Option(
+    "--retain-days <number>",
+    "days after which what ended leaves the log; without it everything is kept",
+  )
+    .env("BRIDLE_RETAIN_DAYS")
+    .argParser(wholeNumber(1, 36_500)),
 ];
 
 function wholeNumber(min: number, max: number) {

@@ -100,6 +100,13 @@ export class WorkspaceFiles {
     return { path, sha256: hash("sha256", bytes, "hex"), bytes: bytes.length, before_sha256 };
   }
 
+  /** Removes all files of a workspace. A root that the operator lent is the operator's to empty. */
+  async erase({ id }: Pick<WorkspacePlace, "id">): Promise<void> {
+    const { directory } = this.#options;
+    if (directory === null || !idPattern.test(id)) return;
+    await rm(join(directory, id), { recursive: true, force: true });
+  }
+
   /** The real directory of a workspace. */
   async #root(place: WorkspacePlace): Promise<string> {
     const { directory } = this.#options;

@@ -6,7 +6,7 @@
 
 import { hash } from "node:crypto";
 import { placeholder, redactedKindsIn } from "../policy/redact/kinds.ts";
-import type { NewBlob } from "../store/port.ts";
+import type { JsonValue, NewBlob } from "../store/port.ts";
 
 /** Above this many bytes of JSON, content becomes a blob. */
 const inlineBytesMax = 4096;
@@ -14,7 +14,9 @@ const inlineBytesMax = 4096;
 export type Content<T> =
   | { inline: T }
   /** `redacted` holds what stands in place of what was taken out of it, for those who do not read it. */
-  | { blob: string; bytes: number; redacted?: string[] };
+  | { blob: string; bytes: number; redacted?: string[] }
+  /** It was erased: what is shown in its place, and the hash that receipts know it by. */
+  | { erased: JsonValue; sha256: string };
 
 export function seal<T>(value: T, blobs: NewBlob[]): Content<T> {
   const json = JSON.stringify(value);
@@ -50,14 +52,30 @@ export interface BlobSource {
 /** The type argument is what `seal` was given: content is written by `seal` only, so it is trusted here. */
 export async function unseal<T>(content: Content<T>, source: BlobSource): Promise<T> {
   if ("inline" in content) return content.inline;
+  if ("erased" in content) throw new MissingContent(content.sha256);
   const bytes = await source.blob(content.blob);
   if (bytes === undefined) throw new MissingContent(content.blob);
   return JSON.parse(Buffer.from(bytes).toString("utf8"));
 }
 
+/** The same for showing it: what was erased, or is about to leave by age, is shown as what stands in its place. */
+export async function unsealShown<T>(
+  content: Content<T>,
+  source: BlobSource,
+): Promise<{ value: T } | { erased: JsonValue }> {
+  if ("erased" in content) return { erased: content.erased };
+  try {
+    return { value: await unseal(content, source) };
+  } catch (error) {
+    if (!(error instanceof MissingContent)) throw error;
+    return { erased: { redacted: true, type: "json", sha256: error.sha256 } };
+  }
+}
+
 /** The same from content at hand; nothing when it is not there. */
 export function unsealFrom<T>(content: Content<T>, blobs: ReadonlyMap<string, Uint8Array>): T | undefined {
   if ("inline" in content) return content.inline;
+  if ("erased" in content) return undefined;
   const bytes = blobs.get(content.blob);
   return bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString("utf8"));
 }

@@ -193,7 +193,8 @@ async function decideAndCommit<Request, Result>(
       expiresAt: clock.now() + (command.keptMs?.(result) ?? onceKeptMs),
     };
   }
-  if (batch.events.length === 0 && batch.once === undefined) return { result, position: null };
+  const isEmpty = batch.events.length === 0 && batch.once === undefined && batch.rewrite === undefined;
+  if (isEmpty) return { result, position: null };
   const events = await ledger.commit(batch, unit.receipts);
   return { result, position: events.at(-1)?.position ?? null };
 }

@@ -22,7 +22,13 @@ import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
 import type { Visibility } from "./resources/resource.ts";
 import type { ScheduleFired, ScheduleRecord } from "./resources/schedule.ts";
-import type { SessionChanges, SessionRecord, TranscriptRange } from "./resources/session.ts";
+import type {
+  Compaction,
+  Erasure,
+  SessionChanges,
+  SessionRecord,
+  TranscriptRange,
+} from "./resources/session.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
@@ -62,6 +68,12 @@ export interface StepSpan {
     | "approve"
     | "memory";
   name: string;
+}
+
+/** How much left the log, and the last event among it: a cursor before that one cannot be continued from. */
+export interface Trimmed {
+  through_event_id: string;
+  event_count: number;
 }
 
 type MessageAppended = { message: MessageRecord; step?: string };
@@ -113,6 +125,15 @@ export interface EventPayloads {
     reason: string | null;
     ranges: TranscriptRange[];
   };
+  "session.compacted": { compaction: Compaction; ranges: TranscriptRange[] };
+  "vendor.bridle.session.erasure_requested": { erasure: Erasure };
+  "vendor.bridle.session.erased": { event_count: number };
+  "vendor.bridle.tenant.erasure_requested": { erasure: Erasure };
+  "vendor.bridle.tenant.erased": { session_count: number };
+  /** Old work left the log: what is kept of its tasks, and where the last of it stood. */
+  "vendor.bridle.session.trimmed": Trimmed & { tasks: TaskRecord[] };
+  "vendor.bridle.workspace.trimmed": Trimmed;
+  "vendor.bridle.log.trimmed": Trimmed;
   "session.thread_forked": { session_id: string; branch_id: string; at_event_id: string };
   "session.thread_merged": {
     session_id: string;
@@ -142,7 +163,7 @@ export interface EventPayloads {
     index: number;
     chunk: Content<string>;
     /** Set with the last chunk: what the whole content is. */
-    completed: { sha256: string; bytes: number } | null;
+    completed: { sha256: string; bytes: number; is_erased?: true } | null;
     visibility: Visibility;
     step: string;
   };

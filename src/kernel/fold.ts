@@ -29,7 +29,7 @@ import {
   type ReceiptTreeRecord,
 } from "./resources/receipt.ts";
 import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
-import { foldSession, type SessionRecord } from "./resources/session.ts";
+import { type Erasure, foldSession, type SessionRecord } from "./resources/session.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldSkill, type SkillRecord } from "./resources/skill.ts";
 import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
@@ -81,6 +81,8 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.api_key];
     case "session.created":
       return [event.payload.session];
+    case "vendor.bridle.session.trimmed":
+      return event.payload.tasks;
     case "user.message":
     case "agent.message":
     case "vendor.bridle.message":
@@ -169,6 +171,7 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "task":
       return {
         tenantId,
+        isListed: record.trimmed === undefined,
         workspaceId: record.workspace_id,
         sessionId: record.session_id,
         taskId: record.parent_task_id,
@@ -176,7 +179,12 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         wakeAt: wakeAt(record),
       };
     case "session":
-      return { tenantId, workspaceId: record.workspace_id, status: record.state };
+      return {
+        tenantId,
+        workspaceId: record.workspace_id,
+        status: record.state,
+        wakeAt: erasureDue(record.erasure),
+      };
     case "message":
       // What a replay says was said before, or never was: it is no part of the conversation.
       return { tenantId, isListed: false, sessionId: record.is_replayed === true ? null : record.session_id };
@@ -216,6 +224,8 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };
+    case "tenant":
+      return { tenantId, wakeAt: erasureDue(record.erasure) };
     default:
       return { tenantId };
   }
@@ -229,6 +239,11 @@ function liveness({ deleted_at }: { deleted_at: string | null }): "live" | "dele
 /** What was deleted is there for the log only. */
 export function isDeleted(record: AnyRecord): boolean {
   return "deleted_at" in record && record.deleted_at !== null;
+}
+
+/** What was asked for and is not done waits for somebody to do it. */
+function erasureDue(erasure: Erasure | undefined): number | null {
+  return erasure?.erased_at === null ? Date.parse(erasure.requested_at) : null;
 }
 
 /** Of which workspace a record is, for those that belong to one. */

@@ -47,13 +47,14 @@ export interface KernelOptions {
   masterKeys?: MasterKeys;
   /** Without them, workspaces have no files. */
   files?: WorkspaceFiles;
+  retainMs?: number | null;
 }
 
 /** Long enough to open a connection with, too short to be found in a log. */
 const ticketMsDefault = 60_000;
 
 export function createKernel(options: KernelOptions): Kernel {
-  const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault } = options;
+  const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault, retainMs = null } = options;
   const { masterKeys = new MasterKeys({ file: null }), files = new WorkspaceFiles({ directory: null }) } =
     options;
   const tail = new LogTail(store);
@@ -78,6 +79,7 @@ export function createKernel(options: KernelOptions): Kernel {
     locks: new Locks(),
     masterKeys,
     files,
+    retainMs,
   };
   const access = {
     ...deps,

@@ -8,7 +8,7 @@ import type { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import type { Batch, NewBlob, Store } from "../store/port.ts";
+import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { isVisible } from "./authorize.ts";
 import { type Clock, timestamp } from "./clock.ts";
@@ -48,6 +48,8 @@ export interface KernelDeps {
   locks: Locks;
   masterKeys: MasterKeys;
   files: WorkspaceFiles;
+  /** How long what ended is kept; null keeps everything. */
+  retainMs: number | null;
 }
 
 interface Tracked {
@@ -65,6 +67,8 @@ export class Unit {
   readonly #tracked = new Map<string, Tracked>();
   readonly #events: Batch["events"] = [];
   readonly #blobs: NewBlob[] = [];
+  readonly #rewrites: Rewrite[] = [];
+  readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
   readonly #receipts: PendingReceipt[] = [];
   readonly #held = new Map<string, Release>();
   /** What it takes out of everything that is written. */
@@ -132,7 +136,7 @@ export class Unit {
   /** Records a fact about a resource and gives the resource as it is after it. What looks like a secret stays out. */
   emit<R extends AnyRecord, E extends EventKind>(about: R, event: E, payload: EventPayloads[E]): R {
     const typed = this.#append(about, event, this.redactor.value(payload));
-    for (const record of created(typed)) this.#tracked.set(record.id, { record, version: 0, dirty: true });
+    for (const record of created(typed)) this.#create(record);
 
     const current = this.#tracked.get(about.id);
     if (current === undefined)
@@ -143,6 +147,12 @@ export class Unit {
       current.dirty = true;
     }
     return after;
+  }
+
+  /** An event can also carry what is left of a record that exists. */
+  #create(record: AnyRecord): void {
+    const version = this.#tracked.get(record.id)?.version ?? 0;
+    this.#tracked.set(record.id, { record, version, dirty: true });
   }
 
   /** Leaves a receipt behind. It is chained and signed when the unit is committed. */
@@ -234,6 +244,32 @@ export class Unit {
     if (tracked !== undefined) tracked.dirty = true;
   }
 
+  /** Replaces the content of events on disk, and the records that are folded from them. */
+  async rewrite(changes: readonly Rewrite[], records: Iterable<AnyRecord>): Promise<void> {
+    this.#rewrites.push(...changes);
+    for (const record of records) {
+      await this.findForHarness(record.object, record.id);
+      const tracked = this.#tracked.get(record.id);
+      if (tracked === undefined) throw new Error(`${record.id} has events and no document`);
+      tracked.record = record;
+      tracked.dirty = true;
+    }
+  }
+
+  /** Removes events and records from the store. What the events were folded into must be told by another event. */
+  async trim({
+    events,
+    documents,
+    unlisted,
+  }: Trim & { documents: { kind: Kind; id: string }[] }): Promise<void> {
+    for (const { kind, id } of documents) {
+      // Expected unchanged, like everything that is loaded.
+      if ((await this.findForHarness(kind, id)) !== undefined) this.#trim.documents.push({ kind, id });
+    }
+    this.#trim.events.push(...events);
+    this.#trim.unlisted.push(...unlisted);
+  }
+
   seal<T>(value: T): Content<T> {
     return seal(this.redactor.value(value), this.#blobs);
   }
@@ -252,6 +288,8 @@ export class Unit {
         .filter(([, { dirty }]) => dirty)
         .map(([id, { record }]) => ({ kind: record.object, id, index: indexOf(record), body: record })),
       blobs: this.#blobs,
+      ...(this.#rewrites.length === 0 ? {} : { rewrite: this.#rewrites }),
+      ...(this.#trim.events.length === 0 ? {} : { trim: this.#trim }),
     };
   }
 }

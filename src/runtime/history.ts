@@ -154,6 +154,7 @@ function historyStore(
     search: async () => [],
     due: async () => [],
     count: async () => 0,
+    tenantIds: async () => [],
     async events({ taskId, after, limit }) {
       const found = stored.slice(after).filter((event) => event.taskId === taskId);
       return found.slice(0, limit);
@@ -163,6 +164,9 @@ function historyStore(
     stageBlob: () => Promise.reject(new Error("A history takes no content")),
     once: async () => undefined,
     forgetOnce: async () => 0,
+    onceWith: async () => [],
+    dropBlobs: async ({ sha256s }) => ({ kept: sha256s, count: 0, bytes: 0 }),
+    scrub: async () => {},
     head: async () => stored.length,
     isWritable: () => true,
     follow: () => () => {},

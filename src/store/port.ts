@@ -117,6 +117,24 @@ export interface Batch {
   put: NewDocument[];
   blobs: NewBlob[];
   once?: NewOnceRecord;
+  /** Events and answers on disk whose content is replaced in the same commit. Their places stay. */
+  rewrite?: Rewrite[];
+  rewriteOnce?: Pick<OnceRecord, "key" | "result">[];
+  trim?: Trim;
+}
+
+/** What leaves the store for good, all of it in the same commit. */
+export interface Trim {
+  events: Position[];
+  documents: { kind: string; id: string }[];
+  /** Documents that stay and are no longer in the lists of the whole tenant. */
+  unlisted: string[];
+}
+
+export interface Rewrite {
+  position: Position;
+  payload: object;
+  replay?: object | undefined;
 }
 
 export interface DocumentQuery {
@@ -199,12 +217,26 @@ export interface Store {
   search(query: SearchQuery): Promise<FoundDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   count(kind: string, tenantId: string): Promise<number>;
+  /** Every tenant that there is. */
+  tenantIds(): Promise<string[]>;
   events(query: EventQuery): Promise<StoredEvent[]>;
   blob(sha256: string): Promise<Uint8Array | undefined>;
   openBlob(sha256: string): Promise<OpenBlob | undefined>;
   /** Takes content as it arrives. Rejects with `BlobTooLarge`, or with what its source failed with; nothing is left then. */
   stageBlob(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<StagedBlob>;
   once(key: string): Promise<OnceRecord | undefined>;
+  /** Idempotency records whose answer has this text in it, in the order of their keys. */
+  onceWith(query: { text: string; afterKey: string; limit: number }): Promise<OnceRecord[]>;
+  /**
+   * Drops those of the blobs that no event after a position mentions, and gives those that it kept for that reason. The
+   * caller knows that no event up to there speaks of them.
+   */
+  dropBlobs(request: {
+    sha256s: string[];
+    scannedThrough: Position;
+  }): Promise<{ kept: string[]; count: number; bytes: number }>;
+  /** Once it resolves, nothing that was replaced or dropped before is left in any file of the store. */
+  scrub(): Promise<void>;
   /** Drops idempotency records that expired before this time; gives their number. */
   forgetOnce(before: number): Promise<number>;
   /** The last position on disk, 0 for an empty log. */

@@ -328,6 +328,8 @@ describe("Boundaries", () => {
       ["POST", `/v1/sessions/${session}/close`],
       ["POST", `/v1/sessions/${session}/fork`, {}],
       ["POST", `/v1/sessions/${session}/truncate`, { keep_first: 0 }],
+      ["POST", `/v1/sessions/${session}/compact`, { keep_last: 0 }],
+      ["POST", `/v1/sessions/${session}/erase`, {}],
       ["GET", `/v1/sessions/${session}/messages`],
       ["POST", `/v1/sessions/${session}/messages`, answer],
       ["GET", `/v1/sessions/${session}/tasks`],

@@ -48,6 +48,8 @@ const writes: Record<string, () => Promise<[path: string, body: object, method?:
   ],
   "fork a session": async () => [`/v1/sessions/${await session()}/fork`, {}],
   "truncate a session": async () => [`/v1/sessions/${await session()}/truncate`, { keep_first: 0 }],
+  "compact a session": async () => [`/v1/sessions/${await session()}/compact`, { keep_last: 0 }],
+  "erase a session": async () => [`/v1/sessions/${await session()}/erase`, { reason: "asked for" }],
   "close a session": async () => [`/v1/sessions/${await session()}/close`, {}],
   "update a session": async () => [`/v1/sessions/${await session()}`, { summary: "new" }, "PATCH"],
   "cancel a task": async () => [`/v1/tasks/${(await waiting("ask who?")).id}/cancel`, { reason: "because" }],

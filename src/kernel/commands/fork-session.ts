@@ -1,12 +1,12 @@
 /** Fork a session: a new one that starts with the transcript up to an event, and a branch that says where it came from. */
 
-import type { JsonObject } from "../../store/port.ts";
+import type { JsonObject, Position } from "../../store/port.ts";
 import { assertOpen } from "../branches.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { eventId, positionOf } from "../events.ts";
 import type { BranchRecord } from "../resources/branch.ts";
-import { cutRanges, type SessionRecord } from "../resources/session.ts";
+import { type Compaction, cutRanges, type SessionRecord } from "../resources/session.ts";
 import type { Unit } from "../unit.ts";
 
 export interface ForkSession {
@@ -31,13 +31,14 @@ export const forkSession: Command<ForkSession, SessionRecord> = {
     const session: SessionRecord = {
       ...parent,
       ...envelope,
+      ...transcriptAt(parent, through),
       metadata: request.metadata ?? {},
       state: "ACTIVE",
       root_session_id: parent.root_session_id ?? parent.id,
       parent_session_id: parent.id,
       branch_id: branch.id,
-      ranges: [...cutRanges(parent.ranges, through), { session_id: envelope.id, after: 0, through: null }],
     };
+    session.ranges.push({ session_id: envelope.id, after: 0, through: null });
     const forked = unit.emit(session, "session.created", { session });
     if (request.branchId == null) unit.emit(branch, "branch.created", { branch });
     unit.emit(parent, "session.thread_forked", {
@@ -48,6 +49,23 @@ export const forkSession: Command<ForkSession, SessionRecord> = {
     return forked;
   },
 };
+
+/** The transcript as it was at a position: what was folded away later, or reaches beyond it, is unfolded again. */
+function transcriptAt(
+  { ranges, summary, compactions = [] }: SessionRecord,
+  through: Position,
+): Pick<SessionRecord, "ranges" | "summary" | "compactions"> {
+  const ended = (compaction: Compaction) => positionOf(compaction.through_event_id, "at_event_id") <= through;
+  const kept = compactions.filter(ended);
+  const unfolded = compactions.filter((compaction) => !ended(compaction));
+  const isAboutUnfolded = unfolded.some((compaction) => compaction.summary === summary);
+  const whole = [...unfolded.flatMap((compaction) => compaction.ranges), ...ranges];
+  return {
+    ranges: cutRanges(whole, through).sort((a, b) => (a.through ?? through) - (b.through ?? through)),
+    summary: isAboutUnfolded ? (kept.at(-1)?.summary ?? null) : summary,
+    ...(compactions.length === 0 ? {} : { compactions: kept }),
+  };
+}
 
 async function forkPoint(unit: Unit, parent: SessionRecord, atEventId: string | null): Promise<number> {
   const { store } = unit.deps;

@@ -119,6 +119,9 @@ function assertBelongs(event: NewEvent, { header }: LogBundle): void {
   if (event.event === "session.truncated") {
     throw refused("The session was truncated; its transcript cannot be moved to another log.");
   }
+  if (event.event === "session.compacted") {
+    throw refused("The session was compacted; its transcript cannot be moved to another log.");
+  }
   if (!importable.has(event.event)) {
     throw refused(`It has an event ${event.event}, which is no part of a session's log.`);
   }

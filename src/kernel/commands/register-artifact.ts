@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
+import { assertNotErased } from "../erasure/assert-not-erased.ts";
 import { HarnessError } from "../errors.ts";
 import { isFinal } from "../lifecycle.ts";
 import type { ArtifactKind, ArtifactRecord } from "../resources/artifact.ts";
@@ -72,6 +73,7 @@ export async function placeOf(unit: Unit, request: ArtifactDescription): Promise
   const task = request.taskId == null ? null : await unit.require("task", request.taskId);
   const sessionId = agree("session_id", request.sessionId, task?.session_id);
   const session = sessionId === null ? null : await unit.require("session", sessionId);
+  if (session !== null) assertNotErased(session);
   const workspaceId = agree("workspace_id", request.workspaceId, session?.workspace_id);
   if (workspaceId !== null) await unit.require("workspace", workspaceId);
   const fallback = async () => (await unit.require("tenant", unit.caller.tenantId)).default_workspace_id;

@@ -6,6 +6,7 @@ import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { isFinal } from "../lifecycle.ts";
 import { admitTask } from "../quotas/ledger.ts";
+import { assertContentHeld } from "../replay/assert-held.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
@@ -21,6 +22,7 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
   async decide(unit, request) {
     const source = await unit.require("task", request.taskId);
     assertReplayable(unit, source);
+    await assertContentHeld(unit, source);
     const { plan, substitutions, secrets } = await planReplay(unit, source, request);
     // A secret may stand elsewhere in the request too.
     unit.redactor = unit.redactor.with([...secrets.values()].flatMap(textsIn));

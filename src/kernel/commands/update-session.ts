@@ -1,6 +1,7 @@
 /** Change what a session says about itself: its summary and its metadata. */
 
 import type { Command } from "../dispatch.ts";
+import { assertNotErased } from "../erasure/assert-not-erased.ts";
 import type { SessionChanges, SessionRecord } from "../resources/session.ts";
 
 export const updateSession: Command<{ sessionId: string; changes: SessionChanges }, SessionRecord> = {
@@ -8,6 +9,7 @@ export const updateSession: Command<{ sessionId: string; changes: SessionChanges
   scope: "sessions:write",
   async decide(unit, { sessionId, changes }) {
     const session = await unit.require("session", sessionId);
+    assertNotErased(session);
     if (Object.keys(changes).length === 0) return session;
     return unit.emit(session, "vendor.bridle.session.updated", { changes });
   },

@@ -9,6 +9,7 @@ import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, eventId, findPosition, positionOf } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
+import { type LogPart, trimmedThrough } from "../retention/trimmed-through.ts";
 import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 /** Which events: all that the caller may see, or those of a workspace, a session, a task. */
@@ -32,7 +33,7 @@ export async function listEvents(
 ): Promise<Page<StoredEvent>> {
   const query = await authorize(deps, caller, request);
   const limit = request.limit ?? pageSizeDefault;
-  const after = await cursorPosition(deps, request);
+  const after = await cursorPosition(deps, request, query);
   const events = await deps.store.events({ ...query, after, limit: limit + 1 });
   const data = fitPage(events, limit, contentBytes);
   const last = data.at(-1);
@@ -86,10 +87,27 @@ export async function followEvents(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<StoredEvent[]>> {
   const query = await authorize(deps, caller, request);
-  const after = await cursorPosition(deps, request);
+  const after = await cursorPosition(deps, request, query);
   const task = request.taskId === undefined ? null : await getRecord(deps, caller, "task", request.taskId);
-  if (task !== null && isFinal(task.status)) return readLog(deps.store, { ...query, after });
-  return followLog(deps.store, deps.tail, { ...query, after }, signal);
+  const filter = { ...query, after };
+  const isOver = task !== null && isFinal(task.status);
+  const pages = isOver ? readLog(deps.store, filter) : followLog(deps.store, deps.tail, filter, signal);
+  return withoutGap(deps, pages, filter, request.cursorParam);
+}
+
+/** A reader that is slower than retention is told that it missed something. */
+async function* withoutGap(
+  { store }: ReadDeps,
+  pages: AsyncGenerator<StoredEvent[]>,
+  filter: LogFilter,
+  param = "after_event_id",
+): AsyncGenerator<StoredEvent[]> {
+  let seen = Math.max(filter.after, await trimmedThrough(store, filter));
+  for await (const page of pages) {
+    if ((await trimmedThrough(store, filter)) > seen) throw expired(eventId(seen), param);
+    yield page;
+    seen = Math.max(seen, page.at(-1)?.position ?? 0);
+  }
 }
 
 async function authorize(
@@ -113,11 +131,23 @@ async function authorize(
 async function cursorPosition(
   { store }: ReadDeps,
   { afterEventId, cursorParam: param = "after_event_id" }: EventRange,
+  part: LogPart,
 ): Promise<Position> {
   if (afterEventId === undefined) return 0;
   const position = positionOf(afterEventId, param);
-  if (position <= (await store.head())) return position;
-  throw new HarnessError("cursor_expired", `The log has no event ${afterEventId} to continue from.`, {
-    param,
-  });
+  if (position > (await store.head())) {
+    throw new HarnessError("cursor_expired", `The log has no event ${afterEventId} to continue from.`, {
+      param,
+    });
+  }
+  if (position < (await trimmedThrough(store, part))) throw expired(afterEventId, param);
+  return position;
+}
+
+function expired(cursor: string, param: string): HarnessError {
+  return new HarnessError(
+    "cursor_expired",
+    `Events after ${cursor} have left the log by age; it cannot be continued from there.`,
+    { param },
+  );
 }

@@ -3,6 +3,7 @@
 import type { Caller } from "../../policy/caller.ts";
 import type { Store } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
+import { assertWhole } from "../erasure/assert-not-erased.ts";
 import { readLog } from "../log-tail.ts";
 import { blobLine, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
 import { getRecord, type ReadDeps } from "./read.ts";
@@ -18,6 +19,7 @@ export async function exportLog(
   const task = "taskId" in of ? await getRecord(deps, caller, "task", of.taskId) : null;
   const sessionId = task?.session_id ?? ("sessionId" in of ? of.sessionId : "");
   const session = await getRecord(deps, caller, "session", sessionId);
+  assertWhole(session);
   const { id, name, root } = await getRecord(deps, caller, "workspace", session.workspace_id);
   const header: LogHeader = {
     format: logFormat,

@@ -302,6 +302,7 @@ export function resultHash(result: StepResult): string {
 
 /** Large content has its hash already: over its JSON as it was stored. */
 export function contentHash(content: Content<unknown>): string {
+  if ("erased" in content) return `sha256:${content.sha256}`;
   return "blob" in content ? `sha256:${content.blob}` : hashWhole(content.inline, hashOf);
 }
 

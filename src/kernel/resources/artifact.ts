@@ -43,7 +43,7 @@ export function foldArtifact(artifact: ArtifactRecord, event: KernelEvent): Arti
   return {
     ...artifact,
     sha256: completed.sha256,
-    blob: completed.sha256,
+    blob: completed.is_erased === true ? null : completed.sha256,
     bytes: completed.bytes,
     complete: true,
     updated_at: event.createdAt,

@@ -5,7 +5,7 @@
 
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Content } from "../content.ts";
-import type { EventPayloads, KernelEvent, StepSpan } from "../events.ts";
+import type { EventPayloads, KernelEvent, StepSpan, Trimmed } from "../events.ts";
 import { isFinal, type TaskStatus } from "../lifecycle.ts";
 import type { Failure, Outcome } from "./outcome.ts";
 import type { TaskPolicy } from "./persona.ts";
@@ -76,6 +76,8 @@ export interface TaskRecord extends Resource<"task"> {
   host_calls?: HostCall[];
   /** Since when there is something to run. */
   runnable_since: string;
+  /** Set when its events have left the log by age: this record is all that is left beside its receipt. */
+  trimmed?: Trimmed & { trimmed_at: string };
 }
 
 /** What is true of every task that has just been accepted. */

@@ -2,6 +2,7 @@
 
 import type { KernelEvent } from "../events.ts";
 import type { Resource } from "./resource.ts";
+import { type Erasure, laterOf } from "./session.ts";
 
 export interface TenantRecord extends Resource<"tenant"> {
   default_workspace_id: string;
@@ -10,6 +11,10 @@ export interface TenantRecord extends Resource<"tenant"> {
   quota_ids: string[];
   /** Of the default tenant only: quotas that hold for all tenants. */
   organization_quota_ids: string[];
+  /** The last of its events that left the log by age. */
+  trimmed_through_event_id?: string;
+  /** The last time that somebody asked for its content to be erased. */
+  erasure?: Erasure;
 }
 
 export function foldTenant(tenant: TenantRecord, event: KernelEvent): TenantRecord {
@@ -24,6 +29,15 @@ export function foldTenant(tenant: TenantRecord, event: KernelEvent): TenantReco
       const quota_ids = without(tenant.quota_ids, quota_id);
       const organization_quota_ids = without(tenant.organization_quota_ids, quota_id);
       return { ...tenant, quota_ids, organization_quota_ids, updated_at: event.createdAt };
+    }
+    case "vendor.bridle.log.trimmed":
+      return { ...tenant, trimmed_through_event_id: laterOf(tenant, event.payload) };
+    case "vendor.bridle.tenant.erasure_requested":
+      return { ...tenant, erasure: event.payload.erasure, updated_at: event.createdAt };
+    case "vendor.bridle.tenant.erased": {
+      const { erasure } = tenant;
+      if (erasure === undefined) return tenant;
+      return { ...tenant, erasure: { ...erasure, erased_at: event.createdAt }, updated_at: event.createdAt };
     }
     default:
       return tenant;

@@ -3,6 +3,7 @@
 import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
 import type { Resource } from "./resource.ts";
+import { laterOf } from "./session.ts";
 
 export interface WorkspaceRecord extends Resource<"workspace"> {
   name: string;
@@ -10,6 +11,8 @@ export interface WorkspaceRecord extends Resource<"workspace"> {
   default_branch_id: string | null;
   capabilities: string[];
   quota_id: string | null;
+  /** The last of its events that left the log by age. */
+  trimmed_through_event_id?: string;
 }
 
 export interface WorkspaceChanges {
@@ -20,6 +23,9 @@ export interface WorkspaceChanges {
 }
 
 export function foldWorkspace(workspace: WorkspaceRecord, event: KernelEvent): WorkspaceRecord {
+  if (event.event === "vendor.bridle.workspace.trimmed") {
+    return { ...workspace, trimmed_through_event_id: laterOf(workspace, event.payload) };
+  }
   if (event.event !== "vendor.bridle.workspace.updated") return workspace;
   return { ...workspace, ...event.payload.changes, updated_at: event.createdAt };
 }

@@ -155,8 +155,10 @@ function contentsOf(event: KernelEvent): unknown[] {
     }
     case "artifact.created":
       return event.payload.artifact.is_upload === true ? [] : [{ blob: event.payload.artifact.blob }];
-    case "artifact.updated":
-      return [event.payload.chunk, { blob: event.payload.completed?.sha256 }];
+    case "artifact.updated": {
+      const { chunk, completed } = event.payload;
+      return [chunk, completed?.is_erased === true ? null : { blob: completed?.sha256 }];
+    }
     case "span.started":
       return [event.payload.host_call?.input];
     case "span.completed":

@@ -5,14 +5,18 @@
  */
 
 import { createHash, randomBytes } from "node:crypto";
-import { type FileHandle, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { BlobTooLarge, type OpenBlob, type StagedBlob } from "../port.ts";
 
 const incoming = "incoming";
+/** By then the commit that speaks of what arrived has been made, or never will be. */
+const settledMs = 60_000;
 
 export class BlobFiles {
   readonly #directory: string;
+  /** When content got its name, oldest first. */
+  readonly #arrivedAt = new Map<string, number>();
 
   private constructor(directory: string) {
     this.#directory = directory;
@@ -84,12 +88,37 @@ export class BlobFiles {
 
   /** Equal content has an equal name, so putting it in place of what is there changes nothing. */
   async #keep(arrived: string, sha256: string): Promise<void> {
+    this.#noteArrival(sha256);
     const file = this.#fileOf(sha256);
     const directory = dirname(file);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await rename(arrived, file);
     await syncDirectory(directory);
     await syncDirectory(this.#directory);
+  }
+
+  /** Those that have just arrived stay: a commit that speaks of them may be on its way. */
+  async remove(sha256s: readonly string[]): Promise<{ count: number; bytes: number }> {
+    let [count, bytes] = [0, 0];
+    for (const sha256 of sha256s) {
+      if ((this.#arrivedAt.get(sha256) ?? 0) + settledMs > Date.now()) continue;
+      const stat = await orAbsent(() => lstat(this.#fileOf(sha256)));
+      if (stat === undefined) continue;
+      await rm(this.#fileOf(sha256), { force: true });
+      count += 1;
+      bytes += stat.size;
+    }
+    return { count, bytes };
+  }
+
+  #noteArrival(sha256: string): void {
+    const now = Date.now();
+    for (const [known, at] of this.#arrivedAt) {
+      if (at + settledMs > now) break;
+      this.#arrivedAt.delete(known);
+    }
+    this.#arrivedAt.delete(sha256);
+    this.#arrivedAt.set(sha256, now);
   }
 
   #fileOf(sha256: string): string {

@@ -28,8 +28,9 @@ export class DocumentCache {
     this.#documents.set(document.id, document, bodyBytes + entryBytes);
   }
 
-  /** What a commit made of the documents it put. */
+  /** What a commit made of the documents it put or removed. */
   committed(batch: Batch, events: readonly StoredEvent[], bodyBytes: (index: number) => number): void {
+    for (const { id } of batch.trim?.documents ?? []) this.#documents.delete(id);
     const versions = new Map(batch.expect.map(({ id, version }) => [id, version]));
     for (const [
       index,

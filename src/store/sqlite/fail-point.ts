@@ -6,7 +6,9 @@
 const [target, visits] = (process.env.BRIDLE_FAIL_POINT ?? "").split(":");
 let remaining = Number(visits ?? 1);
 
-export function failPoint(name: "commit.begun" | "commit.written" | "commit.durable"): void {
+export function failPoint(
+  name: "commit.begun" | "commit.written" | "commit.durable" | "blobs.dropped" | "scrubbed",
+): void {
   if (name !== target) return;
   remaining -= 1;
   if (remaining === 0) process.kill(process.pid, "SIGKILL");

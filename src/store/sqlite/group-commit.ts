@@ -9,12 +9,13 @@ import {
   type NewDocument,
   type NewEvent,
   OnceConflict,
+  type Position,
   type StoredDocument,
   type StoredEvent,
   StoreUnavailable,
   VersionConflict,
 } from "../port.ts";
-import type { BatchResult, BatchRows, DocumentRow, LogRow, Request, Response } from "./protocol.ts";
+import type { BatchResult, BatchRows, DocumentRow, Dropped, LogRow, Request, Response } from "./protocol.ts";
 
 /** Batches waiting for the disk; past this the store is hopelessly behind and says so instead of growing. */
 const waitingMax = 20_000;
@@ -108,6 +109,23 @@ export class GroupCommit {
     if (refusal !== null) throw refusal;
     const response = await this.#ask({ type: "forget_once", before });
     return response.type === "forgotten" ? response.count : 0;
+  }
+
+  async dropBlobs(sha256s: string[], scannedThrough: Position): Promise<Dropped> {
+    const refusal = this.#refusal();
+    if (refusal !== null) throw refusal;
+    const response = await this.#ask({ type: "drop_blobs", sha256s, scannedThrough });
+    if (response.type === "dropped") {
+      const { kept, count, bytes } = response;
+      return { kept, count, bytes };
+    }
+    return { kept: sha256s, count: 0, bytes: 0 };
+  }
+
+  async scrub(): Promise<void> {
+    const refusal = this.#refusal();
+    if (refusal !== null) throw refusal;
+    await this.#ask({ type: "scrub" });
   }
 
   /** What waits is still written; from here on nothing more is taken. */
@@ -240,6 +258,13 @@ function toRows(batch: Batch): BatchRows {
     ),
     blobs: batch.blobs,
     once: batch.once ?? null,
+    rewrite: (batch.rewrite ?? []).map(({ position, payload, replay }) => ({
+      position,
+      payload: JSON.stringify(payload),
+      replay: replay === undefined ? null : JSON.stringify(replay),
+    })),
+    rewriteOnce: batch.rewriteOnce ?? [],
+    trim: batch.trim ?? null,
   };
 }
 

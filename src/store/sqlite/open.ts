@@ -49,11 +49,19 @@ export async function openSqliteStore(directory: string): Promise<Store> {
           .map((found) => ({ ...(cache.get(found.kind, found.id) ?? found), score: found.score })),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
+      tenantIds: async () => reader.tenantIds(),
       events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
       blob: async (sha256) => reader.blob(sha256) ?? (await blobFiles.whole(sha256)),
       openBlob: async (sha256) => reader.openBlob(sha256) ?? (await blobFiles.open(sha256)),
       stageBlob: (source, bytesMax) => blobFiles.stage(source, bytesMax),
       once: async (key) => reader.once(key),
+      onceWith: async (query) => reader.onceWith(query),
+      async dropBlobs({ sha256s, scannedThrough }) {
+        const { kept, count, bytes } = await writer.dropBlobs(sha256s, scannedThrough);
+        const files = await blobFiles.remove(sha256s.filter((sha256) => !kept.includes(sha256)));
+        return { kept, count: count + files.count, bytes: bytes + files.bytes };
+      },
+      scrub: () => writer.scrub(),
       head: async () => told,
       isWritable: () => writer.isWritable,
       follow(listener) {

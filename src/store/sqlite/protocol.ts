@@ -1,6 +1,6 @@
 /** What the main thread and the writer thread say to each other. Payloads travel as JSON text, made once. */
 
-import type { NewBlob, NewOnceRecord, Position } from "../port.ts";
+import type { NewBlob, NewOnceRecord, Position, Trim } from "../port.ts";
 
 export interface WriterOptions {
   file: string;
@@ -41,12 +41,36 @@ export interface BatchRows {
   texts: [id: string, text: string | null][];
   blobs: NewBlob[];
   once: NewOnceRecord | null;
+  rewrite: RewriteRow[];
+  rewriteOnce: OnceRewriteRow[];
+  trim: Trim | null;
+}
+
+/** The new content of an event as JSON text. */
+export interface RewriteRow {
+  position: Position;
+  payload: string;
+  replay: string | null;
+}
+
+export interface OnceRewriteRow {
+  key: string;
+  result: string;
 }
 
 export type Request =
   | { type: "commit"; batches: BatchRows[] }
   | { type: "forget_once"; before: number }
+  | { type: "drop_blobs"; sha256s: string[]; scannedThrough: Position }
+  | { type: "scrub" }
   | { type: "close" };
+
+/** Blobs that are gone, and those that are spoken of again. */
+export interface Dropped {
+  kept: string[];
+  count: number;
+  bytes: number;
+}
 
 /** The numbers that the log gave to the events of one batch. */
 export interface Numbered {
@@ -64,5 +88,7 @@ export type Response =
   | { type: "ready" }
   | { type: "committed"; results: BatchResult[] }
   | { type: "forgotten"; count: number }
+  | ({ type: "dropped" } & Dropped)
+  | { type: "scrubbed" }
   | { type: "failed"; reason: string }
   | { type: "closed" };

@@ -123,6 +123,12 @@ export class Reader {
     return Number(row?.n ?? 0);
   }
 
+  tenantIds(): string[] {
+    return this.#prepare("SELECT id FROM documents WHERE kind = 'tenant' AND listed_in IS NOT NULL")
+      .all()
+      .map(({ id }) => String(id));
+  }
+
   /** A row has at least one event, so as many rows as events are asked for are enough. */
   events(query: EventQuery): StoredEvent[] {
     const where = ["last > ?"];
@@ -184,17 +190,19 @@ export class Reader {
   }
 
   once(key: string): OnceRecord | undefined {
-    const row = this.#prepare("SELECT fingerprint, result, position, expires_at FROM once WHERE key = ?").get(
-      key,
-    );
-    if (row === undefined) return undefined;
-    return {
-      key,
-      fingerprint: String(row.fingerprint),
-      result: String(row.result),
-      position: row.position === null ? null : Number(row.position),
-      expiresAt: Number(row.expires_at),
-    };
+    const row = this.#prepare(
+      "SELECT key, fingerprint, result, position, expires_at FROM once WHERE key = ?",
+    ).get(key);
+    return row === undefined ? undefined : toOnceRecord(row);
+  }
+
+  onceWith({ text, afterKey, limit }: { text: string; afterKey: string; limit: number }): OnceRecord[] {
+    return this.#prepare(
+      `SELECT key, fingerprint, result, position, expires_at FROM once
+       WHERE key > ? AND instr(result, ?) > 0 ORDER BY key LIMIT ?`,
+    )
+      .all(afterKey, text, limit)
+      .map(toOnceRecord);
   }
 
   head(): Position {
@@ -231,6 +239,16 @@ function matchOf(text: string): string {
     .slice(0, wordsMax)
     .map((word) => `"${word.replaceAll('"', '""')}"*`)
     .join(" ");
+}
+
+function toOnceRecord(row: Row): OnceRecord {
+  return {
+    key: String(row.key),
+    fingerprint: String(row.fingerprint),
+    result: String(row.result),
+    position: row.position === null ? null : Number(row.position),
+    expiresAt: Number(row.expires_at),
+  };
 }
 
 function toDocument(row: Row): StoredDocument {

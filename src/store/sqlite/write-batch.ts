@@ -4,9 +4,10 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Position } from "../port.ts";
+import type { Position, Trim } from "../port.ts";
 import { Generations } from "./generations.ts";
 import type { BatchResult, BatchRows, DocumentRow, LogRow } from "./protocol.ts";
+import { LogRewriter } from "./rewrite.ts";
 
 /** Heads kept in memory, twice; others are read again from the table. */
 const headsMax = 20_000;
@@ -34,8 +35,10 @@ export class BatchWriter {
   readonly #insertOnce: StatementSync;
   readonly #deleteText: StatementSync;
   readonly #insertText: StatementSync;
+  readonly #rewriter: LogRewriter;
 
   constructor(db: DatabaseSync) {
+    this.#rewriter = new LogRewriter(db);
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
     this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
     this.#insertLog = db.prepare(
@@ -106,6 +109,9 @@ export class BatchWriter {
       }
     }
 
+    this.#rewriter.rewrite(batch.rewrite);
+    this.#rewriter.rewriteOnce(batch.rewriteOnce);
+    if (batch.trim !== null) this.#trim(batch.trim);
     for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
     for (const document of batch.put) {
       const [id] = document;
@@ -134,6 +140,11 @@ export class BatchWriter {
     }
     for (const [id, head] of heads) this.#heads.set(id, head);
     return { ok: { first, sequences, previous } };
+  }
+
+  #trim(trim: Trim): void {
+    this.#rewriter.remove(trim);
+    for (const { id } of trim.documents) this.#heads.delete(id);
   }
 
   #append(row: LogRow, numbers: readonly (readonly [number, Position | null])[]): void {

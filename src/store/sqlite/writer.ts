@@ -10,6 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { failPoint } from "./fail-point.ts";
 import type { BatchResult, BatchRows, Request, Response, WriterOptions } from "./protocol.ts";
+import { LogRewriter } from "./rewrite.ts";
 import { configure, migrate } from "./schema.ts";
 import { BatchWriter } from "./write-batch.ts";
 
@@ -18,6 +19,7 @@ const db = new DatabaseSync(file);
 configure(db);
 migrate(db);
 const writer = new BatchWriter(db);
+const rewriter = new LogRewriter(db);
 
 function answer(response: Response): void {
   parentPort?.postMessage(response);
@@ -60,6 +62,31 @@ function forgetOnce(before: number): Response {
   }
 }
 
+function dropBlobs(sha256s: string[], scannedThrough: number): Response {
+  try {
+    db.exec("BEGIN IMMEDIATE");
+    const dropped = rewriter.dropBlobs(sha256s, scannedThrough);
+    db.exec("COMMIT");
+    failPoint("blobs.dropped");
+    return { type: "dropped", ...dropped };
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    return { type: "failed", reason: messageOf(error) };
+  }
+}
+
+/**
+ * The index of words keeps those of deleted documents until its parts are merged, and the WAL old pages until it is written
+ * over: the one is merged, the other copied back and emptied.
+ */
+function scrub(): Response {
+  db.exec("INSERT INTO texts (texts) VALUES ('optimize')");
+  const row = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  failPoint("scrubbed");
+  if (row?.busy === 0) return { type: "scrubbed" };
+  return { type: "failed", reason: "Somebody reads the database file; its WAL cannot be emptied now" };
+}
+
 /** Tidying up is worth a try; somebody else may be reading the file. */
 function close(): Response {
   try {
@@ -78,6 +105,10 @@ parentPort?.on("message", (request: Request) => {
       return answer({ type: "committed", results: commitGroup(request.batches) });
     case "forget_once":
       return answer(forgetOnce(request.before));
+    case "drop_blobs":
+      return answer(dropBlobs(request.sha256s, request.scannedThrough));
+    case "scrub":
+      return answer(scrub());
     case "close":
       answer(close());
       parentPort?.close();

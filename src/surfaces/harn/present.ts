@@ -4,7 +4,7 @@
  */
 
 import type { TruncateResult } from "../../kernel/commands/truncate-session.ts";
-import { type Content, sha256Hex, unseal } from "../../kernel/content.ts";
+import { type Content, sha256Hex, unsealShown } from "../../kernel/content.ts";
 import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
 import type { LoadedTool } from "../../kernel/queries/skills.ts";
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
@@ -18,7 +18,7 @@ import type { PermissionRequestRecord } from "../../kernel/resources/permission-
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf, type ReplayPlan } from "../../kernel/resources/replay.ts";
 import type { Visibility } from "../../kernel/resources/resource.ts";
-import type { SessionRecord } from "../../kernel/resources/session.ts";
+import type { Compaction, SessionRecord } from "../../kernel/resources/session.ts";
 import type { SkillRecord } from "../../kernel/resources/skill.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
 import type { VaultRecord, VaultSecret } from "../../kernel/resources/vault.ts";
@@ -115,7 +115,11 @@ export function presentSecret(vaultId: string, secret: VaultSecret): Wire {
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
   const { parts, workspace_id: _, is_replayed: __, ...shown } = presentRecord(message);
-  return { ...shown, parts: presentParts(await unseal(parts, viewer.store), viewer.caller) };
+  const found = await unsealShown(parts, viewer.store);
+  return {
+    ...shown,
+    parts: "erased" in found ? [found.erased].flat() : presentParts(found.value, viewer.caller),
+  };
 }
 
 function presentParts(parts: readonly Part[], caller: Caller): unknown[] {
@@ -165,10 +169,13 @@ function presentPlan({ source_task_id, mode, checkpoint, allow_live, reason }: R
 }
 
 async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> {
-  if ("payload" in input) return await unseal(input.payload, viewer.store);
+  if ("payload" in input) {
+    const found = await unsealShown(input.payload, viewer.store);
+    return "erased" in found ? found.erased : found.value;
+  }
   const document = await viewer.store.get("message", input.message_id);
-  if (document === undefined)
-    throw new Error(`Message ${input.message_id} is the input of a task but missing`);
+  // Messages leave the log by age; the record of their task stays.
+  if (document === undefined) return { redacted: true, type: "message", id: input.message_id };
   return await presentMessage(document.body as MessageRecord, viewer);
 }
 
@@ -210,7 +217,7 @@ export async function presentSession(
   { store }: Viewer,
   writtenAt: Position | null = null,
 ): Promise<Wire> {
-  const { ranges: _, ...shown } = presentRecord({ vault_ids: [], ...session });
+  const shown = presentWithoutRanges(session);
   const last = writtenAt ?? (await lastPosition(store, session.id));
   return {
     memory_ids: [],
@@ -219,6 +226,16 @@ export async function presentSession(
     transcript: `/v1/sessions/${session.id}/messages`,
     last_event_id: last === null ? null : eventId(last),
   };
+}
+
+/** Where in the log the transcript is, is the harness's own business. */
+function presentWithoutRanges(session: SessionRecord) {
+  const { ranges: _, compactions = [], erasure = null, ...shown } = presentRecord(session);
+  return { ...shown, compactions: compactions.map(presentCompaction), erasure };
+}
+
+function presentCompaction({ ranges: _, ...shown }: Compaction): Omit<Compaction, "ranges"> {
+  return shown;
 }
 
 async function lastPosition(store: Store, sessionId: string): Promise<Position | null> {
@@ -382,7 +399,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "task.canceled":
       return { ...event.payload, outcome: presentOutcomeSummary(event.resource.id, event.payload.outcome) };
     case "session.created": {
-      const { ranges: _, ...session } = presentRecord({ vault_ids: [], ...event.payload.session });
+      const session = presentWithoutRanges(event.payload.session);
       return {
         session: { ...session, transcript: `/v1/sessions/${session.id}/messages`, last_event_id: null },
       };
@@ -391,6 +408,8 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       const { ranges: _, ...shown } = event.payload;
       return shown;
     }
+    case "session.compacted":
+      return presentCompaction(event.payload.compaction);
     case "artifact.created":
       return { ...event.payload, artifact: presentNewArtifact(event.payload.artifact) };
     case "artifact.updated":
@@ -451,7 +470,9 @@ async function presentChunk(
   { chunk, visibility }: EventPayloads["artifact.updated"],
   viewer: Viewer,
 ): Promise<unknown> {
-  const text = await unseal(chunk, viewer.store);
+  const found = await unsealShown(chunk, viewer.store);
+  if ("erased" in found) return found.erased;
+  const text = found.value;
   return visibility === "public" || seesInternal(viewer.caller) ? text : redacted("text", text, visibility);
 }
 
@@ -477,15 +498,18 @@ async function presentStarted(
   viewer: Viewer,
 ): Promise<object> {
   if (host_call === undefined) return span;
-  const input = await unseal(host_call.input, viewer.store);
-  const shown = seesInternal(viewer.caller) ? input : redacted("json", input, "internal");
-  return { ...span, host_call: { ...host_call, input: shown } };
+  const found = await unsealShown(host_call.input, viewer.store);
+  return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer.caller) } };
 }
 
 /** What a step gave is the run's own business: internal. */
 async function presentResult(result: StepResult, viewer: Viewer): Promise<unknown> {
   if ("error" in result) return result;
   const output: Content<unknown> = result.output;
-  const value = await unseal(output, viewer.store);
-  return { output: seesInternal(viewer.caller) ? value : redacted("json", value, "internal") };
+  return { output: presentInternal(await unsealShown(output, viewer.store), viewer.caller) };
+}
+
+function presentInternal(found: { value: unknown } | { erased: unknown }, caller: Caller): unknown {
+  if ("erased" in found) return found.erased;
+  return seesInternal(caller) ? found.value : redacted("json", found.value, "internal");
 }

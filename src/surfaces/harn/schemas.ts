@@ -23,6 +23,7 @@ import {
   textMax,
   Visibility,
 } from "./schema-pieces.ts";
+import { Compaction, Erasure, Trimmed } from "./schemas-session.ts";
 
 export { Envelope, JsonObject, Metadata, Nullable, Timestamp };
 
@@ -109,6 +110,7 @@ export const Task = Envelope("task", {
       until: Nullable(Timestamp),
     }),
   ),
+  trimmed: Type.Optional(Trimmed),
 });
 
 export const SubmitTaskRequest = Type.Object({
@@ -163,6 +165,9 @@ export const Session = Envelope("session", {
   memory_ids: Type.Array(Type.String()),
   skill_ids: Type.Array(Type.String()),
   vault_ids: Type.Array(Type.String()),
+  compactions: Type.Array(Compaction),
+  erasure: Nullable(Erasure),
+  trimmed_through_event_id: Type.Optional(Type.String()),
 });
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,
@@ -272,6 +277,7 @@ export const Workspace = Envelope("workspace", {
   tenant_id: Nullable(Type.String()),
   capabilities: Type.Array(Type.String()),
   quota_id: Nullable(Type.String()),
+  trimmed_through_event_id: Type.Optional(Type.String()),
 });
 export const CreateWorkspaceRequest = Type.Object({
   name: Name,

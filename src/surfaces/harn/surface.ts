@@ -21,6 +21,7 @@ import { messageRoutes } from "./routes/messages.ts";
 import { personaRoutes } from "./routes/personas.ts";
 import { quotaRoutes } from "./routes/quotas.ts";
 import { receiptRoutes } from "./routes/receipts.ts";
+import { retentionRoutes } from "./routes/retention.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { taskRoutes } from "./routes/tasks.ts";
@@ -58,6 +59,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...quotaRoutes,
     ...sessionRoutes,
     ...branchRoutes,
+    ...retentionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
     ...artifactRoutes(artifactBytesMax),

@@ -1,0 +1,73 @@
+/** Replaces the content of events, of the records folded from them, and of answers kept for repeated requests. */
+
+import type { Rewrite, Store, StoredEvent } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { asKernelEvent, type KernelEvent } from "../events.ts";
+import { type AnyRecord, changed, created } from "../fold.ts";
+import { redactContent } from "./redact.ts";
+
+const pageSize = 100;
+
+/** `read` gives all events of every resource that it gives one of. */
+export const eraseEvents: Command<{ read(store: Store): Promise<StoredEvent[]> }, null> = {
+  name: "erase_events",
+  scope: "admin",
+  async decide(unit, { read }) {
+    const events = (await read(unit.deps.store)).filter(({ resource }) => holdsContent(resource.object));
+    const erased: StoredEvent[] = [];
+    for (const event of events) erased.push(await eraseEvent(event, unit.deps.store));
+    const changes = erased.flatMap((event, index): Rewrite[] => {
+      const { position, payload, replay } = event;
+      return JSON.stringify(event) === JSON.stringify(events[index]) ? [] : [{ position, payload, replay }];
+    });
+    if (changes.length > 0) await unit.rewrite(changes, refolded(erased));
+    return null;
+  },
+};
+
+/** Receipts hold hashes, are signed, and stay as they are. */
+export function holdsContent(object: string): boolean {
+  return !object.startsWith("receipt");
+}
+
+async function eraseEvent(event: StoredEvent, store: Store): Promise<StoredEvent> {
+  const redacted = { ...event, payload: await redactContent(event.payload, store) };
+  const payload = markErased(asKernelEvent(redacted));
+  if (event.replay === undefined) return { ...event, payload };
+  return { ...event, payload, replay: await redactContent(event.replay, store) };
+}
+
+/** An artifact that came in chunks has its bytes from the last of them; that one says that they are gone. */
+function markErased(event: KernelEvent): object {
+  if (event.event !== "artifact.updated" || event.payload.completed === null) return event.payload;
+  return { ...event.payload, completed: { ...event.payload.completed, is_erased: true } };
+}
+
+/** The fold of the events as they will be (E2). */
+function refolded(events: readonly StoredEvent[]): AnyRecord[] {
+  const records = new Map<string, AnyRecord>();
+  for (const event of events.map(asKernelEvent)) {
+    for (const record of created(event)) records.set(record.id, record);
+    const current = records.get(event.resource.id);
+    if (current !== undefined) records.set(current.id, changed(current, event));
+  }
+  return [...records.values()];
+}
+
+/** The answers to repeated requests are records as well: all that name the session, or the resource. */
+export async function eraseAnswers(store: Store, id: string): Promise<void> {
+  let afterKey = "";
+  while (true) {
+    const found = await store.onceWith({ text: id, afterKey, limit: pageSize });
+    const rewriteOnce = [];
+    for (const { key, result } of found) {
+      const value: unknown = JSON.parse(result);
+      if (typeof value !== "object" || value === null) continue;
+      rewriteOnce.push({ key, result: JSON.stringify(await redactContent(value, store)) });
+    }
+    if (rewriteOnce.length > 0)
+      await store.commit({ expect: [], events: [], put: [], blobs: [], rewriteOnce });
+    if (found.length < pageSize) return;
+    afterKey = found.at(-1)?.key ?? afterKey;
+  }
+}

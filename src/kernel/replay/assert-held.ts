@@ -1,0 +1,24 @@
+/** A replay needs what the log held; when that is gone by request or by age, the first thing missing is named. */
+
+import { HarnessError } from "../errors.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+
+export async function assertContentHeld(unit: Unit, source: TaskRecord): Promise<void> {
+  const session = await unit.find("session", source.session_id);
+  const isTrimmed = source.trimmed !== undefined;
+  if (session?.erasure === undefined && !isTrimmed) return;
+  const why = isTrimmed ? "has left the log by age" : "was erased by request";
+  const key = "message_id" in source.input ? source.input.message_id : "input";
+  throw new HarnessError(
+    "policy_violation",
+    `Task ${source.id} cannot be replayed: its log cannot supply ${key}, which ${why}.`,
+    {
+      details: {
+        reason: "replay_dependency_unavailable",
+        source_task_id: source.id,
+        dependency: { kind: "message_id" in source.input ? "message" : "input", key },
+      },
+    },
+  );
+}

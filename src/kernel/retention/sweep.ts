@@ -1,0 +1,148 @@
+/**
+ * Retention: what ended longer ago than the setting says leaves the log, oldest first, in small commits with room for
+ * others in between. Work that has not ended keeps everything, however old it is.
+ */
+
+import { setImmediate as othersTurn } from "node:timers/promises";
+import type { Caller } from "../../policy/caller.ts";
+import type { Position, Store, StoredDocument } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
+import { timestamp } from "../clock.ts";
+import { defaultTenantId } from "../commands/ensure-tenant.ts";
+import { HarnessError } from "../errors.ts";
+import { taskTransitions } from "../lifecycle.ts";
+import type { MessageRecord } from "../resources/message.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { KernelDeps } from "../unit.ts";
+import { measureSession, type OldWork, type TrimCounts, trimSession } from "./trim-session.ts";
+
+const pageSize = 100;
+/** Of one session, in one commit. */
+const workMax = 20;
+const finalStatuses = Object.entries(taskTransitions).flatMap(([status, next]) =>
+  next.length === 0 ? [status] : [],
+);
+
+export interface SweepReport extends TrimCounts {
+  cutoff: string;
+  dry_run: boolean;
+}
+
+/** For whoever runs the server: an administrator of the default tenant. */
+export async function requestSweep(deps: KernelDeps, caller: Caller, dryRun: boolean): Promise<SweepReport> {
+  requireScope(caller, "admin");
+  if (caller.tenantId !== defaultTenantId || caller.workspaceIds !== null) {
+    throw new HarnessError(
+      "permission_denied",
+      "Only an administrator of the default tenant may sweep the log.",
+    );
+  }
+  if (deps.retainMs === null) {
+    throw new HarnessError(
+      "conflict",
+      "This server keeps everything: start it with --retain-days to change that.",
+    );
+  }
+  return await sweep(deps, deps.retainMs, dryRun);
+}
+
+export async function sweep(deps: KernelDeps, retainMs: number, dryRun = false): Promise<SweepReport> {
+  const release = await deps.locks.acquire("retention");
+  try {
+    const cutoff = timestamp(deps.clock.now() - retainMs);
+    const report: SweepReport = {
+      cutoff,
+      dry_run: dryRun,
+      tasks: 0,
+      messages: 0,
+      events: 0,
+      blobs: 0,
+      bytes: 0,
+    };
+    for (const tenantId of await deps.store.tenantIds()) {
+      for await (const work of oldWork(deps.store, tenantId, cutoff)) {
+        const counts = dryRun ? await measureSession(deps.store, work) : await trimSession(deps, work);
+        for (const name of ["tasks", "messages", "events", "blobs", "bytes"] as const)
+          report[name] += counts[name];
+        await othersTurn();
+      }
+    }
+    return report;
+  } finally {
+    release();
+  }
+}
+
+async function* oldWork(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
+  yield* oldTasks(store, tenantId, cutoff);
+  yield* oldMessages(store, tenantId, cutoff);
+}
+
+/** Tasks are listed as they came; what came after the cutoff cannot have ended before it. */
+async function* oldTasks(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
+  const pages = walk((beyond) =>
+    store.list({
+      kind: "task",
+      by: { tenantId },
+      statuses: finalStatuses,
+      order: "oldest_first",
+      beyond,
+      limit: pageSize,
+    }),
+  );
+  for await (const page of pages) {
+    const tasks = page.map(({ body }) => body as TaskRecord);
+    const ended = tasks.filter((task) => (task.completed_at ?? task.canceled_at ?? cutoff) < cutoff);
+    const bySession = Map.groupBy(ended, (task) => task.session_id);
+    for (const [sessionId, found] of bySession) {
+      for (const some of inGroups(found)) {
+        yield { tenantId, sessionId, taskIds: some.map(({ id }) => id), messageIds: [] };
+      }
+    }
+    if ((tasks.at(-1)?.created_at ?? "") >= cutoff) return;
+  }
+}
+
+/** Messages that belong to no task. */
+async function* oldMessages(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
+  const sessions = walk((beyond) =>
+    store.list({ kind: "session", by: { tenantId }, order: "oldest_first", beyond, limit: pageSize }),
+  );
+  for await (const page of sessions) {
+    for (const { id: sessionId } of page) {
+      const messages = walk((beyond) =>
+        store.list({ kind: "message", by: { sessionId }, order: "oldest_first", beyond, limit: pageSize }),
+      );
+      for await (const found of messages) {
+        const records = found.map(({ body }) => body as MessageRecord);
+        const loose = records.filter(({ task_id, created_at }) => task_id === null && created_at < cutoff);
+        for (const some of inGroups(loose)) {
+          yield { tenantId, sessionId, taskIds: [], messageIds: some.map(({ id }) => id) };
+        }
+        if ((records.at(-1)?.created_at ?? "") >= cutoff) break;
+      }
+      await othersTurn();
+    }
+  }
+}
+
+function inGroups<T>(items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / workMax) }, (_, index) =>
+    items.slice(index * workMax, (index + 1) * workMax),
+  );
+}
+
+/** Every page of a list, the next read only when it is wanted: what was read may be gone by then. */
+async function* walk(
+  read: (beyond: { born: Position; id: string } | undefined) => Promise<StoredDocument[]>,
+): AsyncGenerator<StoredDocument[]> {
+  let beyond: { born: Position; id: string } | undefined;
+  while (true) {
+    const page = await read(beyond);
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    if (page.length < pageSize) return;
+    beyond = { born: last.born, id: last.id };
+  }
+}

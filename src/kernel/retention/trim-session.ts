@@ -1,0 +1,185 @@
+/**
+ * Let old work of a session leave the log: the events and records of tasks that ended, and of messages that belong to no
+ * task. Of a task its record stays, without content, and its receipts stay whole; the event that says so carries the
+ * record, so that documents are still the fold of the log.
+ *
+ * Content goes before the events that speak of it: a process that dies in between leaves events to be trimmed the next
+ * time, never content that nobody speaks of.
+ */
+
+import { systemCaller } from "../../policy/caller.ts";
+import type { Position, Store, StoredEvent } from "../../store/port.ts";
+import { type Command, carryOut } from "../dispatch.ts";
+import { dropUnreferenced } from "../erasure/blobs.ts";
+import { redactContent } from "../erasure/redact.ts";
+import { eventId, type Trimmed } from "../events.ts";
+import type { Kind } from "../fold.ts";
+import { isFinal, unfinished } from "../lifecycle.ts";
+import { readLog } from "../log-tail.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import { blobsOf } from "../transfer/bundle.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
+
+export interface OldWork {
+  tenantId: string;
+  sessionId: string;
+  taskIds: string[];
+  messageIds: string[];
+}
+
+export interface TrimCounts {
+  tasks: number;
+  messages: number;
+  events: number;
+  blobs: number;
+  /** Of the events' own text and of the blobs that go with them. */
+  bytes: number;
+}
+
+/** Everything else that names a task is not about its work: receipts, branches, quotas. */
+const goingKinds: readonly string[] = ["task", "message", "artifact", "permission_request"];
+
+export async function trimSession(deps: KernelDeps, asked: OldWork): Promise<TrimCounts> {
+  const work = { ...asked, taskIds: await notNeeded(deps.store, asked.taskIds) };
+  const going = await eventsOf(deps.store, work);
+  const positions = new Set(going.map(({ position }) => position));
+  const blobs = new Set(going.flatMap(blobsOf));
+  const dropped = await dropUnreferenced(deps.store, blobs, positions);
+  const system = systemCaller(work.tenantId);
+  const { events, tasks, messages, bytes } = await carryOut(deps, trimEvents, system, work);
+  return { tasks, messages, events, blobs: dropped.count, bytes: bytes + dropped.bytes };
+}
+
+/** What would go, without anything going. Blobs that others speak of too are not told apart from those that would go. */
+export async function measureSession(store: Store, asked: OldWork): Promise<TrimCounts> {
+  const work = { ...asked, taskIds: await notNeeded(store, asked.taskIds) };
+  const events = await eventsOf(store, work);
+  const blobs = new Set(events.flatMap(blobsOf));
+  let bytes = textBytes(events);
+  for (const sha256 of blobs) bytes += (await store.blob(sha256))?.length ?? 0;
+  const messages = new Set(
+    events.flatMap(({ resource }) => (resource.object === "message" ? [resource.id] : [])),
+  );
+  return {
+    tasks: work.taskIds.length,
+    messages: messages.size,
+    events: events.length,
+    blobs: blobs.size,
+    bytes,
+  };
+}
+
+const trimEvents: Command<OldWork, Omit<TrimCounts, "blobs">> = {
+  name: "trim_session",
+  scope: "admin",
+  async decide(unit, work) {
+    const session = await unit.require("session", work.sessionId);
+    const workspace = await unit.require("workspace", session.workspace_id);
+    const tenant = await unit.require("tenant", session.tenant_id);
+    const left = await tasksLeft(unit, work.taskIds);
+    const messageIds = await present(unit, work.messageIds);
+    const going = await eventsOf(unit.deps.store, { ...work, taskIds: left.map(({ id }) => id), messageIds });
+    const last = going.reduce((latest, { position }) => Math.max(latest, position), 0);
+    const documents = documentsOf(going);
+    const messages = documents.filter(({ kind }) => kind === "message").length;
+    const counts = { tasks: left.length, messages, events: going.length, bytes: textBytes(going) };
+    if (going.length === 0) return counts;
+    const trimmed: Trimmed = { through_event_id: eventId(last), event_count: going.length };
+    unit.emit(session, "vendor.bridle.session.trimmed", {
+      ...trimmed,
+      tasks: await tombstones(unit, left, going),
+    });
+    unit.emit(workspace, "vendor.bridle.workspace.trimmed", trimmed);
+    unit.emit(tenant, "vendor.bridle.log.trimmed", trimmed);
+    await unit.trim({
+      events: going.map(({ position }) => position),
+      documents,
+      unlisted: left.map(({ id }) => id),
+    });
+    return counts;
+  },
+};
+
+/** A replay under way reads the log of its source, and names it as its parent. */
+async function notNeeded(store: Store, taskIds: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const taskId of taskIds) {
+    const needing = await store.list({
+      kind: "task",
+      by: { taskId },
+      statuses: unfinished,
+      order: "oldest_first",
+      limit: 1,
+    });
+    if (needing.length === 0) found.push(taskId);
+  }
+  return found;
+}
+
+async function tasksLeft(unit: Unit, ids: readonly string[]): Promise<TaskRecord[]> {
+  const found: TaskRecord[] = [];
+  for (const id of ids) {
+    const task = await unit.find("task", id);
+    if (task !== undefined && task.trimmed === undefined && isFinal(task.status)) found.push(task);
+  }
+  return found;
+}
+
+async function present(unit: Unit, messageIds: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const id of messageIds) if ((await unit.find("message", id)) !== undefined) found.push(id);
+  return found;
+}
+
+async function eventsOf(
+  store: Store,
+  { taskIds, messageIds }: Pick<OldWork, "taskIds" | "messageIds">,
+): Promise<StoredEvent[]> {
+  const found: StoredEvent[] = [];
+  for (const taskId of taskIds) {
+    for await (const events of readLog(store, { taskId, after: 0 })) {
+      found.push(...events.filter(({ resource }) => goingKinds.includes(resource.object)));
+    }
+  }
+  for (const id of messageIds) {
+    const born = (await store.get("message", id))?.born;
+    if (born !== undefined) found.push(...(await store.events({ after: born - 1, through: born, limit: 1 })));
+  }
+  return found;
+}
+
+function documentsOf(events: readonly StoredEvent[]): { kind: Kind; id: string }[] {
+  const ids = new Map<string, Kind>();
+  for (const { resource } of events) {
+    const kind = asGone(resource.object);
+    if (kind !== null) ids.set(resource.id, kind);
+  }
+  return [...ids].map(([id, kind]) => ({ kind, id }));
+}
+
+/** Of what leaves the log, the kinds whose records leave with it. */
+function asGone(object: string): Kind | null {
+  return object === "message" || object === "artifact" || object === "permission_request" ? object : null;
+}
+
+async function tombstones(
+  unit: Unit,
+  tasks: readonly TaskRecord[],
+  going: readonly StoredEvent[],
+): Promise<TaskRecord[]> {
+  return await Promise.all(
+    tasks.map(async (task) => {
+      const own = going.flatMap(({ taskId, position }): Position[] => (taskId === task.id ? [position] : []));
+      const trimmed = {
+        trimmed_at: unit.at,
+        through_event_id: eventId(own.reduce((latest, position) => Math.max(latest, position), 0)),
+        event_count: own.length,
+      };
+      return { ...(await redactContent(task, unit.deps.store)), trimmed };
+    }),
+  );
+}
+
+function textBytes(events: readonly StoredEvent[]): number {
+  return events.reduce((sum, { payload }) => sum + JSON.stringify(payload).length, 0);
+}
