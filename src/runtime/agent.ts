@@ -59,7 +59,9 @@ export interface StepOptions {
 export interface EffectOptions {
   /** What it is done with, as it is shown to whoever approves it. */
   payload?: JsonValue;
-  risk?: ApprovalRequest["risk"];
+  risk?: NonNullable<ApprovalRequest["risk"]>;
+  /** How long an approval may take, where one is needed. */
+  expiresInMs?: number;
   /** What the agent is given when its persona's autonomy does not let it act: null unless said. */
   simulate?: JsonValue;
 }

@@ -14,7 +14,8 @@ import type { Attempted, Run } from "./run.ts";
 export interface Effect {
   /** What is to be done with what, as it is shown to whoever approves it. */
   intent: JsonValue;
-  risk?: ApprovalRequest["risk"];
+  risk?: NonNullable<ApprovalRequest["risk"]>;
+  expiresInMs?: number;
   /** What the agent is given when nothing is done. */
   simulate: JsonValue;
 }
@@ -22,7 +23,7 @@ export interface Effect {
 export async function performEffect(
   run: Run,
   span: StepSpan,
-  { intent, risk, simulate }: Effect,
+  { intent, simulate, ...terms }: Effect,
   attempt: () => Promise<Attempted>,
 ): Promise<EffectOutcome<JsonValue>> {
   const tier = run.task.policy.autonomy_tier;
@@ -37,7 +38,7 @@ export async function performEffect(
       return { outcome: "proposed", output, artifactId };
     }
     case "act_with_approval": {
-      await approve(run, { action: span.name, payload: intent, ...(risk === undefined ? {} : { risk }) });
+      await approve(run, { action: span.name, payload: intent, ...terms });
       break;
     }
     case "act_auto":

@@ -1,5 +1,6 @@
 /** Submit a task: accepted means on disk. Called by every surface, and by the runtime when a run spawns a child. */
 
+import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -11,7 +12,7 @@ import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { appendMessage } from "../tasks.ts";
-import type { Unit } from "../unit.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
 import { noteExhaustion } from "./quotas.ts";
 
 export interface SubmitTask {
@@ -66,12 +67,14 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
   },
-  /** Who looks at the quota sees that somebody was refused. */
-  async refused(deps, caller, refusal) {
-    if (!(refusal instanceof QuotaRefusal)) return;
-    await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
-  },
+  refused: tellQuota,
 };
+
+/** Who looks at the quota sees that somebody was refused. */
+export async function tellQuota(deps: KernelDeps, caller: Caller, refusal: HarnessError): Promise<void> {
+  if (!(refusal instanceof QuotaRefusal)) return;
+  await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
+}
 
 /** A session that still takes work. */
 export async function openSession(unit: Unit, id: string): Promise<SessionRecord> {
