@@ -105,6 +105,9 @@ export interface EventPayloads {
   /** Roles that the protocol gives no message event of their own: system and tool. */
   "vendor.bridle.message": MessageAppended;
 
+  /** Work goes to another persona, as a task of its own. */
+  "agent.handoff": { step: string; persona_id: string; task_id: string };
+
   "branch.created": { branch: BranchRecord };
 
   "artifact.created": { artifact: ArtifactRecord; step?: string };

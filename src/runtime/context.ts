@@ -10,6 +10,7 @@ import { requireModel, requireTool } from "../kernel/persona-policy.ts";
 import { noteRefusal, QuotaRefusal } from "../kernel/quotas/ledger.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage } from "../kernel/tasks.ts";
 import type { Unit } from "../kernel/unit.ts";
 import { textsIn } from "../policy/redact/texts-in.ts";
@@ -270,10 +271,16 @@ async function submitChild(
   };
   const seen: { refusal: HarnessError | null } = { refusal: null };
   await run.note(async (unit, task) => {
-    seen.refusal = await refusalOf(unit, request);
-    if (seen.refusal === null) return unit.emit(task, "span.started", { ...span, child_task_id: taskId });
-    const { code, message } = seen.refusal;
-    return unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } });
+    const child = await submitOrRefuse(unit, request);
+    seen.refusal = child instanceof HarnessError ? child : null;
+    if (child instanceof HarnessError) {
+      const { code, message } = child;
+      return unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } });
+    }
+    const { persona_id } = child;
+    if (persona_id !== task.persona_id)
+      unit.emit(task, "agent.handoff", { step: span.step, persona_id, task_id: taskId });
+    return unit.emit(task, "span.started", { ...span, child_task_id: taskId });
   });
   await run.flush();
   await run.give(seen.refusal === null ? begunTurn(span.step) : span.step);
@@ -282,10 +289,9 @@ async function submitChild(
 }
 
 /** Submits the child with the records of its parent. A refusal leaves nothing of the child behind. */
-async function refusalOf(unit: Unit, request: SubmitTask): Promise<HarnessError | null> {
+async function submitOrRefuse(unit: Unit, request: SubmitTask): Promise<TaskRecord | HarnessError> {
   try {
-    await submitTask.decide(unit, request);
-    return null;
+    return await submitTask.decide(unit, request);
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;
     if (error instanceof QuotaRefusal) await noteRefusal(unit, error.quotaId);

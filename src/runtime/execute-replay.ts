@@ -74,6 +74,7 @@ async function endAsThrown(run: Replay, error: unknown): Promise<void> {
       ? failureOf(endedOtherwise(source, null, `failed with ${failure.code}: ${failure.message}`))
       : null;
   const ending = diverged ?? failure;
+  if (run.isExact && isSame) await run.repeatRest();
   await run.conclude((unit, task) => {
     const told =
       isReplayFailure || diverged !== null

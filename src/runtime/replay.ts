@@ -31,7 +31,8 @@ import { hashOf } from "../receipts/canonical.ts";
 import type { JsonValue, Store } from "../store/port.ts";
 import { ReplayDependencyUnavailable } from "./failures.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
-import { type Attempted, type Change, Run, type RunOptions, type Wait } from "./run.ts";
+import type { Change } from "./record-run.ts";
+import { type Attempted, Run, type RunOptions, type Wait } from "./run.ts";
 
 export interface ReplayOptions extends RunOptions {
   source: TaskRecord;
@@ -424,6 +425,7 @@ const told: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "artifact.created",
+  "agent.handoff",
 ]);
 
 /** What of the source's other events a replay tells again; its own life a replay lives itself. */

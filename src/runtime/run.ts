@@ -18,20 +18,19 @@
  */
 
 import { unseal } from "../kernel/content.ts";
-import { type Command, carryOut } from "../kernel/dispatch.ts";
+import { carryOut } from "../kernel/dispatch.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
-import { isFinal } from "../kernel/lifecycle.ts";
 import { getRecord } from "../kernel/queries/read.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { Parked, TaskRecord } from "../kernel/resources/task.ts";
-import type { Unit } from "../kernel/unit.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
+import { type Change, recordRun, Superseded } from "./record-run.ts";
 
 /** A wait this short is spent in memory. */
 const shortWaitMs = 1000;
@@ -44,9 +43,6 @@ const standstillMs = 25;
 const seenSecretsMax = 10_000;
 /** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */
 const timerMsMax = 2 ** 31 - 1;
-
-/** Something to record: looks at the task as it is now and emits. May be called again after a conflict. */
-export type Change = (unit: Unit, task: TaskRecord) => Promise<TaskRecord> | TaskRecord;
 
 /** What the code of a step gave. */
 export type Attempted = { output: JsonValue } | { error: { code: string; message: string } };
@@ -68,35 +64,6 @@ export interface Wait {
 interface Waiting extends Wait {
   resolve(event: KernelEvent | "elapsed"): void;
 }
-
-class Superseded extends Error {}
-
-interface RunRecords {
-  taskId: string;
-  /** Set with the end of a child that its parent waits for. */
-  parentId: string | null;
-  changes: Change[];
-  redactor: Redactor;
-}
-
-const recordRun: Command<RunRecords, TaskRecord> = {
-  name: "record_run",
-  scope: "tasks:write",
-  isAhead: true,
-  async decide(unit, { taskId, parentId, changes, redactor }) {
-    unit.redactor = redactor;
-    // A busy parent would otherwise be faster again and again. Parents come before children, here and in a cancellation.
-    if (parentId !== null) await unit.hold(parentId);
-    await unit.hold(taskId);
-    // A run that started ahead of its task's submission finds no task when that failed.
-    let task = await unit.find("task", taskId);
-    if (task === undefined || isFinal(task.status)) throw new Superseded();
-    for (const change of changes) task = await change(unit, task);
-    // A receipt that is made meanwhile (the task is being canceled) must not miss what is recorded here.
-    unit.touch(task);
-    return task;
-  },
-};
 
 export interface RunOptions {
   kernel: Kernel;
