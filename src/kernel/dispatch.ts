@@ -141,6 +141,8 @@ async function perform<Request, Result>(
     try {
       for (const id of toHold) await unit.hold(id);
       const { result, position } = await decideAndCommit(unit, command, request, once);
+      // It is on disk, and what is left to do may need the same locks.
+      unit.release();
       if (position !== null) await command.afterwards?.(deps, caller, result, request);
       return { result, position };
     } catch (error) {
