@@ -14,7 +14,7 @@ import { startServer, type TestServer, temporaryDirectory } from "./support/serv
 
 const script = fileURLToPath(new URL("./support/branches-server.ts", import.meta.url));
 const rounds = Number(process.env.BRANCHES_ROUNDS ?? 2);
-const programsInRound = Number(process.env.BRANCHES_PROGRAMS ?? 25);
+const programsInRound = Number(process.env.BRANCHES_PROGRAMS ?? 12);
 const seed = Number(process.env.BRANCHES_SEED ?? Date.now() % 1_000_000);
 const patienceMs = 60_000;
 
