@@ -415,4 +415,40 @@ export const requirements: readonly Requirement[] = [
     "RET-4": "After a trim, also one cut short by a kill, every document is still the fold of the log.",
     "RET-5": "bridle gc says what would go, or lets it go; only whoever runs the server may.",
   }),
+  ...section("Extended", "Personas", {
+    "PER-1": "Every change of a persona is a new version; a task keeps the one it was submitted under.",
+    "PER-2":
+      "A side effect is noted, proposed or done as the persona's autonomy says; the receipt says which.",
+    "PER-3": "An effect that needs approval is carried out once, after it was given, also across a crash.",
+    "PER-4": "What a persona's lists of tools, hand-offs and models do not allow is a step that failed.",
+    "PER-5": "The policy holds however a task came, and a child acts no more freely than its parent.",
+    "PER-6": "The receipt policy says whether a task leaves a receipt.",
+    "PER-7": "Personas are the tenant's: bound keys cannot change them, other tenants do not see them.",
+  }),
+  ...section("Extended", "Quotas", {
+    "QUO-1": "Limits of persona, workspace, tenant and organization are exact under concurrency.",
+    "QUO-2": "A child that a quota does not admit is a failed step of its parent, never a deadlock.",
+    "QUO-3":
+      "Tasks that count against several quotas end in bounded time, in whatever order they come to them.",
+    "QUO-4": "A hard limit ends the task with its work kept; quota, events and receipt say why.",
+    "QUO-5":
+      "A limit that asks lets the task go on when approved and ends it when denied, also across a crash.",
+    "QUO-6": "A soft limit refuses nothing and says when it is passed.",
+    "QUO-7": "What counts is exact: sums of money, and tasks that ran before a limit was added.",
+    "QUO-8":
+      "A rate limit answers 429 with Retry-After and RateLimit headers; a repeated request counts once.",
+    "QUO-9": "When a window is over, what was used in it counts no more.",
+    "QUO-10": "Quotas are the tenant's: bound keys cannot change them, other tenants do not see them.",
+    "QUO-11": "Nothing is lost or counted twice by a crash, and nothing stays reserved once all has ended.",
+  }),
+  ...section("Extended", "Schedules", {
+    "SCH-1": "A tick has one task, also across a restart; ticks that passed meanwhile are one.",
+    "SCH-2": "A refusal is recorded and holds up neither the next tick nor other schedules.",
+    "SCH-3": "A schedule that cannot be is refused by the name of its field.",
+    "SCH-4": "Ticks follow the clocks of the schedule's time zone.",
+  }),
+  ...section("Bridle", "Branches side by side", {
+    "PAR-1": "Code whose branches run side by side is repeated exactly, whatever they do.",
+    "PAR-2": "A server killed while such code runs takes it up and brings it to its end.",
+  }),
 ];

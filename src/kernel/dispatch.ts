@@ -9,6 +9,7 @@ import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
 import { HarnessError } from "./errors.ts";
+import { OutOfTurn } from "./locks.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
 import { hashWhole } from "./well-formed.ts";
 
@@ -143,11 +144,15 @@ async function perform<Request, Result>(
   request: Request,
   once?: { key: string; fingerprint: string },
 ): Promise<Omit<Answer<Result>, "replayed">> {
+  let isAhead = command.isAhead === true;
+  let toHold: readonly string[] = [];
   for (let attempt = 1; ; attempt++) {
-    // When that was a mistake, what is on disk decides.
-    const unit = new Unit(deps, caller, { isAhead: command.isAhead === true && attempt === 1 });
+    const unit = new Unit(deps, caller, { isAhead });
     try {
+      for (const id of toHold) await unit.hold(id);
       const { result, position } = await decideAndCommit(unit, command, request, once);
+      // It is on disk, and what is left to do may need the same locks.
+      unit.release();
       if (position !== null) await command.afterwards?.(deps, caller, result, request);
       return { result, position };
     } catch (error) {
@@ -163,7 +168,10 @@ async function perform<Request, Result>(
         unit.release();
         await command.refused?.(deps, caller, error, request);
       }
-      if (!(error instanceof VersionConflict)) throw error;
+      if (error instanceof OutOfTurn) toHold = error.ids;
+      else if (!(error instanceof VersionConflict)) throw error;
+      // When that was a mistake, what is on disk decides.
+      else isAhead = false;
       if (attempt === triesMax) {
         throw new HarnessError(
           "conflict",

@@ -27,7 +27,7 @@ import {
   workspaceOf,
 } from "./fold.ts";
 import type { NewId } from "./ids.ts";
-import type { Locks, Release } from "./locks.ts";
+import { comesBefore, type Locks, OutOfTurn, type Release } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
 import type { ReceiptDraft } from "./receipts/drafts.ts";
 import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
@@ -229,7 +229,10 @@ export class Unit {
   /** Waits for its turn with this record. It must not have been loaded before. */
   async hold(id: string): Promise<void> {
     if (this.#held.has(id)) return;
-    this.#held.set(id, await this.deps.locks.acquire(id));
+    const { locks } = this.deps;
+    const isInOrder = ![...this.#held.keys()].some((held) => comesBefore(id, held));
+    if (!isInOrder && !locks.isFree(id)) throw new OutOfTurn(this.#held.keys(), id);
+    this.#held.set(id, await locks.acquire(id));
   }
 
   /** After the commit, or when there is none. */

@@ -77,7 +77,9 @@ export interface StepOptions {
 export interface EffectOptions {
   /** What it is done with, as it is shown to whoever approves it. */
   payload?: JsonValue;
-  risk?: ApprovalRequest["risk"];
+  risk?: NonNullable<ApprovalRequest["risk"]>;
+  /** How long an approval may take, where one is needed. */
+  expiresInMs?: number;
   /** What the agent is given when its persona's autonomy does not let it act: null unless said. */
   simulate?: JsonValue;
 }
@@ -99,6 +101,8 @@ export interface Spending {
 export interface HostOptions {
   /** How long a host has to answer, counted from the call; seven days when left out. */
   expiresInMs?: number;
+  /** The call only looks: the persona's autonomy, which is about changing things, does not hold it up. */
+  readOnly?: boolean;
 }
 
 export interface ApprovalRequest {

@@ -9,13 +9,16 @@ import { unseal } from "../kernel/content.ts";
 import type { EventPayloads, KernelEvent, StepSpan } from "../kernel/events.ts";
 import { callIdOf, capabilityPattern } from "../kernel/host-calls.ts";
 import { requireCapability } from "../kernel/persona-policy.ts";
+import { settle } from "../kernel/quotas/ledger.ts";
 import { hostCallsMax } from "../kernel/resources/task.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { HostOptions } from "./agent.ts";
+import { withinBudget } from "./budget.ts";
+import { underAutonomy } from "./effects.ts";
 import { AgentFailure, NobodyServed } from "./failures.ts";
 import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
-import { allowed, outputOf } from "./recorded-steps.ts";
+import { allowed, oneCall, outputOf } from "./recorded-steps.ts";
 import { never, type Run, waitMsDefault } from "./run.ts";
 
 type Begun = NonNullable<EventPayloads["span.started"]["host_call"]>;
@@ -26,7 +29,7 @@ export async function hostCall(
   run: Run,
   capability: string,
   given: JsonValue,
-  { expiresInMs = waitMsDefault }: HostOptions,
+  { expiresInMs = waitMsDefault, readOnly = false }: HostOptions,
 ): Promise<JsonValue> {
   if (!isCapability.test(capability)) {
     throw new AgentFailure("invalid_capability", "A capability is a short name such as clipboard.read.");
@@ -38,27 +41,26 @@ export async function hostCall(
       `A task can wait for at most ${hostCallsMax} host calls at once.`,
     );
   }
+  await allowed(run, span, () => requireCapability(run.task, capability));
+  const input = jsonCopy(given);
+  const ask = () => served(run, span, input, expiresInMs);
   run.hostCallsOpen += 1;
   try {
-    return await served(run, span, jsonCopy(given), expiresInMs);
+    if (readOnly) return await ask();
+    return (await underAutonomy(run, span, { intent: { capability, input }, simulate: null }, ask)).output;
   } finally {
     run.hostCallsOpen -= 1;
   }
 }
 
 async function served(run: Run, span: StepSpan, input: JsonValue, expiresInMs: number): Promise<JsonValue> {
-  await beforeHostCall(run, span);
+  await withinBudget(run, span.step, oneCall);
   const recorded = await run.recall(span.step);
   const begun = begunCall(recorded);
   if (begun !== null) await assertSameInput(run, span, begun, input);
   if (recorded?.ended != null) return await outputOf(run, recorded);
   const call = begun ?? (await begin(run, span, input, expiresInMs));
   return await outputOf(run, { ended: await awaitHost(run, span, call) });
-}
-
-/** Whether the policy of the task lets it ask a host for this; what it does not is a step that failed. */
-async function beforeHostCall(run: Run, span: StepSpan): Promise<void> {
-  await allowed(run, span, () => requireCapability(run.task, span.name));
 }
 
 function begunCall(recorded: JournalEntry | undefined): Begun | null {
@@ -95,14 +97,18 @@ async function awaitHost(run: Run, span: StepSpan, { call_id, expires_at }: Begu
   const expired = new NobodyServed(span.name, expires_at);
   const { code, message } = expired;
   const seen = { isOpen: true };
-  await run.noteAndSee(span.step, (unit, task) => {
+  await run.note(async (unit, task) => {
     // An answer that was accepted in the last moment counts.
     seen.isOpen = task.host_calls?.some((call) => call.call_id === call_id) ?? false;
-    return seen.isOpen
-      ? unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } })
-      : task;
+    if (!seen.isOpen) return task;
+    await settle(unit, task, span.step, oneCall);
+    return unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } });
   });
-  if (seen.isOpen) throw expired;
+  await run.flush();
+  if (seen.isOpen) {
+    await run.give(span.step);
+    throw expired;
+  }
   const late = await run.wait({ ...wait, until: null });
   return late === "elapsed" ? await never() : late;
 }

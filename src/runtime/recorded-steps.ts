@@ -34,7 +34,7 @@ export async function performStep(
   const result = await run.perform(async () => {
     // What the agent sees now must be what it will see when the step comes from the journal.
     const attempted = run.redactor.value(await attempt());
-    await noteResult(run, span, attempted, cost);
+    await noteResult(run, span, attempted, { ...cost, amounts });
     return attempted;
   });
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);

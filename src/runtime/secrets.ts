@@ -45,13 +45,15 @@ async function attemptRead(run: Run, name: string, vaultId: string | undefined):
 
 /** A step that gives a secret, however it comes by it. */
 export async function readSecret(run: Run, span: StepSpan, attempt: () => Promise<Read>): Promise<JsonValue> {
-  const recorded = await run.recall(span.step);
+  const recorded = await run.recallBegun(span.step);
   const failed = recorded?.ended?.event === "span.failed" ? recorded.ended.payload.result : null;
   // Code that went on without the secret must not find it there when it is run again.
   if (failed !== null && "error" in failed && !run.isReplay) {
+    await run.turnOf(span.step);
     throw new AgentFailure(failed.error.code, failed.error.message);
   }
   const read: Read = await run.readSecret(span.step, attempt);
+  if (recorded?.ended != null) await run.turnOf(span.step);
   if ("output" in read) run.protect(textsIn(read.output));
   if (recorded === undefined) await noteRead(run, span, read);
   if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);

@@ -15,7 +15,7 @@ import type { PersonaRecord } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { Unit } from "../unit.ts";
 import { createSession } from "./create-session.ts";
-import { noteRefusal, submitTask } from "./submit-task.ts";
+import { submitTask, tellQuota } from "./submit-task.ts";
 
 export interface Delivery {
   webhookId: string;
@@ -94,7 +94,7 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
   },
   keptMs: ({ windowMs }) => windowMs,
   async refused(deps, caller, refusal, { connectorId, delivery: { webhookId } }) {
-    await noteRefusal(deps, caller, refusal);
+    await tellQuota(deps, caller, refusal);
     const { code, message: reason } = refusal;
     await carryOut(deps, noteFailure, caller, { connectorId, webhookId, code, reason });
   },

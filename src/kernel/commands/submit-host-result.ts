@@ -5,6 +5,7 @@ import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import type { StepSpan } from "../events.ts";
 import { taskOfCall } from "../host-calls.ts";
+import { settle } from "../quotas/ledger.ts";
 
 export interface HostResult {
   /** The session that the host is connected to; it answers for no other. */
@@ -39,6 +40,7 @@ export const submitHostResult: Command<HostResult, AcceptedHostResult> = {
       name: call.capability,
       call_id: callId,
     };
+    await settle(unit, task, call.step, { tool_calls: 1 });
     if ("error" in result) unit.emit(task, "span.failed", { ...span, result });
     else unit.emit(task, "span.completed", { ...span, result: { output: unit.seal(result.output) } });
     return { call_id: callId, task_id: task.id, status: "error" in result ? "failed" : "completed" };

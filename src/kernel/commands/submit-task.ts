@@ -71,11 +71,11 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
   },
-  refused: noteRefusal,
+  refused: tellQuota,
 };
 
 /** Who looks at the quota sees that somebody was refused. */
-export async function noteRefusal(deps: KernelDeps, caller: Caller, refusal: HarnessError): Promise<void> {
+export async function tellQuota(deps: KernelDeps, caller: Caller, refusal: HarnessError): Promise<void> {
   if (!(refusal instanceof QuotaRefusal)) return;
   await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
 }

@@ -70,6 +70,8 @@ export interface TaskRecord extends Resource<"task"> {
   quota_ids: string[];
   /** Those among them beyond whose limits a person let it go. */
   granted_quota_ids: string[];
+  /** Those whose limits it has come to. */
+  exhausted_quota_ids: string[];
   pending: PendingRequest | null;
   parked: Parked | null;
   /** Absent until the first host call. */
@@ -93,6 +95,7 @@ export function unstarted(at: string) {
     pending: null,
     parked: null,
     granted_quota_ids: [] as string[],
+    exhausted_quota_ids: [] as string[],
     runnable_since: at,
   } as const satisfies Partial<TaskRecord>;
 }
@@ -128,6 +131,12 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
     case "span.completed":
     case "span.failed":
       return afterStep(task, event.payload, at);
+    case "vendor.bridle.quota.exhausted":
+      return {
+        ...task,
+        exhausted_quota_ids: [...task.exhausted_quota_ids, event.payload.quota_id],
+        updated_at: at,
+      };
     case "vendor.bridle.quota.granted":
       return {
         ...task,

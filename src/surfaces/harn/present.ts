@@ -148,6 +148,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     policy: ____,
     quota_ids,
     granted_quota_ids: _____,
+    exhausted_quota_ids: ______,
     replay,
     input,
     outcome,
