@@ -41,11 +41,11 @@ export async function hostCall(
       `A task can wait for at most ${hostCallsMax} host calls at once.`,
     );
   }
-  await allowed(run, span, () => requireCapability(run.task, capability));
   const input = jsonCopy(given);
   const ask = () => served(run, span, input, expiresInMs);
   run.hostCallsOpen += 1;
   try {
+    await allowed(run, span, () => requireCapability(run.task, capability));
     if (readOnly) return await ask();
     return (await underAutonomy(run, span, { intent: { capability, input }, simulate: null }, ask)).output;
   } finally {
