@@ -1,7 +1,6 @@
 /**
  * What changes of the log after it was written: content that is replaced, events that are removed, and blobs that nobody speaks of any more.
- * Runs on the writer thread only. The database zeroes what it frees (`secure_delete`), and `scrub` empties the WAL, so
- * that nothing of it stays in a file.
+ * Runs on the writer thread only; what the file remembers of it is the business of `scrub`.
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";

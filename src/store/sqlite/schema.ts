@@ -100,8 +100,6 @@ export function configure(db: DatabaseSync): void {
   db.exec("PRAGMA busy_timeout = 5000");
   // The ends of the log and of its indexes are written again and again: a longer WAL copies them back less often.
   db.exec("PRAGMA wal_autocheckpoint = 4096");
-  // What is replaced or deleted must not stay behind in the free space of a page: people ask for it to be gone.
-  db.exec("PRAGMA secure_delete = ON");
   db.exec("PRAGMA cache_size = -8192");
   db.exec("PRAGMA temp_store = MEMORY");
 }

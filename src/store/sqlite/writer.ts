@@ -76,15 +76,24 @@ function dropBlobs(sha256s: string[], scannedThrough: number): Response {
 }
 
 /**
- * The index of words keeps those of deleted documents until its parts are merged, and the WAL old pages until it is written
- * over: the one is merged, the other copied back and emptied.
+ * Old bytes stay in free pages, in the gaps of pages that were rearranged (`secure_delete` misses those), in the WAL, and the
+ * words of deleted documents in their index until its parts are merged. So the index is merged, the whole file is written
+ * anew, the copy on the way in a file rather than in memory, and the WAL is emptied.
  */
 function scrub(): Response {
-  db.exec("INSERT INTO texts (texts) VALUES ('optimize')");
-  const row = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
-  failPoint("scrubbed");
-  if (row?.busy === 0) return { type: "scrubbed" };
-  return { type: "failed", reason: "Somebody reads the database file; its WAL cannot be emptied now" };
+  try {
+    db.exec("PRAGMA temp_store = FILE");
+    db.exec("INSERT INTO texts (texts) VALUES ('optimize')");
+    db.exec("VACUUM");
+    const row = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    failPoint("scrubbed");
+    if (row?.busy === 0) return { type: "scrubbed" };
+    return { type: "failed", reason: "Somebody reads the database file; its WAL cannot be emptied now" };
+  } catch (error) {
+    return { type: "failed", reason: messageOf(error) };
+  } finally {
+    db.exec("PRAGMA temp_store = MEMORY");
+  }
 }
 
 /** Tidying up is worth a try; somebody else may be reading the file. */

@@ -100,7 +100,6 @@ async function download(call: Call<unknown, unknown>): Promise<unknown> {
   reply
     .header("ETag", etag)
     .header("Accept-Ranges", "bytes")
-    .header("Cache-Control", "private, no-cache")
     // What an agent or a caller wrote is never to be run by a browser that opens it.
     .header("X-Content-Type-Options", "nosniff")
     .header("Content-Disposition", "attachment");
