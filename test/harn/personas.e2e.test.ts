@@ -194,6 +194,21 @@ describe("personas", () => {
     assert.deepEqual(done(), []);
   });
 
+  test("PER-3 given an effect that was carried out, when its task is replayed with another result for it, then the agent goes on with that and nothing is done", async () => {
+    const session = await client.createSession();
+    const source = await client.rehearse(session.id, "effect deploy");
+    const { body } = await client.post(`/v1/tasks/${source.id}/replay`, {
+      mode: "with_overrides",
+      override: { "effect:deploy:1": { kind: "tool_result", value: 42 } },
+    });
+    await client.untilTask(body.id, ({ status }) => status === "COMPLETED");
+    const events = await client.listAll(`/v1/tasks/${body.id}/events`);
+    const said = events
+      .filter(({ event }) => event === "agent.message")
+      .map(({ payload }) => payload.message.parts[0].text);
+    assert.deepEqual(said, ["Effect deploy was done (42)"]);
+  });
+
   test("PER-6 given each receipt policy, when a task ends, then there is a receipt unless it is disabled", async () => {
     for (const receipt_policy of ["required", "optional", "disabled"]) {
       const { receipt_id } = await work({ receipt_policy }, mail);
