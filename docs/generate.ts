@@ -36,10 +36,10 @@ function conformance(): string {
   });
   return `${made}
 
-# Conformance: Harn Agents Protocol v1, Core, Receipts and Replay
+# Conformance: Harn Agents Protocol v1, all levels
 
 Every rule here is proved by at least one test whose name begins with its id (\`git grep SES-3 -- '*.test.ts'\`), and the
-test suite fails for a rule that no test names. Levels served: **Core**, **Receipts**, **Replay**. Not yet: Extended.
+test suite fails for a rule that no test names. Levels served: **Core**, **Extended**, **Receipts**, **Replay**.
 
 ${sections.join("\n\n")}
 `;

@@ -1,6 +1,8 @@
 /** What a server is told, and what it does when it is told nothing. */
 
 import type { Logger } from "pino";
+import type { TrustedIssuer } from "./policy/external-issuers.ts";
+import { authFailuresMaxDefault } from "./policy/failure-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
 
 export interface ServerConfig {
@@ -17,8 +19,32 @@ export interface ServerConfig {
   concurrency: number;
   /** Where clients find the server, when that is not where it listens: behind a proxy, say. */
   publicUrl: string | null;
-  /** The largest request body that is read. */
+  /** Issuers whose tokens are accepted beside the server's own, and where their keys are: a URL or a file. */
+  oauthIssuers: readonly TrustedIssuer[];
+  /** What their tokens must be made for; the public URL when it is not set. */
+  oauthAudience: string | null;
+  /** Failed authentications a minute from one address, beyond which it is told to wait. */
+  authFailuresMax: number;
+  /** Proxies in front of the server, by address or range, that say truly for whom they ask. */
+  trustedProxies: readonly string[];
+  /** Origins whose scripts may use the API from a browser. */
+  corsOrigins: readonly string[];
+  /** The largest request body, and the largest WebSocket frame, that is read. */
   bodyBytesMax: number;
+  webSocket: {
+    /** How long a connection may be open before it says hello. */
+    helloMs: number;
+    /** How often connections are pinged; one that misses three pings is ended. */
+    heartbeatMs: number;
+    /** How long a ticket is good. */
+    ticketMs: number;
+  };
+  /** The largest artifact that can be uploaded. */
+  artifactBytesMax: number;
+  /** Directories in which workspaces may have their own roots; elsewhere their files are in the data directory. */
+  workspaceRoots: readonly string[];
+  /** The operator's master key for vaults and those before it; none means one in the data directory. */
+  masterKeys: readonly string[];
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
 }
@@ -30,7 +56,16 @@ export const defaultConfig = {
   apiKey: null,
   agents: [],
   publicUrl: null,
+  oauthIssuers: [],
+  oauthAudience: null,
+  authFailuresMax: authFailuresMaxDefault,
+  trustedProxies: [],
+  corsOrigins: [],
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
+  webSocket: { helloMs: 10_000, heartbeatMs: 15_000, ticketMs: 60_000 },
+  artifactBytesMax: 256 * 1024 * 1024,
+  workspaceRoots: [],
+  masterKeys: [],
   retainMs: null,
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -3,7 +3,14 @@
 export { Type } from "typebox";
 export type { ServerConfig } from "./config.ts";
 export { HarnessError } from "./kernel/errors.ts";
-export { type Agent, type AgentContext, defineAgent } from "./runtime/agent.ts";
+export {
+  type Agent,
+  type AgentContext,
+  type AgentMemory,
+  defineAgent,
+  type MemoryFound,
+  type MemoryScope,
+} from "./runtime/agent.ts";
 export { AgentFailure, ApprovalDenied, Rejected, WaitExpired } from "./runtime/failures.ts";
 export { replayFixture } from "./runtime/history.ts";
 export { type Server, startServer } from "./server.ts";

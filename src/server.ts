@@ -2,24 +2,33 @@
 
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
-import { systemClock, timestamp } from "./kernel/clock.ts";
+import { WorkspaceFiles } from "./files/workspace-files.ts";
+import { systemClock } from "./kernel/clock.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
+import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
+import { ExternalIssuers } from "./policy/external-issuers.ts";
+import { MasterKeys } from "./policy/master-keys.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
+import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
-import { harn, harnFail } from "./surfaces/harn/surface.ts";
+import { subprotocol } from "./surfaces/harn/credentials.ts";
+import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
+import { oauth } from "./surfaces/oauth/surface.ts";
+import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
 const closeMsMax = 1000;
@@ -47,6 +56,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
+  const { helloMs, heartbeatMs, ticketMs } = config.webSocket;
+  const masterKeys = new MasterKeys({ file: join(dataDirectory, "master.key"), fixed: config.masterKeys });
+  const files = new WorkspaceFiles({
+    directory: join(dataDirectory, "workspaces"),
+    allowedRoots: config.workspaceRoots,
+    guarded: dataDirectory,
+  });
   const { retainMs } = config;
   const kernel = createKernel({
     store,
@@ -54,31 +70,51 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     agents,
     adminKey: adminKey.key,
     issuer,
+    publicUrl: config.publicUrl,
+    external: externalIssuers(config),
+    authFailuresMax: config.authFailuresMax,
+    ticketMs,
+    masterKeys,
+    files,
     retainMs,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
-  await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+  const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
+  warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;
   const listening = { url: "" };
   const stopped = new AbortController();
   const facts = {
     version,
-    startedAt: timestamp(systemClock.now()),
+    createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
-  };
-  const fail = harnFail(logger, kernel.redactor);
+  } as const;
+  const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
-  const http = createHttp({ logger, bodyBytesMax: config.bodyBytesMax, newRequestId, fail });
-  await http.register(harn({ kernel, facts, fail, stopped: stopped.signal }));
+  const { bodyBytesMax, trustedProxies, corsOrigins, artifactBytesMax } = config;
+  const isHttps = config.publicUrl?.startsWith("https:") ?? false;
+  const fail = harnFail(report);
+  const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
+  const sockets = new WebSockets({
+    payloadBytesMax: bodyBytesMax,
+    heartbeatMs,
+    protocol: subprotocol,
+    stopped: stopped.signal,
+  });
+  await http.register(
+    harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, artifactBytesMax }),
+  );
+  await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
 
   const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  built.defer(startMemorySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };
   built.defer(async () => {
@@ -102,6 +138,31 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return drained;
     },
   };
+}
+
+/** An audience is what keeps a token that was made for others from being good here, so there must be one. */
+function externalIssuers({
+  oauthIssuers,
+  oauthAudience,
+  publicUrl,
+  logger,
+}: ServerConfig): ExternalIssuers | null {
+  if (oauthIssuers.length === 0) return null;
+  const audience = oauthAudience ?? publicUrl;
+  if (audience === null)
+    throw new Error("Tokens of other issuers need an audience: set one, or a public URL.");
+  return new ExternalIssuers(oauthIssuers, {
+    audience,
+    onKeysUnavailable: (issuer, error) =>
+      logger.warn({ issuer, err: error }, "the keys of a token issuer cannot be had"),
+  });
+}
+
+/** What cannot be opened is an operator's to put right; everything else works without it. */
+function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readonly string[]): void {
+  if (problem === null && locked.length === 0) return;
+  const about = { master_key: problem ?? undefined, locked: locked.slice(0, 10) };
+  logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
 }
 
 /** Open requests are answered first; a client that does not take its answer is not waited for long. */

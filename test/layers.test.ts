@@ -11,12 +11,13 @@ const source = fileURLToPath(new URL("../src", import.meta.url));
 /** What each folder may import beside itself. */
 const mayImport: Record<string, readonly string[]> = {
   store: [],
+  files: [],
   policy: ["receipts", "store"],
   receipts: [],
-  kernel: ["policy", "receipts", "store"],
-  runtime: ["kernel", "policy", "receipts", "store"],
+  kernel: ["files", "policy", "receipts", "store"],
+  runtime: ["files", "kernel", "policy", "receipts", "store"],
   agents: ["runtime", "store"],
-  surfaces: ["kernel", "policy", "receipts", "store"],
+  surfaces: ["files", "kernel", "policy", "receipts", "store"],
 };
 /** Files at the top, and the command line, put everything together. */
 const composition = new Set(["server.ts", "config.ts", "index.ts", "logger.ts", "version.ts", "cli"]);

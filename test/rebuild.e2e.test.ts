@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client, userMessage } from "./support/client.ts";
+import { sendDelivery } from "./support/deliveries.ts";
 import { assertRebuildable } from "./support/log.ts";
 import { startServer, temporaryDirectory } from "./support/server.ts";
+import { openSession } from "./support/socket.ts";
 
 test("EVT-5 given every command used once, when documents are refolded from events, then they equal the stored ones", async () => {
   await using directory = await temporaryDirectory();
@@ -20,6 +22,19 @@ test("EVT-5 given every command used once, when documents are refolded from even
     tenant_id: "tenant_other",
   });
   await client.call(`/v1/api-keys/${key.id}`, { method: "DELETE" });
+  const { body: vault } = await client.post("/v1/vaults", {
+    provider: "local",
+    capabilities: ["read", "write", "delete"],
+  });
+  for (const name of ["FIRST", "SECOND"]) {
+    const path = `/v1/vaults/${vault.id}/secrets/${name}`;
+    await client.call(path, { method: "PUT", body: { value: "a value" } });
+  }
+  await client.call(`/v1/vaults/${vault.id}/secrets/SECOND`, { method: "DELETE" });
+  await client.post(`/v1/vaults/${vault.id}/rotate`);
+  await client.post("/v1/vaults/rotate-master-key");
+  const file = { path: "notes.txt", content: "words" };
+  await client.call("/v1/workspaces/workspace_default/files", { method: "PUT", body: file });
 
   const { body: quota } = await client.post("/v1/quotas", {
     scope: "persona",
@@ -44,11 +59,13 @@ test("EVT-5 given every command used once, when documents are refolded from even
 
   const session = await client.createSession({
     initial_messages: [userMessage("first"), userMessage("second")],
+    vault_ids: [vault.id],
   });
   await client.call(`/v1/sessions/${session.id}`, { method: "PATCH", body: { summary: "A summary" } });
   await client.post(`/v1/sessions/${session.id}/messages`, { message: userMessage("x".repeat(20_000)) });
   await client.post(`/v1/sessions/${session.id}/branches`, { kind: "sandbox", base_ref: "main" });
   await client.post("/v1/artifacts", { kind: "file", mime_type: "text/plain", visibility: "public" });
+  await client.call(`/v1/artifacts/upload?session_id=${session.id}`, { raw: "bytes" });
 
   await client.rehearse(
     session.id,
@@ -57,6 +74,8 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "checkpoint here",
     "artifact a.txt text",
     "stream 3",
+    "secret FIRST",
+    "file notes.txt other words",
     "return done",
   );
   const limited = await client.submit(session.id, "effect a\nspend 8\nspend 8", { persona_id: persona.id });
@@ -76,6 +95,13 @@ test("EVT-5 given every command used once, when documents are refolded from even
   const requestId = approval.waiting_for.permission_request_id;
   await client.post(`/v1/permission-requests/${requestId}/respond`, { approved: true });
   await client.untilTask(approval.id, (task) => task.status === "COMPLETED");
+  await using host = await openSession(client, session.id, { host_capabilities: ["clipboard.read"] });
+  const hosted = await client.submit(session.id, `host clipboard.read ${JSON.stringify("x".repeat(5000))}`, {
+    persona_id: "persona_rehearsal",
+  });
+  const { call_id } = await host.until("request");
+  host.send({ type: "host.result", call_id, output: "text" });
+  await client.untilTask(hosted.id, (task) => task.status === "COMPLETED");
   const waiting = await client.rehearse(session.id, "ask for ever?");
   await client.post(`/v1/tasks/${waiting.id}/cancel`, { reason: "enough" });
   await client.post(`/v1/sessions/${session.id}/fork`);
@@ -83,6 +109,37 @@ test("EVT-5 given every command used once, when documents are refolded from even
   await client.post(`/v1/sessions/${session.id}/truncate`, { keep_first: 1 });
   await client.post(`/v1/sessions/${session.id}/close`);
   await client.post(`/v1/sessions/${session.id}/erase`);
+
+  const kept = await client.createMemory({ content: "forgotten soon", key: "k" });
+  await client.call(`/v1/memories/${kept.id}`, { method: "DELETE" });
+  await client.createMemory({ content: "known again", key: "k" });
+  const other = await client.createSession({ memory_ids: [kept.id], skill_ids: ["rehearsal/rehearse"] });
+  await client.rehearse(
+    other.id,
+    "memory write colour blue",
+    "memory read colour",
+    "memory write colour red",
+  );
+  const { body: fork } = await client.post(`/v1/sessions/${other.id}/fork`);
+  await client.call(`/v1/branches/${fork.branch_id}`, {
+    method: "PATCH",
+    body: { worktree_uri: "file:///w" },
+  });
+  await client.post(`/v1/branches/${fork.branch_id}/merge`, { into_branch_id: other.branch_id });
+  const { body: given } = await client.post(`/v1/sessions/${other.id}/branches`, {
+    kind: "sandbox",
+    base_ref: "main",
+  });
+  await client.post(`/v1/branches/${given.id}/abandon`, { reason: "no use" });
+  const { body: skill } = await client.post("/v1/skills", { name: "sum", description: "Adds numbers." });
+  await client.call(`/v1/skills/${skill.id}`, { method: "PATCH", body: { deprecated: true } });
+  await client.call(`/v1/skills/${skill.id}`, { method: "DELETE" });
+  const connector = await client.createConnector();
+  const signed = { connector, id: "msg_1", body: { type: "ping" } };
+  for (const status of [202, 200]) assert.equal((await sendDelivery(client, signed)).status, status);
+  await client.call(`/v1/connectors/${connector.id}`, { method: "PATCH", body: { status: "PAUSED" } });
+  assert.equal((await sendDelivery(client, { ...signed, id: "msg_2" })).status, 409);
+  await client.call(`/v1/connectors/${connector.id}`, { method: "DELETE" });
 
   assert.equal(await server.stop(), 0);
   const events = await assertRebuildable(directory.path);
@@ -96,6 +153,22 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "session.compacted",
     "session.truncated",
     "session.closed",
+    "session.thread_merged",
+    "agent.memory_read",
+    "agent.memory_write",
+    "vendor.bridle.memory.deleted",
+    "branch.updated",
+    "branch.merged",
+    "branch.abandoned",
+    "vendor.bridle.skill.deleted",
+    "connector.task_submitted",
+    "connector.delivery_deduped",
+    "connector.failed",
+    "vendor.bridle.vault.secret_set",
+    "vendor.bridle.vault.secret_deleted",
+    "vendor.bridle.vault.data_key_rotated",
+    "vendor.bridle.vault.data_key_rewrapped",
+    "vendor.bridle.workspace.file_written",
     "vendor.bridle.session.erased",
   ]) {
     assert.ok(kinds.has(kind), kind);

@@ -397,7 +397,10 @@ function* cells(file: string): Generator<{ table: string; value: string }> {
   try {
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
     for (const { name } of tables) {
-      for (const row of database.prepare(`SELECT * FROM "${name}"`).iterate()) {
+      const rows = database.prepare(`SELECT * FROM "${name}"`);
+      // The numbers of the search index are larger than JavaScript's.
+      rows.setReadBigInts(true);
+      for (const row of rows.iterate()) {
         for (const value of Object.values(row)) {
           if (typeof value !== "string" && !(value instanceof Uint8Array)) continue;
           yield { table: String(name), value: Buffer.from(value as string).toString("latin1") };
@@ -463,7 +466,10 @@ const operations: Operation[] = Object.entries(document.paths).flatMap(([path, i
     method: method.toUpperCase(),
     path,
     parameters: operation.parameters ?? [],
-    schema: (Object.values(operation.requestBody?.content ?? {}) as Json[])[0]?.schema ?? null,
+    // Content that is sent as bytes is kept as it is; what is said about it is not.
+    schema: operation.requestBody?.content["application/octet-stream"]
+      ? null
+      : ((Object.values(operation.requestBody?.content ?? {}) as Json[])[0]?.schema ?? null),
     isStream: Object.values(operation.responses).some((response: Json) =>
       Object.hasOwn(response.content ?? {}, "text/event-stream"),
     ),
@@ -570,7 +576,10 @@ async function createWorld(client: Client): Promise<World> {
     base_ref: "main",
   });
   const key = await client.createKey({ scopes: ["tasks:read"] });
+  const vault = await client.post("/v1/vaults", vaultBody);
   const receipt = (await client.get(`/v1/receipts/${task.receipt_id}`)).body;
+  const memory = await client.createMemory({ content: "words" });
+  const skill = await client.post("/v1/skills", { name: "name", description: "words" });
   return {
     client,
     ids: {
@@ -586,6 +595,12 @@ async function createWorld(client: Client): Promise<World> {
       receipt_id: task.receipt_id,
       event_id: session.last_event_id,
       key_id: key.id,
+      memory_id: memory.id,
+      skill_id: skill.body.id,
+      tool_id: "unknown",
+      connector_id: (await client.createConnector()).id,
+      vault_id: vault.body.id,
+      secret_name: "NAME",
     },
     receipt,
   };
@@ -596,6 +611,7 @@ interface Target {
   body?: Json;
 }
 
+const vaultBody = { provider: "local", capabilities: ["read", "write", "delete"] };
 const message = { role: "user", parts: [{ type: "text", text: "words", visibility: "public" }] };
 
 const persona = {
@@ -676,14 +692,73 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     return { params: { request_id: task.waiting_for.permission_request_id }, body: { approved: false } };
   },
   registerArtifact: () => ({ body: { kind: "file", mime_type: "text/plain", visibility: "public" } }),
+  uploadArtifact: () => ({ body: '"words"' }),
+  writeWorkspaceFile: () => ({ body: { path: "notes/words.txt", content: "words" } }),
+  createVault: () => ({ body: vaultBody }),
+  rotateVault: () => ({}),
+  rotateMasterKey: () => ({}),
+  async setSecret({ client }) {
+    const { body } = await client.post("/v1/vaults", vaultBody);
+    return { params: { vault_id: body.id }, body: { value: "words" } };
+  },
+  async deleteSecret({ client, ids }) {
+    const path = `/v1/vaults/${ids.vault_id}/secrets/GONE`;
+    await client.call(path, { method: "PUT", body: { value: "words" } });
+    return { params: { secret_name: "GONE" } };
+  },
   verifyReceipt: () => ({ body: {} }),
   verifyForeignReceipt: ({ receipt }) => ({ body: { receipt } }),
+  createWsTicket: () => ({}),
   rotateSigningKey: () => ({}),
   importSession: () => ({ body: "" }),
   replaySession: () => ({}),
+  updateBranch: () => ({ body: {} }),
+  async mergeBranch({ client, ids }) {
+    const session = await client.createSession();
+    return {
+      params: { branch_id: await newBranch(client, ids) },
+      body: { into_branch_id: session.branch_id },
+    };
+  },
+  abandonBranch: async ({ client, ids }) => ({
+    params: { branch_id: await newBranch(client, ids) },
+    body: {},
+  }),
+  createMemory: () => ({
+    body: {
+      scope: "workspace",
+      owner_id: "workspace_default",
+      content: "words",
+      provenance: {},
+    },
+  }),
+  deleteMemory: async ({ client }) => ({
+    params: { memory_id: (await client.createMemory({ content: "words" })).id },
+  }),
+  createSkill: () => ({ body: { name: "name", description: "words" } }),
+  updateSkill: () => ({ body: {} }),
+  async deleteSkill({ client }) {
+    const { body } = await client.post("/v1/skills", { name: "name", description: "words" });
+    return { params: { skill_id: body.id } };
+  },
+  createConnector: () => ({ body: { provider: "webhook", workspace_id: "workspace_default" } }),
+  updateConnector: () => ({ body: {} }),
+  deleteConnector: async ({ client }) => ({
+    params: { connector_id: (await client.createConnector()).id },
+  }),
+  // Nobody here can sign, so all of it is refused; what is signed is planted in a test of its own.
+  deliverToConnector: () => ({ body: { type: "words" } }),
   createApiKey: () => ({ body: { name: "name", actor: "actor", scopes: ["tasks:read"] } }),
   revokeApiKey: async ({ client }) => ({ params: { key_id: (await client.createKey()).id } }),
 };
+
+async function newBranch(client: Client, ids: World["ids"]): Promise<string> {
+  const { body } = await client.post(`/v1/sessions/${ids.session_id}/branches`, {
+    kind: "sandbox",
+    base_ref: "main",
+  });
+  return body.id;
+}
 
 /** Accepted and then not looked at, so that nothing of it comes out. */
 const unread: readonly RegExp[] = [
@@ -691,7 +766,11 @@ const unread: readonly RegExp[] = [
   /^replayTask body\.override\.step:work:1\.(?:value|visibility)/,
   /^replayTask body\.checkpoint_/,
   /^verify(?:Foreign)?Receipt /,
+  /^setSecret body\.value/,
 ];
+
+/** A caller's own file, which is given back as it was sent. */
+const verbatim = /^writeWorkspaceFile body\.content/;
 
 function pathOf({ path }: Operation, world: World, params: Record<string, string> = {}): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? world.ids[name] ?? "missing");
@@ -722,6 +801,7 @@ function bodyJobs(watch: Watch, planter: Planter, world: World, operation: Opera
   };
   return [...spotsOf(operation.schema, "body", base)].flatMap((spot): Job[] => {
     const place = `${operation.id} ${spot.path}`;
+    if (verbatim.test(place)) return [];
     const texts = kinds.map((kind) => async () => {
       const plant = planter.text(place, kind);
       await submit(place, spot.body(plant.text), [plant]);
@@ -1135,9 +1215,14 @@ const objectOf: Record<string, string> = {
   receipt_id: "receipt",
   event_id: "event",
   key_id: "api_key",
+  vault_id: "vault",
+  memory_id: "memory",
+  skill_id: "skill",
+  tool_id: "tool",
+  connector_id: "connector",
 };
 /** There only where a test makes them. */
-const notEverywhere: ReadonlySet<string> = new Set(["quota"]);
+const notEverywhere: ReadonlySet<string> = new Set(["quota", "memory", "tool", "connector"]);
 /** Of single events, which lists and streams have shown, one in so many is read. */
 const eventsSkipped = 20;
 

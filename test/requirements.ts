@@ -219,6 +219,8 @@ export const requirements: readonly Requirement[] = [
       "A follower that switches from history to live sees every event once, in order, however slow it is.",
     "STO-5": "Two servers on one data directory are refused with a clear message.",
     "STO-6":
+      "A search finds the documents that have all its words, best first; nothing in it is a query language, and it keeps up with every change.",
+    "STO-7":
       "Events can be rewritten or removed and blobs dropped in place; everything else keeps its place, and a blob that is spoken of stays.",
   }),
   ...section("Bridle", "Operation", {
@@ -230,6 +232,163 @@ export const requirements: readonly Requirement[] = [
     "OPS-4": "A second start on the same data directory continues where the first stopped.",
     "OPS-5": "Unknown flags and bad values are one-line errors with exit code 2.",
     "OPS-6": "Settings come from flags and environment under the same names.",
+  }),
+  ...section("Extended", "OAuth2 client credentials", {
+    "OAU-1": "An API key is a client that gets short-lived signed tokens at POST /oauth/token.",
+    "OAU-2": "Refusals there are the errors of RFC 6749; they quote nothing and are not stored.",
+    "OAU-3": "A token has some or all of its key's scopes, and can never do what its key cannot.",
+    "OAU-4":
+      "A token ends with its time and with its key; it survives a restart and the turning of signing keys.",
+    "OAU-5":
+      "Issuer, audience, expiry, signature, algorithm, type and client of our own tokens are each checked.",
+    "OAU-6":
+      "Tokens of configured issuers are accepted; their claims name actor, tenant, scopes and workspaces.",
+    "OAU-7": "Each check of them fails alone, with 401 unauthenticated that does not say why.",
+    "OAU-8":
+      "Issuers' keys are fetched rarely, within bounds of size and time, and never for every token that asks for it.",
+    "OAU-9": "RFC 8414 metadata says where the token endpoint and the keys are.",
+  }),
+  ...section("Extended", "Authorization of every operation", {
+    "AZN-1": "Without a key every operation that is not public is 401.",
+    "AZN-2": "Without its scope every operation is 403 and names the scope.",
+    "AZN-3":
+      "From another tenant or another workspace, everything that is named is the 404 of what never was; lists show nothing of it.",
+    "AZN-4":
+      "What concerns the whole server or tenant is not for keys bound to workspaces or of other tenants.",
+  }),
+  ...section("Extended", "API keys", {
+    "KEY-1": "Nobody makes a key that can do more, or lasts longer, than their own.",
+    "KEY-2": "Keys are listed, read and revoked by those who may see them; a revoked key stays listed.",
+  }),
+  ...section("Extended", "Signed agent card", {
+    "CRD-1":
+      "The card is signed over its RFC 8785 form; algorithm and key id are stated, the key is published.",
+    "CRD-2": "Equal agents have an equal card with an ETag, across requests and restarts.",
+    "CRD-3": "The card says how to authenticate and nothing about tenants.",
+  }),
+  ...section("Bridle", "HTTP", {
+    "SEC-1": "Every answer carries security headers; what needs a key is never stored by caches.",
+    "SEC-2": "Other origins may use the API only when they are configured, exactly and without cookies.",
+    "SEC-3":
+      "An address that keeps presenting wrong credentials is told to wait with 429; good keys there keep working.",
+    "SEC-4": "X-Forwarded-For counts only from proxies that are configured.",
+  }),
+  ...section("Extended", "Memory", {
+    "MEM-1":
+      "A memory has a scope, an owner that exists, content and a provenance; it can be created, read, listed and deleted.",
+    "MEM-2":
+      "Memories are listed by scope, owner, workspace and session; what belongs to another tenant or workspace is not there.",
+    "MEM-3": "A memory that has expired is seen by nobody from that moment on, and its deletion is recorded.",
+    "MEM-4":
+      "Memories are searched by words, best first, page by page; a search never fails and never tells what is internal.",
+    "MEM-5":
+      "What runs read and write is told by agent.memory_read and agent.memory_write, and is no part of the transcript.",
+    "MEM-6":
+      "A repeated run, a replay too, is given what it once read and writes nothing twice, also after kill -9.",
+    "MEM-7": "A session can be given memories that its runs may read beside their own.",
+  }),
+  ...section("Extended", "Branch", {
+    "BRA-2":
+      "A branch can be changed and merged; a merge copies no message, and its events name the tips of both sessions.",
+    "BRA-3":
+      "A branch is merged or abandoned once, inside its workspace, never into what came of it; after that it takes no more work.",
+  }),
+  ...section("Extended", "Skill and Tool", {
+    "SKL-1": "The skills of loaded agents are listed with the schemas of their code.",
+    "SKL-2": "Skills can be registered, changed and deleted; their schemas must be JSON Schema.",
+    "SKL-3":
+      "A session can be given skills; the input of a task that names a skill of its agent is what the skill takes.",
+    "TOL-1": "The tools that loaded agents declare are listed with their schemas.",
+  }),
+  ...section("Extended", "Connector", {
+    "CON-1": "Connectors can be created, read, changed and deleted inside their workspace.",
+    "CON-2":
+      "The signing secret of a connector is shown once and kept sealed; it is in no answer, event, log or file.",
+    "CON-3": "A signed delivery becomes a task of the connector, in one commit with the events that say so.",
+    "CON-4":
+      "A delivery without a right and recent signature is 401, whether or not the connector exists, and leaves no trace.",
+    "CON-5": "A delivery that comes again, also at the same time, is answered with the first one's task.",
+    "CON-6":
+      "Deliveries of other kinds are recorded as ignored; what is refused is recorded as failed and can be sent again.",
+    "CON-7":
+      "Every delivery is one task, whenever the server is killed and however often the sender repeats it.",
+  }),
+  ...section("Extended", "WebSocket", {
+    "WSK-1":
+      "A session's WebSocket begins with hello, in time, and is answered with ready; nothing else is taken before it.",
+    "WSK-2":
+      "Every command frame is the command of REST: acknowledged with the same resource, refused with the same error under the frame's id, in the order sent, inside the session of the connection.",
+    "WSK-3":
+      "Events are those of REST, in order; a client that resumes with its last event sees each event once, and history is marked as replayed.",
+    "WSK-4": "A cursor that the log cannot continue from gets cursor_expired and the connection is closed.",
+    "WSK-5":
+      "Text that is no frame gets an error and the connection goes on; a binary frame closes it with 1003, one that is too large with 1009.",
+    "WSK-6": "An idempotency_key on a command frame works as the header does.",
+    "WSK-7":
+      "Questions and permission requests reach every client of the session, those that come later included while they are open; the first answer counts.",
+    "WSK-8":
+      "Credentials come as a header or as a subprotocol that is never said back; a key in the address is refused; bad ones are 401 and what the caller may not see is 404, before the upgrade.",
+    "WSK-9": "A ticket opens one connection, soon after it was made, with the rights that its key has then.",
+    "WSK-10": "Event streams can be upgraded and send the same events; a task's stream ends with its task.",
+    "WSK-11": "A client that does not read costs no memory that grows, and gets everything once it reads on.",
+    "WSK-12": "Connections are pinged; one that shows no sign of life is ended.",
+    "WSK-13": "Connections end when their key is revoked, and with 1001 when the server stops.",
+    "WSK-14": "A thousand idle connections are served by one process, each for little memory.",
+  }),
+  ...section("Extended", "Host mediation", {
+    "HST-1":
+      "A host call is offered to exactly one connected host that can do it, and the agent is given the result or the error.",
+    "HST-2":
+      "The first result of a host call counts; a later one is a conflict, and from another session the call is not there.",
+    "HST-3": "A call whose host goes away is offered to the next that can do it, and still ends once.",
+    "HST-4": "An open host call survives the death of the server.",
+    "HST-5":
+      "A task that waits for a host says so and until when; after that the step fails. Open calls are bounded.",
+    "HST-6": "A replay takes host results from the log or from an override and asks no host.",
+    "HST-7":
+      "Being a host needs the scope for writing tasks; what goes to a host and comes back is internal content, without credentials.",
+  }),
+  ...section("Extended", "Vaults", {
+    "VLT-1":
+      "Vaults are created, read and listed without what they hold; secrets are set, listed by name, and deleted as their capabilities allow.",
+    "VLT-2":
+      "The value of a secret is in no answer, event, receipt, export, log line, file or idempotency record, whatever a run does with it.",
+    "VLT-3":
+      "ctx.secret reads from the session's vaults in their order, then the workspace's, then the tenant's, never from another workspace's, and the log says that it did.",
+    "VLT-4":
+      "A secret that is not there fails the step with secret_unavailable, names no other, and fails again when the run is repeated.",
+    "VLT-5":
+      "The master key can be rotated while the server runs; a crash at any moment loses no secret, and the next start finishes the rotation.",
+    "VLT-6": "A vault's data key can be rotated; its secrets are encrypted again.",
+    "VLT-7":
+      "With a wrong, missing or damaged master key the server is ready, warns once, and refuses what needs the key with a clear error.",
+    "VLT-8":
+      "What is encrypted opens only with its own key, in its own tenant, vault, name and version, unchanged.",
+    "VLT-9":
+      "Vaults of other tenants and workspaces are not there; a key bound to workspaces does not change a tenant's vaults.",
+  }),
+  ...section("Extended", "Workspace files", {
+    "FIL-1":
+      "Text files of a workspace are written, read and listed; what is no text, too large or no file is its own error.",
+    "FIL-2": "Paths that are absolute, lead upwards, or are special on some system are refused.",
+    "FIL-3": "Symbolic links do not lead out of a workspace, neither for reading nor for writing.",
+    "FIL-4": "A file is replaced whole; the last event about it is about what is there.",
+    "FIL-5":
+      "Every write is in the log with its hash; writes of a run are in its receipt, and are subject to its persona.",
+    "FIL-6":
+      "What a run has read or written is the same when the run is repeated, whatever has become of the file.",
+    "FIL-7": "Files of other tenants and workspaces are not there.",
+    "FIL-8":
+      "A workspace's root is a path of the machine only inside directories that the operator allows, and only for the server's own tenant.",
+  }),
+  ...section("Extended", "Artifact content", {
+    "UPL-1": "Uploaded bytes are hashed as they arrive and given back as they were.",
+    "UPL-2": "Downloads answer single ranges, If-Range, If-None-Match and HEAD.",
+    "UPL-3":
+      "Uploads beyond the limit are 413; with a wrong hash, scope or place they are refused, and nothing is kept.",
+    "UPL-4":
+      "An upload that is cut off, by its client or by a crash, leaves nothing behind; every artifact that is listed has its content.",
+    "UPL-5": "Neither direction holds the content in memory.",
   }),
   ...section("Extended", "Compaction", {
     "CMP-1":
@@ -255,5 +414,41 @@ export const requirements: readonly Requirement[] = [
     "RET-3": "Work that has not ended keeps everything, however old, and content that others share stays.",
     "RET-4": "After a trim, also one cut short by a kill, every document is still the fold of the log.",
     "RET-5": "bridle gc says what would go, or lets it go; only whoever runs the server may.",
+  }),
+  ...section("Extended", "Personas", {
+    "PER-1": "Every change of a persona is a new version; a task keeps the one it was submitted under.",
+    "PER-2":
+      "A side effect is noted, proposed or done as the persona's autonomy says; the receipt says which.",
+    "PER-3": "An effect that needs approval is carried out once, after it was given, also across a crash.",
+    "PER-4": "What a persona's lists of tools, hand-offs and models do not allow is a step that failed.",
+    "PER-5": "The policy holds however a task came, and a child acts no more freely than its parent.",
+    "PER-6": "The receipt policy says whether a task leaves a receipt.",
+    "PER-7": "Personas are the tenant's: bound keys cannot change them, other tenants do not see them.",
+  }),
+  ...section("Extended", "Quotas", {
+    "QUO-1": "Limits of persona, workspace, tenant and organization are exact under concurrency.",
+    "QUO-2": "A child that a quota does not admit is a failed step of its parent, never a deadlock.",
+    "QUO-3":
+      "Tasks that count against several quotas end in bounded time, in whatever order they come to them.",
+    "QUO-4": "A hard limit ends the task with its work kept; quota, events and receipt say why.",
+    "QUO-5":
+      "A limit that asks lets the task go on when approved and ends it when denied, also across a crash.",
+    "QUO-6": "A soft limit refuses nothing and says when it is passed.",
+    "QUO-7": "What counts is exact: sums of money, and tasks that ran before a limit was added.",
+    "QUO-8":
+      "A rate limit answers 429 with Retry-After and RateLimit headers; a repeated request counts once.",
+    "QUO-9": "When a window is over, what was used in it counts no more.",
+    "QUO-10": "Quotas are the tenant's: bound keys cannot change them, other tenants do not see them.",
+    "QUO-11": "Nothing is lost or counted twice by a crash, and nothing stays reserved once all has ended.",
+  }),
+  ...section("Extended", "Schedules", {
+    "SCH-1": "A tick has one task, also across a restart; ticks that passed meanwhile are one.",
+    "SCH-2": "A refusal is recorded and holds up neither the next tick nor other schedules.",
+    "SCH-3": "A schedule that cannot be is refused by the name of its field.",
+    "SCH-4": "Ticks follow the clocks of the schedule's time zone.",
+  }),
+  ...section("Bridle", "Branches side by side", {
+    "PAR-1": "Code whose branches run side by side is repeated exactly, whatever they do.",
+    "PAR-2": "A server killed while such code runs takes it up and brings it to its end.",
   }),
 ];

@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import {
   type Batch,
+  BlobTooLarge,
   type DocumentIndex,
   type DocumentQuery,
   type NewBlob,
@@ -15,6 +16,7 @@ import {
   type NewEvent,
   type NewOnceRecord,
   OnceConflict,
+  type SearchQuery,
   type Store,
   type StoredEvent,
   StoreUnavailable,
@@ -479,7 +481,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       });
     const all = (store: Store) => store.events({ after: 0, limit: 100 });
 
-    test("STO-6 given events on disk, when some are rewritten, then their content is new and everything else is as it was, after a restart too", async () => {
+    test("STO-7 given events on disk, when some are rewritten, then their content is new and everything else is as it was, after a restart too", async () => {
       await using at = await opened();
       const before = await at.store.commit(four());
       const rewrite = [
@@ -498,7 +500,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await all(await at.reopen()), expected);
     });
 
-    test("STO-6 given a rewrite of an event that is not there, or on a version that has moved, when it is committed, then nothing is written", async () => {
+    test("STO-7 given a rewrite of an event that is not there, or on a version that has moved, when it is committed, then nothing is written", async () => {
       await using at = await opened();
       const { store } = at;
       const before = await store.commit(four());
@@ -511,7 +513,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await all(store), before);
     });
 
-    test("STO-6 given events and documents, when some are removed, then the rest keeps its place and the next event follows the head", async () => {
+    test("STO-7 given events and documents, when some are removed, then the rest keeps its place and the next event follows the head", async () => {
       await using at = await opened();
       const { store } = at;
       const before = await store.commit(four());
@@ -542,7 +544,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await assertLeft(await at.reopen());
     });
 
-    test("STO-6 given blobs, when they are dropped, then those that an event mentions since the caller looked stay", async () => {
+    test("STO-7 given blobs, when they are dropped, then those that an event mentions since the caller looked stay", async () => {
       await using at = await opened();
       const { store } = at;
       const [gone, again] = [blob("gone"), blob("again")];
@@ -559,7 +561,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await store.dropBlobs(later), { kept: [], count: 1, bytes: 5 });
     });
 
-    test("STO-6 given kept answers, when those with a text are asked for, then they come in pages and can be rewritten", async () => {
+    test("STO-7 given kept answers, when those with a text are asked for, then they come in pages and can be rewritten", async () => {
       await using at = await opened();
       const { store } = at;
       for (const key of ["a", "b", "c"]) {
@@ -578,7 +580,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal((await store.once("c"))?.fingerprint, "fingerprint");
     });
 
-    test("STO-6 given tenants, when they are asked for, then each is named", async () => {
+    test("STO-7 given tenants, when they are asked for, then each is named", async () => {
       await using at = await opened();
       const { store } = at;
       for (const id of ["one", "two"])
@@ -720,6 +722,109 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       });
     });
 
+    test("STO-6 given documents with words, when words are searched for, then those that have all of them are found, best first, by whole words and beginnings", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await plantTexts(store, {
+        long: `apple ${"filler ".repeat(50)} banana`,
+        short: "apple banana",
+        begun: "applesauce",
+        accents: "Äpfel und Crème",
+        none: null,
+      });
+      assert.deepEqual(await found(store, "apple banana"), ["short", "long"]);
+      assert.deepEqual((await found(store, "appl")).sort(), ["begun", "long", "short"]);
+      assert.deepEqual(await found(store, "APFEL creme"), ["accents"]);
+      assert.deepEqual(await found(store, "apple cherry"), []);
+      assert.deepEqual(await found(store, "pple"), []);
+    });
+
+    test("STO-6 given a search that reads like a query, when it is made, then every part of it is a word and none an error", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await plantTexts(store, { a: "apple or pear", b: "pear", c: 'say "apple"' });
+      for (const text of [
+        '"',
+        "*",
+        "(",
+        "",
+        " ",
+        "\u0000",
+        "\ud800",
+        "-",
+        "a:b",
+        "^a",
+        "NEAR(",
+        "'",
+        "{",
+        "\\",
+      ])
+        assert.ok(Array.isArray(await found(store, text)), JSON.stringify(text));
+      assert.deepEqual(await found(store, "apple OR pear"), ["a"]);
+      assert.deepEqual(await found(store, "NOT pear"), []);
+      assert.deepEqual(await found(store, '"apple'), ["c", "a"]);
+      assert.deepEqual(await found(store, "* ( -"), []);
+    });
+
+    test("STO-6 given documents of tenants, workspaces, owners and statuses, when a search is narrowed, then it finds only those, and its pages have each once", async () => {
+      await using at = await opened();
+      const { store } = at;
+      for (const n of range(0, 24)) {
+        const index = {
+          tenantId: `t${n % 2}`,
+          workspaceId: n % 3 === 0 ? null : `w${n % 3}`,
+          ownerId: `o${n % 4}`,
+          status: `s${n % 2 === n % 3 ? 0 : 1}`,
+          text: `word ${"more ".repeat(n % 5)}`,
+        };
+        await store.commit(creation(`d${String(n).padStart(2, "0")}`, { index }));
+      }
+      const count = async (query: Partial<SearchQuery>) => (await found(store, "word", query)).length;
+      assert.equal(await count({}), 12);
+      assert.equal(await count({ tenantId: "t2" }), 0);
+      assert.equal(await count({ kind: "other" }), 0);
+      assert.equal(await count({ workspaceIds: ["w1"] }), 8);
+      assert.equal(await count({ workspaceIds: [] }), 4);
+      assert.equal(await count({ ownerIds: ["o0"] }), 6);
+      assert.equal(await count({ ownerIds: ["o1"] }), 0);
+      assert.equal(await count({ statuses: ["s0"] }), 4);
+      assert.deepEqual(await found(store, "word", { ids: ["d02", "d03"] }), ["d02"]);
+
+      const walked: string[] = [];
+      let beyond: SearchQuery["beyond"];
+      while (true) {
+        const page = await store.search({ kind: "thing", tenantId: "t0", text: "word", beyond, limit: 5 });
+        walked.push(...page.map(({ id }) => id));
+        beyond = page.at(-1);
+        if (beyond === undefined) break;
+      }
+      assert.deepEqual(walked, await found(store, "word"));
+      assert.deepEqual(
+        (await store.list({ kind: "thing", by: { ownerId: "o2" }, order: "newest_first", limit: 3 })).map(
+          ({ id }) => id,
+        ),
+        ["d22", "d18", "d14"],
+      );
+    });
+
+    test("STO-6 given words that are changed and taken away, when they are searched for, also after a restart, then only the last ones are found", async () => {
+      await using at = await opened();
+      await plantTexts(at.store, { a: "first", b: "first" });
+      const index = (text: string | null) => ({ index: { tenantId: "t0", text } });
+      await at.store.commit(change("a", 1, index("second")));
+      await at.store.commit(change("b", 1, index(null)));
+      assert.deepEqual([await found(at.store, "first"), await found(at.store, "second")], [[], ["a"]]);
+      const store = await at.reopen();
+      assert.deepEqual([await found(store, "first"), await found(store, "second")], [[], ["a"]]);
+      const loser = store.commit(change("a", 1, index("third")));
+      await assert.rejects(loser, VersionConflict);
+      assert.deepEqual(await found(store, "third"), []);
+      assert.deepEqual(
+        (await store.search({ kind: "thing", tenantId: "t0", text: "second", limit: 1 }))[0]?.version,
+        2,
+      );
+    });
+
     test("RUN-7 given documents that are due at times, when windows are asked for, then each document is due once, in order, and not after its time is taken away", async () => {
       await using at = await opened();
       const { store } = at;
@@ -759,6 +864,75 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(Buffer.from((await store.blob(large.sha256)) ?? []), bytes);
       assert.equal((await store.blob(blob("").sha256))?.length, 0);
       assert.equal(await store.blob("0".repeat(64)), undefined);
+    });
+
+    test("UPL-4 given content that arrives in pieces, when it is staged, then it is there under its hash once it is kept, and not before", async () => {
+      await using at = await opened();
+      const pieces = Array.from({ length: 50 }, (_, n) => Buffer.alloc(1000 + n, `${n} `));
+      const whole = Buffer.concat(pieces);
+      const staged = await at.store.stageBlob(arriving(pieces), whole.length);
+      assert.equal(staged.sha256, createHash("sha256").update(whole).digest("hex"));
+      assert.equal(staged.bytes, whole.length);
+      assert.equal(await at.store.openBlob(staged.sha256), undefined);
+      await staged.keep();
+      await staged.keep();
+      await staged.discard();
+      const again = await at.store.stageBlob(arriving(pieces), whole.length);
+      await again.keep();
+      const store = await at.reopen();
+      assert.deepEqual(Buffer.from((await store.blob(staged.sha256)) ?? []), whole);
+    });
+
+    test("UPL-4 given content that is too large, or whose source fails, when it is staged, then it is refused and nothing of it is there", async () => {
+      await using at = await opened();
+      const pieces = [Buffer.alloc(10, "a"), Buffer.alloc(10, "b")];
+      await assert.rejects(at.store.stageBlob(arriving(pieces), 19), BlobTooLarge);
+      const broken = new Error("the source broke");
+      await assert.rejects(at.store.stageBlob(arriving(pieces, broken), 100), broken);
+      const dropped = await at.store.stageBlob(arriving(pieces), 20);
+      await dropped.discard();
+      assert.equal(await at.store.blob(dropped.sha256), undefined);
+    });
+
+    test("UPL-2 given content in the database and beside it, when parts of it are read, then they are those parts", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, n) => n % 251));
+      const inside = blob("kept inside");
+      await store.commit({ ...creation("a"), blobs: [inside] });
+      const beside = await store.stageBlob(arriving([bytes]), bytes.length);
+      await beside.keep();
+      for (const [sha256, content] of [
+        [inside.sha256, Buffer.from(inside.bytes)],
+        [beside.sha256, bytes],
+      ] as const) {
+        const { length } = content;
+        for (const [start, end] of [
+          [0, length],
+          [0, 1],
+          [3, 3],
+          [length - 1, length],
+          [2, length - 2],
+        ] as const) {
+          const opened = await store.openBlob(sha256);
+          assert.equal(opened?.bytes, length);
+          const read: Uint8Array[] = [];
+          for await (const chunk of opened?.read(start, end) ?? []) read.push(chunk);
+          assert.deepEqual(Buffer.concat(read), content.subarray(start, end), `${start} to ${end}`);
+        }
+        await (await store.openBlob(sha256))?.close();
+      }
+      assert.equal(await store.openBlob("0".repeat(64)), undefined);
+      assert.equal(await store.openBlob("../../bridle.db"), undefined);
+    });
+
+    test("VLT-5 given documents of several tenants, when those of every tenant are listed, then they come in the order of creation, page by page", async () => {
+      await using at = await opened();
+      await plant(at.store);
+      const query = { by: { everyTenant: true }, order: "oldest_first" } as const;
+      const all = await walk(at.store, { ...query, limit: 100 });
+      assert.ok(all.length >= 20);
+      assert.deepEqual(await walk(at.store, { ...query, limit: 3 }), all);
     });
 
     test("OPS-4 given a store with everything in it, when it is reopened, then all is as before and the log goes on at the next position", async () => {
@@ -871,6 +1045,16 @@ async function plant(store: Store): Promise<string[]> {
   return ids;
 }
 
+async function plantTexts(store: Store, texts: Record<string, string | null>): Promise<void> {
+  for (const [id, text] of Object.entries(texts))
+    await store.commit(creation(id, { index: { tenantId: "t0", text } }));
+}
+
+async function found(store: Store, text: string, query: Partial<SearchQuery> = {}): Promise<string[]> {
+  const documents = await store.search({ kind: "thing", tenantId: "t0", text, limit: 100, ...query });
+  return documents.map(({ id }) => id);
+}
+
 async function walk(store: Store, query: Omit<DocumentQuery, "kind" | "beyond">): Promise<string[]> {
   const ids: string[] = [];
   let beyond: DocumentQuery["beyond"];
@@ -918,6 +1102,11 @@ function assertRejectedWith(
     kinds.some((kind) => reason instanceof kind),
     `expected ${kinds.map((kind) => kind.name).join(" or ")}, found ${reason}`,
   );
+}
+
+async function* arriving(pieces: readonly Uint8Array[], failure?: Error): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+  if (failure !== undefined) throw failure;
 }
 
 function namesOf(events: readonly StoredEvent[]): string[] {

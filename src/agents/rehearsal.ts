@@ -60,6 +60,23 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Step ${name} gave ${value}`);
     return undefined;
   },
+  async host(ctx, argument) {
+    const [capability, json] = splitWord(argument);
+    const given = await ctx.host(capability, json === "" ? null : JSON.parse(json));
+    await ctx.say(`Host ${capability} gave ${JSON.stringify(given)}`);
+    return undefined;
+  },
+  async secret(ctx, name) {
+    const value = await ctx.secret(name);
+    await ctx.say(`Secret ${name} has ${[...value].length} characters`);
+    return undefined;
+  },
+  async file(ctx, argument) {
+    const [path, text] = splitWord(argument);
+    const { bytes } = await ctx.files.write(path, text);
+    await ctx.say(`Wrote ${path} (${bytes} bytes)`);
+    return undefined;
+  },
   async effect(ctx, name) {
     const { outcome, output, artifactId } = await ctx.effect(name, () => countEffect(ctx.taskId, name), {
       payload: { name },
@@ -76,6 +93,19 @@ const instructions: Record<string, Instruction> = {
   },
   async checkpoint(ctx, name) {
     await ctx.checkpoint(name);
+    return undefined;
+  },
+  async memory(ctx, argument) {
+    const [verb, rest] = splitWord(argument);
+    const [key, text] = splitWord(rest);
+    if (verb === "write") {
+      await ctx.memory.write(key, text);
+      await ctx.say(`Remembered ${key}`);
+      return undefined;
+    }
+    const known = await ctx.memory.read(key);
+    const said = typeof known === "string" ? known : JSON.stringify(known);
+    await ctx.say(known === undefined ? `Nothing is known of ${key}` : `${key} is ${said}`);
     return undefined;
   },
   async fail(_ctx, message) {
@@ -152,8 +182,32 @@ function check({ number, word, argument }: Line): void {
     }
     return;
   }
+  if (word === "memory" && !/^(?:write \S+ .|read \S+$)/.test(argument)) {
+    throw new AgentFailure(
+      "bad_instruction",
+      `Line ${number}: "memory" needs "write KEY TEXT" or "read KEY" after it.`,
+    );
+  }
+  if (word === "host") {
+    const [, json] = splitWord(argument);
+    if (json !== "" && !isJson(json)) {
+      throw new AgentFailure(
+        "bad_instruction",
+        `Line ${number}: "host" needs a capability and JSON after it.`,
+      );
+    }
+  }
   if (argument === "" && word !== "return") {
     throw new AgentFailure("bad_instruction", `Line ${number}: "${word}" needs something after it.`);
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -9,8 +9,9 @@ import { addGcCommand } from "./gc.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { problemWithApiKey, type ServeSettings, serveOptions } from "./settings.ts";
+import { problemWith, type ServeSettings, serveOptions, takeMasterKeys } from "./settings.ts";
 import { addTransferCommands } from "./transfer.ts";
+import { addVaultCommands } from "./vault.ts";
 
 const wrongUse = 2;
 /** An error is one line, with the suggestion if there is one. */
@@ -30,11 +31,12 @@ const serveCommand = program
   .command("serve")
   .description("Start the server.")
   .action(async (settings: ServeSettings) => {
-    const problem = settings.apiKey === undefined ? null : problemWithApiKey(settings.apiKey);
+    const masterKeys = takeMasterKeys(process.env);
+    const problem = problemWith(settings, masterKeys);
     if (problem !== null) serveCommand.error(`error: ${problem}`);
     // The server is large; the other commands do not need it.
     const { serve } = await import("./serve.ts");
-    await serve(settings);
+    await serve(settings, masterKeys);
   })
   .exitOverride()
   .configureOutput(oneLine);
@@ -44,6 +46,7 @@ addCheckCommand(program);
 addReceiptCommands(program);
 addTransferCommands(program);
 addKeyCommands(program);
+addVaultCommands(program);
 addGcCommand(program);
 
 try {

@@ -9,8 +9,9 @@ import type { ServeSettings } from "./settings.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-export async function serve(settings: ServeSettings): Promise<void> {
-  const logger = createLogger(settings.logLevel, settings.apiKey === undefined ? [] : [settings.apiKey]);
+export async function serve(settings: ServeSettings, masterKeys: readonly string[]): Promise<void> {
+  const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
+  const logger = createLogger(settings.logLevel, secrets);
   const server = await startServer({
     host: settings.host,
     port: settings.port,
@@ -20,6 +21,14 @@ export async function serve(settings: ServeSettings): Promise<void> {
     publicUrl: settings.publicUrl ?? null,
     agents: await loadAgents(settings.agents),
     concurrency: settings.concurrency,
+    oauthIssuers: settings.oauthIssuer,
+    oauthAudience: settings.oauthAudience ?? null,
+    authFailuresMax: settings.authFailures,
+    trustedProxies: settings.trustProxy,
+    corsOrigins: settings.corsOrigin,
+    artifactBytesMax: settings.artifactBytesMax,
+    workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
+    masterKeys,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.

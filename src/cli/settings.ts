@@ -1,7 +1,10 @@
 /** The settings of `bridle serve`: one name everywhere, by flag or environment, with a default. */
 
+import { isIP } from "node:net";
 import { InvalidArgumentError, Option } from "commander";
 import { defaultConfig } from "../config.ts";
+import type { TrustedIssuer } from "../policy/external-issuers.ts";
+import { parseMasterKey } from "../policy/vault-crypto.ts";
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -15,6 +18,13 @@ export interface ServeSettings {
   graceMs: number;
   agents: string[];
   publicUrl?: string;
+  oauthIssuer: TrustedIssuer[];
+  oauthAudience?: string;
+  authFailures: number;
+  trustProxy: string[];
+  corsOrigin: string[];
+  artifactBytesMax: number;
+  workspaceRoots: string[];
   retainDays?: number;
 }
 
@@ -43,6 +53,34 @@ export const serveOptions: readonly Option[] = [
   new Option("--public-url <url>", "where clients find the server, if not where it listens: behind a proxy")
     .env("BRIDLE_PUBLIC_URL")
     .argParser(httpUrl),
+  new Option(
+    "--oauth-issuer <issuer=jwks...>",
+    "issuers whose tokens are accepted, each with the URL or file of its keys",
+  )
+    .env("BRIDLE_OAUTH_ISSUER")
+    .default([], "none")
+    .argParser(listOf(trustedIssuer)),
+  new Option(
+    "--oauth-audience <text>",
+    "what tokens of other issuers must be made for, if not the public URL",
+  )
+    .env("BRIDLE_OAUTH_AUDIENCE")
+    .argParser(notEmpty),
+  new Option("--auth-failures <number>", "wrong credentials a minute from one address before it must wait")
+    .env("BRIDLE_AUTH_FAILURES")
+    .default(defaultConfig.authFailuresMax)
+    .argParser(wholeNumber(1, 1_000_000)),
+  new Option(
+    "--trust-proxy <address...>",
+    "proxies, by address or range, that are believed when they say for whom they ask (X-Forwarded-For)",
+  )
+    .env("BRIDLE_TRUST_PROXY")
+    .default([], "none")
+    .argParser(listOf(proxyAddress)),
+  new Option("--cors-origin <origin...>", "origins whose scripts may use the API from a browser")
+    .env("BRIDLE_CORS_ORIGIN")
+    .default([], "none")
+    .argParser(listOf(webOrigin)),
   new Option("--log-level <level>", "how much to log, as JSON lines on standard error")
     .env("BRIDLE_LOG_LEVEL")
     .choices(logLevels)
@@ -51,6 +89,16 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_CONCURRENCY")
     .default(defaultConfig.concurrency)
     .argParser(wholeNumber(1, 10_000)),
+  new Option("--artifact-bytes-max <number>", "the largest artifact that can be uploaded")
+    .env("BRIDLE_ARTIFACT_BYTES_MAX")
+    .default(defaultConfig.artifactBytesMax)
+    .argParser(wholeNumber(1, 2 ** 40)),
+  new Option(
+    "--workspace-roots <directory...>",
+    "directories in which a workspace may have its own root; files of others are in the data directory",
+  )
+    .env("BRIDLE_WORKSPACE_ROOTS")
+    .default([], "none"),
   new Option("--grace-ms <number>", "how long running steps may go on after Ctrl-C")
     .env("BRIDLE_GRACE_MS")
     .default(10_000)
@@ -76,13 +124,79 @@ export function httpUrl(text: string): string {
   throw new InvalidArgumentError("It must be an http or https URL.");
 }
 
+/** One or more values, by repeated flags or, in the environment, with spaces between them. */
+function listOf<T>(parse: (text: string) => T) {
+  return (text: string, before: readonly T[]): T[] => [
+    ...before,
+    ...text.split(/\s+/).filter(Boolean).map(parse),
+  ];
+}
+
+function trustedIssuer(text: string): TrustedIssuer {
+  const [, issuer, jwks] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (issuer === undefined || jwks === undefined) {
+    throw new InvalidArgumentError("It must be an issuer, an equals sign, and the URL or file of its keys.");
+  }
+  return { issuer, jwks: /^https?:/.test(jwks) ? keysUrl(jwks) : jwks };
+}
+
+/** Keys that somebody on the way can exchange prove nothing. */
+function keysUrl(text: string): URL {
+  const url = URL.parse(text);
+  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(url?.hostname ?? "");
+  if (url !== null && (url.protocol === "https:" || isHere)) return url;
+  throw new InvalidArgumentError("Keys must be fetched by https, or from this machine.");
+}
+
+const proxyRanges = ["loopback", "linklocal", "uniquelocal"];
+
+function proxyAddress(text: string): string {
+  const [, address = "", bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const bitsMax = isIP(address) === 4 ? 32 : 128;
+  const isRange =
+    isIP(address) !== 0 && (bits === undefined || (Number(bits) > 0 && Number(bits) <= bitsMax));
+  if (isRange || proxyRanges.includes(text)) return text;
+  throw new InvalidArgumentError(`It must be an IP address, a range, or one of ${proxyRanges.join(", ")}.`);
+}
+
+function webOrigin(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.origin === text) return text;
+  throw new InvalidArgumentError(
+    "It must be an origin such as https://app.example.com, with nothing after it.",
+  );
+}
+
 function notEmpty(text: string): string {
   if (text.trim() !== "") return text;
   throw new InvalidArgumentError("It must not be empty.");
 }
 
+/** What is wrong with settings that are well-formed one by one. */
+export function problemWith(settings: ServeSettings, masterKeys: readonly string[]): string | null {
+  const { apiKey, oauthIssuer, oauthAudience, publicUrl } = settings;
+  if (oauthIssuer.length > 0 && oauthAudience === undefined && publicUrl === undefined) {
+    return "option '--oauth-issuer <issuer=jwks...>': its tokens need an audience; set --oauth-audience or --public-url.";
+  }
+  if (masterKeys.some((key) => parseMasterKey(key) === null)) {
+    return "BRIDLE_MASTER_KEY and BRIDLE_MASTER_KEY_PREVIOUS are 32 bytes each, as hex or base64.";
+  }
+  return apiKey === undefined ? null : problemWithApiKey(apiKey);
+}
+
+/**
+ * The master key of vaults and the one before it, from the environment only: a flag is in the list of processes, and what
+ * is left in the environment is handed on to every process that an agent starts.
+ */
+export function takeMasterKeys(environment: NodeJS.ProcessEnv): string[] {
+  const names = ["BRIDLE_MASTER_KEY", "BRIDLE_MASTER_KEY_PREVIOUS"];
+  const keys = names.flatMap((name) => environment[name]?.trim() || []);
+  for (const name of names) delete environment[name];
+  return keys;
+}
+
 /** What is wrong with a key, in words that do not repeat it. */
-export function problemWithApiKey(key: string): string | null {
+function problemWithApiKey(key: string): string | null {
   if (key.length >= apiKeyCharsMin && !/\s/.test(key)) return null;
   return `option '--api-key <key>' (BRIDLE_API_KEY): a key has at least ${apiKeyCharsMin} characters and no spaces.`;
 }

@@ -10,11 +10,19 @@ export interface AgentSkill {
   output_schema: JsonObject | null;
 }
 
+export interface AgentTool {
+  name: string;
+  description: string;
+  input_schema: JsonObject;
+  output_schema: JsonObject;
+}
+
 export interface AgentInfo {
   name: string;
   version: string;
   description: string;
   skills: AgentSkill[];
+  tools: AgentTool[];
 }
 
 export interface AgentDirectory {

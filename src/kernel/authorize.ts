@@ -19,3 +19,13 @@ export function isVisible(caller: Caller, record: AnyRecord): boolean {
   const { tenant_id, workspace_ids } = record;
   return workspace_ids?.every((workspaceId) => maySee(caller, tenant_id, workspaceId)) ?? false;
 }
+
+/** What is known in the whole tenant is not for a key to write that is bound to some of its workspaces. */
+export function requireWholeTenant(caller: Caller, param: string): void {
+  if (caller.workspaceIds === null) return;
+  throw new HarnessError(
+    "permission_denied",
+    "This key is bound to workspaces and cannot write what is for the whole tenant.",
+    { param },
+  );
+}

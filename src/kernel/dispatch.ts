@@ -4,12 +4,14 @@
  */
 
 import type { Caller, Scope } from "../policy/caller.ts";
-import { hashOf } from "../receipts/canonical.ts";
+import { canonicalJson, hashOf } from "../receipts/canonical.ts";
 import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
 import { HarnessError } from "./errors.ts";
+import { OutOfTurn } from "./locks.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
+import { hashWhole } from "./well-formed.ts";
 
 /** A document contended by more writers than this at once answers `conflict` instead of trying for ever. */
 const triesMax = 50;
@@ -29,6 +31,10 @@ export interface Command<Request, Result> {
   refused?(deps: KernelDeps, caller: Caller, refusal: HarnessError, request: Request): Promise<void>;
   /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
   forRecord?(result: Result): Result;
+  /** How long a repeated request is recognized, when that is not the usual day. */
+  keptMs?(result: Result): number;
+  /** How equal requests are recognized when of their bodies not even a hash may touch the disk. */
+  fingerprint?(deps: KernelDeps, canonical: string): string;
 }
 
 /** How a caller marks a request that it may send again. `target` says what is being asked of what. */
@@ -67,7 +73,8 @@ export function createDispatch(deps: KernelDeps): Dispatch {
     const key = sha256Hex(
       JSON.stringify([tenantId, actor, workspaceIds, idempotency.target, idempotency.key]),
     );
-    const fingerprint = fingerprintOf(idempotency.body);
+    const fingerprint =
+      command.fingerprint?.(deps, canonicalOf(idempotency.body)) ?? fingerprintOf(idempotency.body);
     while (true) {
       const first = underWay.get(key);
       if (first !== undefined) await first.catch(() => {});
@@ -98,6 +105,10 @@ function fingerprintOf(body: unknown): string {
     // RFC 8785 has no form for half a surrogate pair. Such a body is equal to itself, at least.
     return sha256Hex(JSON.stringify(json));
   }
+}
+
+function canonicalOf(body: unknown): string {
+  return hashWhole(body ?? null, canonicalJson);
 }
 
 async function recall<Result>(
@@ -133,11 +144,15 @@ async function perform<Request, Result>(
   request: Request,
   once?: { key: string; fingerprint: string },
 ): Promise<Omit<Answer<Result>, "replayed">> {
+  let isAhead = command.isAhead === true;
+  let toHold: readonly string[] = [];
   for (let attempt = 1; ; attempt++) {
-    // When that was a mistake, what is on disk decides.
-    const unit = new Unit(deps, caller, { isAhead: command.isAhead === true && attempt === 1 });
+    const unit = new Unit(deps, caller, { isAhead });
     try {
+      for (const id of toHold) await unit.hold(id);
       const { result, position } = await decideAndCommit(unit, command, request, once);
+      // It is on disk, and what is left to do may need the same locks.
+      unit.release();
       if (position !== null) await command.afterwards?.(deps, caller, result, request);
       return { result, position };
     } catch (error) {
@@ -153,7 +168,10 @@ async function perform<Request, Result>(
         unit.release();
         await command.refused?.(deps, caller, error, request);
       }
-      if (!(error instanceof VersionConflict)) throw error;
+      if (error instanceof OutOfTurn) toHold = error.ids;
+      else if (!(error instanceof VersionConflict)) throw error;
+      // When that was a mistake, what is on disk decides.
+      else isAhead = false;
       if (attempt === triesMax) {
         throw new HarnessError(
           "conflict",
@@ -180,7 +198,7 @@ async function decideAndCommit<Request, Result>(
     batch.once = {
       ...once,
       result: JSON.stringify(unit.redactor.value(kept)),
-      expiresAt: clock.now() + onceKeptMs,
+      expiresAt: clock.now() + (command.keptMs?.(result) ?? onceKeptMs),
     };
   }
   const isEmpty = batch.events.length === 0 && batch.once === undefined && batch.rewrite === undefined;

@@ -3,13 +3,16 @@
  * under `vendor.bridle.`. A payload holds all that folding the event needs, and nothing that is not a fact.
  */
 
+import type { WrappedKey } from "../policy/vault-crypto.ts";
 import type { JsonObject, JsonValue, NewEvent, Position, StoredEvent } from "../store/port.ts";
 import type { Content } from "./content.ts";
 import { HarnessError } from "./errors.ts";
 import type { TaskStatus } from "./lifecycle.ts";
 import type { ApiKeyRecord } from "./resources/api-key.ts";
 import type { ArtifactRecord } from "./resources/artifact.ts";
-import type { BranchRecord } from "./resources/branch.ts";
+import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
+import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
+import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "./resources/permission-request.ts";
@@ -27,12 +30,16 @@ import type {
   TranscriptRange,
 } from "./resources/session.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
+import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
 import type { TenantRecord } from "./resources/tenant.ts";
+import type { VaultRecord, VaultSecret } from "./resources/vault.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts";
 
 /** What the code of a step reaches out to: anything, a model, an MCP server, the host, a secret. */
 export type StepKind = "step" | "llm" | "mcp" | "host" | "secret";
+/** What a run does with the files of its workspace. */
+export type FileStepKind = "file" | "file_read" | "file_list";
 
 /** What the persona's autonomy made of a side effect that was not carried out. */
 export interface Simulated {
@@ -48,6 +55,7 @@ export interface StepSpan {
   step: string;
   kind:
     | StepKind
+    | FileStepKind
     | "effect"
     | "spend"
     | "sleep"
@@ -57,7 +65,8 @@ export interface StepSpan {
     | "checkpoint"
     | "progress"
     | "ask"
-    | "approve";
+    | "approve"
+    | "memory";
   name: string;
 }
 
@@ -73,6 +82,12 @@ export interface EventPayloads {
   "vendor.bridle.tenant.created": { tenant: TenantRecord };
   "vendor.bridle.workspace.created": { workspace: WorkspaceRecord };
   "vendor.bridle.workspace.updated": { changes: WorkspaceChanges };
+  "vendor.bridle.workspace.file_written": {
+    path: string;
+    sha256: string;
+    bytes: number;
+    metadata: JsonObject;
+  };
   "vendor.bridle.persona.created": { persona: PersonaRecord };
   "vendor.bridle.persona.updated": { changes: PersonaChanges };
   "vendor.bridle.tenant.quota_added": { quota_id: string; scope: "tenant" | "organization" };
@@ -120,6 +135,13 @@ export interface EventPayloads {
   "vendor.bridle.workspace.trimmed": Trimmed;
   "vendor.bridle.log.trimmed": Trimmed;
   "session.thread_forked": { session_id: string; branch_id: string; at_event_id: string };
+  "session.thread_merged": {
+    session_id: string;
+    branch_id: string;
+    into_branch_id: string;
+    tip_event_id: string | null;
+    into_tip_event_id: string | null;
+  };
 
   "user.message": MessageAppended;
   "agent.message": MessageAppended;
@@ -130,6 +152,10 @@ export interface EventPayloads {
   "agent.handoff": { step: string; persona_id: string; task_id: string };
 
   "branch.created": { branch: BranchRecord };
+  "branch.updated": { changes: BranchChanges };
+  /** The last events of the two sessions when they were merged; null where a branch is not of a session. */
+  "branch.merged": { into_branch_id: string; tip_event_id: string | null; into_tip_event_id: string | null };
+  "branch.abandoned": { reason: string | null };
 
   "artifact.created": { artifact: ArtifactRecord; step?: string };
   "artifact.updated": {
@@ -159,7 +185,12 @@ export interface EventPayloads {
   "tool.approved": { response: PermissionResponse; receipt_id: string | null };
   "tool.denied": { response: PermissionResponse; receipt_id: string | null };
 
-  "span.started": StepSpan & { until?: string; child_task_id?: string };
+  "span.started": StepSpan & {
+    until?: string;
+    child_task_id?: string;
+    /** What a host is asked to do; nothing but its answer or the time ends the step. */
+    host_call?: { call_id: string; input: Content<JsonValue>; expires_at: string };
+  };
   "span.updated": {
     step?: string;
     message?: string;
@@ -172,11 +203,15 @@ export interface EventPayloads {
     result: StepResult;
     /** Of a spawned task: how it ended. */
     child?: { status: Outcome["status"]; receipt_id: string | null };
+    /** Of a host call: set when it was the host that ended the step, and not the run itself. */
+    call_id?: string;
+    /** Of a secret: the vault it came from. */
+    from_vault?: { vault_id: string; version: number };
     simulated?: Simulated;
     /** What the step used of the budget, beside counting as a call. */
     spent?: Amounts;
   };
-  "span.failed": StepSpan & { result: StepResult };
+  "span.failed": StepSpan & { result: StepResult; call_id?: string };
 
   "receipt.issued": ReceiptIssued;
   /** A receipt of another server, taken over with the log that it is about. */
@@ -187,6 +222,46 @@ export interface EventPayloads {
   "replay.completed": { source_task_id: string; replayed_events: number; substituted_steps: number };
   "replay.failed": { source_task_id: string; failure: Failure };
   "session.replayed": { through_event_id: string };
+
+  "vendor.bridle.memory.created": { memory: MemoryRecord };
+  "vendor.bridle.memory.updated": { changes: MemoryContent & { created_at?: string } };
+  "vendor.bridle.memory.deleted": { reason: MemoryDeletion };
+  /** Beside the record of the step, which holds what was read. */
+  "agent.memory_read": { step: string; key: string | null; query: string | null; memory_ids: string[] };
+  "agent.memory_write": {
+    step: string;
+    key: string;
+    memory_id: string;
+    scope: MemoryScope;
+    owner_id: string;
+  };
+
+  "vendor.bridle.skill.created": { skill: SkillRecord };
+  "vendor.bridle.skill.updated": { changes: Partial<SkillFields> };
+  "vendor.bridle.skill.deleted": Record<string, never>;
+
+  "vendor.bridle.connector.created": { connector: ConnectorRecord };
+  "vendor.bridle.connector.updated": { changes: ConnectorChanges };
+  "vendor.bridle.connector.deleted": Record<string, never>;
+  /** The same data key, under another master key. */
+  "vendor.bridle.connector.data_key_rewrapped": { data_key: WrappedKey };
+  "connector.delivery_received": {
+    delivery_id: string;
+    webhook_id: string;
+    bytes: number;
+    sha256: string;
+  };
+  "connector.delivery_deduped": { delivery_id: string; webhook_id: string; task_ids: string[] };
+  "connector.normalized": { delivery_id: string; event_kind: string | null; status: "accepted" | "ignored" };
+  "connector.task_submitted": { delivery_id: string; task_id: string; session_id: string };
+  "connector.failed": { webhook_id: string; code: string; reason: string };
+  "vendor.bridle.vault.created": { vault: VaultRecord };
+  "vendor.bridle.vault.secret_set": { entry: VaultSecret };
+  "vendor.bridle.vault.secret_deleted": { name: string; version: number };
+  /** The vault has another data key, and every secret is sealed again with it. */
+  "vendor.bridle.vault.data_key_rotated": { data_key: WrappedKey; secrets: VaultSecret[]; serial: number };
+  /** The same data key, under another master key. */
+  "vendor.bridle.vault.data_key_rewrapped": { data_key: WrappedKey };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

@@ -7,7 +7,15 @@ import type { DocumentIndex } from "../store/port.ts";
 import type { KernelEvent } from "./events.ts";
 import { type ApiKeyRecord, foldApiKey } from "./resources/api-key.ts";
 import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
-import type { BranchRecord } from "./resources/branch.ts";
+import { type BranchRecord, foldBranch } from "./resources/branch.ts";
+import { type ConnectorRecord, foldConnector } from "./resources/connector.ts";
+import {
+  foldMemory,
+  type MemoryRecord,
+  memoryWakeAt,
+  statusOfMemory,
+  textOfMemory,
+} from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
 import { foldPersona, type PersonaRecord } from "./resources/persona.ts";
@@ -23,14 +31,18 @@ import {
 import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
 import { type Erasure, foldSession, type SessionRecord } from "./resources/session.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
+import { foldSkill, type SkillRecord } from "./resources/skill.ts";
 import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
 import { foldTenant, type TenantRecord } from "./resources/tenant.ts";
+import { foldVault, type VaultRecord } from "./resources/vault.ts";
 import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
 
 export interface Records {
   api_key: ApiKeyRecord;
   artifact: ArtifactRecord;
   branch: BranchRecord;
+  connector: ConnectorRecord;
+  memory: MemoryRecord;
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
   persona: PersonaRecord;
@@ -41,8 +53,10 @@ export interface Records {
   schedule: ScheduleRecord;
   session: SessionRecord;
   signing_key: SigningKeyRecord;
+  skill: SkillRecord;
   task: TaskRecord;
   tenant: TenantRecord;
+  vault: VaultRecord;
   workspace: WorkspaceRecord;
 }
 
@@ -81,8 +95,16 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
+    case "vendor.bridle.vault.created":
+      return [event.payload.vault];
     case "vendor.bridle.signing_key.created":
       return [event.payload.signing_key];
+    case "vendor.bridle.memory.created":
+      return [event.payload.memory];
+    case "vendor.bridle.skill.created":
+      return [event.payload.skill];
+    case "vendor.bridle.connector.created":
+      return [event.payload.connector];
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return createdByReceipt(event.payload);
@@ -127,6 +149,16 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldReceiptChain(record, event);
     case "signing_key":
       return foldSigningKey(record, event);
+    case "branch":
+      return foldBranch(record, event);
+    case "memory":
+      return foldMemory(record, event);
+    case "skill":
+      return foldSkill(record, event);
+    case "connector":
+      return foldConnector(record, event);
+    case "vault":
+      return foldVault(record, event);
     default:
       return record;
   }
@@ -172,8 +204,23 @@ export function indexOf(record: AnyRecord): DocumentIndex {
       return { tenantId, isListed: false, wakeAt: Date.parse(record.next_at ?? "") || null };
     case "branch":
       return { tenantId, workspaceId: record.workspace_id, sessionId: record.session_id };
+    case "vault":
+      return { tenantId, workspaceId: record.workspace_id };
     case "workspace":
       return { tenantId, workspaceId: record.id };
+    case "memory":
+      return {
+        tenantId,
+        workspaceId: record.workspace_id,
+        ownerId: record.owner_id,
+        status: statusOfMemory(record),
+        wakeAt: memoryWakeAt(record),
+        text: textOfMemory(record),
+      };
+    case "skill":
+      return { tenantId, status: liveness(record) };
+    case "connector":
+      return { tenantId, workspaceId: record.workspace_id, status: liveness(record) };
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };
@@ -182,6 +229,16 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     default:
       return { tenantId };
   }
+}
+
+/** Documents stay when what they stand for is deleted; lists ask for the others. */
+function liveness({ deleted_at }: { deleted_at: string | null }): "live" | "deleted" {
+  return deleted_at === null ? "live" : "deleted";
+}
+
+/** What was deleted is there for the log only. */
+export function isDeleted(record: AnyRecord): boolean {
+  return "deleted_at" in record && record.deleted_at !== null;
 }
 
 /** What was asked for and is not done waits for somebody to do it. */

@@ -1,15 +1,22 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
+import { WorkspaceFiles } from "../files/workspace-files.ts";
+import type { ExternalIssuers } from "../policy/external-issuers.ts";
+import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
+import { MasterKeys } from "../policy/master-keys.ts";
 import { Redactor } from "../policy/redact/redact.ts";
+import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
 import { createIds } from "./ids.ts";
+import { KnownCallers } from "./known-callers.ts";
 import { Locks } from "./locks.ts";
 import { LogTail } from "./log-tail.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
+import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
 import type { Issuer } from "./signing.ts";
 import type { KernelDeps } from "./unit.ts";
@@ -18,6 +25,8 @@ export interface Kernel extends KernelDeps {
   tail: LogTail;
   dispatch: Dispatch;
   authenticate: Authenticate;
+  issueToken: IssueToken;
+  tickets: Tickets;
 }
 
 export interface KernelOptions {
@@ -26,17 +35,28 @@ export interface KernelOptions {
   agents: AgentDirectory;
   adminKey: string;
   issuer: Issuer;
+  /** The name of the server in the tokens that it issues; its id in the log when it was given none. */
+  publicUrl?: string | null;
+  /** Whose tokens are accepted beside its own. */
+  external?: ExternalIssuers | null;
+  /** Failed authentications a minute from one address. */
+  authFailuresMax?: number;
+  /** How long a ticket is good. */
+  ticketMs?: number;
+  /** Without them, vaults have keys that live as long as the process. */
+  masterKeys?: MasterKeys;
+  /** Without them, workspaces have no files. */
+  files?: WorkspaceFiles;
   retainMs?: number | null;
 }
 
-export function createKernel({
-  store,
-  clock,
-  agents,
-  adminKey,
-  issuer,
-  retainMs = null,
-}: KernelOptions): Kernel {
+/** Long enough to open a connection with, too short to be found in a log. */
+const ticketMsDefault = 60_000;
+
+export function createKernel(options: KernelOptions): Kernel {
+  const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault, retainMs = null } = options;
+  const { masterKeys = new MasterKeys({ file: null }), files = new WorkspaceFiles({ directory: null }) } =
+    options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -57,12 +77,23 @@ export function createKernel({
     replaySecrets: new ReplaySecrets(),
     seenSecrets: new Set(),
     locks: new Locks(),
+    masterKeys,
+    files,
     retainMs,
+  };
+  const access = {
+    ...deps,
+    known: new KnownCallers(tail, clock),
+    failures: new FailureLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
+    identity: () => options.publicUrl ?? issuer.id,
+    external: options.external ?? null,
   };
   return {
     ...deps,
     tail,
     dispatch: createDispatch(deps),
-    authenticate: createAuthenticate({ store, clock, tail }, adminKey),
+    authenticate: createAuthenticate(access, adminKey),
+    issueToken: createIssueToken(access),
+    tickets: new Tickets(() => clock.now(), ticketMs),
   };
 }

@@ -10,8 +10,10 @@ export function requireTool(task: Named, tool: string): void {
   if (!isNamed(task.policy.tools, tool)) throw violation(task, "tools", `use the tool ${quote(tool)}`, tool);
 }
 
-export function requireCapability(task: Named, capability: string): void {
-  if (isNamed(task.policy.capabilities, capability)) return;
+/** One of these names for it is enough; the last is the narrowest, and the one that a refusal tells. */
+export function requireCapability(task: Named, ...names: [string, ...string[]]): void {
+  if (names.some((name) => isNamed(task.policy.capabilities, name))) return;
+  const capability = names.at(-1) ?? names[0];
   throw violation(task, "capabilities", `use the capability ${quote(capability)}`, capability);
 }
 

@@ -55,11 +55,18 @@ export async function syncSchedules(
 }
 
 function assertCron(schedule: Schedule, index: number): void {
+  const { cron, time_zone = "UTC" } = schedule;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: time_zone });
+  } catch {
+    throw new HarnessError("invalid_request", `${JSON.stringify(time_zone)} is not a time zone.`, {
+      param: `schedules[${index}].time_zone`,
+    });
+  }
   try {
     nextTick(schedule, 0);
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw new HarnessError("invalid_request", `schedules[${index}] is not a schedule: ${problem}`, {
+  } catch {
+    throw new HarnessError("invalid_request", `${JSON.stringify(cron)} is not a cron expression.`, {
       param: `schedules[${index}].cron`,
     });
   }

@@ -19,6 +19,10 @@ export class Issuer {
     return this.#key;
   }
 
+  get id(): string {
+    return this.#id;
+  }
+
   /** The id that the log has for this server. */
   adopt(id: string): void {
     this.#id = id;

@@ -4,7 +4,9 @@
  * Everything loaded here is expected unchanged at commit, so a decision never rests on something that has moved.
  */
 
+import type { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { Caller } from "../policy/caller.ts";
+import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
@@ -14,9 +16,18 @@ import type { ReplaySecrets } from "./commands/replay-task.ts";
 import { type Content, seal } from "./content.ts";
 import { HarnessError, notFound } from "./errors.ts";
 import { asKernelEvent, type EventKind, type EventPayloads, type KernelEvent } from "./events.ts";
-import { type AnyRecord, changed, created, indexOf, type Kind, type Records, workspaceOf } from "./fold.ts";
+import {
+  type AnyRecord,
+  changed,
+  created,
+  indexOf,
+  isDeleted,
+  type Kind,
+  type Records,
+  workspaceOf,
+} from "./fold.ts";
 import type { NewId } from "./ids.ts";
-import type { Locks, Release } from "./locks.ts";
+import { comesBefore, type Locks, OutOfTurn, type Release } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
 import type { ReceiptDraft } from "./receipts/drafts.ts";
 import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
@@ -35,6 +46,8 @@ export interface KernelDeps {
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;
   locks: Locks;
+  masterKeys: MasterKeys;
+  files: WorkspaceFiles;
   /** How long what ended is kept; null keeps everything. */
   retainMs: number | null;
 }
@@ -91,6 +104,12 @@ export class Unit {
 
   /** The record, if it exists and the caller may see it. */
   async find<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
+    const record = await this.findEvenDeleted(kind, id);
+    return record === undefined || isDeleted(record) ? undefined : record;
+  }
+
+  /** The same, for what can come back under the same name. */
+  async findEvenDeleted<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
     const record = await this.findForHarness(kind, id);
     return record !== undefined && isVisible(this.caller, record) ? record : undefined;
   }
@@ -210,7 +229,10 @@ export class Unit {
   /** Waits for its turn with this record. It must not have been loaded before. */
   async hold(id: string): Promise<void> {
     if (this.#held.has(id)) return;
-    this.#held.set(id, await this.deps.locks.acquire(id));
+    const { locks } = this.deps;
+    const isInOrder = ![...this.#held.keys()].some((held) => comesBefore(id, held));
+    if (!isInOrder && !locks.isFree(id)) throw new OutOfTurn(this.#held.keys(), id);
+    this.#held.set(id, await locks.acquire(id));
   }
 
   /** After the commit, or when there is none. */

@@ -6,20 +6,27 @@ export interface Caller {
   /** The workspaces it is bound to; null means all of the tenant's. */
   workspaceIds: readonly string[] | null;
   scopes: ReadonlySet<Scope>;
+  /** When the key that it comes from ends: nothing it makes in its name may last longer. */
+  expiresAt?: string;
 }
 
 const resources = [
   "api_keys",
   "artifacts",
   "branches",
+  "connectors",
   "events",
+  "memories",
   "messages",
   "outcomes",
   "personas",
   "quotas",
   "receipts",
   "sessions",
+  "skills",
   "tasks",
+  "vaults",
+  "tools",
   "workspaces",
 ] as const;
 
@@ -37,6 +44,20 @@ export const allScopes: readonly Scope[] = [
   "events:read_internal",
   "admin",
 ];
+
+/** What a scope is for, in a few words. */
+function describeScope(scope: Scope): string {
+  if (scope === "admin") return "Everything inside the tenant.";
+  if (scope === "approvals:write") return "Answer requests for permission.";
+  if (scope === "events:read_internal") return "See content that is not public.";
+  const [resource = "", action] = scope.split(":");
+  return `${action === "read" ? "Read" : "Change"} ${resource.replaceAll("_", " ")}.`;
+}
+
+/** Every scope with what it is for, as OpenAPI and agent cards list them. */
+export function describedScopes(): Record<string, string> {
+  return Object.fromEntries(allScopes.map((scope) => [scope, describeScope(scope)]));
+}
 
 export function isScope(value: string): value is Scope {
   return (allScopes as readonly string[]).includes(value);

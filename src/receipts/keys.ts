@@ -28,8 +28,10 @@ export interface Jwks {
 export interface SigningKey {
   kid: string;
   jwk: PublicJwk;
-  /** `base64:` and the signature over the ASCII bytes of the text. */
+  /** `base64:` and the signature over the UTF-8 bytes of the text. */
   sign(text: string): string;
+  /** For signatures of another form than `sign` gives. */
+  privateKey: KeyObject;
 }
 
 export interface NewSigningKey {
@@ -103,6 +105,7 @@ function signingKey(privateKey: KeyObject): SigningKey {
   return {
     kid: jwk.kid,
     jwk,
+    privateKey,
     sign: (text) => signaturePrefix + sign(null, Buffer.from(text, "utf8"), privateKey).toString("base64"),
   };
 }

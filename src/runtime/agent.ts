@@ -1,6 +1,7 @@
 /** What an agent is and what it is given: the types that authors write against. */
 
 import type { Static, TSchema } from "typebox";
+import type { FileEntry } from "../files/workspace-files.ts";
 import type { StepKind } from "../kernel/events.ts";
 import type { ArtifactKind } from "../kernel/resources/artifact.ts";
 import type { Part } from "../kernel/resources/message.ts";
@@ -15,17 +16,27 @@ export interface Skill {
   output?: TSchema;
 }
 
+/** Something that the agent calls, described for those who want to know beforehand. */
+export interface Tool {
+  name: string;
+  description: string;
+  input?: TSchema;
+  output?: TSchema;
+}
+
 export interface Agent {
   /** Lower-case letters, digits and dashes: it becomes part of ids. */
   name: string;
   version: string;
   description?: string;
   skills?: Skill[];
+  tools?: Tool[];
   /** What it returns is the task's result: text, or anything that is JSON. Throwing fails the task. */
   run(ctx: AgentContext): Promise<JsonValue | undefined>;
 }
 
 const namePattern = /^[a-z][a-z0-9-]{0,62}$/;
+const toolPattern = /^[A-Za-z][\w.-]{0,99}$/;
 
 export function defineAgent(agent: Agent): Agent {
   if (!namePattern.test(agent.name)) {
@@ -34,6 +45,13 @@ export function defineAgent(agent: Agent): Agent {
     );
   }
   if (agent.version === "") throw new TypeError(`Agent ${agent.name} needs a version.`);
+  const names = (agent.tools ?? []).map((tool) => tool.name);
+  const misnamed = names.find((name, index) => !toolPattern.test(name) || names.indexOf(name) !== index);
+  if (misnamed !== undefined) {
+    throw new TypeError(
+      `A tool of agent ${agent.name} needs a name of its own, of letters, digits, dots, dashes and underscores; found ${JSON.stringify(misnamed)}.`,
+    );
+  }
   return agent;
 }
 
@@ -59,7 +77,9 @@ export interface StepOptions {
 export interface EffectOptions {
   /** What it is done with, as it is shown to whoever approves it. */
   payload?: JsonValue;
-  risk?: ApprovalRequest["risk"];
+  risk?: NonNullable<ApprovalRequest["risk"]>;
+  /** How long an approval may take, where one is needed. */
+  expiresInMs?: number;
   /** What the agent is given when its persona's autonomy does not let it act: null unless said. */
   simulate?: JsonValue;
 }
@@ -76,6 +96,13 @@ export interface Spending {
   inputTokens?: number;
   outputTokens?: number;
   usd?: number;
+}
+
+export interface HostOptions {
+  /** How long a host has to answer, counted from the call; seven days when left out. */
+  expiresInMs?: number;
+  /** The call only looks: the persona's autonomy, which is about changing things, does not hold it up. */
+  readOnly?: boolean;
 }
 
 export interface ApprovalRequest {
@@ -103,6 +130,29 @@ export interface ArtifactWriter {
   close(): Promise<void>;
 }
 
+export type MemoryScope = "persona" | "session" | "workspace" | "tenant";
+
+export interface MemoryFound {
+  id: string;
+  key: string | null;
+  scope: MemoryScope;
+  content: JsonValue;
+}
+
+/** What is known beyond this task. What was read stays as it was read, whenever the run is repeated. */
+export interface AgentMemory {
+  /** Keeps content under a key, in place of what was there; of the persona, unless it says otherwise. Gives the memory's id. */
+  write(
+    key: string,
+    content: JsonValue,
+    options?: { scope?: MemoryScope; expiresInMs?: number },
+  ): Promise<string>;
+  /** The content under a key, or undefined. Without a scope also what the session was given to read. */
+  read(key: string, options?: { scope?: MemoryScope }): Promise<JsonValue | undefined>;
+  /** The memories that have all these words, best first. */
+  search(words: string): Promise<MemoryFound[]>;
+}
+
 export interface SpawnRequest {
   /** Whose work it is; the parent's persona when left out. */
   personaId?: string;
@@ -119,6 +169,22 @@ export type ChildResult = {
 export interface Child {
   taskId: string;
   result(): Promise<ChildResult>;
+}
+
+export interface FileWritten {
+  path: string;
+  sha256: string;
+  bytes: number;
+}
+
+/** The files of the task's workspace. Paths are relative to it; texts are UTF-8. */
+export interface AgentFiles {
+  /** A side effect: it is in the receipt, and is not repeated when the run is. */
+  write(path: string, text: string): Promise<FileWritten>;
+  /** What the file said then, also when the run is repeated. */
+  read(path: string): Promise<string>;
+  /** What is in a directory; in the workspace itself when no path is given. */
+  list(path?: string): Promise<FileEntry[]>;
 }
 
 /**
@@ -146,6 +212,12 @@ export interface AgentContext {
     options?: StepOptions,
   ): Promise<T>;
   /**
+   * A secret of a vault: of those that the session names, then of the workspace's, then of the tenant's, or of the named one
+   * only. Fails with `secret_unavailable` when none has it. The value is taken out of everything that the run records.
+   */
+  secret(name: string, options?: { vault?: string }): Promise<string>;
+  readonly files: AgentFiles;
+  /**
    * Changes something in the world, as far as the persona's autonomy goes: it is done, done once a person approved it,
    * proposed, or only noted. Runs at least once when it is done, like a step.
    */
@@ -163,6 +235,11 @@ export interface AgentContext {
   ask<S extends TSchema>(question: string, schema: S, options?: { expiresInMs?: number }): Promise<Static<S>>;
   /** Asks for permission and waits. Throws `ApprovalDenied` when it is denied. */
   approve(request: ApprovalRequest): Promise<void>;
+  /**
+   * Has a host that is connected to the session do something that only it can do (`clipboard.read`) and waits for what
+   * it gives, however long it takes and whichever host it is in the end.
+   */
+  host(capability: string, input?: JsonValue, options?: HostOptions): Promise<JsonValue>;
   /** Keeps content beside the conversation. Gives the artifact's id. */
   artifact(artifact: ArtifactInput & ArtifactContent): Promise<string>;
   /** The same for content that comes piece by piece. */
@@ -175,6 +252,7 @@ export interface AgentContext {
   checkpoint(name: string): Promise<void>;
   /** Tells those who watch how far the work is. */
   progress(message: string, percent?: number): Promise<void>;
+  readonly memory: AgentMemory;
   /** Submits another task in the same session. */
   spawn(request: SpawnRequest): Promise<Child>;
 }

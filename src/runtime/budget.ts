@@ -15,11 +15,20 @@ export async function withinBudget(run: Run, step: string, amounts: Amounts): Pr
     await askToGoOn(run, step, quotaOf(quotaId), null);
   }
   if (run.task.quota_ids.length === 0 || (await run.isRecorded(step))) return;
-  for (let obstacle = await tryReserve(run, step, amounts); obstacle !== null; ) {
+  if ((await tryReserve(run, step, amounts)) !== null)
+    await run.inBudgetTurn(() => untilReserved(run, step, amounts));
+}
+
+/** Others may have asked meanwhile; what was granted to them is granted to all. */
+async function untilReserved(run: Run, step: string, amounts: Amounts): Promise<void> {
+  for (
+    let obstacle = await tryReserve(run, step, amounts);
+    obstacle !== null;
+    obstacle = await tryReserve(run, step, amounts)
+  ) {
     const { quota } = obstacle;
     if (quota.on_exhaustion === "end") return await run.stop(exhaustedFailure(quota.id, obstacle));
     await askToGoOn(run, step, quota.id, obstacle);
-    obstacle = await tryReserve(run, step, amounts);
   }
 }
 
@@ -27,7 +36,7 @@ async function tryReserve(run: Run, step: string, amounts: Amounts): Promise<Obs
   const seen: { obstacle: Obstacle | null } = { obstacle: null };
   await run.record(async (unit, task) => {
     seen.obstacle = await reserve(unit, task, step, amounts);
-    return task;
+    return await unit.require("task", task.id);
   });
   await run.flush();
   return seen.obstacle;

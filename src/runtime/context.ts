@@ -7,11 +7,12 @@ import { unseal } from "../kernel/content.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { StepSpan } from "../kernel/events.ts";
 import { requireModel, requireTool } from "../kernel/persona-policy.ts";
+import { noteRefusal, QuotaRefusal } from "../kernel/quotas/ledger.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage } from "../kernel/tasks.ts";
-import { Unit } from "../kernel/unit.ts";
-import { textsIn } from "../policy/redact/texts-in.ts";
+import type { Unit } from "../kernel/unit.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentContext,
@@ -26,13 +27,17 @@ import type {
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
+import { filesOf } from "./files.ts";
+import { hostCall } from "./host.ts";
 import { begunTurn, type JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
+import { createMemory } from "./memory.ts";
 import { guarded, handled } from "./promises.ts";
 import { approve, ask } from "./questions.ts";
-import { allowed, attemptStep, noteResult, oneCall, outputOf, performStep } from "./recorded-steps.ts";
+import { allowed, attemptStep, oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import { asJsonSchema } from "./registry.ts";
 import { type Attempted, never, type Run } from "./run.ts";
+import { readSecret, secret } from "./secrets.ts";
 
 export interface RunInput {
   input: JsonObject;
@@ -73,21 +78,18 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       const span: StepSpan = { step: run.key(`${kind}:${name}`), kind, name };
       const attempt = attemptOf(run, span, code);
       if (kind === "llm") await allowed(run, span, () => requireModel(task, { model, maxTokens }));
+      if (kind === "mcp") await allowed(run, span, () => requireTool(task, name));
       // The journal holds what this very step returned before, so it has the step's own type.
       type Output = Awaited<ReturnType<typeof code>>;
       if (kind === "secret") return (await readSecret(run, span, attempt)) as Output;
       return (await performStep(run, span, attempt, kind === "llm" ? {} : { amounts: oneCall })) as Output;
     },
 
-    async effect(given, code, { payload = null, risk, simulate = null } = {}) {
+    async effect(given, code, { payload = null, simulate = null, ...terms } = {}) {
       const name = run.redactor.text(given);
       const span: StepSpan = { step: run.key(`effect:${name}`), kind: "effect", name };
       await allowed(run, span, () => requireTool(task, name));
-      const effect = {
-        intent: jsonCopy(payload),
-        ...(risk === undefined ? {} : { risk }),
-        simulate: jsonCopy(simulate),
-      };
+      const effect = { intent: jsonCopy(payload), simulate: jsonCopy(simulate), ...terms };
       return await performEffect(run, span, effect, attemptOf(run, span, code));
     },
 
@@ -96,6 +98,9 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       const span: StepSpan = { step: run.key("spend"), kind: "spend", name: Object.keys(spent).join(", ") };
       await performStep(run, span, async () => ({ output: null }), { amounts: spent, spent });
     },
+
+    secret: (name, { vault } = {}) => secret(run, name, vault),
+    files: filesOf(run),
 
     async say(content) {
       const said = typeof content === "string" ? [textPart(content)] : jsonCopy(content);
@@ -113,6 +118,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       ask(run, prompt, asJsonSchema(schema), options?.expiresInMs)) as AgentContext["ask"],
 
     approve: (request) => approve(run, request),
+    host: (capability, input = null, options = {}) => hostCall(run, capability, input, options),
 
     artifact: (artifact: ArtifactInput & ArtifactContent) => writeArtifact(run, artifact),
     streamArtifact: (artifact) => openArtifact(run, artifact),
@@ -156,6 +162,8 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       await run.note((unit, current) => unit.emit(current, "span.updated", update));
     },
 
+    memory: guarded(createMemory(run)),
+
     spawn: (request) => spawn(run, request),
   });
 }
@@ -187,17 +195,6 @@ function isAmount(amount: unknown): boolean {
   return typeof amount === "number" && Number.isFinite(amount) && amount >= 0;
 }
 
-/** A secret is read again whenever the run is run again: the log says that it was read, never what it was. */
-async function readSecret(run: Run, span: StepSpan, attempt: () => Promise<Attempted>): Promise<JsonValue> {
-  const recorded = await run.recall(span.step);
-  const read = await run.readSecret(span.step, attempt);
-  if ("output" in read) run.protect(textsIn(read.output));
-  const withheld: Attempted = "error" in read ? read : { output: null };
-  if (recorded === undefined) await noteResult(run, span, withheld);
-  if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);
-  return read.output;
-}
-
 async function isSaidAgain(
   run: Run,
   step: string,
@@ -215,54 +212,12 @@ async function isSaidAgain(
   return false;
 }
 
-/** A child that would be refused is a step that failed, now and whenever the run is repeated. */
-async function assertAcceptable(run: Run, span: StepSpan, request: SubmitTask): Promise<void> {
-  // What the child is to be submitted under must be there.
-  await run.flush();
-  const unit = new Unit(run.kernel, run.caller);
-  try {
-    await submitTask.decide(unit, request);
-  } catch (error) {
-    if (!(error instanceof HarnessError)) throw error;
-    unit.release();
-    const { code, message } = error;
-    await run.note((change, task) =>
-      change.emit(task, "span.failed", { ...span, result: { error: { code, message } } }),
-    );
-    throw new AgentFailure(code, message);
-  } finally {
-    unit.release();
-  }
-}
-
 async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Child> {
   const span: StepSpan = { step: run.key("spawn"), kind: "spawn", name: personaId ?? run.task.persona_id };
   const recorded = await run.recallBegun(span.step);
-  const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.child_task_id : undefined;
-  const childId = begun ?? run.kernel.newId("task");
   // The result takes its turn whether or not the agent ever asks for it.
   const ended = recorded?.ended == null ? null : run.turnOf(span.step).then(() => recorded.ended);
-  if (begun !== undefined) await run.turnOf(begunTurn(span.step));
-  else if (ended !== null && (await ended)?.event === "span.failed")
-    await outputOf(run, { ended: await ended });
-  else {
-    const request: SubmitTask = {
-      sessionId: run.task.session_id,
-      personaId: personaId ?? run.task.persona_id,
-      parentTaskId: run.task.id,
-      parentStep: span.step,
-      taskId: childId,
-      input: { payload: typeof input === "string" ? { text: input } : jsonCopy(input) },
-    };
-    await assertAcceptable(run, span, request);
-    await run.note(async (unit, task) => {
-      const submitted = await submitTask.decide(unit, request);
-      const { persona_id } = submitted;
-      if (persona_id !== task.persona_id)
-        unit.emit(task, "agent.handoff", { step: span.step, persona_id, task_id: submitted.id });
-      return unit.emit(task, "span.started", { ...span, child_task_id: childId });
-    });
-  }
+  const childId = await begin();
   let result: Promise<ChildResult> | null = null;
   return {
     taskId: childId,
@@ -272,6 +227,19 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
     },
   };
 
+  async function begin(): Promise<string> {
+    if (recorded === undefined) return await submitChild(run, span, personaId, input);
+    const { begun, arrived, isBegunGiven } = recorded;
+    if (begun?.event === "span.started" && begun.payload.child_task_id !== undefined) {
+      await (isBegunGiven ? run.turnOf(begunTurn(span.step)) : run.give(begunTurn(span.step)));
+      return begun.payload.child_task_id;
+    }
+    // It was refused.
+    if (arrived !== null) await run.give(span.step);
+    await outputOf(run, { ended: arrived ?? (await ended) });
+    return await never();
+  }
+
   async function resultOf(): Promise<ChildResult> {
     const event =
       (await ended) ??
@@ -279,5 +247,51 @@ async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Chil
     if (event === "elapsed") return await never();
     // Written by the kernel when the child ended, in this very shape.
     return (await outputOf(run, { ended: event })) as ChildResult;
+  }
+}
+
+/** A child that is refused is a step that failed, now and whenever the run is repeated. Only the commit can tell. */
+async function submitChild(
+  run: Run,
+  span: StepSpan,
+  personaId: string | undefined,
+  input: SpawnRequest["input"],
+): Promise<string> {
+  const taskId = run.kernel.newId("task");
+  const request: SubmitTask = {
+    sessionId: run.task.session_id,
+    personaId: personaId ?? run.task.persona_id,
+    parentTaskId: run.task.id,
+    parentStep: span.step,
+    taskId,
+    input: { payload: typeof input === "string" ? { text: input } : jsonCopy(input) },
+  };
+  const seen: { refusal: HarnessError | null } = { refusal: null };
+  await run.note(async (unit, task) => {
+    const child = await submitOrRefuse(unit, request);
+    seen.refusal = child instanceof HarnessError ? child : null;
+    if (child instanceof HarnessError) {
+      const { code, message } = child;
+      return unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } });
+    }
+    const { persona_id } = child;
+    if (persona_id !== task.persona_id)
+      unit.emit(task, "agent.handoff", { step: span.step, persona_id, task_id: taskId });
+    return unit.emit(task, "span.started", { ...span, child_task_id: taskId });
+  });
+  await run.flush();
+  await run.give(seen.refusal === null ? begunTurn(span.step) : span.step);
+  if (seen.refusal !== null) throw new AgentFailure(seen.refusal.code, seen.refusal.message);
+  return taskId;
+}
+
+/** Submits the child with the records of its parent. A refusal leaves nothing of the child behind. */
+async function submitOrRefuse(unit: Unit, request: SubmitTask): Promise<TaskRecord | HarnessError> {
+  try {
+    return await submitTask.decide(unit, request);
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    if (error instanceof QuotaRefusal) await noteRefusal(unit, error.quotaId);
+    return error;
   }
 }

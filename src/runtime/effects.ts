@@ -14,16 +14,27 @@ import type { Attempted, Run } from "./run.ts";
 export interface Effect {
   /** What is to be done with what, as it is shown to whoever approves it. */
   intent: JsonValue;
-  risk?: ApprovalRequest["risk"];
+  risk?: NonNullable<ApprovalRequest["risk"]>;
+  expiresInMs?: number;
   /** What the agent is given when nothing is done. */
   simulate: JsonValue;
 }
 
-export async function performEffect(
+export function performEffect(
   run: Run,
   span: StepSpan,
-  { intent, risk, simulate }: Effect,
+  effect: Effect,
   attempt: () => Promise<Attempted>,
+): Promise<EffectOutcome<JsonValue>> {
+  return underAutonomy(run, span, effect, () => performStep(run, span, attempt, { amounts: oneCall }));
+}
+
+/** The same for what is done in another way than by running code here. */
+export async function underAutonomy(
+  run: Run,
+  span: StepSpan,
+  { intent, simulate, ...terms }: Effect,
+  act: () => Promise<JsonValue>,
 ): Promise<EffectOutcome<JsonValue>> {
   const tier = run.task.policy.autonomy_tier;
   switch (tier) {
@@ -37,14 +48,13 @@ export async function performEffect(
       return { outcome: "proposed", output, artifactId };
     }
     case "act_with_approval": {
-      await approve(run, { action: span.name, payload: intent, ...(risk === undefined ? {} : { risk }) });
+      await approve(run, { action: span.name, payload: intent, ...terms });
       break;
     }
     case "act_auto":
       break;
   }
-  const output = await performStep(run, span, attempt, { amounts: oneCall });
-  return { outcome: "done", output, artifactId: null };
+  return { outcome: "done", output: await act(), artifactId: null };
 }
 
 /** A proposal is something a person can take up: what was to be done, and where in which task. */

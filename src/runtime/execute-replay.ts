@@ -29,12 +29,10 @@ export async function executeReplay(run: Replay, agent: Agent): Promise<void> {
   try {
     const result = jsonCopy(await Promise.race([runAgent(run, agent), run.fatal]));
     await run.assertNothingLeft();
-    await endAsReturned(run, result);
-    await Promise.race([run.flush(), run.fatal]);
+    await Promise.race([endAsReturned(run, result), run.fatal]);
   } catch (error) {
     await endAsThrown(run, error);
   }
-  await run.flush();
   run.finish({ how: "ended" });
 }
 
@@ -50,13 +48,13 @@ async function endAsReturned(run: Replay, result: JsonValue | undefined): Promis
   if (recorded !== null && isDeepStrictEqual(found, recorded)) {
     await run.repeatRest();
     const messageIds = source.outcome?.message_ids ?? [];
-    await run.record((unit, task) =>
+    await run.conclude((unit, task) =>
       endTask(unit, tellCompleted(unit, task, run), completed(result, messageIds)),
     );
     return;
   }
   if (run.isExact) throw endedOtherwise(source, recorded, `the result ${JSON.stringify(found)}`);
-  await run.record((unit, task) => {
+  await run.conclude((unit, task) => {
     unit.mark = run.ownMark();
     const messageIds = sayResult(unit, task, result);
     unit.mark = null;
@@ -76,7 +74,8 @@ async function endAsThrown(run: Replay, error: unknown): Promise<void> {
       ? failureOf(endedOtherwise(source, null, `failed with ${failure.code}: ${failure.message}`))
       : null;
   const ending = diverged ?? failure;
-  await run.record((unit, task) => {
+  if (run.isExact && isSame) await run.repeatRest();
+  await run.conclude((unit, task) => {
     const told =
       isReplayFailure || diverged !== null
         ? unit.emit(task, "replay.failed", { source_task_id: source.id, failure: ending })

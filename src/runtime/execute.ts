@@ -19,14 +19,12 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   try {
     const result = jsonCopy(await Promise.race([agent.run(createContext(run, input)), run.fatal]));
     await run.assertNothingLeft();
-    await run.record((unit, current) => complete(unit, current, result));
-    await Promise.race([run.flush(), run.fatal]);
+    await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
   } catch (error) {
-    await run.record((unit, current) =>
+    await run.conclude((unit, current) =>
       endTask(unit, current, { status: "FAILED", failure: failureOf(error) }),
     );
   }
-  await run.flush();
   run.finish({ how: "ended" });
 }
 

@@ -43,6 +43,15 @@ export class WaitExpired extends AgentFailure {
   }
 }
 
+/** No host did what was asked of it in time. */
+export class NobodyServed extends AgentFailure {
+  override name = "NobodyServed";
+
+  constructor(capability: string, expiredAt: string) {
+    super("deadline_exceeded", `No host did ${capability} before ${expiredAt}.`);
+  }
+}
+
 /** The code no longer asks for the steps that were recorded. */
 export class NondeterministicRun extends AgentFailure {
   override name = "NondeterministicRun";

@@ -13,14 +13,21 @@ import type { Position, Store } from "../store/port.ts";
 
 export interface JournalEntry {
   begun: RecordedEvent | null;
+  /** The ending that the agent was given. */
   ended: RecordedEvent | null;
+  /** The ending that is in the log and had not been given when the log ended. */
+  arrived: RecordedEvent | null;
+  /** Of a step that goes on beside the code: whether the agent was told that it had begun. */
+  isBegunGiven: boolean;
 }
 
 export class Journal {
   /** What the code has not asked for yet, in the order in which it was first recorded. */
-  readonly #entries = new Map<string, JournalEntry>();
+  readonly #entries = new Map<string, Pick<JournalEntry, "begun" | "ended">>();
   /** What the agent was given and has not been given again, in that order: names of steps, see `begunTurn`. */
   readonly #turns: string[] = [];
+  /** Those turns of which the log says apart when they were. */
+  readonly #told = new Set<string>();
   /** What stood in the log before a record of a step without being one itself: said, decided, approved. */
   readonly #beside = new WeakMap<RecordedEvent, RecordedEvent[]>();
   #unclaimed: RecordedEvent[] = [];
@@ -47,11 +54,18 @@ export class Journal {
   /** What was recorded of a step, once. Reads on until it is found with its ending, or until the log ends. */
   async take(key: string): Promise<JournalEntry | undefined> {
     await this.seek(key);
-    // What the agent was given later than it was recorded says so soon after.
-    if (!this.#allRead && isAnsweredFromOutside(key)) await this.#readPage();
+    const isToldApart = isGivenLater(key, this.#entries.get(key));
+    while (isToldApart && !this.#allRead && !this.#told.has(key)) await this.#readPage();
     const entry = this.#entries.get(key);
     this.#entries.delete(key);
-    return entry;
+    if (entry === undefined) return undefined;
+    const isGiven = !isToldApart || this.#told.delete(key);
+    return {
+      begun: entry.begun,
+      ended: isGiven ? entry.ended : null,
+      arrived: isGiven ? null : entry.ended,
+      isBegunGiven: this.#told.delete(begunTurn(key)),
+    };
   }
 
   /** Reads on until a step and all that came before it are at hand, or until the log ends. */
@@ -115,8 +129,10 @@ export class Journal {
   }
 
   #add(event: RecordedEvent): void {
-    if (event.event === "span.updated" && event.payload.given !== undefined)
-      this.#giveLater(event.payload.given);
+    if (event.event === "span.updated" && event.payload.given !== undefined) {
+      this.#turns.push(event.payload.given);
+      this.#told.add(event.payload.given);
+    }
     const mark = stepMark(event);
     if (mark === null && !this.#isTold(event)) return;
     this.#untold.push(event);
@@ -126,18 +142,10 @@ export class Journal {
     }
     const entry = this.#entries.get(mark.key) ?? { begun: null, ended: null };
     entry[mark.phase] = event;
-    if (mark.phase === "ended") this.#turns.push(mark.key);
-    else if (isSpawn(event)) this.#turns.push(begunTurn(mark.key));
+    if (mark.phase === "ended" && !isGivenLater(mark.key, entry)) this.#turns.push(mark.key);
     this.#entries.set(mark.key, entry);
     if (this.#unclaimed.length > 0) this.#beside.set(event, this.#unclaimed);
     this.#unclaimed = [];
-  }
-
-  #giveLater(key: string): void {
-    const at = this.#turns.indexOf(key);
-    if (at === -1) return;
-    this.#turns.splice(at, 1);
-    this.#turns.push(key);
   }
 }
 
@@ -148,12 +156,10 @@ export function begunTurn(key: string): string {
   return key + begunSuffix;
 }
 
-function isSpawn(event: RecordedEvent): boolean {
-  return event.event === "span.started" && event.payload.kind === "spawn";
-}
-
-function isAnsweredFromOutside(key: string): boolean {
-  return key.startsWith("ask:") || key.startsWith("approve:") || key.startsWith("spawn:");
+/** What only a commit decides, or somebody outside, is given after it was recorded; the log says when (J6 in `run.ts`). */
+function isGivenLater(key: string, entry: Pick<JournalEntry, "begun"> | undefined): boolean {
+  // A host that is asked is outside; a step of the agent's own code about a host is not, and has no beginning.
+  return /^(?:ask|approve|spawn):/.test(key) || (key.startsWith("host:") && entry?.begun != null);
 }
 
 async function* recordsOf(store: Store, taskId: string): AsyncGenerator<RecordedEvent[]> {

@@ -3,16 +3,14 @@
 import { answerOf } from "../kernel/answers.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
-import type { PendingRequest } from "../kernel/resources/task.ts";
+import type { PendingRequest, TaskRecord } from "../kernel/resources/task.ts";
 import { moveTask, withdrawPermission } from "../kernel/tasks.ts";
+import type { Unit } from "../kernel/unit.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { ApprovalRequest } from "./agent.ts";
 import { ApprovalDenied, WaitExpired } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
-import { never, type Run } from "./run.ts";
-
-/** How long a question may stay open when the agent does not say. */
-const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
+import { never, type Run, waitMsDefault } from "./run.ts";
 
 function pendingRequest(
   run: Run,
@@ -35,7 +33,7 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
   const expired = new WaitExpired(pending.prompt, pending.expires_at);
   const { code, message } = expired;
   const seen = { unanswered: true };
-  await run.noteAndSee(pending.step, async (unit, task) => {
+  await run.note(async (unit, task) => {
     // An answer that was accepted in the last moment counts.
     seen.unanswered = task.pending?.step === pending.step;
     if (!seen.unanswered) return task;
@@ -48,7 +46,11 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
     });
     return moveTask(unit, failed, "WORKING", "nobody answered in time");
   });
-  if (seen.unanswered) throw expired;
+  await run.flush();
+  if (seen.unanswered) {
+    await run.give(pending.step);
+    throw expired;
+  }
   const late = await run.wait({ key: pending.step, kind: "person", reason: pending.prompt, until: null });
   return late === "elapsed" ? await never() : late;
 }
@@ -59,8 +61,7 @@ export function ask(
   schema: JsonObject | null,
   expiresInMs: number | undefined,
 ): Promise<JsonValue> {
-  const step = run.key("ask");
-  return run.inTurn(() => askPerson(run, step, { prompt, schema }, expiresInMs));
+  return askPerson(run, run.key("ask"), { prompt, schema }, expiresInMs);
 }
 
 async function askPerson(
@@ -77,27 +78,30 @@ async function askPerson(
   const request =
     begun ??
     pendingRequest(run, { kind: "input", step, prompt, schema, permission_request_id: null }, expiresInMs);
-  if (begun === null) {
-    await run.note((unit, task) =>
-      unit.emit(moveTask(unit, task, "INPUT_REQUIRED", prompt), "task.input_required", { request }),
-    );
-  }
-  const answer = recorded?.ended ?? (await awaitPerson(run, request));
+  const inquire = async () => {
+    if (begun === null) {
+      await run.note((unit, task) =>
+        unit.emit(moveTask(unit, task, "INPUT_REQUIRED", prompt), "task.input_required", { request }),
+      );
+    }
+    return await awaitPerson(run, request);
+  };
+  const answer = recorded?.ended ?? (await run.inTurn(step, inquire));
   if (answer.event !== "user.input_submitted") throw new WaitExpired(prompt, request.expires_at);
   return answerOf(await run.answerParts(answer.payload.message_id), request.schema);
 }
 
 /** `step` names the question where it does not come from a call of the agent's. */
 export function approve(run: Run, request: ApprovalRequest, step = run.key("approve")): Promise<void> {
-  return run.inTurn(() => askPermission(run, step, request));
+  return askPermission(run, step, request);
 }
 
 async function askPermission(
   run: Run,
   step: string,
-  { action, risk, expiresInMs, ...asked }: ApprovalRequest,
+  { action, payload = null, risk = "medium", expiresInMs }: ApprovalRequest,
 ): Promise<void> {
-  const payload = jsonCopy(asked.payload);
+  const shown = { payload: jsonCopy(payload), risk };
   const recorded = await run.recall(step);
   const begun = recorded?.begun?.event === "task.auth_required" ? recorded.begun.payload.request : null;
   if (begun !== null && begun.prompt !== run.redactor.text(action)) {
@@ -110,30 +114,39 @@ async function askPermission(
       { kind: "approval", step, prompt: action, schema: null, permission_request_id: null },
       expiresInMs,
     );
-  if (begun === null) {
-    await run.note((unit, task) => {
-      const permission: PermissionRequestRecord = {
-        ...unit.envelope("permission_request", "perm"),
-        metadata: {},
-        workspace_id: task.workspace_id,
-        session_id: task.session_id,
-        task_id: task.id,
-        status: "pending",
-        source: "hitl",
-        step,
-        action,
-        request: { action, payload: payload ?? null, risk: risk ?? "medium" },
-        response: null,
-        receipt_id: null,
-        expires_at: request.expires_at,
-      };
-      unit.emit(permission, "tool.approval_required", { permission_request: permission });
-      return unit.emit(moveTask(unit, task, "AUTH_REQUIRED", action), "task.auth_required", {
-        request: { ...request, permission_request_id: permission.id },
-      });
-    });
-  }
-  const answer = recorded?.ended ?? (await awaitPerson(run, request));
+  const inquire = async () => {
+    if (begun === null) await run.note((unit, task) => requestPermission(unit, task, request, shown));
+    return await awaitPerson(run, request);
+  };
+  const answer = recorded?.ended ?? (await run.inTurn(step, inquire));
   if (answer.event !== "user.tool_confirmation") throw new WaitExpired(action, request.expires_at);
   if (!answer.payload.approved) throw new ApprovalDenied(action, answer.payload.reason);
+}
+
+function requestPermission(
+  unit: Unit,
+  task: TaskRecord,
+  request: PendingRequest,
+  asked: { payload: JsonValue; risk: NonNullable<ApprovalRequest["risk"]> },
+): TaskRecord {
+  const { prompt: action, step, expires_at } = request;
+  const permission: PermissionRequestRecord = {
+    ...unit.envelope("permission_request", "perm"),
+    metadata: {},
+    workspace_id: task.workspace_id,
+    session_id: task.session_id,
+    task_id: task.id,
+    status: "pending",
+    source: "hitl",
+    step,
+    action,
+    request: { action, ...asked },
+    response: null,
+    receipt_id: null,
+    expires_at,
+  };
+  unit.emit(permission, "tool.approval_required", { permission_request: permission });
+  return unit.emit(moveTask(unit, task, "AUTH_REQUIRED", action), "task.auth_required", {
+    request: { ...request, permission_request_id: permission.id },
+  });
 }

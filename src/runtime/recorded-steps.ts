@@ -2,7 +2,7 @@
 
 import { unseal } from "../kernel/content.ts";
 import { HarnessError } from "../kernel/errors.ts";
-import type { KernelEvent, StepSpan } from "../kernel/events.ts";
+import type { EventPayloads, KernelEvent, StepSpan } from "../kernel/events.ts";
 import { settle } from "../kernel/quotas/ledger.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
 import type { StepResult } from "../kernel/resources/task.ts";
@@ -34,7 +34,7 @@ export async function performStep(
   const result = await run.perform(async () => {
     // What the agent sees now must be what it will see when the step comes from the journal.
     const attempted = run.redactor.value(await attempt());
-    await noteResult(run, span, attempted, cost);
+    await noteResult(run, span, attempted, { ...cost, amounts });
     return attempted;
   });
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
@@ -69,12 +69,19 @@ export async function noteResult(
   span: StepSpan,
   attempted: Attempted,
   { amounts, spent }: StepCost = {},
+  /** What else the record says of a step that was done. */
+  said: Pick<EventPayloads["span.completed"], "from_vault"> = {},
 ): Promise<void> {
   await run.note(async (unit, task) => {
     if (amounts !== undefined) await settle(unit, task, span.step, amounts);
     const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
     if ("error" in result) return unit.emit(task, "span.failed", { ...span, result });
-    return unit.emit(task, "span.completed", { ...span, result, ...(spent === undefined ? {} : { spent }) });
+    return unit.emit(task, "span.completed", {
+      ...span,
+      result,
+      ...(spent === undefined ? {} : { spent }),
+      ...said,
+    });
   });
 }
 

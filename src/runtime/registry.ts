@@ -1,8 +1,8 @@
 /** The agents that are loaded, in all their versions. New tasks get the newest; a started task keeps its own. */
 
-import type { AgentDirectory, AgentInfo, AgentSkill } from "../kernel/agents.ts";
+import type { AgentDirectory, AgentInfo, AgentSkill, AgentTool } from "../kernel/agents.ts";
 import type { JsonObject } from "../store/port.ts";
-import type { Agent, Skill } from "./agent.ts";
+import type { Agent, Skill, Tool } from "./agent.ts";
 
 export class AgentRegistry implements AgentDirectory {
   readonly #agents = new Map<string, Map<string, Agent>>();
@@ -47,6 +47,7 @@ function describe(agent: Agent): AgentInfo {
     version: agent.version,
     description: agent.description ?? `The agent ${agent.name}.`,
     skills: (agent.skills ?? []).map(describeSkill),
+    tools: (agent.tools ?? []).map(describeTool),
   };
 }
 
@@ -57,6 +58,16 @@ function describeSkill({ id, name, description, input, output }: Skill): AgentSk
     description,
     input_schema: asJsonSchema(input),
     output_schema: asJsonSchema(output),
+  };
+}
+
+/** Without a schema anything goes, which is what the empty schema says. */
+function describeTool({ name, description, input, output }: Tool): AgentTool {
+  return {
+    name,
+    description,
+    input_schema: asJsonSchema(input) ?? {},
+    output_schema: asJsonSchema(output) ?? {},
   };
 }
 

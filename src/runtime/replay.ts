@@ -31,7 +31,8 @@ import { hashOf } from "../receipts/canonical.ts";
 import type { JsonValue, Store } from "../store/port.ts";
 import { ReplayDependencyUnavailable } from "./failures.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
-import { type Attempted, type Change, Run, type RunOptions, type Wait } from "./run.ts";
+import type { Change } from "./record-run.ts";
+import { type Attempted, Run, type RunOptions, type Wait } from "./run.ts";
 
 export interface ReplayOptions extends RunOptions {
   source: TaskRecord;
@@ -127,6 +128,7 @@ export class Replay extends Run {
     // Questions are checkpoints before their answer; other steps are checkpoints once they have ended.
     if (isCheckpoint && recorded.begun !== null) this.#passCheckpoint(recorded.begun);
     else if (recorded.begun !== null) this.#copy(recorded.begun);
+    if (recorded.arrived !== null) this.#reachUngiven(key, recorded);
     const substitution = this.#substitutions[key];
     if (substitution === undefined) {
       if (recorded.ended !== null)
@@ -139,7 +141,17 @@ export class Replay extends Run {
     if (given.event === "user.input_submitted")
       this.#answers.set(given.payload.message_id, substitution.value);
     this.#endings.set(key, { recorded: recorded.ended, given });
-    return { begun: recorded.begun, ended: { ...given, position: base.position } };
+    return { ...recorded, ended: { ...given, position: base.position } };
+  }
+
+  /** What came too late for the source came all the same; code that takes another way may have use for it. */
+  #reachUngiven(key: string, recorded: JournalEntry): void {
+    if (this.isExact) {
+      this.#copy(recorded.arrived);
+      return;
+    }
+    recorded.ended = recorded.arrived;
+    this.#missed.add(key);
   }
 
   override async turnOf(key: string): Promise<void> {
@@ -201,10 +213,20 @@ export class Replay extends Run {
     return await this.unavailable(key, "a secret is never in the log; give it as an override");
   }
 
+  /** What a host would do now has no place in the story of what it did then. */
+  override async beforeNewHostCall(key: string): Promise<void> {
+    await this.unavailable(key, "a replay asks no host; give its answer as an override");
+  }
+
   /** Perhaps the code does not need it: it lost a race then, and will lose it again. */
   override async wait({ key, reason }: Wait): Promise<KernelEvent | "elapsed"> {
     await this.holds(() => false);
     return await this.unavailable(key, `the source ended while it waited (${reason})`);
+  }
+
+  override async give(turn: string): Promise<void> {
+    await this.holds(() => false);
+    return await this.unavailable(turn, "the source ended before its code was told of it");
   }
 
   /** Everything that came after the last step: the result, if it is the same. */
@@ -235,7 +257,7 @@ export class Replay extends Run {
     const ended = this.#own.get(key);
     if (ended === undefined) return undefined;
     this.#isEmitted();
-    return { begun: null, ended };
+    return { begun: null, ended, arrived: null, isBegunGiven: false };
   }
 
   #isLive(kind: string): boolean {
@@ -408,6 +430,8 @@ const told: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "artifact.created",
+  "agent.memory_read",
+  "agent.memory_write",
   "agent.handoff",
 ]);
 

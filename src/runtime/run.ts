@@ -5,33 +5,37 @@
  *   J1  What the agent was given is on disk before anything outside the process can depend on it: records wait in
  *       an outbox, and the outbox is written before a step's code runs, before a wait, and with the outcome.
  *   J2  The first step whose key differs from the journal ends the run; nothing after it is written.
- *   J3  Once the task has ended (canceled, above all), nothing this run does is written.
+ *   J3  Once the task has ended (canceled, above all), nothing this run does is written; nor is what branches that
+ *       nobody waits for do after its last record.
  *   J4  A run may start while its task's submission is on the way to the disk. What it records is written after it or
  *       not at all, and by J1 none of its steps runs before that.
  *   J5  A run that only waits is dropped from memory. Nothing resolves its promises; it is run again when the answer
  *       is in the log.
  *   J6  The agent is given results in the order of the log, each in a turn of the event loop of its own, the first time
  *       and whenever the run is repeated. So branches that run side by side ask for their next steps in the same order.
+ *       A result is given when it is recorded. One that others record, or that only the commit decides, is given
+ *       later, and that moment is a record of its own: without one, it has not been given yet.
  */
 
 import { unseal } from "../kernel/content.ts";
-import { type Command, carryOut } from "../kernel/dispatch.ts";
+import { carryOut } from "../kernel/dispatch.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
-import { isFinal } from "../kernel/lifecycle.ts";
 import { getRecord } from "../kernel/queries/read.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { Parked, TaskRecord } from "../kernel/resources/task.ts";
-import type { Unit } from "../kernel/unit.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
+import { type Change, recordRun, Superseded } from "./record-run.ts";
 
 /** A wait this short is spent in memory. */
 const shortWaitMs = 1000;
+/** How long a question or a host call may stay open when the agent does not say. */
+export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
 /** Records that may wait for the disk before the agent is made to wait too. */
 const outboxMax = 64;
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
@@ -41,9 +45,6 @@ const standstillMs = 25;
 const seenSecretsMax = 10_000;
 /** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */
 const timerMsMax = 2 ** 31 - 1;
-
-/** Something to record: looks at the task as it is now and emits. May be called again after a conflict. */
-export type Change = (unit: Unit, task: TaskRecord) => Promise<TaskRecord> | TaskRecord;
 
 /** What the code of a step gave. */
 export type Attempted = { output: JsonValue } | { error: { code: string; message: string } };
@@ -57,33 +58,14 @@ export interface Wait {
   key: string;
   /** What it waits for, in words that an operator understands. */
   reason: string;
-  /** A question to a person is on the task already; a timer or a child has to be noted when the run is dropped. */
-  kind: "person" | "timer" | "child";
+  /** A question to a person is on the task already; anything else has to be noted when the run is dropped. */
+  kind: "person" | "timer" | "child" | "host";
   until: number | null;
 }
 
 interface Waiting extends Wait {
   resolve(event: KernelEvent | "elapsed"): void;
 }
-
-class Superseded extends Error {}
-
-const recordRun: Command<{ taskId: string; changes: Change[]; redactor: Redactor }, TaskRecord> = {
-  name: "record_run",
-  scope: "tasks:write",
-  isAhead: true,
-  async decide(unit, { taskId, changes, redactor }) {
-    unit.redactor = redactor;
-    await unit.hold(taskId);
-    // A run that started ahead of its task's submission finds no task when that failed.
-    let task = await unit.find("task", taskId);
-    if (task === undefined || isFinal(task.status)) throw new Superseded();
-    for (const change of changes) task = await change(unit, task);
-    // A receipt that is made meanwhile (the task is being canceled) must not miss what is recorded here.
-    unit.touch(task);
-    return task;
-  },
-};
 
 export interface RunOptions {
   kernel: Kernel;
@@ -104,8 +86,6 @@ export class Run {
   readonly #counters = new Map<string, number>();
   readonly #waits = new Map<string, Waiting>();
   readonly #arrived = new Map<string, KernelEvent>();
-  /** What had been recorded when an answer arrived, by its step. */
-  readonly #arrivals = new Map<string, { recorded: number; isWriting: boolean }>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #secrets: string[] = [];
   #redactor: Redactor;
@@ -114,13 +94,19 @@ export class Run {
   #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
-  /** Steps asked for so far: while this grows, the code is still busy. */
-  #requests = 0;
+  /** Host calls that the code waits for. */
+  hostCallsOpen = 0;
+  /** Steps asked for and results given again so far: while this grows, the code is still busy. */
+  #moves = 0;
   /** The last result that was given has had its turn of the event loop. */
   #turn: Promise<void> = Promise.resolve();
   #question: Promise<unknown> = Promise.resolve();
-  /** Records made so far. */
-  #recorded = 0;
+  #budget: Promise<unknown> = Promise.resolve();
+  #questionClosed: () => void = () => {};
+  /** Branches of the code that wait for their turn, or for others to catch up. */
+  #queued = 0;
+  /** The record that ends the task is in the outbox or further. */
+  #isConcluded = false;
   #end: RunEnd | null = null;
   #tellEnd: (end: RunEnd) => void = () => {};
   readonly ended: Promise<RunEnd>;
@@ -143,6 +129,12 @@ export class Run {
       this.#fail = reject;
     });
     this.fatal.catch(() => {});
+    // A question that is open since an earlier run comes first.
+    if (task.pending !== null) {
+      this.#question = new Promise<void>((resolve) => {
+        this.#questionClosed = resolve;
+      });
+    }
   }
 
   get isReplay(): boolean {
@@ -208,9 +200,9 @@ export class Run {
   /** The same for a step that goes on beside the code: its ending has a turn of its own, later. */
   async recallBegun(key: string): Promise<JournalEntry | undefined> {
     const entry = await this.takeRecorded(key);
-    if (entry !== undefined) return entry;
-    await this.othersCatchUp(key);
-    return undefined;
+    if (entry === undefined) await this.othersCatchUp(key);
+    else if (entry.arrived !== null) this.#arrived.set(key, entry.arrived);
+    return entry;
   }
 
   /** A step that was never recorded is new once nothing recorded is left: other branches may have a long way to go. */
@@ -223,15 +215,30 @@ export class Run {
 
   /** Waits until it is so; false when the code has come to a standstill before: it asks for nothing, we write nothing. */
   protected async holds(condition: () => boolean | Promise<boolean>): Promise<boolean> {
-    let seen = this.#requests;
+    return await this.#whileQueued(() => this.#untilStandstill(condition));
+  }
+
+  /** A run with branches that are about to go on is not dropped from memory. */
+  async #whileQueued<T>(waiting: () => Promise<T>): Promise<T> {
+    this.#queued += 1;
+    try {
+      return await waiting();
+    } finally {
+      this.#queued -= 1;
+      if (this.#waits.size > 0) this.#considerParking();
+    }
+  }
+
+  async #untilStandstill(condition: () => boolean | Promise<boolean>): Promise<boolean> {
+    let seen = this.#moves;
     let turns = 0;
     let since = performance.now();
     while (!(await condition())) {
       await endOfTurn();
       if (this.#end !== null) return await never();
       turns += 1;
-      if (seen !== this.#requests || this.#stepsRunning > 0 || this.#writing !== null) {
-        seen = this.#requests;
+      if (seen !== this.#moves || this.#stepsRunning > 0 || this.#writing !== null) {
+        seen = this.#moves;
         turns = 0;
         since = performance.now();
       }
@@ -259,7 +266,7 @@ export class Run {
   }
 
   protected async takeRecorded(key: string): Promise<JournalEntry | undefined> {
-    this.#requests += 1;
+    this.#moves += 1;
     return await this.journal.take(key);
   }
 
@@ -275,6 +282,7 @@ export class Run {
     }
     await this.onTurn(key);
     await this.#takeTurn();
+    this.#moves += 1;
     this.journal.given();
   }
 
@@ -282,7 +290,15 @@ export class Run {
   async #takeTurn(): Promise<void> {
     const mine = this.#turn;
     this.#turn = mine.then(endOfTurn);
-    await mine;
+    await this.#whileQueued(() => mine);
+  }
+
+  /** What is in the log already is given now, and the log says so (J6). */
+  async give(turn: string): Promise<void> {
+    await this.othersCatchUp(turn);
+    await this.#takeTurn();
+    if (this.#isOver) return await never();
+    this.enqueue((unit, task) => unit.emit(task, "span.updated", { given: turn }));
   }
 
   /** What has to be done before a result is given; the next one waits for it. */
@@ -297,6 +313,9 @@ export class Run {
   async differs(recorded: string, attempted: string): Promise<void> {
     await this.diverged(recorded, attempted);
   }
+
+  /** Before a host is asked for something that no host was asked for yet. */
+  async beforeNewHostCall(_key: string): Promise<void> {}
 
   /** The code does at a recorded step what it did then. */
   async repeat(_key: string): Promise<void> {}
@@ -323,15 +342,27 @@ export class Run {
   async note(change: Change): Promise<void> {
     await this.keepUp();
     await this.#takeTurn();
-    if (this.#end !== null) return await never();
+    if (this.#isOver) return await never();
     this.enqueue(change);
   }
 
   /** Puts a record into the outbox. */
   async record(change: Change): Promise<void> {
-    if (this.#end !== null) return await never();
+    if (this.#isOver) return await never();
     this.enqueue(change);
     await this.keepUp();
+  }
+
+  /** Writes the record that ends the task, and all that came before it (J3). */
+  async conclude(change: Change): Promise<void> {
+    if (this.#end !== null) return await never();
+    this.#isConcluded = true;
+    this.#outbox.push(change);
+    await this.flush();
+  }
+
+  get #isOver(): boolean {
+    return this.#end !== null || this.#isConcluded;
   }
 
   /** Waits for the disk when too much waits for it. */
@@ -341,8 +372,8 @@ export class Run {
 
   /** The same without ever waiting. */
   protected enqueue(change: Change): void {
+    if (this.#isOver) return;
     this.#outbox.push(change);
-    this.#recorded += 1;
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
     setImmediate(() => {
@@ -366,8 +397,9 @@ export class Run {
     const changes = this.#outbox;
     this.#outbox = [];
     try {
-      const { redactor } = this;
-      await carryOut(this.kernel, recordRun, this.caller, { taskId: this.task.id, changes, redactor });
+      const { redactor, task } = this;
+      const parentId = this.#isConcluded && task.parent_step !== null ? task.parent_task_id : null;
+      await carryOut(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor });
       return true;
     } catch (error) {
       this.#notRecorded(error);
@@ -394,7 +426,7 @@ export class Run {
   /** Runs code that touches the world. Everything before it is on disk when it starts (J1). */
   async perform<T>(code: () => Promise<T> | T): Promise<T> {
     await this.flush();
-    if (this.#isDraining() || this.#end !== null) return await never();
+    if (this.#isDraining() || this.#isOver) return await never();
     this.#stepsRunning += 1;
     try {
       return await code();
@@ -416,48 +448,43 @@ export class Run {
   }
 
   /** A task asks people one thing at a time; the next question waits for its turn. */
-  inTurn<T>(ask: () => Promise<T>): Promise<T> {
+  inTurn<T>(step: string, ask: () => Promise<T>): Promise<T> {
+    if (this.#arrived.has(step)) return ask();
+    if (this.task.pending?.step === step) return ask().finally(this.#questionClosed);
     const turn = this.#question.then(ask);
     this.#question = turn.catch(() => {});
     return turn;
   }
 
+  /** Branches that come to the same limit ask one after the other. */
+  inBudgetTurn<T>(ask: () => Promise<T>): Promise<T> {
+    const turn = this.#budget.then(ask);
+    this.#budget = turn.catch(() => {});
+    return turn;
+  }
+
   /** Waits for an event from outside the run, or for a time. */
   async wait(wait: Wait): Promise<KernelEvent | "elapsed"> {
-    const arrived = this.#arrived.get(wait.key);
-    if (arrived !== undefined) return arrived;
+    const event = this.#arrived.get(wait.key) ?? (await this.#arrival(wait));
+    // A time may have been over before this run had come here; what was given before it still is.
+    if (event === "elapsed") await this.othersCatchUp(wait.key);
+    else await this.give(wait.key);
+    return event;
+  }
+
+  async #arrival(wait: Wait): Promise<KernelEvent | "elapsed"> {
     const answer = new Promise<KernelEvent | "elapsed">((resolve) => {
       this.#waits.set(wait.key, { ...wait, resolve });
     });
     if (wait.until !== null) this.#setTimer(wait.key, wait.until);
     await this.flush();
     this.#considerParking();
-    const given = await answer;
-    if (given !== "elapsed") await this.#giveLate(wait.key);
-    return given;
-  }
-
-  /** Records what only the commit can decide, and gives it once it is on disk. */
-  async noteAndSee(key: string, change: Change): Promise<void> {
-    await this.note(change);
-    this.#arrivals.set(key, { recorded: this.#recorded, isWriting: false });
-    await this.flush();
-    await this.#giveLate(key);
-  }
-
-  /** A record of somebody else is given. Where own records came between it and this moment, the log says so. */
-  async #giveLate(key: string): Promise<void> {
-    const { recorded, isWriting } = this.#arrivals.get(key) ?? { recorded: 0, isWriting: true };
-    await this.#takeTurn();
-    if (isWriting || recorded !== this.#recorded)
-      this.enqueue((unit, task) => unit.emit(task, "span.updated", { given: key }));
+    return await answer;
   }
 
   /** An answer came in while the run is in memory. */
   deliver(key: string, event: KernelEvent): void {
     this.#arrived.set(key, event);
-    const isWriting = this.#outbox.length > 0 || this.#writing !== null;
-    this.#arrivals.set(key, { recorded: this.#recorded, isWriting });
     this.#wake(key, event);
   }
 
@@ -515,7 +542,7 @@ export class Run {
 
   /** The waits, when there is nothing else and none of them is about to be over. */
   #onlyWaits(): Waiting[] | null {
-    if (this.#end !== null || this.#stepsRunning > 0 || this.#waits.size === 0) return null;
+    if (this.#isOver || this.#stepsRunning + this.#queued > 0 || this.#waits.size === 0) return null;
     const waits = [...this.#waits.values()];
     const soon = this.kernel.clock.now() + shortWaitMs;
     return waits.some((wait) => wait.until !== null && wait.until <= soon) ? null : waits;

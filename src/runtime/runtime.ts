@@ -300,7 +300,11 @@ function answeredStep(event: KernelEvent): string | null {
     case "user.tool_confirmation":
       return event.payload.step;
     case "span.completed":
-      return event.payload.kind === "spawn" ? event.payload.step : null;
+      return event.payload.kind === "spawn" || event.payload.call_id !== undefined
+        ? event.payload.step
+        : null;
+    case "span.failed":
+      return event.payload.call_id === undefined ? null : event.payload.step;
     default:
       return null;
   }

@@ -26,16 +26,28 @@ export function startScheduleClock(kernel: Kernel, logger: Logger): () => Promis
   };
 }
 
+/** One that cannot be carried out now is tried again at the next look, and holds up no other. */
 async function fireDue(kernel: Kernel, logger: Logger): Promise<void> {
+  const through = kernel.clock.now();
+  let after = fromTheStart;
   try {
-    const through = kernel.clock.now();
-    const due = await kernel.store.due({ kind: "schedule", after: fromTheStart, through, limit: pageSize });
-    for (const { id } of due) {
-      const document = await kernel.store.get("schedule", id);
-      const schedule = document?.body as ScheduleRecord | undefined;
-      if (schedule !== undefined) await fire(kernel, schedule.tenant_id, id);
+    while (true) {
+      const due = await kernel.store.due({ kind: "schedule", after, through, limit: pageSize });
+      for (const { id } of due) await fireOne(kernel, logger, id);
+      after = due.at(-1) ?? after;
+      if (due.length < pageSize) return;
     }
   } catch (error) {
-    logger.error({ err: error }, "a schedule could not be carried out; trying again");
+    logger.error({ err: error }, "looking for due schedules failed; trying again");
+  }
+}
+
+async function fireOne(kernel: Kernel, logger: Logger, id: string): Promise<void> {
+  try {
+    const document = await kernel.store.get("schedule", id);
+    const schedule = document?.body as ScheduleRecord | undefined;
+    if (schedule !== undefined) await fire(kernel, schedule.tenant_id, id);
+  } catch (error) {
+    logger.error({ err: error, schedule_id: id }, "a schedule could not be carried out; trying again");
   }
 }

@@ -40,9 +40,13 @@ export interface DocumentIndex {
   workspaceId?: string | null;
   sessionId?: string | null;
   taskId?: string | null;
+  /** What it belongs to otherwise: a persona, a tenant. */
+  ownerId?: string | null;
   status?: string | null;
   /** When somebody has to look at the document next, in milliseconds since 1970. */
   wakeAt?: number | null;
+  /** The words that it is found by in a search; null takes it out again. Left out for what is never searched for. */
+  text?: string | null;
 }
 
 export interface NewDocument {
@@ -66,6 +70,30 @@ export interface StoredDocument {
 export interface NewBlob {
   sha256: string;
   bytes: Uint8Array;
+}
+
+/** Content that has arrived but belongs to nothing yet. */
+export interface StagedBlob {
+  sha256: string;
+  bytes: number;
+  /** On disk under its hash when this resolves, for a commit that is going to refer to it. */
+  keep(): Promise<void>;
+  /** Leaves nothing behind, unless it was kept. */
+  discard(): Promise<void>;
+}
+
+/** Content of any size, read without holding it in memory. */
+export interface OpenBlob {
+  bytes: number;
+  /** From `start` up to and not including `end`, once; with its end, or when the reader gives up, it is closed. */
+  read(start: number, end: number): AsyncIterable<Uint8Array>;
+  /** For those who do not read it after all. */
+  close(): Promise<void>;
+}
+
+/** More content arrived than is taken. */
+export class BlobTooLarge extends Error {
+  override name = "BlobTooLarge";
 }
 
 /** The answer to a write that carried an idempotency key, kept in the same commit as the write itself. */
@@ -112,7 +140,14 @@ export interface Rewrite {
 export interface DocumentQuery {
   kind: string;
   /** Exactly one of these decides which index is walked. */
-  by: { tenantId: string } | { workspaceId: string } | { sessionId: string } | { taskId: string };
+  by:
+    | { tenantId: string }
+    | { workspaceId: string }
+    | { sessionId: string }
+    | { taskId: string }
+    | { ownerId: string }
+    /** What the harness itself looks after, whoever's it is. Not for many documents. */
+    | { everyTenant: true };
   /** Only documents of these workspaces, and those that belong to none. */
   workspaceIds?: readonly string[] | undefined;
   statuses?: readonly string[] | undefined;
@@ -123,6 +158,25 @@ export interface DocumentQuery {
   bornAfter?: Position | undefined;
   bornThrough?: Position | undefined;
   limit: number;
+}
+
+/** A search is for documents that have all the words, each perhaps only begun. It has no language: all of it is words. */
+export interface SearchQuery {
+  kind: string;
+  tenantId: string;
+  text: string;
+  workspaceIds?: readonly string[] | undefined;
+  ids?: readonly string[] | undefined;
+  ownerIds?: readonly string[] | undefined;
+  statuses?: readonly string[] | undefined;
+  /** Strictly beyond this document in the order of the ranking. */
+  beyond?: { score: number; id: string } | undefined;
+  limit: number;
+}
+
+export interface FoundDocument extends StoredDocument {
+  /** Lower is better; comparable within one query only. */
+  score: number;
 }
 
 export interface EventQuery {
@@ -159,12 +213,17 @@ export interface Store {
   /** The events of the commit under way that will create a document; nothing once that is on disk or has failed. */
   eventsAhead(id: string): readonly NewEvent[] | undefined;
   list(query: DocumentQuery): Promise<StoredDocument[]>;
+  /** Best first. What has no word in it finds nothing. */
+  search(query: SearchQuery): Promise<FoundDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   count(kind: string, tenantId: string): Promise<number>;
   /** Every tenant that there is. */
   tenantIds(): Promise<string[]>;
   events(query: EventQuery): Promise<StoredEvent[]>;
   blob(sha256: string): Promise<Uint8Array | undefined>;
+  openBlob(sha256: string): Promise<OpenBlob | undefined>;
+  /** Takes content as it arrives. Rejects with `BlobTooLarge`, or with what its source failed with; nothing is left then. */
+  stageBlob(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<StagedBlob>;
   once(key: string): Promise<OnceRecord | undefined>;
   /** Idempotency records whose answer has this text in it, in the order of their keys. */
   onceWith(query: { text: string; afterKey: string; limit: number }): Promise<OnceRecord[]>;

@@ -1,48 +1,98 @@
-/** The HTTP server that the surfaces plug into: its limits, request ids, and a line per request when debugging. */
+/**
+ * The HTTP server that the surfaces plug into: its limits, request ids, the headers that keep browsers from doing harm,
+ * and a line per request when debugging.
+ */
 
+import { Readable } from "node:stream";
+import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
+import { wantsWebSocket } from "./websocket.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The route takes its body as it comes, however long that takes. */
+    readsSlowly?: boolean;
+  }
+}
 
 export interface HttpOptions {
   logger: Logger;
   bodyBytesMax: number;
   newRequestId(): string;
+  /** Addresses of proxies that are believed when they say for whom they ask. */
+  trustedProxies: readonly string[];
+  /** Origins whose scripts may use the API from a browser. */
+  corsOrigins: readonly string[];
+  /** Whether clients reach the server by https only. */
+  isHttps: boolean;
   /** How an error is answered, for what is refused before any surface is reached. */
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
 }
 
-/** Longest a client may take to send a request, and to keep an idle connection. */
-const requestTimeoutMs = 60_000;
+/** Longest a client may take to send a request, an upload above all, and to keep an idle connection. */
+const requestTimeoutMs = 60 * 60_000;
+/** The same for a body that is read as a whole before anything is done with it. */
+const bodyTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
+/** A year, as browsers expect of those who mean it. */
+const hstsSeconds = 365 * 24 * 60 * 60;
+/** How long a browser remembers what another origin may do. */
+const preflightSeconds = 600;
+/** What scripts of another origin may send, and what they may see of an answer. */
+const requestHeaders = [
+  ...["Authorization", "Content-Type", "Accept", "Prefer", "Range", "If-None-Match", "If-Range"],
+  ...["Idempotency-Key", "Harn-Agents-Protocol-Version", "Last-Event-ID"],
+];
+const answerHeaders = [
+  ...["X-Request-Id", "Idempotent-Replayed", "ETag", "Location", "Retry-After", "Preference-Applied"],
+  ...["RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
+  ...["Content-Range", "Content-Disposition", "WWW-Authenticate"],
+];
 /** JSON nested deeper than this is an attack on somebody's stack, not data. */
 const bodyDepthMax = 100;
 
-export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOptions): FastifyInstance {
+export function createHttp(options: HttpOptions): FastifyInstance {
+  const { logger, bodyBytesMax, newRequestId, fail } = options;
+  const securityHeaders = securityHeadersFor(options.isHttps);
   const app = Fastify({
     logger: false,
+    http: { shouldUpgradeCallback: wantsWebSocket },
     // A HEAD request to a stream would never end.
     exposeHeadRoutes: false,
     genReqId: newRequestId,
     requestIdHeader: false,
+    trustProxy: options.trustedProxies.length > 0 && [...options.trustedProxies],
     bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: "idle",
     frameworkErrors: (error, request, reply) => {
+      reply.headers(securityHeaders);
       const unreachable = new HarnessError("resource_not_found", "There is nothing at this address.");
       fail(error.statusCode === 414 ? unreachable : error, request, reply);
     },
     routerOptions: { maxParamLength: pathParamCharsMax, ignoreTrailingSlash: true },
   });
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.headers(securityHeaders).header("X-Request-Id", request.id);
+    done();
+  });
+  if (options.corsOrigins.length > 0) allowOrigins(app, new Set(options.corsOrigins));
   // Only JSON is spoken here; text must not slip through as a body.
   app.removeContentTypeParser("text/plain");
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook("preParsing", (request, _reply, payload, done) => {
+    if (!request.raw.complete && request.routeOptions.config.readsSlowly !== true) limitTime(request);
+    done(null, payload);
+  });
   app.addHook("preValidation", (request, _reply, done) => {
-    const problem = problemWith(request.body, bodyDepthMax);
+    // A stream is for its route to read.
+    const problem = request.body instanceof Readable ? null : problemWith(request.body);
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });
@@ -59,10 +109,44 @@ export function createHttp({ logger, bodyBytesMax, newRequestId, fail }: HttpOpt
   return app;
 }
 
+/** For what is data and never a page. A route that serves something else says so itself. */
+function securityHeadersFor(isHttps: boolean): Record<string, string> {
+  return {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    ...(isHttps ? { "Strict-Transport-Security": `max-age=${hstsSeconds}` } : {}),
+  };
+}
+
+/** No cookies are used, so none are asked for: a script sends the key that it has. */
+function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>): void {
+  app.register(cors, {
+    origin: (origin, answer) => answer(null, origin !== undefined && origins.has(origin) ? origin : false),
+    credentials: false,
+    // What is refused here would be refused in plain text.
+    strictPreflight: false,
+    methods: ["GET", "POST", "PATCH", "PUT", "DELETE"],
+    allowedHeaders: requestHeaders,
+    exposedHeaders: answerHeaders,
+    maxAge: preflightSeconds,
+  });
+}
+
+/** Hangs up on a client that does not come to the end of its body. */
+function limitTime({ raw }: FastifyRequest): void {
+  const patience = setTimeout(() => raw.destroy(), bodyTimeoutMs);
+  raw.once("close", () => clearTimeout(patience));
+  raw.once("end", () => clearTimeout(patience));
+}
+
 /** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */
-function problemWith(value: unknown, levels: number): string | null {
+export function problemWith(value: unknown, levels = bodyDepthMax): string | null {
   if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
   if (typeof value !== "object" || value === null) return null;
+  if (Object.hasOwn(value, "__proto__")) return "The body has a key that no object may have: __proto__.";
   if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;
   for (const inner of Object.values(value)) {
     const problem = problemWith(inner, levels - 1);

@@ -236,6 +236,64 @@ describe("Scopes", () => {
   });
 });
 
+describe("Keys that make keys", () => {
+  const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const request = { name: "k", actor: "a", scopes: ["tasks:read"] };
+
+  test("KEY-1 given a key that expires, when it makes keys, then they expire by then or are not made", async () => {
+    const expires_at = inMs(3_600_000);
+    const maker = client.as((await client.createKey({ expires_at })).key);
+    for (const asked of [undefined, null, inMs(3_700_000)]) {
+      const answer = await maker.post("/v1/api-keys", { ...request, expires_at: asked });
+      assert.equal(errorOf(answer, 403).param, "expires_at");
+    }
+    for (const asked of [expires_at, inMs(60_000)]) {
+      const { status, body } = await maker.post("/v1/api-keys", { ...request, expires_at: asked });
+      assert.deepEqual([status, body.expires_at], [201, asked]);
+    }
+  });
+
+  test("KEY-1 given a key bound to a workspace, when it makes keys, then they are bound to it or are not made", async () => {
+    const [mine, other] = [await newWorkspace(), await newWorkspace()];
+    const maker = client.as((await client.createKey({ workspace_ids: [mine] })).key);
+    errorOf(await maker.post("/v1/api-keys", request), 403);
+    errorOf(await maker.post("/v1/api-keys", { ...request, workspace_ids: null }), 403);
+    errorOf(await maker.post("/v1/api-keys", { ...request, workspace_ids: [mine, other] }), 404);
+    errorOf(
+      await maker.post("/v1/api-keys", { ...request, workspace_ids: [mine], tenant_id: otherTenant }),
+      403,
+    );
+    const { body } = await maker.post("/v1/api-keys", { ...request, workspace_ids: [mine] });
+    assert.deepEqual(body.workspace_ids, [mine]);
+    assert.deepEqual((await maker.listAll("/v1/api-keys")).map(({ id }) => id).includes(body.id), true);
+  });
+
+  test("KEY-1 given a key with some scopes, when it makes a key with each scope there is, then only its own are granted", async () => {
+    const own = ["api_keys:write", "tasks:read", "vaults:read"];
+    const maker = await client.withScopes(...own);
+    const { scopes_supported } = (await client.get("/.well-known/oauth-authorization-server")).body;
+    const granted: string[] = [];
+    for (const scope of scopes_supported) {
+      const { status } = await maker.post("/v1/api-keys", { ...request, scopes: [scope] });
+      assert.ok(status === 201 || status === 403, scope);
+      if (status === 201) granted.push(scope);
+    }
+    assert.deepEqual(granted, own);
+  });
+
+  test("KEY-2 given a key that is revoked, when it is read and listed, then it is still there and says when it ended, and revoking it again changes nothing", async () => {
+    const { id } = await client.createKey();
+    const first = await revoke(id);
+    assert.equal(first.status, 200);
+    assert.equal(typeof first.body.revoked_at, "string");
+    assert.deepEqual((await revoke(id)).body, first.body);
+    assert.deepEqual((await client.get(`/v1/api-keys/${id}`)).body, first.body);
+    const listed = (await client.listAll("/v1/api-keys")).find((key) => key.id === id);
+    assert.deepEqual(listed, first.body);
+    errorOf(await revoke("key_unknown"), 404);
+  });
+});
+
 describe("Boundaries", () => {
   /** One resource of every kind in the default workspace of the default tenant. */
   async function oneOfEach(workspace_id: string): Promise<Record<string, string>> {

@@ -301,6 +301,8 @@ describe("Branches", () => {
       task_id: task.id,
       created_by: "admin",
       merged_into: null,
+      state: "open",
+      worktree_uri: null,
     });
     assert.deepEqual((await client.get(`/v1/branches/${id}`)).body, body);
     assert.deepEqual(await client.listAll(`/v1/sessions/${session.id}/branches`), [body]);

@@ -1,9 +1,9 @@
 /** Events over HTTP: ranges and streams show one log, whole and in order, to everybody who may see it. */
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
-import { Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
+import { Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
+import { residentMb, settled } from "../support/memory.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { type Frame, openStream, take } from "../support/sse.ts";
 
@@ -432,25 +432,4 @@ async function idsOfAll(client: Client, path: string): Promise<string[]> {
     ids.push(...body.data.map((event: Json) => event.id));
     if (!body.page.has_more) return ids;
   }
-}
-
-async function residentMb(
-  { process: child }: TestServer,
-  field: "VmRSS" | "VmHWM" = "VmRSS",
-): Promise<number> {
-  const status = await readFile(`/proc/${child.pid}/status`, "utf8");
-  const kb = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1];
-  return Math.round(Number(kb) / 1024);
-}
-
-/** Waits until a number has stopped rising. */
-async function settled(measure: () => Promise<number>): Promise<void> {
-  const seen: number[] = [];
-  await until(
-    async () => seen.push(await measure()),
-    () => {
-      const recent = seen.slice(-20);
-      return recent.length === 20 && Math.max(...recent) <= (recent[0] ?? 0);
-    },
-  );
 }

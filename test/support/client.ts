@@ -110,6 +110,29 @@ export class Client {
     return answer.body;
   }
 
+  /** Keeps a memory of the default workspace, unless the body says otherwise. */
+  async createMemory(body: object): Promise<Json> {
+    const answer = await this.post("/v1/memories", {
+      scope: "workspace",
+      owner_id: "workspace_default",
+      provenance: { actor: "test" },
+      ...body,
+    });
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** Makes a connector of the default workspace; its secret is in `secret`. */
+  async createConnector(body: object = {}): Promise<Json> {
+    const answer = await this.post("/v1/connectors", {
+      provider: "webhook",
+      workspace_id: "workspace_default",
+      ...body,
+    });
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
   /** A client with a new key that has these scopes and no others. */
   async withScopes(...scopes: string[]): Promise<Client> {
     return this.as((await this.createKey({ scopes })).key);

@@ -43,6 +43,8 @@ const kinds = [
   "api_key",
   "artifact",
   "branch",
+  "connector",
+  "memory",
   "message",
   "permission_request",
   "persona",
@@ -53,8 +55,10 @@ const kinds = [
   "schedule",
   "session",
   "signing_key",
+  "skill",
   "task",
   "tenant",
+  "vault",
   "workspace",
 ];
 

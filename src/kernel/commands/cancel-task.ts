@@ -17,7 +17,8 @@ export const cancelTask: Command<{ taskId: string; reason?: string | null | unde
   name: "cancel_task",
   scope: "tasks:write",
   async decide(unit, { taskId, reason = null }) {
-    // A busy run would otherwise record its next step before the receipt of this one's end is made.
+    // A busy run, or that of a parent which waits for this one, would otherwise be faster again and again.
+    await holdParent(unit, taskId);
     await unit.hold(taskId);
     const task = await unit.require("task", taskId);
     // A client that lost our first answer asks again; it must hear the same thing, not a conflict.
@@ -38,6 +39,13 @@ export const cancelTask: Command<{ taskId: string; reason?: string | null | unde
 
 function parentCanceled(taskId: string): string {
   return `The parent task ${taskId} was canceled.`;
+}
+
+/** Parents come before children; who the parent is never changes. */
+async function holdParent(unit: Unit, taskId: string): Promise<void> {
+  const document = await unit.deps.store.get("task", taskId);
+  const task = document?.body as TaskRecord | undefined;
+  if (task?.parent_task_id != null && task.parent_step !== null) await unit.hold(task.parent_task_id);
 }
 
 async function cancelOne(unit: Unit, task: TaskRecord, reason: string | null): Promise<TaskRecord> {

@@ -41,6 +41,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
         },
       );
     }
+    const expiresAt = expiryFor(unit.caller, request.expiresAt);
     const envelope = unit.envelope("api_key", "key");
     const { key, hash } = newApiKey(envelope.id);
     const record: ApiKeyRecord = {
@@ -51,7 +52,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
       actor: request.actor,
       scopes,
       workspace_ids: request.workspaceIds ?? null,
-      expires_at: request.expiresAt == null ? null : inUtc(request.expiresAt),
+      expires_at: expiresAt,
       revoked_at: null,
       hash,
     };
@@ -59,6 +60,18 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   },
   forRecord: ({ record }) => ({ record, key: null }),
 };
+
+/** Who is here for a while cannot let somebody in for longer. */
+function expiryFor(caller: Caller, asked: string | null | undefined): string | null {
+  const expiresAt = asked == null ? null : inUtc(asked);
+  if (caller.expiresAt === undefined) return expiresAt;
+  if (expiresAt !== null && Date.parse(expiresAt) <= Date.parse(caller.expiresAt)) return expiresAt;
+  throw new HarnessError(
+    "permission_denied",
+    `A key that expires can only make keys that expire by then: set expires_at to ${caller.expiresAt} or earlier.`,
+    { param: "expires_at" },
+  );
+}
 
 function inUtc(time: string): string {
   const ms = Date.parse(time);

@@ -10,6 +10,7 @@ export interface CreateBranch {
   baseRef: string;
   parentBranchId?: string | null | undefined;
   taskId?: string | null | undefined;
+  worktreeUri?: string | null | undefined;
   metadata?: JsonObject | undefined;
 }
 
@@ -29,6 +30,7 @@ export const createBranch: Command<CreateBranch, BranchRecord> = {
       parent_branch_id: request.parentBranchId ?? session.branch_id,
       session_id: session.id,
       task_id: request.taskId ?? null,
+      worktree_uri: request.worktreeUri ?? null,
       created_by: unit.caller.actor,
       merged_into: null,
     };

@@ -2,14 +2,21 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { isExpired } from "../resources/memory.ts";
 import type { MessageInput } from "../resources/message.ts";
 import type { SessionRecord } from "../resources/session.ts";
+import { requireSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
+import type { Unit } from "../unit.ts";
 
 export interface CreateSession {
   workspaceId: string;
   personaId?: string | null | undefined;
   initialMessages?: MessageInput[] | undefined;
+  memoryIds?: string[] | undefined;
+  skillIds?: string[] | undefined;
+  vaultIds?: string[] | undefined;
   metadata?: JsonObject | undefined;
 }
 
@@ -19,6 +26,11 @@ export const createSession: Command<CreateSession, SessionRecord> = {
   async decide(unit, request) {
     const workspace = await unit.require("workspace", request.workspaceId);
     if (request.personaId != null) await unit.require("persona", request.personaId);
+    const memoryIds = [...new Set(request.memoryIds ?? [])];
+    const skillIds = [...new Set(request.skillIds ?? [])];
+    for (const id of memoryIds) await requireMemory(unit, workspace.id, id);
+    for (const id of skillIds) await requireSkill(unit, id);
+    for (const id of request.vaultIds ?? []) await requireVault(unit, id, workspace.id);
     const envelope = unit.envelope("session", "session");
     const session: SessionRecord = {
       ...envelope,
@@ -31,7 +43,10 @@ export const createSession: Command<CreateSession, SessionRecord> = {
       branch_id: workspace.default_branch_id,
       summary: null,
       expires_at: null,
+      memory_ids: memoryIds,
+      skill_ids: skillIds,
       ranges: [{ session_id: envelope.id, after: 0, through: null }],
+      vault_ids: [...new Set(request.vaultIds)],
     };
     const created = unit.emit(session, "session.created", { session });
     for (const message of request.initialMessages ?? []) {
@@ -41,3 +56,21 @@ export const createSession: Command<CreateSession, SessionRecord> = {
     return created;
   },
 };
+
+async function requireMemory(unit: Unit, workspaceId: string, id: string): Promise<void> {
+  const memory = await unit.require("memory", id);
+  if (isExpired(memory, unit.deps.clock.now())) throw notFound("memory", id);
+  if (memory.workspace_id === null || memory.workspace_id === workspaceId) return;
+  throw new HarnessError("invalid_request", `Memory ${id} belongs to another workspace.`, {
+    param: "memory_ids",
+  });
+}
+
+/** A vault of the session's workspace, or of the whole tenant. */
+async function requireVault(unit: Unit, id: string, workspaceId: string): Promise<void> {
+  const vault = await unit.require("vault", id);
+  if (vault.workspace_id === null || vault.workspace_id === workspaceId) return;
+  throw new HarnessError("invalid_request", `Vault ${id} is of another workspace than the session.`, {
+    param: "vault_ids",
+  });
+}

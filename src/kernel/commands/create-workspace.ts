@@ -2,7 +2,10 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
+
+import { HarnessError } from "../errors.ts";
 import type { BranchRecord } from "../resources/branch.ts";
+
 import type { WorkspaceRecord } from "../resources/workspace.ts";
 import type { Unit } from "../unit.ts";
 
@@ -15,7 +18,12 @@ export interface CreateWorkspace {
 export const createWorkspace: Command<CreateWorkspace, WorkspaceRecord> = {
   name: "create_workspace",
   scope: "workspaces:write",
-  decide: async (unit, request) => emitWorkspace(unit, request),
+  async decide(unit, request) {
+    if (unit.caller.workspaceIds !== null) {
+      throw new HarnessError("permission_denied", "A key bound to workspaces cannot make others.");
+    }
+    return emitWorkspace(unit, request);
+  },
 };
 
 /** `id` is given only for the default workspace, which has a name that people can type. */

@@ -10,7 +10,7 @@ import type { ScheduleFired, ScheduleRecord } from "../resources/schedule.ts";
 import { nextTick } from "../schedules.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
 import { createSession } from "./create-session.ts";
-import { submitTask } from "./submit-task.ts";
+import { submitTask, tellQuota } from "./submit-task.ts";
 
 type Refused = ScheduleFired["refused"];
 
@@ -34,6 +34,7 @@ const fireSchedule: Command<{ scheduleId: string; refused: Refused }, null> = {
     });
     return null;
   },
+  refused: tellQuota,
 };
 
 async function submit(
@@ -68,12 +69,9 @@ export async function fire(deps: KernelDeps, tenantId: string, scheduleId: strin
   try {
     await carryOut(deps, fireSchedule, caller, { scheduleId, refused: null });
   } catch (error) {
-    if (!(error instanceof HarnessError) || isPassing(error)) throw error;
+    // Not the tick's fault: the same will be tried again.
+    if (!(error instanceof HarnessError) || error.code === "service_unavailable") throw error;
     const { code, message } = error;
     await carryOut(deps, fireSchedule, caller, { scheduleId, refused: { code, message } });
   }
-}
-
-function isPassing({ code }: HarnessError): boolean {
-  return code === "service_unavailable" || code === "conflict";
 }

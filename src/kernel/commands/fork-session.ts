@@ -1,6 +1,7 @@
 /** Fork a session: a new one that starts with the transcript up to an event, and a branch that says where it came from. */
 
 import type { JsonObject, Position } from "../../store/port.ts";
+import { assertOpen } from "../branches.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { eventId, positionOf } from "../events.ts";
@@ -26,6 +27,7 @@ export const forkSession: Command<ForkSession, SessionRecord> = {
       request.branchId == null
         ? newBranch(unit, parent, envelope.id, through)
         : await unit.require("branch", request.branchId);
+    assertOpen(branch);
     const session: SessionRecord = {
       ...parent,
       ...envelope,

@@ -9,7 +9,7 @@ import type { Receipt } from "../../receipts/schema.ts";
 import type { NewEvent } from "../../store/port.ts";
 import { unsealFrom } from "../content.ts";
 import type { Command } from "../dispatch.ts";
-import { HarnessError } from "../errors.ts";
+import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, type EventKind, type KernelEvent, terminalEvents } from "../events.ts";
 import { created } from "../fold.ts";
 import { failureIn } from "../receipts/drafts.ts";
@@ -30,6 +30,7 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "session.closed",
   "session.message_appended",
   "session.thread_forked",
+  "session.thread_merged",
   "session.replayed",
   "user.message",
   "agent.message",
@@ -50,6 +51,11 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "tool.approval_required",
   "tool.approved",
   "tool.denied",
+  "agent.handoff",
+  "agent.memory_read",
+  "agent.memory_write",
+  "vendor.bridle.quota.exhausted",
+  "vendor.bridle.quota.granted",
   "span.started",
   "span.updated",
   "span.completed",
@@ -80,6 +86,8 @@ export const importSession: Command<{ text: string }, SessionRecord> = {
     }
     assertSound(unit, bundle);
     if ((await unit.find("workspace", workspace.id)) === undefined) {
+      // A key bound to workspaces can neither make this one nor learn that it is there.
+      if (unit.caller.workspaceIds !== null) throw notFound("workspace", workspace.id);
       emitWorkspace(unit, { name: workspace.name, root: workspace.root }, workspace.id);
     }
     for (const blob of bundle.blobs) unit.keepBlob(blob);

@@ -37,6 +37,7 @@ export const createQuota: Command<CreateQuota, QuotaRecord> = {
       reset_at: request.resetAt ?? nextReset({ reset_window: window }, Date.parse(unit.at)),
       exhaustion_reason: null,
       last_receipt_id: null,
+      running: 0,
       open: {},
       minute: null,
       deleted_at: null,
@@ -83,9 +84,7 @@ export const noteExhaustion: Command<{ quotaId: string }, null> = {
   name: "note_exhaustion",
   scope: "tasks:write",
   async decide(unit, { quotaId }) {
-    await unit.hold(quotaId);
-    const quota = await unit.findForHarness("quota", quotaId);
-    if (quota !== undefined) noteRefusal(unit, quota);
+    await noteRefusal(unit, quotaId);
     return null;
   },
 };
@@ -99,11 +98,9 @@ async function requireQuota(unit: Unit, id: string): Promise<QuotaRecord> {
 
 /** What holds for a tenant is its administrators' to say; what holds for all tenants, that of whoever runs the server. */
 function refuseUnlessInCharge({ caller }: Unit, scope: QuotaRecord["scope"]): void {
-  if (caller.workspaceIds !== null && scope !== "workspace") {
-    throw new HarnessError(
-      "permission_denied",
-      `A key that is bound to workspaces cannot set the quota of a ${scope}.`,
-    );
+  // A quota is the tenant's, also one of a workspace: it may be that of a workspace which the key does not see.
+  if (caller.workspaceIds !== null) {
+    throw new HarnessError("permission_denied", "A key that is bound to workspaces cannot set quotas.");
   }
   if (scope === "organization" && (caller.tenantId !== defaultTenantId || !caller.scopes.has("admin"))) {
     throw new HarnessError(

@@ -24,35 +24,52 @@ export interface RegisterArtifact {
 export const registerArtifact: Command<RegisterArtifact, ArtifactRecord> = {
   name: "register_artifact",
   scope: "artifacts:write",
-  async decide(unit, request) {
-    const place = await placeOf(unit, request);
-    const task = place.task_id === null ? undefined : await unit.find("task", place.task_id);
-    const isOver = task !== undefined && isFinal(task.status);
-    // The receipt of a task that is about to end lists this artifact too.
-    if (task !== undefined && !isOver) unit.touch(task);
-    const artifact: ArtifactRecord = {
-      ...unit.envelope("artifact", "artifact"),
-      metadata: request.metadata ?? {},
-      ...place,
-      kind: request.kind,
+  async decide(unit, { uri = null, sha256, ...described }) {
+    return await emitArtifact(unit, described, {
       name: null,
-      mime_type: request.mimeType,
-      uri: request.uri ?? null,
-      visibility: request.visibility,
-      sha256: request.sha256?.toLowerCase() ?? null,
+      uri,
+      sha256: sha256?.toLowerCase() ?? null,
       bytes: null,
       blob: null,
-      complete: true,
-      in_receipt: place.task_id !== null && !isOver,
-    };
-    return unit.emit(artifact, "artifact.created", { artifact });
+    });
   },
 };
+
+/** What an artifact is, wherever its content is. */
+export type ArtifactDescription = Omit<RegisterArtifact, "uri" | "sha256">;
+
+/** Puts an artifact into the log, and into the receipt of its task if that has not ended yet. */
+export async function emitArtifact(
+  unit: Unit,
+  request: ArtifactDescription,
+  content: Pick<ArtifactRecord, "name" | "uri" | "sha256" | "bytes" | "blob" | "is_upload">,
+  id?: string,
+): Promise<ArtifactRecord> {
+  const place = await placeOf(unit, request);
+  const task = place.task_id === null ? undefined : await unit.find("task", place.task_id);
+  const isOver = task !== undefined && isFinal(task.status);
+  // The receipt of a task that is about to end lists this artifact too.
+  if (task !== undefined && !isOver) unit.touch(task);
+  const envelope = unit.envelope("artifact", "artifact");
+  const artifact: ArtifactRecord = {
+    ...envelope,
+    id: id ?? envelope.id,
+    metadata: request.metadata ?? {},
+    ...place,
+    kind: request.kind,
+    mime_type: request.mimeType,
+    visibility: request.visibility,
+    complete: true,
+    in_receipt: place.task_id !== null && !isOver,
+    ...content,
+  };
+  return unit.emit(artifact, "artifact.created", { artifact });
+}
 
 type Place = Pick<ArtifactRecord, "workspace_id" | "session_id" | "task_id">;
 
 /** A task says its session and a session its workspace; what the request says must agree. */
-async function placeOf(unit: Unit, request: RegisterArtifact): Promise<Place> {
+export async function placeOf(unit: Unit, request: ArtifactDescription): Promise<Place> {
   const task = request.taskId == null ? null : await unit.require("task", request.taskId);
   const sessionId = agree("session_id", request.sessionId, task?.session_id);
   const session = sessionId === null ? null : await unit.require("session", sessionId);

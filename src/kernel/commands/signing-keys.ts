@@ -25,10 +25,10 @@ export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord
   name: "rotate_signing_key",
   scope: "admin",
   async decide(unit, { next }) {
-    if (unit.caller.tenantId !== defaultTenantId) {
+    if (unit.caller.tenantId !== defaultTenantId || unit.caller.workspaceIds !== null) {
       throw new HarnessError(
         "permission_denied",
-        "Signing keys are the server's: its own tenant turns them.",
+        "Signing keys are the server's: a key for all of its own tenant turns them.",
       );
     }
     // If the process dies here, the next start finds the new key and puts it into the log.

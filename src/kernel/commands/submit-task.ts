@@ -1,17 +1,21 @@
 /** Submit a task: accepted means on disk. Called by every surface, and by the runtime when a run spawns a child. */
 
+import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
+import { assertOpen } from "../branches.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { requireHandoff } from "../persona-policy.ts";
 import { applicableQuotas } from "../quotas/applicable.ts";
 import { admitTask, QuotaRefusal } from "../quotas/ledger.ts";
+import type { BranchRecord } from "../resources/branch.ts";
 import type { MessageInput } from "../resources/message.ts";
 import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
+import { assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
-import type { Unit } from "../unit.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
 import { noteExhaustion } from "./quotas.ts";
 
 export interface SubmitTask {
@@ -39,7 +43,8 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       });
     }
     const persona = await personaOf(unit, request.personaId ?? session.persona_id);
-    if (request.branchId != null) await unit.require("branch", request.branchId);
+    const branch = await branchOf(unit, request.branchId ?? null, session);
+    await assertFitsSkill(unit, persona.entry_workflow, request.metadata?.skill_id, request.input);
     const parent = request.parentTaskId == null ? null : await unit.require("task", request.parentTaskId);
     if (parent !== null) requireHandoff(parent, persona.id);
     const quotaIds = await applicableQuotas(unit, persona, session.workspace_id);
@@ -55,7 +60,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       input: takeInput(unit, session, envelope.id, request.input),
       created_by: unit.caller.actor,
       persona_id: persona.id,
-      branch_id: request.branchId ?? session.branch_id,
+      branch_id: branch?.id ?? session.branch_id,
       parent_task_id: request.parentTaskId ?? null,
       parent_step: request.parentStep ?? null,
       agent: { name: persona.entry_workflow, version: null },
@@ -66,12 +71,14 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
   },
-  /** Who looks at the quota sees that somebody was refused. */
-  async refused(deps, caller, refusal) {
-    if (!(refusal instanceof QuotaRefusal)) return;
-    await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
-  },
+  refused: tellQuota,
 };
+
+/** Who looks at the quota sees that somebody was refused. */
+export async function tellQuota(deps: KernelDeps, caller: Caller, refusal: HarnessError): Promise<void> {
+  if (!(refusal instanceof QuotaRefusal)) return;
+  await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
+}
 
 /** A session that still takes work. */
 export async function openSession(unit: Unit, id: string): Promise<SessionRecord> {
@@ -82,6 +89,22 @@ export async function openSession(unit: Unit, id: string): Promise<SessionRecord
     });
   }
   return session;
+}
+
+/** The branch that the work is done on. That of an imported session may be somewhere else. */
+async function branchOf(
+  unit: Unit,
+  named: string | null,
+  session: SessionRecord,
+): Promise<BranchRecord | undefined> {
+  const branch =
+    named !== null
+      ? await unit.require("branch", named)
+      : session.branch_id === null
+        ? undefined
+        : await unit.find("branch", session.branch_id);
+  if (branch !== undefined) assertOpen(branch);
+  return branch;
 }
 
 async function personaOf(unit: Unit, personaId: string | null): Promise<PersonaRecord> {

@@ -20,6 +20,7 @@ import type { SessionRecord } from "../resources/session.ts";
 import type { KernelDeps } from "../unit.ts";
 import { dropUnreferenced } from "./blobs.ts";
 import { eraseAnswers, eraseEvents, holdsContent } from "./erase-events.ts";
+import { eraseLoose } from "./erase-loose.ts";
 
 const pageSize = 100;
 
@@ -79,6 +80,7 @@ export async function replaceContent(
   await cancelTasks(deps, system, { sessionId }, "The session is erased.");
   await eraseTasks(deps, system, sessionId);
   await eraseRest(deps, system, sessionId);
+  await eraseMemories(deps, tenantId, sessionId);
   await eraseAnswers(deps.store, sessionId);
   return await erasedContent(deps.store, sessionId);
 }
@@ -131,6 +133,19 @@ async function eraseRest(deps: KernelDeps, system: Caller, sessionId: string): P
     await othersTurn();
   }
   await carryOut(deps, eraseEvents, system, { read: async () => others });
+}
+
+/** What the session itself knows. What personas and workspaces learned in it is theirs. */
+async function eraseMemories(deps: KernelDeps, tenantId: string, sessionId: string): Promise<void> {
+  const owned = { kind: "memory", by: { ownerId: sessionId }, order: "oldest_first" } as const;
+  const ids = new Set<string>();
+  let beyond: { born: Position; id: string } | undefined;
+  do {
+    const page = await deps.store.list({ ...owned, beyond, limit: pageSize });
+    for (const { id } of page) ids.add(id);
+    beyond = page.length < pageSize ? undefined : page.at(-1);
+  } while (beyond !== undefined);
+  if (ids.size > 0) await eraseLoose(deps, tenantId, ({ id }) => ids.has(id));
 }
 
 /** The hashes of everything that was erased: among them are the names of the blobs that held it. */

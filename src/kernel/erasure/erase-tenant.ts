@@ -4,22 +4,22 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import type { Position, Store, StoredEvent } from "../../store/port.ts";
+import type { Position, Store } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { notFound } from "../errors.ts";
-import { readLog } from "../log-tail.ts";
-import type { SessionRecord } from "../resources/session.ts";
+import { placeOf } from "../files.ts";
+import type { Records } from "../fold.ts";
 import type { TenantRecord } from "../resources/tenant.ts";
 import type { KernelDeps } from "../unit.ts";
 import { dropUnreferenced } from "./blobs.ts";
-import { eraseAnswers, eraseEvents } from "./erase-events.ts";
+import { eraseLoose } from "./erase-loose.ts";
 import { recordErased, replaceContent, requestErasure } from "./erase-session.ts";
 
 const pageSize = 100;
 /** Kinds that hold content and may belong to no session. */
-const contentKinds: readonly string[] = ["artifact"];
+const contentKinds: readonly string[] = ["artifact", "memory"];
 
 export interface EraseTenant {
   tenantId: string;
@@ -63,9 +63,11 @@ export async function finishTenantErasure(deps: KernelDeps, tenantId: string): P
     if (tenant?.erasure === undefined || tenant.erasure.erased_at !== null) return;
     const { reason, requested_at } = tenant.erasure;
     const system = systemCaller(tenantId);
-    const blobs = await eraseLoose(deps, tenantId);
+    const blobs = await eraseLoose(deps, tenantId, ({ object }) => contentKinds.includes(object));
+    for await (const workspace of recordsOf(deps.store, tenantId, "workspace"))
+      await deps.files.erase(placeOf(workspace));
     const erased: { sessionId: string; eventCount: number }[] = [];
-    for await (const session of sessionsOf(deps.store, tenantId)) {
+    for await (const session of recordsOf(deps.store, tenantId, "session")) {
       if (session.created_at > requested_at || session.erasure?.erased_at != null) continue;
       await carryOut(deps, requestErasure, system, { sessionId: session.id, reason: reason ?? undefined });
       const replaced = await replaceContent(deps, tenantId, session.id);
@@ -90,39 +92,17 @@ const recordTenantErased: Command<{ tenantId: string; sessionCount: number }, Te
   },
 };
 
-async function* sessionsOf(store: Store, tenantId: string): AsyncGenerator<SessionRecord> {
+async function* recordsOf<K extends "session" | "workspace">(
+  store: Store,
+  tenantId: string,
+  kind: K,
+): AsyncGenerator<Records[K]> {
   let beyond: { born: Position; id: string } | undefined;
   while (true) {
-    const page = await store.list({
-      kind: "session",
-      by: { tenantId },
-      order: "oldest_first",
-      beyond,
-      limit: pageSize,
-    });
-    for (const { body } of page) yield body as SessionRecord;
+    const page = await store.list({ kind, by: { tenantId }, order: "oldest_first", beyond, limit: pageSize });
+    for (const { body } of page) yield body as Records[K];
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
     beyond = { born: last.born, id: last.id };
   }
-}
-
-/** What belongs to no session. Gives the hashes of what it was. */
-async function eraseLoose(deps: KernelDeps, tenantId: string): Promise<Set<string>> {
-  const byResource = new Map<string, StoredEvent[]>();
-  for await (const events of readLog(deps.store, { tenantId, after: 0 })) {
-    for (const event of events) {
-      const { id, object } = event.resource;
-      if (event.sessionId !== null || !contentKinds.includes(object)) continue;
-      byResource.set(id, [...(byResource.get(id) ?? []), event]);
-    }
-  }
-  const hashes = new Set<string>();
-  for (const [id, events] of byResource) {
-    await carryOut(deps, eraseEvents, systemCaller(tenantId), { read: async () => events });
-    await eraseAnswers(deps.store, id);
-    for (const [sha256] of JSON.stringify(events).matchAll(/(?<="(sha256|blob)":")[0-9a-f]{64}(?=")/g))
-      hashes.add(sha256);
-  }
-  return hashes;
 }

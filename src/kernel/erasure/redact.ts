@@ -11,7 +11,15 @@ import { type BlobSource, type Content, MissingContent, sha256Hex, unseal } from
 import { contentHash } from "../receipts/facts.ts";
 
 /** Replaced as a whole, whatever is in them: a caller or an agent decides what that is. */
-const opaqueKeys = new Set(["metadata", "action", "answer", "schema", "details"]);
+const opaqueKeys = new Set([
+  "metadata",
+  "action",
+  "answer",
+  "schema",
+  "details",
+  "provenance",
+  "redaction_policy",
+]);
 /** Kept as a whole: the harness's own configuration and bookkeeping. */
 const keptKeys = new Set(["policy", "agent", "ranges", "secret_overrides", "erasure"]);
 /** Texts of these names say what something is, not what was said. */
@@ -67,10 +75,13 @@ async function redactObject(value: object, source: BlobSource): Promise<object> 
   const isPermission = "object" in value && value.object === "permission_request";
   const isStep = "step" in value && "kind" in value;
   const isArtifact = "object" in value && value.object === "artifact";
+  // What a memory says, and what an event says that it says now.
+  const isMemory = "content" in value && "provenance" in value;
   const entries: [string, unknown][] = [];
   for (const [key, field] of Object.entries(value)) {
     if (isPermission && key === "request") entries.push([key, describeOpaque(field)]);
     else if (isArtifact && key === "blob") entries.push([key, null]);
+    else if (isMemory && key === "content") entries.push([key, describeOpaque(field)]);
     else if (isStep && key === "name") entries.push([key, field]);
     else entries.push([key, await redactField(key, field, source)]);
   }

@@ -1,57 +1,134 @@
-/** From a presented API key to a caller. A key that is unknown, wrong, expired or revoked is simply not a caller. */
+/**
+ * From what a client presents to a caller: the administrator's key, an API key, an access token of ours, or a token of an
+ * issuer that the operator trusts. Whatever is unknown, wrong, expired or revoked is simply not a caller.
+ */
 
-import { hashApiKey, keyIdOf, sameHash } from "../../policy/api-key.ts";
-import { type Caller, systemCaller } from "../../policy/caller.ts";
+import { claimedIssuer, readAccessToken } from "../../policy/access-token.ts";
+import { hashApiKey, sameHash } from "../../policy/api-key.ts";
+import { type Caller, mayUse, systemCaller } from "../../policy/caller.ts";
+import { type ExternalIssuers, KeysUnavailable } from "../../policy/external-issuers.ts";
+import { addressGroup, type FailureLimit } from "../../policy/failure-limit.ts";
 import type { Clock } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
-import type { LogTail } from "../log-tail.ts";
-import type { ApiKeyRecord } from "../resources/api-key.ts";
+import { HarnessError } from "../errors.ts";
+import type { KnownCaller, KnownCallers } from "../known-callers.ts";
+import type { SigningKeyRecord } from "../resources/signing-key.ts";
+import { callerOf, expiryOf, presentedKey, usableKey } from "./client-keys.ts";
 import type { ReadDeps } from "./read.ts";
 
-/** Keys remembered after their first use; the cache is dropped whole when it is full or a key is revoked. */
-const cacheMax = 10_000;
+/** `from` is the address that it came from, whose failures are counted. */
+export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
 
-export type Authenticate = (presented: string) => Promise<Caller | null>;
-
-interface Known {
-  caller: Caller;
-  expiresAt: number;
+export interface AuthenticateDeps extends ReadDeps {
+  clock: Clock;
+  known: KnownCallers;
+  failures: FailureLimit;
+  /** The name under which this server issues tokens and accepts them. */
+  identity(): string;
+  external: ExternalIssuers | null;
 }
 
+/** A token that was good is not verified again for this long, in which its issuer may take its key back. */
+const externalKnownMs = 60_000;
+
 /** `fixedKey` is the administrator's key that the operator set or that was made on first start. */
-export function createAuthenticate(
-  { store, clock, tail }: ReadDeps & { clock: Clock; tail: LogTail },
-  fixedKey: string,
-): Authenticate {
+export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Authenticate {
+  const { known, failures } = deps;
   const fixedHash = hashApiKey(fixedKey);
   const administrator: Caller = { ...systemCaller(defaultTenantId), actor: "admin" };
-  const cache = new Map<string, Known>();
-  tail.onCommit((events) => {
-    if (events.some(({ event }) => event === "vendor.bridle.api_key.revoked")) cache.clear();
-  });
 
-  return async function authenticate(presented) {
+  return async function authenticate(presented, from) {
     const hash = hashApiKey(presented);
     if (sameHash(hash, fixedHash)) return administrator;
-    // What is looked up is the hash: how long that takes says nothing about the key.
-    const cached = cache.get(hash);
-    if (cached !== undefined) return cached.expiresAt > clock.now() ? cached.caller : null;
+    const remembered = known.find(hash);
+    if (remembered !== null) return remembered;
 
-    const keyId = keyIdOf(presented);
-    const document = keyId === null ? undefined : await store.get("api_key", keyId);
-    if (document === undefined) return null;
-    const record = document.body as ApiKeyRecord;
-    if (!sameHash(hash, record.hash) || record.revoked_at !== null) return null;
-    const expiresAt = record.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(record.expires_at);
-    if (expiresAt <= clock.now()) return null;
-    const caller: Caller = {
-      actor: record.actor,
-      tenantId: record.tenant_id,
-      workspaceIds: record.workspace_ids,
-      scopes: new Set(record.scopes),
-    };
-    if (cache.size >= cacheMax) cache.clear();
-    cache.set(hash, { caller, expiresAt });
-    return caller;
+    const who = from === undefined ? null : addressGroup(from);
+    const secondsToWait = who === null ? 0 : failures.secondsToWait(who);
+    const { generation } = known;
+    const found = await identify(deps, presented, secondsToWait > 0);
+    if (found !== null) {
+      known.remember(hash, found, generation);
+      return found.caller;
+    }
+    if (secondsToWait > 0) throw tooManyFailures(secondsToWait);
+    if (who !== null) failures.count(who);
+    return null;
   };
+}
+
+/**
+ * An API key costs a hash and a lookup, which everybody gets: a client gone wrong must not shut out its neighbours
+ * behind the same address. A signature is only checked for those who do not fail all the time.
+ */
+async function identify(
+  deps: AuthenticateDeps,
+  presented: string,
+  onlyCheap: boolean,
+): Promise<KnownCaller | null> {
+  const issuer = claimedIssuer(presented);
+  if (issuer === null) return await identifyKey(deps, presented);
+  if (onlyCheap) return null;
+  if (issuer === deps.identity()) return await identifyOwnToken(deps, presented);
+  return await identifyExternalToken(deps, presented, issuer);
+}
+
+async function identifyKey(
+  { store, clock }: AuthenticateDeps,
+  presented: string,
+): Promise<KnownCaller | null> {
+  const key = await presentedKey(store, presented, clock.now());
+  return key === null ? null : { caller: callerOf(key), keyId: key.id, expiresAt: expiryOf(key) };
+}
+
+async function identifyOwnToken(deps: AuthenticateDeps, presented: string): Promise<KnownCaller | null> {
+  const { store, clock } = deps;
+  const token = await readAccessToken(presented, {
+    identity: deps.identity(),
+    nowMs: clock.now(),
+    async keyOf(kid) {
+      const document = await store.get("signing_key", kid);
+      if (document === undefined) return null;
+      const { jwk, retired_at } = document.body as SigningKeyRecord;
+      return { jwk, retiredAt: retired_at === null ? null : Date.parse(retired_at) };
+    },
+  });
+  const key = token === null ? null : await usableKey(store, token.clientId, clock.now());
+  if (token === null || key === null) return null;
+  const caller = callerOf(key);
+  const scopes = new Set(token.scopes.filter((scope) => mayUse(caller, scope)));
+  return {
+    caller: { ...caller, scopes },
+    keyId: key.id,
+    expiresAt: Math.min(token.expiresAt, expiryOf(key)),
+  };
+}
+
+async function identifyExternalToken(
+  { store, clock, external }: AuthenticateDeps,
+  presented: string,
+  issuer: string,
+): Promise<KnownCaller | null> {
+  if (external === null || !external.trusts(issuer)) return null;
+  try {
+    const token = await external.read(presented, issuer, clock.now());
+    // A tenant is made by an administrator, never by a token that names it.
+    if (token === null || (await store.get("tenant", token.caller.tenantId)) === undefined) return null;
+    const expiresAt = Math.min(token.expiresAt, clock.now() + externalKnownMs);
+    return { caller: token.caller, keyId: null, expiresAt };
+  } catch (error) {
+    if (!(error instanceof KeysUnavailable)) throw error;
+    throw new HarnessError(
+      "upstream_unavailable",
+      "The keys of the token's issuer cannot be had now, so the token cannot be checked.",
+    );
+  }
+}
+
+export function tooManyFailures(secondsToWait: number): HarnessError {
+  return new HarnessError(
+    "rate_limited",
+    `Too many credentials from this address were wrong. Try again in ${secondsToWait} seconds.`,
+    { details: { retry_after_seconds: secondsToWait } },
+  );
 }

@@ -54,6 +54,8 @@ function contentBytes(stored: StoredEvent): number {
       return "payload" in event.payload.task.input ? blobBytes(event.payload.task.input.payload) : 0;
     case "artifact.updated":
       return blobBytes(event.payload.chunk);
+    case "span.started":
+      return event.payload.host_call === undefined ? 0 : blobBytes(event.payload.host_call.input);
     case "span.completed":
       return "output" in event.payload.result ? blobBytes(event.payload.result.output) : 0;
     default:

@@ -1,15 +1,42 @@
 /** The bytes of an artifact that the harness holds. */
 
 import { type Caller, mayUse } from "../../policy/caller.ts";
+import type { OpenBlob } from "../../store/port.ts";
 import { HarnessError } from "../errors.ts";
 import type { ArtifactRecord } from "../resources/artifact.ts";
 import { getRecord, type ReadDeps } from "./read.ts";
 
+/** The whole content at once: for what is known to be small. */
 export async function readArtifact(
   deps: ReadDeps,
   caller: Caller,
   id: string,
 ): Promise<{ artifact: ArtifactRecord; bytes: Uint8Array }> {
+  const artifact = await readableArtifact(deps, caller, id);
+  const bytes = artifact.blob === null ? undefined : await deps.store.blob(artifact.blob);
+  if (bytes === undefined) throw notHeld(artifact);
+  return { artifact, bytes };
+}
+
+/** The content, to be read piece by piece and then closed. */
+export async function openArtifact(
+  deps: ReadDeps,
+  caller: Caller,
+  id: string,
+): Promise<{ artifact: ArtifactRecord; content: OpenBlob }> {
+  const artifact = await readableArtifact(deps, caller, id);
+  const content = artifact.blob === null ? undefined : await deps.store.openBlob(artifact.blob);
+  if (content === undefined) throw notHeld(artifact);
+  return { artifact, content };
+}
+
+function notHeld({ id, uri }: ArtifactRecord): HarnessError {
+  return new HarnessError("resource_not_found", `The content of artifact ${id} is not held here.`, {
+    details: { uri },
+  });
+}
+
+async function readableArtifact(deps: ReadDeps, caller: Caller, id: string): Promise<ArtifactRecord> {
   const artifact = await getRecord(deps, caller, "artifact", id);
   if (artifact.visibility !== "public" && !mayUse(caller, "events:read_internal")) {
     throw new HarnessError(
@@ -22,11 +49,5 @@ export async function readArtifact(
       details: { artifact_id: id },
     });
   }
-  const bytes = artifact.blob === null ? undefined : await deps.store.blob(artifact.blob);
-  if (bytes === undefined) {
-    throw new HarnessError("resource_not_found", `The content of artifact ${id} is not held here.`, {
-      details: { uri: artifact.uri },
-    });
-  }
-  return { artifact, bytes };
+  return artifact;
 }

@@ -4,7 +4,7 @@ import type { Caller, Scope } from "../../policy/caller.ts";
 import type { DocumentQuery, Store, StoredDocument } from "../../store/port.ts";
 import { isVisible, requireScope } from "../authorize.ts";
 import { notFound } from "../errors.ts";
-import type { Kind, Records } from "../fold.ts";
+import { isDeleted, type Kind, type Records } from "../fold.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 
 export interface ReadDeps {
@@ -34,6 +34,8 @@ const readScope: Record<Kind, Scope> = {
   api_key: "api_keys:read",
   artifact: "artifacts:read",
   branch: "branches:read",
+  connector: "connectors:read",
+  memory: "memories:read",
   message: "messages:read",
   permission_request: "tasks:read",
   persona: "personas:read",
@@ -44,8 +46,10 @@ const readScope: Record<Kind, Scope> = {
   receipt_tree: "receipts:read",
   session: "sessions:read",
   signing_key: "receipts:read",
+  skill: "skills:read",
   task: "tasks:read",
   tenant: "admin",
+  vault: "vaults:read",
   workspace: "workspaces:read",
 };
 
@@ -71,7 +75,7 @@ export async function findVisible<K extends Kind>(
   const document = await store.get(kind, id);
   if (document === undefined) return undefined;
   const record = document.body as Records[K];
-  return isVisible(caller, record) ? record : undefined;
+  return isVisible(caller, record) && !isDeleted(record) ? record : undefined;
 }
 
 export interface ListRequest {
@@ -91,6 +95,17 @@ export async function listRecords<K extends Kind>(
 ): Promise<Page<Records[K]>> {
   requireScope(caller, readScope[kind]);
   return await listDocuments(deps, caller, kind, request);
+}
+
+/** The same for kinds whose documents stay when what they stand for is deleted. */
+export async function listLive<K extends "connector" | "skill">(
+  deps: ReadDeps,
+  caller: Caller,
+  kind: K,
+  request: ListRequest,
+): Promise<Page<Records[K]>> {
+  requireScope(caller, readScope[kind]);
+  return await listDocuments(deps, caller, kind, request, ["live"]);
 }
 
 /** The same without asking for a scope, perhaps only documents in some states. */

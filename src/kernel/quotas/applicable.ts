@@ -10,6 +10,8 @@ import type { Unit } from "../unit.ts";
 
 /** A quota that may be put on something of this scope. */
 export async function requireQuotaFor(unit: Unit, id: string, scope: QuotaRecord["scope"]): Promise<void> {
+  // While tasks run it changes all the time.
+  await unit.hold(id);
   const quota = await unit.require("quota", id);
   if (quota.deleted_at !== null) throw notFound("quota", id);
   if (quota.scope === scope) return;

@@ -2,8 +2,8 @@
  * Counting against quotas, inside the commits of what is counted.
  *
  * Quotas are held (see `Unit.hold`) from the moment they are looked at until the commit is on disk, so that what is decided
- * under a limit is exact however many decide at once. They are held after tasks, never before one, and in the order of
- * their ids: nobody waits in a circle.
+ * under a limit is exact however many decide at once. They come after tasks, in the order of their ids; a decision that
+ * comes to them in another order is made again (see `OutOfTurn`).
  */
 
 import { HarnessError } from "../errors.ts";
@@ -53,7 +53,7 @@ export async function reserve(
     if (exhaustion === null) continue;
     tellExhausted(unit, quota, exhaustion, task.id);
     if (quota.hard_limit && !task.granted_quota_ids.includes(quota.id)) {
-      unit.emit(task, "vendor.bridle.quota.exhausted", exhaustionPayload(quota, exhaustion, task.id));
+      tellTask(unit, task, quota, exhaustion);
       return { ...exhaustion, quota };
     }
   }
@@ -123,6 +123,12 @@ function tellExhausted(unit: Unit, quota: QuotaRecord, exhaustion: Exhaustion, t
   unit.emit(quota, "vendor.bridle.quota.exhausted", exhaustionPayload(quota, exhaustion, taskId));
 }
 
+/** Once a quota: branches side by side come to the same limit together. */
+function tellTask(unit: Unit, task: TaskRecord, quota: QuotaRecord, exhaustion: Exhaustion): void {
+  if (task.exhausted_quota_ids.includes(quota.id)) return;
+  unit.emit(task, "vendor.bridle.quota.exhausted", exhaustionPayload(quota, exhaustion, task.id));
+}
+
 function exhaustionPayload(
   quota: QuotaRecord,
   { limit, most, used }: Exhaustion,
@@ -164,8 +170,11 @@ export class QuotaRefusal extends HarnessError {
   }
 }
 
-/** What an exhausted quota says of itself when somebody was refused because of it. */
-export function noteRefusal(unit: Unit, quota: QuotaRecord): void {
+/** Somebody was refused: the quota says so, once. */
+export async function noteRefusal(unit: Unit, quotaId: string): Promise<void> {
+  await unit.hold(quotaId);
+  const quota = await unit.findForHarness("quota", quotaId);
+  if (quota === undefined) return;
   const now = Date.parse(unit.at);
   const exhaustion = exhausted(current(quota, now), toStart, now);
   if (exhaustion !== null) tellExhausted(unit, quota, exhaustion, null);

@@ -7,6 +7,7 @@ import {
   plus,
   type QuotaRecord,
   type ResetWindow,
+  rounded,
 } from "../resources/quota.ts";
 
 const minuteMs = 60_000;
@@ -42,7 +43,7 @@ export function usageOf(quota: QuotaRecord, now: number): Amounts {
   const { tasks_per_minute: _, ...used } = plus(quota.usage, reserved);
   const perMinute =
     quota.limits.tasks_per_minute === undefined ? {} : { tasks_per_minute: minuteOf(quota, now).tasks };
-  return { ...used, ...perMinute };
+  return { ...used, concurrency: quota.running, ...perMinute };
 }
 
 export function minuteOf({ minute }: QuotaRecord, now: number): { since: string; tasks: number } {
@@ -66,7 +67,7 @@ export function exhausted(quota: QuotaRecord, asked: Amounts, now: number): Exha
     if (most === undefined) continue;
     const before = used[limit] ?? 0;
     const more = asked[limit];
-    if (more === undefined || before + more <= most) continue;
+    if (more === undefined || rounded(before + more) <= most) continue;
     return { limit, most, used: before, retryAfterMs: retryAfter(quota, limit, now) };
   }
   return null;

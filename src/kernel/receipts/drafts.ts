@@ -70,7 +70,7 @@ export function draftTaskReceipt(
         usd === 0 ? [] : [{ provider: "unrecorded", amount: usd, input_tokens, output_tokens }],
     },
     side_effects: {
-      fs_writes: [],
+      fs_writes: facts.fileWrites,
       network_egress: [],
       tool_calls: facts.toolCalls,
       a2a_handoffs: facts.handoffs,

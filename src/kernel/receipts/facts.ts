@@ -12,6 +12,7 @@ import { canonicalJson, hashOf } from "../../receipts/canonical.ts";
 import type {
   Approval,
   ArtifactRef,
+  FileWrite,
   Handoff,
   Redaction,
   ReplayMaterial,
@@ -35,7 +36,13 @@ const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> =
   host: "host_fact",
   step: "host_fact",
   effect: "host_fact",
+  file: "host_fact",
+  file_read: "host_fact",
+  file_list: "host_fact",
 };
+
+/** Those that count as calls of a tool; the others only look, or are counted in another way. */
+const toolKinds: ReadonlySet<StepSpan["kind"]> = new Set(["step", "mcp", "host", "effect", "file"]);
 
 export class TaskFacts {
   readonly #log = createHash("sha256");
@@ -50,7 +57,9 @@ export class TaskFacts {
   readonly toolCalls: ToolCall[] = [];
   /** What a replay really did, where the request allowed it. */
   readonly liveCalls: ToolCall[] = [];
+  readonly fileWrites: FileWrite[] = [];
   toolCallCount = 0;
+  #fileWriteCount = 0;
   /** What was counted against the budget, beside calls and time. */
   spent: Amounts = {};
   /** The limits that the run came to. */
@@ -123,6 +132,7 @@ export class TaskFacts {
         reason: `${kind}: removed before it was recorded`,
       })),
       ...unlisted("/replay_input/materials", this.#materialCount),
+      ...unlisted("/side_effects/fs_writes", this.#fileWriteCount),
       ...unlisted("/side_effects/tool_calls", this.toolCallCount),
       ...unlisted("/side_effects/a2a_handoffs", this.#handoffCount),
       ...unlisted("/final_artifacts", this.#artifactCount),
@@ -171,6 +181,7 @@ export class TaskFacts {
   #addStep(span: EventPayloads["span.completed"], isLive: boolean): void {
     if (span.kind === "spawn") this.#endHandOff(span);
     if (span.kind === "secret") this.usesSecrets = true;
+    if (span.kind === "file" && span.simulated === undefined) this.#addFileWrite(span.result);
     if (span.spent !== undefined) this.spent = plus(this.spent, span.spent);
     const kind = materialKinds[span.kind];
     if (kind === undefined) return;
@@ -179,14 +190,19 @@ export class TaskFacts {
     if (this.materials.length < listedMax) {
       this.materials.push({ kind, id: span.step, sha256, metadata: { step_kind: span.kind } });
     }
-    if (span.kind === "llm") {
-      this.callsModels = true;
-      return;
-    }
+    if (span.kind === "llm") this.callsModels = true;
+    if (!toolKinds.has(span.kind)) return;
     if (span.simulated === undefined) this.toolCallCount += 1;
     const call = toolCallOf(span, sha256);
     if (this.toolCalls.length < listedMax) this.toolCalls.push(call);
     if (isLive && this.liveCalls.length < listedMax) this.liveCalls.push(call);
+  }
+
+  #addFileWrite(result: StepResult): void {
+    const write = fileWriteOf(result);
+    if (write === null) return;
+    this.#fileWriteCount += 1;
+    if (this.fileWrites.length < listedMax) this.fileWrites.push(write);
   }
 
   #handOff({ step, name, child_task_id }: EventPayloads["span.started"]): void {
@@ -231,7 +247,8 @@ export class TaskFacts {
 
 /** A call that the persona's autonomy did not let happen is listed as what it is. */
 function toolCallOf(span: EventPayloads["span.completed"], output_hash: string): ToolCall {
-  const call = { tool: span.name || span.step, call_id: span.step, output_hash };
+  const tool = span.kind === "file" ? "files.write" : span.name || span.step;
+  const call = { tool, call_id: span.step, output_hash };
   if (span.simulated === undefined)
     return { ...call, status: "error" in span.result ? "failed" : "succeeded" };
   const { tier, intent, artifact_id } = span.simulated;
@@ -260,6 +277,22 @@ export function approvalOf(
     quorum_proof: { required: 1, satisfied: approved ? 1 : 0 },
     // What was asked and what was answered, so that neither can be told differently later.
     evidence_hash: hashWhole({ request, response }, hashOf),
+  };
+}
+
+/** What a step says that it wrote; nothing when it failed, or only would have. */
+function fileWriteOf(result: StepResult): FileWrite | null {
+  if ("error" in result || !("inline" in result.output)) return null;
+  const output = result.output.inline;
+  if (typeof output !== "object" || output === null || Array.isArray(output)) return null;
+  const { path, sha256, before_sha256 = null } = output;
+  if (typeof path !== "string" || typeof sha256 !== "string") return null;
+  const before = typeof before_sha256 === "string" ? prefixed(before_sha256) : null;
+  return {
+    path,
+    operation: before === null ? "create" : "modify",
+    before_sha256: before,
+    after_sha256: prefixed(sha256),
   };
 }
 

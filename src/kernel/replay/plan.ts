@@ -58,13 +58,18 @@ const kindsOfStep: Record<string, readonly OverrideKind[]> = {
   mcp: ["mcp_tool_return", "tool_result"],
   host: ["host_fact", "tool_result"],
   step: ["tool_result", "host_fact"],
+  effect: ["tool_result"],
   secret: ["secret_value"],
+  file: ["tool_result"],
+  file_read: ["host_fact"],
+  file_list: ["host_fact"],
   time: ["time"],
   random: ["host_fact"],
   ask: ["event_payload"],
   approve: ["event_payload"],
   spawn: ["event_payload", "tool_result"],
   checkpoint: ["checkpoint_value"],
+  memory: ["host_fact", "tool_result"],
 };
 
 /** The times of a task's life, which a replay's receipt takes from its source. */

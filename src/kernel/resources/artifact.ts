@@ -32,6 +32,8 @@ export interface ArtifactRecord extends Resource<"artifact"> {
   complete: boolean;
   /** Whether the receipt of its task is about it: not what was registered after the task had ended. */
   in_receipt: boolean;
+  /** Bytes of a caller, kept as they were sent: they do not travel with the log. */
+  is_upload?: true;
 }
 
 export function foldArtifact(artifact: ArtifactRecord, event: KernelEvent): ArtifactRecord {

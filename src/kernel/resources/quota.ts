@@ -40,7 +40,9 @@ export interface QuotaRecord extends Resource<"quota"> {
   reset_at: string | null;
   exhaustion_reason: string | null;
   last_receipt_id: string | null;
-  /** What is reserved and not settled, by task or by task and step. */
+  /** Tasks under way that count against it. */
+  running: number;
+  /** What is reserved and not settled, by task and step. */
   open: Record<string, Amounts>;
   /** The running minute of `tasks_per_minute`. */
   minute: { since: string; tasks: number } | null;
@@ -77,12 +79,9 @@ export function foldQuota(quota: QuotaRecord, event: KernelEvent): QuotaRecord {
     case "vendor.bridle.quota.recovered":
       return { ...quota, exhaustion_reason: null, updated_at: at };
     case "vendor.bridle.quota.task_admitted": {
-      const { task_id, minute } = event.payload;
-      const open =
-        quota.limits.concurrency === undefined
-          ? quota.open
-          : { ...quota.open, [task_id]: { concurrency: 1 } };
-      return { ...quota, open, minute, usage: plus(quota.usage, { tasks: 1 }), updated_at: at };
+      const { minute } = event.payload;
+      const running = quota.running + 1;
+      return { ...quota, running, minute, usage: plus(quota.usage, { tasks: 1 }), updated_at: at };
     }
     case "vendor.bridle.quota.task_ended": {
       const { task_id, amounts, receipt_id } = event.payload;
@@ -92,8 +91,9 @@ export function foldQuota(quota: QuotaRecord, event: KernelEvent): QuotaRecord {
       const open = Object.fromEntries(Object.entries(quota.open).filter(([key]) => !isOf(key, task_id)));
       return {
         ...quota,
+        running: quota.running - 1,
         open,
-        usage: plus(quota.usage, lasting(used)),
+        usage: plus(quota.usage, used),
         last_receipt_id: receipt_id ?? quota.last_receipt_id,
         updated_at: at,
       };
@@ -117,12 +117,7 @@ export function reservationKey(taskId: string, step: string): string {
 }
 
 function isOf(key: string, taskId: string): boolean {
-  return key === taskId || key.startsWith(`${taskId}/`);
-}
-
-/** Being under way ends with the task; everything else was used for good. */
-function lasting({ concurrency: _, ...amounts }: Amounts): Amounts {
-  return amounts;
+  return key.startsWith(`${taskId}/`);
 }
 
 export function plus(one: Amounts, other: Amounts): Amounts {
@@ -135,6 +130,6 @@ export function plus(one: Amounts, other: Amounts): Amounts {
 }
 
 /** Sums of money stay readable: a millionth of a cent is the least that is counted. */
-function rounded(amount: number): number {
+export function rounded(amount: number): number {
   return Math.round(amount * 1e8) / 1e8;
 }

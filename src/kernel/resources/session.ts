@@ -43,7 +43,12 @@ export interface SessionRecord extends Resource<"session"> {
   branch_id: string | null;
   summary: string | null;
   expires_at: string | null;
+  /** What its tasks may read beside the memories of their own scopes, and may use. */
+  memory_ids?: string[];
+  skill_ids?: string[];
   ranges: TranscriptRange[];
+  /** Where its tasks look for secrets first. Sessions of older logs have none. */
+  vault_ids?: string[];
   /** Oldest first; absent until the first one. */
   compactions?: Compaction[];
   /** Set once somebody asked for its content to be erased. */

@@ -5,7 +5,7 @@
 
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Content } from "../content.ts";
-import type { KernelEvent, StepSpan, Trimmed } from "../events.ts";
+import type { EventPayloads, KernelEvent, StepSpan, Trimmed } from "../events.ts";
 import { isFinal, type TaskStatus } from "../lifecycle.ts";
 import type { Failure, Outcome } from "./outcome.ts";
 import type { TaskPolicy } from "./persona.ts";
@@ -33,6 +33,18 @@ export interface Parked {
   until: string | null;
 }
 
+/** Something that a run waits for a host to do. Whichever host answers first ends it. */
+export interface HostCall {
+  call_id: string;
+  step: string;
+  capability: string;
+  input: Content<JsonValue>;
+  expires_at: string;
+}
+
+/** Host calls of one task that can be open at once: they are part of its record. */
+export const hostCallsMax = 32;
+
 export interface TaskRecord extends Resource<"task"> {
   workspace_id: string;
   session_id: string;
@@ -58,8 +70,12 @@ export interface TaskRecord extends Resource<"task"> {
   quota_ids: string[];
   /** Those among them beyond whose limits a person let it go. */
   granted_quota_ids: string[];
+  /** Those whose limits it has come to. */
+  exhausted_quota_ids: string[];
   pending: PendingRequest | null;
   parked: Parked | null;
+  /** Absent until the first host call. */
+  host_calls?: HostCall[];
   /** Since when there is something to run. */
   runnable_since: string;
   /** Set when its events have left the log by age: this record is all that is left beside its receipt. */
@@ -79,6 +95,7 @@ export function unstarted(at: string) {
     pending: null,
     parked: null,
     granted_quota_ids: [] as string[],
+    exhausted_quota_ids: [] as string[],
     runnable_since: at,
   } as const satisfies Partial<TaskRecord>;
 }
@@ -105,6 +122,8 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
     case "user.input_submitted":
     case "user.tool_confirmation":
       return { ...task, pending: null, parked: null, runnable_since: at, updated_at: at };
+    case "span.started":
+      return withHostCall(task, event.payload, at);
     case "span.updated":
       return event.payload.parked === undefined
         ? task
@@ -112,6 +131,12 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
     case "span.completed":
     case "span.failed":
       return afterStep(task, event.payload, at);
+    case "vendor.bridle.quota.exhausted":
+      return {
+        ...task,
+        exhausted_quota_ids: [...task.exhausted_quota_ids, event.payload.quota_id],
+        updated_at: at,
+      };
     case "vendor.bridle.quota.granted":
       return {
         ...task,
@@ -119,31 +144,51 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
         updated_at: at,
       };
     case "task.completed":
-      return { ...task, outcome: event.payload.outcome, completed_at: at, ...rest, updated_at: at };
+      return { ...atRest(task), outcome: event.payload.outcome, completed_at: at, updated_at: at };
     case "task.failed": {
       const { outcome, failure } = event.payload;
-      return { ...task, outcome, failure, completed_at: at, ...rest, updated_at: at };
+      return { ...atRest(task), outcome, failure, completed_at: at, updated_at: at };
     }
     case "task.canceled":
-      return { ...task, outcome: event.payload.outcome, canceled_at: at, ...rest, updated_at: at };
+      return { ...atRest(task), outcome: event.payload.outcome, canceled_at: at, updated_at: at };
     default:
       return task;
   }
 }
 
+function withHostCall(
+  task: TaskRecord,
+  { step, name, host_call }: EventPayloads["span.started"],
+  at: string,
+): TaskRecord {
+  if (host_call === undefined) return task;
+  const { call_id, input, expires_at } = host_call;
+  const call: HostCall = { call_id, step, capability: name, input, expires_at };
+  return { ...task, host_calls: [...(task.host_calls ?? []), call], updated_at: at };
+}
+
 /**
- * A result that came from outside the run (a child ended) always changes the record, so that a run which is just being
+ * A result that came from outside the run (a child ended, a host answered) always changes the record, so that a run which is just being
  * dropped from memory cannot miss it. A result of the run itself changes it only if it had been waiting.
  */
 function afterStep(task: TaskRecord, { step, kind }: StepSpan, at: string): TaskRecord {
   const answersPending = task.pending?.step === step;
-  if (task.parked === null && !answersPending && kind !== "spawn") return task;
-  const pending = answersPending ? null : task.pending;
-  return { ...task, pending, parked: null, runnable_since: at, updated_at: at };
+  const answersHostCall = task.host_calls?.some((call) => call.step === step) ?? false;
+  if (task.parked === null && !answersPending && !answersHostCall && kind !== "spawn") return task;
+  return {
+    ...task,
+    pending: answersPending ? null : task.pending,
+    ...(answersHostCall ? { host_calls: task.host_calls?.filter((call) => call.step !== step) ?? [] } : {}),
+    parked: null,
+    runnable_since: at,
+    updated_at: at,
+  };
 }
 
 /** A task that has ended waits for nothing. */
-const rest = { pending: null, parked: null };
+function atRest({ host_calls: _, ...task }: TaskRecord): TaskRecord {
+  return { ...task, pending: null, parked: null };
+}
 
 /** When somebody must look at the task next: at once if it can run, at its deadline if it waits, never when it ended. */
 export function wakeAt(task: TaskRecord): number | null {

@@ -154,11 +154,13 @@ function contentsOf(event: KernelEvent): unknown[] {
       return ["payload" in input ? input.payload : null, replay?.substitutions];
     }
     case "artifact.created":
-      return [{ blob: event.payload.artifact.blob }];
+      return event.payload.artifact.is_upload === true ? [] : [{ blob: event.payload.artifact.blob }];
     case "artifact.updated": {
       const { chunk, completed } = event.payload;
       return [chunk, completed?.is_erased === true ? null : { blob: completed?.sha256 }];
     }
+    case "span.started":
+      return [event.payload.host_call?.input];
     case "span.completed":
       return ["output" in event.payload.result ? event.payload.result.output : null];
     case "receipt.issued":

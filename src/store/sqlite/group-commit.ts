@@ -253,6 +253,9 @@ function toRows(batch: Batch): BatchRows {
       resourceIds: run.map(({ resource }) => resource.id),
     })),
     put: batch.put.map(toDocumentRow),
+    texts: batch.put.flatMap(({ id, index: { text } }): BatchRows["texts"] =>
+      text === undefined ? [] : [[id, text]],
+    ),
     blobs: batch.blobs,
     once: batch.once ?? null,
     rewrite: (batch.rewrite ?? []).map(({ position, payload, replay }) => ({
@@ -267,9 +270,10 @@ function toRows(batch: Batch): BatchRows {
 
 function toDocumentRow({ id, kind, index, body }: NewDocument): DocumentRow {
   const { tenantId, isListed = true, workspaceId = null, sessionId = null, taskId = null } = index;
-  const { status = null, wakeAt = null } = index;
+  const { ownerId = null, status = null, wakeAt = null } = index;
   const listedIn = isListed ? tenantId : null;
-  return [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt, JSON.stringify(body)];
+  const json = JSON.stringify(body);
+  return [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt, json, ownerId];
 }
 
 /** The events in order, in runs that can share a row. */

@@ -3,6 +3,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { CommitListener, Position, Store } from "../port.ts";
+import { BlobFiles } from "./blob-files.ts";
 import { DocumentCache } from "./document-cache.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
@@ -29,6 +30,7 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       },
     });
     const reader = new Reader(file);
+    const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
     const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
     return {
@@ -41,14 +43,24 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       },
       eventsAhead: (id) => writer.eventsAhead(id),
       list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
+      search: async (query) =>
+        reader
+          .search(query)
+          .map((found) => ({ ...(cache.get(found.kind, found.id) ?? found), score: found.score })),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
       tenantIds: async () => reader.tenantIds(),
       events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
-      blob: async (sha256) => reader.blob(sha256),
+      blob: async (sha256) => reader.blob(sha256) ?? (await blobFiles.whole(sha256)),
+      openBlob: async (sha256) => reader.openBlob(sha256) ?? (await blobFiles.open(sha256)),
+      stageBlob: (source, bytesMax) => blobFiles.stage(source, bytesMax),
       once: async (key) => reader.once(key),
       onceWith: async (query) => reader.onceWith(query),
-      dropBlobs: ({ sha256s, scannedThrough }) => writer.dropBlobs(sha256s, scannedThrough),
+      async dropBlobs({ sha256s, scannedThrough }) {
+        const { kept, count, bytes } = await writer.dropBlobs(sha256s, scannedThrough);
+        const files = await blobFiles.remove(sha256s.filter((sha256) => !kept.includes(sha256)));
+        return { kept, count: count + files.count, bytes: bytes + files.bytes };
+      },
       scrub: () => writer.scrub(),
       head: async () => told,
       isWritable: () => writer.isWritable,

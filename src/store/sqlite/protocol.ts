@@ -29,6 +29,7 @@ export type DocumentRow = [
   status: string | null,
   wakeAt: number | null,
   body: string,
+  ownerId: string | null,
 ];
 
 /** Arrays rather than objects: what crosses the threads is copied, names and all. */
@@ -36,6 +37,8 @@ export interface BatchRows {
   expect: [id: string, version: number][];
   log: { row: LogRow; resourceIds: string[] }[];
   put: DocumentRow[];
+  /** The words of those that can be searched for; null takes them out. */
+  texts: [id: string, text: string | null][];
   blobs: NewBlob[];
   once: NewOnceRecord | null;
   rewrite: RewriteRow[];

@@ -5,8 +5,11 @@ import type {
   DocumentQuery,
   DueQuery,
   EventQuery,
+  FoundDocument,
   OnceRecord,
+  OpenBlob,
   Position,
+  SearchQuery,
   StoredDocument,
   StoredEvent,
 } from "../port.ts";
@@ -43,9 +46,9 @@ export class Reader {
 
   list(query: DocumentQuery): StoredDocument[] {
     const newest = query.order === "newest_first";
-    const [column, value] = indexColumn(query.by);
-    const where = ["kind = ?", `${column} = ?`];
-    const values: SQLInputValue[] = [query.kind, value];
+    const index = indexColumn(query.by);
+    const where = ["kind = ?", index === null ? "listed_in IS NOT NULL" : `${index[0]} = ?`];
+    const values: SQLInputValue[] = index === null ? [query.kind] : [query.kind, index[1]];
     if (query.workspaceIds !== undefined) {
       // What belongs to no workspace belongs to the whole tenant.
       where.push("(workspace_id IS NULL OR workspace_id IN (SELECT value FROM json_each(?)))");
@@ -73,6 +76,34 @@ export class Reader {
     return this.#prepare(sql)
       .all(...values, query.limit)
       .map(toDocument);
+  }
+
+  /** The words were indexed under the position that their document was born at. */
+  search(query: SearchQuery): FoundDocument[] {
+    const words = matchOf(query.text);
+    if (words === "") return [];
+    const where = ["texts MATCH ?", "kind = ?", "listed_in = ?"];
+    const values: SQLInputValue[] = [words, query.kind, query.tenantId];
+    if (query.workspaceIds !== undefined) {
+      where.push("(workspace_id IS NULL OR workspace_id IN (SELECT value FROM json_each(?)))");
+      values.push(JSON.stringify(query.workspaceIds));
+    }
+    for (const [column, allowed] of [
+      ["id", query.ids],
+      ["owner_id", query.ownerIds],
+      ["status", query.statuses],
+    ] as const) {
+      if (allowed === undefined) continue;
+      where.push(`${column} IN (SELECT value FROM json_each(?))`);
+      values.push(JSON.stringify(allowed));
+    }
+    const found = `SELECT id, kind, tenant_id, version, born, body, bm25(texts) AS score
+      FROM texts JOIN documents ON documents.born = texts.rowid WHERE ${where.join(" AND ")}`;
+    const beyond = query.beyond === undefined ? "" : "WHERE (score, id) > (?, ?)";
+    if (query.beyond !== undefined) values.push(query.beyond.score, query.beyond.id);
+    return this.#prepare(`SELECT * FROM (${found}) ${beyond} ORDER BY score, id LIMIT ?`)
+      .all(...values, query.limit)
+      .map((row) => ({ ...toDocument(row), score: Number(row.score) }));
   }
 
   due(query: DueQuery): { id: string; wakeAt: number }[] {
@@ -139,6 +170,25 @@ export class Reader {
     return bytes instanceof Uint8Array ? bytes : undefined;
   }
 
+  openBlob(sha256: string): OpenBlob | undefined {
+    const row = this.#prepare("SELECT length(bytes) AS n FROM blobs WHERE sha256 = ?").get(sha256);
+    if (row === undefined) return undefined;
+    const part = (start: number, end: number) =>
+      this.#prepare("SELECT substr(bytes, ?, ?) AS bytes FROM blobs WHERE sha256 = ?").get(
+        start + 1,
+        end - start,
+        sha256,
+      )?.bytes;
+    return {
+      bytes: Number(row.n),
+      async *read(start, end) {
+        const bytes = part(start, end);
+        if (bytes instanceof Uint8Array && bytes.length > 0) yield bytes;
+      },
+      async close() {},
+    };
+  }
+
   once(key: string): OnceRecord | undefined {
     const row = this.#prepare(
       "SELECT key, fingerprint, result, position, expires_at FROM once WHERE key = ?",
@@ -169,11 +219,26 @@ export class Reader {
   }
 }
 
-function indexColumn(by: DocumentQuery["by"]): [string, string] {
+function indexColumn(by: DocumentQuery["by"]): [column: string, value: string] | null {
+  if ("everyTenant" in by) return null;
   if ("tenantId" in by) return ["listed_in", by.tenantId];
   if ("workspaceId" in by) return ["workspace_id", by.workspaceId];
   if ("sessionId" in by) return ["session_id", by.sessionId];
-  return ["task_id", by.taskId];
+  if ("taskId" in by) return ["task_id", by.taskId];
+  return ["owner_id", by.ownerId];
+}
+
+/** More words than this make a search slower, not better. */
+const wordsMax = 16;
+
+/** Every word quoted, so that nothing in it is taken for an operator, and as the beginning of a word. */
+function matchOf(text: string): string {
+  return text
+    .split(/[\s\p{Cc}\p{Cs}]+/u)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word))
+    .slice(0, wordsMax)
+    .map((word) => `"${word.replaceAll('"', '""')}"*`)
+    .join(" ");
 }
 
 function toOnceRecord(row: Row): OnceRecord {

@@ -8,6 +8,7 @@
  * documents  the fold of a resource's events: JSON and the few columns it is found by
  * blobs      content under its SHA-256
  * once       idempotency records
+ * texts      the words of documents that can be searched for, by the position that the document was born at
  */
 
 import type { DatabaseSync } from "node:sqlite";
@@ -65,6 +66,11 @@ const migrations: readonly string[] = [
     expires_at  INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX once_by_expiry ON once (expires_at);
+  `,
+  `
+  ALTER TABLE documents ADD COLUMN owner_id TEXT;
+  CREATE INDEX documents_by_owner ON documents (kind, owner_id, born) WHERE owner_id IS NOT NULL;
+  CREATE VIRTUAL TABLE texts USING fts5 (text, content = '', contentless_delete = 1, tokenize = 'unicode61');
   `,
 ];
 

@@ -33,6 +33,8 @@ export class BatchWriter {
   readonly #insertBlob: StatementSync;
   readonly #readOnce: StatementSync;
   readonly #insertOnce: StatementSync;
+  readonly #deleteText: StatementSync;
+  readonly #insertText: StatementSync;
   readonly #rewriter: LogRewriter;
 
   constructor(db: DatabaseSync) {
@@ -45,7 +47,7 @@ export class BatchWriter {
     );
     this.#insertDocument = db.prepare(
       `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, listed_in, workspace_id,
-         session_id, task_id, status, wake_at, body) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         session_id, task_id, status, wake_at, body, owner_id) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#updateDocument = db.prepare(
       `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?
@@ -56,6 +58,12 @@ export class BatchWriter {
     this.#readOnce = db.prepare("SELECT 1 FROM once WHERE key = ?");
     this.#insertOnce = db.prepare(
       "INSERT INTO once (key, fingerprint, result, expires_at, position) VALUES (?, ?, ?, ?, ?)",
+    );
+    this.#deleteText = db.prepare(
+      "DELETE FROM texts WHERE rowid = (SELECT born FROM documents WHERE id = ?)",
+    );
+    this.#insertText = db.prepare(
+      "INSERT INTO texts (rowid, text) SELECT born, ? FROM documents WHERE id = ?",
     );
     this.#position = this.#lastPosition();
   }
@@ -110,6 +118,10 @@ export class BatchWriter {
       const head = headOf(id);
       this.#put(document, head, born.get(id) ?? first);
       heads.set(id, { ...head, version: head.version + 1 });
+    }
+    for (const [id, text] of batch.texts) {
+      this.#deleteText.run(id);
+      if (text !== null) this.#insertText.run(text, id);
     }
     for (const [id, head] of heads) {
       if (put.has(id)) continue;

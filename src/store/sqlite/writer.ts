@@ -76,12 +76,14 @@ function dropBlobs(sha256s: string[], scannedThrough: number): Response {
 }
 
 /**
- * Old bytes stay in free pages, in the gaps of pages that were rearranged (`secure_delete` misses those), and in the WAL. So
- * the whole file is written anew, the copy on the way in a file rather than in memory, and the WAL is emptied.
+ * Old bytes stay in free pages, in the gaps of pages that were rearranged (`secure_delete` misses those), in the WAL, and the
+ * words of deleted documents in their index until its parts are merged. So the index is merged, the whole file is written
+ * anew, the copy on the way in a file rather than in memory, and the WAL is emptied.
  */
 function scrub(): Response {
   try {
     db.exec("PRAGMA temp_store = FILE");
+    db.exec("INSERT INTO texts (texts) VALUES ('optimize')");
     db.exec("VACUUM");
     const row = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
     failPoint("scrubbed");

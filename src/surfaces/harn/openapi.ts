@@ -1,14 +1,22 @@
 /** `/openapi.json`, generated from the route table and the schemas that validate requests. */
 
 import type { TSchema } from "typebox";
+import { describedScopes } from "../../policy/caller.ts";
+import { tokenPath } from "../addresses.ts";
 import { protocolVersion, versionHeader } from "./protocol.ts";
 import { publicRoute, type Route } from "./route.ts";
 import * as schemas from "./schemas.ts";
+import * as knowledge from "./schemas-knowledge.ts";
+import * as policy from "./schemas-policy.ts";
+import * as vaults from "./schemas-vault.ts";
 
 /** Schemas that have a name in the protocol become components; everywhere else they are referred to. */
 const named = new Map<unknown, string>(
-  Object.entries(schemas).flatMap(([name, value]): [unknown, string][] =>
-    typeof value === "object" && !name.endsWith("Query") && name !== "JsonObject" ? [[value, name]] : [],
+  Object.entries({ ...schemas, ...knowledge, ...policy, ...vaults }).flatMap(
+    ([name, value]): [unknown, string][] =>
+      typeof value === "object" && /^[A-Z]/.test(name) && !name.endsWith("Query") && name !== "JsonObject"
+        ? [[value, name]]
+        : [],
   ),
 );
 
@@ -45,23 +53,37 @@ function openApiDocument(routes: readonly Route[], version: string): object {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
-    security: [{ bearerAuth: [] }],
+    security: [{ bearerAuth: [] }, { oauth2ClientCredentials: [] }],
     tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
     paths,
     components: {
-      securitySchemes: { bearerAuth: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        bearerAuth: { type: "http", scheme: "bearer", description: "An API key or an access token." },
+        oauth2ClientCredentials: {
+          type: "oauth2",
+          description: "An API key is a client: its id is the client_id, the key itself the client_secret.",
+          flows: { clientCredentials: { tokenUrl: tokenPath, scopes: describedScopes() } },
+        },
+        webhookSignature: {
+          type: "apiKey",
+          in: "header",
+          name: "webhook-signature",
+          description: "Standard Webhooks: signed together with webhook-id and webhook-timestamp.",
+        },
+      },
       schemas: Object.fromEntries([...named].map(([schema, name]) => [name, expand(schema)])),
     },
   };
 }
 
 function operation(route: Route): object {
-  const { operationId, summary, tag, status, isPublic } = route;
+  const { operationId, summary, tag, status } = route;
   return {
     operationId,
     summary,
     tags: [tag],
-    ...(isPublic ? { security: [] } : {}),
+    ...(route.webSocket === "none" ? {} : { "x-websocket-path": true }),
+    ...securityOf(route),
     parameters: parameters(route),
     ...(route.body === null ? {} : { requestBody: requestBody(route.body, route) }),
     responses: {
@@ -71,7 +93,13 @@ function operation(route: Route): object {
   };
 }
 
-function success({ response, produces, summary }: Route): object {
+function securityOf({ isPublic, isSigned }: Route): object {
+  if (isPublic) return { security: [] };
+  return isSigned ? { security: [{ webhookSignature: [] }] } : {};
+}
+
+function success({ response, produces, summary, status, webSocket }: Route): object {
+  if (status === 204 || webSocket === "only") return { description: summary };
   if (response !== null) return { description: summary, ...json(response) };
   return {
     description: summary,
@@ -87,7 +115,7 @@ function json(schema: TSchema): object {
   return { content: { "application/json": { schema: refer(schema) } } };
 }
 
-function parameters({ path, query, method, isPublic }: Route): object[] {
+function parameters({ path, query, method, isPublic, isSigned, webSocket }: Route): object[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -103,10 +131,12 @@ function parameters({ path, query, method, isPublic }: Route): object[] {
     schema: expand(schema),
   }));
   if (isPublic) return inPath;
+  if (isSigned) return [...inPath, ...signatureHeaders];
   const version = {
     name: versionHeader,
     in: "header",
-    required: true,
+    // A browser cannot send it with an upgrade.
+    required: webSocket !== "only",
     schema: { type: "string", enum: [protocolVersion] },
   };
   const idempotency = {
@@ -117,6 +147,13 @@ function parameters({ path, query, method, isPublic }: Route): object[] {
   };
   return [version, ...inPath, ...inQuery, ...(method === "GET" ? [] : [idempotency])];
 }
+
+const signatureHeaders = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => ({
+  name,
+  in: "header",
+  required: true,
+  schema: { type: "string" },
+}));
 
 function refer(schema: unknown): unknown {
   const name = named.get(schema);

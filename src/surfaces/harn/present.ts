@@ -3,19 +3,28 @@
  * caller may not see is replaced by a descriptor which shows that it exists.
  */
 
+import type { TruncateResult } from "../../kernel/commands/truncate-session.ts";
 import { type Content, sha256Hex, unsealShown } from "../../kernel/content.ts";
 import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
+import type { LoadedTool } from "../../kernel/queries/skills.ts";
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
+import type { BranchRecord } from "../../kernel/resources/branch.ts";
+import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
+import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf, type ReplayPlan } from "../../kernel/resources/replay.ts";
+import type { Visibility } from "../../kernel/resources/resource.ts";
 import type { Compaction, SessionRecord } from "../../kernel/resources/session.ts";
+import type { SkillRecord } from "../../kernel/resources/skill.ts";
 import type { StepResult, TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
+import type { VaultRecord, VaultSecret } from "../../kernel/resources/vault.ts";
+import type { LoadedSkill } from "../../kernel/skills.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
-import type { Position, Store, StoredEvent } from "../../store/port.ts";
+import type { JsonValue, Position, Store, StoredEvent } from "../../store/port.ts";
 
 export interface Viewer {
   store: Store;
@@ -32,6 +41,76 @@ export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<
 
 export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyRecord, "hash"> {
   return shown;
+}
+
+/** A branch that nobody merged or gave up is open. */
+export function presentBranch(branch: BranchRecord): Wire {
+  return { state: "open", worktree_uri: null, ...presentRecord(branch) };
+}
+
+export function presentConnector(connector: ConnectorRecord): Wire {
+  const {
+    sealed_secret: _,
+    data_key: __,
+    own_session_id,
+    deleted_at: ___,
+    ...shown
+  } = presentRecord(connector);
+  return {
+    ...shown,
+    auth: { scheme: "standard-webhooks" },
+    webhook: { path: `/v1/connectors/${connector.id}/deliveries`, session_id: own_session_id },
+  };
+}
+
+/** A memory that is not public is there for all who may see its owner; what it says is not. */
+export function presentMemory(memory: MemoryRecord, caller: Caller): Wire {
+  const { deleted_at: _, ...shown } = presentRecord(memory);
+  return { ...shown, content: presentContent(memory.content, memory.visibility, caller) };
+}
+
+function presentContent(content: JsonValue, visibility: Visibility, caller: Caller): unknown {
+  return visibility === "public" || seesInternal(caller) ? content : redacted("json", content, visibility);
+}
+
+export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string): Wire {
+  if ("object" in skill) {
+    const { deleted_at: _, ...shown } = presentRecord(skill);
+    return shown;
+  }
+  const { agent, ...described } = skill;
+  return {
+    ...described,
+    object: "skill",
+    created_at: startedAt,
+    updated_at: startedAt,
+    metadata: {},
+    source: agent.name,
+    version: agent.version,
+    capabilities: [],
+    requires_approval: false,
+    deprecated: false,
+  };
+}
+
+export function presentTool(tool: LoadedTool): Wire {
+  return { ...tool, object: "tool" };
+}
+
+/** What is sealed is shown to nobody. */
+export function presentVault(vault: VaultRecord): Wire {
+  const { data_key, serial: _, secrets, ...shown } = presentRecord(vault);
+  return {
+    ...shown,
+    secret_count: secrets.length,
+    data_key_version: data_key.version,
+    master_key_id: data_key.kid,
+  };
+}
+
+export function presentSecret(vaultId: string, secret: VaultSecret): Wire {
+  const { name, version, created_at, updated_at, metadata } = secret;
+  return { object: "vault_secret", vault_id: vaultId, name, version, created_at, updated_at, metadata };
 }
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
@@ -63,11 +142,13 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     agent: _,
     pending,
     parked,
+    host_calls,
     runnable_since: __,
     parent_step: ___,
     policy: ____,
     quota_ids,
     granted_quota_ids: _____,
+    exhausted_quota_ids: ______,
     replay,
     input,
     outcome,
@@ -80,7 +161,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: quota_ids[0] ?? null,
     replay: replay === null ? null : presentPlan(replay),
-    waiting_for: waitingFor({ pending, parked }),
+    waiting_for: waitingFor({ pending, parked, host_calls }),
   };
 }
 
@@ -99,7 +180,9 @@ async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> 
   return await presentMessage(document.body as MessageRecord, viewer);
 }
 
-function waitingFor({ pending, parked }: Pick<TaskRecord, "pending" | "parked">): Wire | null {
+type Waiting = Pick<TaskRecord, "pending" | "parked"> & { host_calls: TaskRecord["host_calls"] | undefined };
+
+function waitingFor({ pending, parked, host_calls: hostCalls = [] }: Waiting): Wire | null {
   if (pending !== null) {
     return {
       kind: pending.kind,
@@ -107,6 +190,16 @@ function waitingFor({ pending, parked }: Pick<TaskRecord, "pending" | "parked">)
       permission_request_id: pending.permission_request_id,
       schema: pending.schema,
       until: pending.expires_at,
+    };
+  }
+  const [hostCall] = hostCalls;
+  if (hostCall !== undefined) {
+    return {
+      kind: "host",
+      description: parked?.reason ?? `waits for a host that can do ${hostCall.capability}`,
+      permission_request_id: null,
+      schema: null,
+      until: parked?.until ?? hostCall.expires_at,
     };
   }
   if (parked === null) return null;
@@ -128,6 +221,8 @@ export async function presentSession(
   const shown = presentWithoutRanges(session);
   const last = writtenAt ?? (await lastPosition(store, session.id));
   return {
+    memory_ids: [],
+    skill_ids: [],
     ...shown,
     transcript: `/v1/sessions/${session.id}/messages`,
     last_event_id: last === null ? null : eventId(last),
@@ -149,6 +244,21 @@ async function lastPosition(store: Store, sessionId: string): Promise<Position |
   return last?.position ?? null;
 }
 
+export async function presentTruncation(
+  { keptTurnCount, removedTurnCount, newTipTurnId, session }: TruncateResult,
+  viewer: Viewer,
+  writtenAt: Position | null,
+): Promise<Wire> {
+  return {
+    object: "session.truncate_result",
+    session_id: session.id,
+    kept_turn_count: keptTurnCount,
+    removed_turn_count: removedTurnCount,
+    new_tip_turn_id: newTipTurnId,
+    session: await presentSession(session, viewer, writtenAt),
+  };
+}
+
 export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
   const { step: _, ...shown } = presentRecord(request);
   return shown;
@@ -163,7 +273,7 @@ export async function presentArtifact(artifact: ArtifactRecord, { store }: Viewe
 }
 
 function presentNewArtifact(artifact: ArtifactRecord): Wire {
-  const { blob: _, in_receipt: __, ...shown } = presentRecord(artifact);
+  const { blob: _, in_receipt: __, is_upload: ___, ...shown } = presentRecord(artifact);
   return { ...shown, receipt_id: null };
 }
 
@@ -312,12 +422,31 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return presentIssued(event.payload.record);
+    case "vendor.bridle.vault.created":
+      return { vault: presentVault(event.payload.vault) };
+    case "vendor.bridle.vault.secret_set":
+      return presentSecret(event.resource.id, event.payload.entry);
+    case "vendor.bridle.vault.data_key_rotated":
+    case "vendor.bridle.vault.data_key_rewrapped":
+      return { data_key_version: event.payload.data_key.version, master_key_id: event.payload.data_key.kid };
     case "vendor.bridle.signing_key.created":
       return { signing_key: presentRecord(event.payload.signing_key) };
     case "branch.created":
-      return { branch: presentRecord(event.payload.branch) };
+      return { branch: presentBranch(event.payload.branch) };
     case "vendor.bridle.persona.created":
       return { persona: presentRecord(event.payload.persona) };
+    case "vendor.bridle.memory.created":
+      return { memory: presentMemory(event.payload.memory, viewer.caller) };
+    case "vendor.bridle.memory.updated": {
+      const { content, visibility, ...changes } = event.payload.changes;
+      return {
+        changes: { ...changes, visibility, content: presentContent(content, visibility, viewer.caller) },
+      };
+    }
+    case "vendor.bridle.skill.created":
+      return { skill: presentSkill(event.payload.skill, event.createdAt) };
+    case "vendor.bridle.connector.created":
+      return { connector: presentConnector(event.payload.connector) };
     case "user.input_submitted": {
       const { answer, ...shown } = event.payload;
       if (answer === undefined) return shown;
@@ -326,6 +455,8 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
         answer: seesInternal(viewer.caller) ? answer : redacted("json", answer, "receipt_only"),
       };
     }
+    case "span.started":
+      return await presentStarted(event.payload, viewer);
     case "span.completed":
     case "span.failed": {
       const { result, ...span } = event.payload;
@@ -362,11 +493,24 @@ function presentOutcomeSummary(taskId: string, outcome: Outcome): Wire {
   return { id: outcomeIdOf(taskId), object: "outcome", task_id: taskId, ...outcome };
 }
 
+/** What a host is asked with is internal, like what it gives. */
+async function presentStarted(
+  { host_call, ...span }: EventPayloads["span.started"],
+  viewer: Viewer,
+): Promise<object> {
+  if (host_call === undefined) return span;
+  const found = await unsealShown(host_call.input, viewer.store);
+  return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer.caller) } };
+}
+
 /** What a step gave is the run's own business: internal. */
 async function presentResult(result: StepResult, viewer: Viewer): Promise<unknown> {
   if ("error" in result) return result;
   const output: Content<unknown> = result.output;
-  const found = await unsealShown(output, viewer.store);
-  if ("erased" in found) return { output: found.erased };
-  return { output: seesInternal(viewer.caller) ? found.value : redacted("json", found.value, "internal") };
+  return { output: presentInternal(await unsealShown(output, viewer.store), viewer.caller) };
+}
+
+function presentInternal(found: { value: unknown } | { erased: unknown }, caller: Caller): unknown {
+  if ("erased" in found) return found.erased;
+  return seesInternal(caller) ? found.value : redacted("json", found.value, "internal");
 }

@@ -12,18 +12,27 @@ import type { Caller } from "../../policy/caller.ts";
 import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";
 import { checker, readQuery } from "../validate.ts";
+import { isUpgrade } from "../websocket.ts";
+import { presentedBy } from "./credentials.ts";
 import type { Viewer } from "./present.ts";
 import { supportedVersions, versionHeader } from "./protocol.ts";
 
 export interface Call<Query, Body> extends Viewer {
   kernel: Kernel;
   caller: Caller;
+  /** What the caller presented to be known by. */
+  credential: string;
   /** A path parameter; the router guarantees that it is there. */
   param(name: string): string;
   query: Query;
   body: Body;
   /** Carries out a command under the request's Idempotency-Key. */
-  dispatch<Request, Result>(command: Command<Request, Result>, request: Request): Promise<Result>;
+  dispatch<Request, Result>(
+    command: Command<Request, Result>,
+    request: Request,
+    /** What the request is recognized by when it is sent again, where its body is not JSON. */
+    sameAs?: unknown,
+  ): Promise<Result>;
   /** The event with which the last command was recorded. */
   writtenAt: Position | null;
   request: FastifyRequest;
@@ -38,6 +47,8 @@ export interface Route {
   tag: string;
   /** Needs neither a key nor the version header. */
   isPublic: boolean;
+  /** Needs a signature over its body instead. */
+  isSigned?: true;
   status: number;
   query: TSchema | null;
   body: TSchema | null;
@@ -47,6 +58,8 @@ export interface Route {
   consumes: string;
   /** What the response is, when it is not JSON. */
   produces: string | null;
+  /** Whether it can be upgraded to a WebSocket, or is nothing else. */
+  webSocket: "none" | "optional" | "only";
   register(app: FastifyInstance, kernel: Kernel): void;
 }
 
@@ -60,8 +73,12 @@ type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
   bodyOptional?: boolean;
   response?: TSchema;
   produces?: string;
+  /** Whether it can be upgraded to a WebSocket, or is nothing else. */
+  webSocket?: Route["webSocket"];
   /** How the body is read; `strict_json` refuses what different parsers could read differently. */
   reads?: Reads;
+  /** HEAD asks the same and is given no content. */
+  isHeadToo?: boolean;
   handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
 };
 
@@ -74,6 +91,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
 ): Route {
   const { method, path, operationId, summary, tag, status = 200, handle } = options;
   const { query = null, body = null, bodyOptional = false, response = null, produces = null } = options;
+  const { webSocket = "none" } = options;
   return {
     method,
     path,
@@ -85,8 +103,9 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
     body,
     bodyOptional,
     response,
-    consumes: options.reads === "json_lines" ? jsonLines : "application/json",
+    consumes: mediaOf(options.reads),
     produces,
+    webSocket,
     isPublic: false,
     register(app, kernel) {
       const querySchema: TSchema = query ?? Nothing;
@@ -94,22 +113,25 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
       const checkBody = checker<TSchema>(body ?? Nothing);
       inScope(app, options.reads ?? "json", (scope) =>
         scope.route({
-          method,
+          method: options.isHeadToo === true ? [method, "HEAD"] : method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
-          onRequest: admit(kernel),
+          onRequest: admit(kernel, webSocket),
+          config: { readsSlowly: options.reads === "bytes" },
           async handler(request, reply) {
-            const caller = callerOf(request);
+            const { caller, credential } = admittedBy(request);
             const given =
               request.body === undefined && (bodyOptional || body === null) ? emptyBody : request.body;
             const call: Call<Static<Q>, Static<B>> = {
               kernel,
               store: kernel.store,
               caller,
+              credential,
               param: (name) => pathParam(request, name),
               query: checkQuery(readQuery(querySchema, request.query)) as Static<Q>,
               body: checkBody(given) as Static<B>,
-              async dispatch(command, commandRequest) {
-                const answer = await kernel.dispatch(command, caller, commandRequest, idempotencyOf(request));
+              async dispatch(command, commandRequest, sameAs = request.body) {
+                const idempotency = idempotencyOf(request, sameAs);
+                const answer = await kernel.dispatch(command, caller, commandRequest, idempotency);
                 if (answer.replayed) reply.header("Idempotent-Replayed", "true");
                 call.writtenAt = answer.position;
                 return answer.result;
@@ -119,7 +141,8 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
               reply,
             };
             const result = await handle(call);
-            if (reply.sent) return reply;
+            // A stream whose reader has gone away was begun and never sent to its end.
+            if (reply.sent || reply.raw.headersSent) return reply;
             return reply.code(status).send(result);
           },
         }),
@@ -133,7 +156,13 @@ export const jsonLines = "application/jsonl";
 /** The largest log that is taken over at once. */
 const jsonLinesBytesMax = 256 * 1024 * 1024;
 
-type Reads = "json" | "strict_json" | "json_lines";
+/** `bytes` leaves the body to the route, as a stream of any media type. */
+type Reads = "json" | "strict_json" | "json_lines" | "bytes";
+
+function mediaOf(reads: Reads = "json"): string {
+  if (reads === "json_lines") return jsonLines;
+  return reads === "bytes" ? "application/octet-stream" : "application/json";
+}
 
 /** A route that reads its body in its own way has a scope of its own. */
 function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstance) => void): void {
@@ -143,7 +172,9 @@ function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstanc
   }
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    if (reads === "json_lines") {
+    if (reads === "bytes") {
+      scope.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
+    } else if (reads === "json_lines") {
       const options = { parseAs: "string", bodyLimit: jsonLinesBytesMax } as const;
       scope.addContentTypeParser(jsonLines, options, (_request, text, done) => done(null, text));
     } else {
@@ -178,6 +209,7 @@ export function publicRoute(
     bodyOptional: false,
     consumes: "application/json",
     produces: null,
+    webSocket: "none",
     isPublic: true,
     register(app) {
       app.get(path, (request, reply) => handle(request, reply));
@@ -185,24 +217,31 @@ export function publicRoute(
   };
 }
 
-const callers = new WeakMap<FastifyRequest, Caller>();
+type Admitted = Pick<Call<unknown, unknown>, "caller" | "credential">;
 
-function callerOf(request: FastifyRequest): Caller {
-  const caller = callers.get(request);
-  if (caller === undefined) throw new Error("A route was reached without authentication");
-  return caller;
+const admitted = new WeakMap<FastifyRequest, Admitted>();
+
+function admittedBy(request: FastifyRequest): Admitted {
+  const found = admitted.get(request);
+  if (found === undefined) throw new Error("A route was reached without authentication");
+  return found;
 }
 
 /** Before the body is read: who is calling, then whether we speak the same version. */
-function admit(kernel: Kernel) {
+function admit(kernel: Kernel, webSocket: Route["webSocket"]) {
   return async (request: FastifyRequest): Promise<void> => {
-    const [scheme, key] = (request.headers.authorization ?? "").split(" ");
-    const caller = scheme?.toLowerCase() === "bearer" && key ? await kernel.authenticate(key) : null;
-    if (caller === null) {
-      throw new HarnessError("unauthenticated", "Send a valid API key as Authorization: Bearer <key>.");
+    const upgrades = webSocket !== "none" && isUpgrade(request);
+    const credential = presentedBy(request, upgrades ? kernel.tickets : null);
+    const caller = credential === null ? null : await kernel.authenticate(credential, request.ip);
+    if (credential === null || caller === null) {
+      throw new HarnessError(
+        "unauthenticated",
+        "Send a valid API key or access token as Authorization: Bearer <key>.",
+      );
     }
-    callers.set(request, caller);
-    requireVersion(request);
+    admitted.set(request, { caller, credential });
+    // A browser cannot send headers with an upgrade; the subprotocol names the version there.
+    if (!upgrades) requireVersion(request);
   };
 }
 
@@ -217,7 +256,7 @@ function requireVersion(request: FastifyRequest): void {
   );
 }
 
-function pathParam(request: FastifyRequest, name: string): string {
+export function pathParam(request: FastifyRequest, name: string): string {
   const params: Record<string, unknown> = Object(request.params);
   return String(params[name]);
 }
@@ -225,7 +264,7 @@ function pathParam(request: FastifyRequest, name: string): string {
 const keyCharsMax = 255;
 
 /** The scope of a key: who asks, for which workspace, what of what. */
-function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
+function idempotencyOf(request: FastifyRequest, sameAs: unknown): Idempotency | undefined {
   const key = request.headers["idempotency-key"];
   if (key === undefined) return undefined;
   if (typeof key !== "string" || key === "" || key.length > keyCharsMax) {
@@ -233,7 +272,7 @@ function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
       param: "Idempotency-Key",
     });
   }
-  const body: unknown = request.body ?? null;
+  const body = sameAs ?? null;
   const workspace =
     typeof body === "object" && body !== null && "workspace_id" in body ? body.workspace_id : null;
   // Not the path as it was written: one target can be written in several ways.

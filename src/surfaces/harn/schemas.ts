@@ -10,19 +10,23 @@ import { overrideKinds } from "../../kernel/replay/plan.ts";
 import { replayModes } from "../../kernel/resources/replay.ts";
 import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";
+import {
+  Envelope,
+  Filter,
+  Id,
+  JsonObject,
+  Limit,
+  Metadata,
+  Name,
+  Nullable,
+  Timestamp,
+  textMax,
+  Visibility,
+} from "./schema-pieces.ts";
 import { Compaction, Erasure, Trimmed } from "./schemas-session.ts";
 
-export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
-export const Timestamp = Type.String({ format: "date-time" });
-/** Any JSON object. Values stay unknown to the schema; JSON parsing made them JSON. */
-export const JsonObject = Type.Record(Type.String(), Type.Unknown());
-export const Metadata = JsonObject;
+export { Envelope, JsonObject, Metadata, Nullable, Timestamp };
 
-const textMax = 200;
-const Name = Type.String({ minLength: 1, maxLength: textMax });
-const Id = Type.String({ minLength: 1, maxLength: textMax });
-
-const Visibility = Type.Enum(["public", "internal", "receipt_only"]);
 const RoleSchema = Type.Enum(["user", "assistant", "system", "tool", "agent"]);
 
 const PartOf = <P extends TProperties, T extends string>(type: T, properties: P) =>
@@ -47,16 +51,6 @@ export const MessageInput = Type.Object({
   parts: Type.Array(Part, { minItems: 1, maxItems: 1000 }),
   metadata: Type.Optional(Metadata),
 });
-
-export const Envelope = <K extends string, P extends TProperties>(object: K, properties: P) =>
-  Type.Object({
-    id: Type.String(),
-    object: Type.Literal(object),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    metadata: Metadata,
-    ...properties,
-  });
 
 /** What a caller who may not see a part gets in its place. */
 export const RedactedPart = Type.Object({
@@ -109,7 +103,7 @@ export const Task = Envelope("task", {
   ),
   waiting_for: Nullable(
     Type.Object({
-      kind: Type.Enum(["input", "approval", "timer_or_child"]),
+      kind: Type.Enum(["input", "approval", "timer_or_child", "host"]),
       description: Type.String(),
       permission_request_id: Nullable(Type.String()),
       schema: Nullable(JsonObject),
@@ -168,6 +162,9 @@ export const Session = Envelope("session", {
   last_event_id: Nullable(Type.String()),
   summary: Nullable(Type.String()),
   expires_at: Nullable(Timestamp),
+  memory_ids: Type.Array(Type.String()),
+  skill_ids: Type.Array(Type.String()),
+  vault_ids: Type.Array(Type.String()),
   compactions: Type.Array(Compaction),
   erasure: Nullable(Erasure),
   trimmed_through_event_id: Type.Optional(Type.String()),
@@ -175,7 +172,10 @@ export const Session = Envelope("session", {
 export const CreateSessionRequest = Type.Object({
   workspace_id: Id,
   persona_id: Type.Optional(Nullable(Id)),
+  memory_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
+  skill_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   initial_messages: Type.Optional(Type.Array(MessageInput, { maxItems: 1000 })),
+  vault_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   metadata: Type.Optional(Metadata),
 });
 export const UpdateSessionRequest = Type.Object({
@@ -205,9 +205,11 @@ export const Branch = Envelope("branch", {
   workspace_id: Type.String(),
   kind: BranchKindSchema,
   base_ref: Type.String(),
+  state: Type.Enum(["open", "merged", "abandoned"]),
   parent_branch_id: Nullable(Type.String()),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
+  worktree_uri: Nullable(Type.String()),
   created_by: Nullable(Type.String()),
   merged_into: Nullable(Type.String()),
 });
@@ -216,6 +218,7 @@ export const CreateBranchRequest = Type.Object({
   base_ref: Name,
   parent_branch_id: Type.Optional(Nullable(Id)),
   task_id: Type.Optional(Nullable(Id)),
+  worktree_uri: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
   metadata: Type.Optional(Metadata),
 });
 
@@ -329,6 +332,12 @@ export const CreateApiKeyRequest = Type.Object({
   expires_at: Type.Optional(Nullable(Timestamp)),
 });
 
+export const WsTicket = Type.Object({
+  object: Type.Literal("ws_ticket"),
+  ticket: Type.String(),
+  expires_at: Timestamp,
+});
+
 export const Event = Envelope("event", {
   event: Type.String(),
   resource: Type.Object({ object: Type.String(), id: Type.String() }),
@@ -389,7 +398,11 @@ export const HarnAgentCard = Envelope("harn_agent_card", {
   skills: Type.Array(JsonObject),
   harn_interfaces: Type.Array(Type.Object({ transport: Type.String(), url: Type.String() })),
   auth_schemes: Type.Array(Type.String()),
-  signature: Type.Null(),
+  signature: Type.Object({
+    algorithm: Type.Literal("ed25519"),
+    key_id: Type.String(),
+    value: Type.String(),
+  }),
 });
 
 export const ReceiptProofQuery = Type.Object({
@@ -457,8 +470,6 @@ export const ListOf = <S extends TSchema>(item: S) =>
     page: Type.Object({ next_cursor: Nullable(Type.String()), has_more: Type.Boolean() }),
   });
 
-const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 }));
-const Filter = Type.Optional(Type.String({ minLength: 1, maxLength: textMax }));
 export const PageQuery = Type.Object({ limit: Limit, cursor: Type.Optional(Type.String()) });
 type FilterName = "workspace_id" | "session_id" | "task_id";
 /** A page of a list that can be filtered by these, and by nothing else. */

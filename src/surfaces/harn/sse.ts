@@ -6,26 +6,13 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { eventId } from "../../kernel/events.ts";
-import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
-import { toErrorAnswer } from "./errors.ts";
+import type { EventStream } from "./event-stream.ts";
 
 const heartbeatMs = 15_000;
 const retryMs = 1000;
 /** Small frames are written together up to this size; a large one goes alone, so few are in memory at once. */
 const writeCharsMin = 16_384;
-
-export interface EventStream {
-  /** Opens the log; a cursor that cannot be continued from throws here. */
-  open(signal: AbortSignal): Promise<AsyncGenerator<StoredEvent[]>>;
-  present(event: StoredEvent): Promise<unknown>;
-  /** True for the event after which the stream is over. */
-  isLast(event: StoredEvent): boolean;
-  /** Ends the stream when the server stops. */
-  stopped: AbortSignal;
-  requestId: string;
-  redactor: Redactor;
-}
 
 export async function streamEvents(reply: FastifyReply, stream: EventStream): Promise<void> {
   const response = reply.raw;
@@ -34,12 +21,16 @@ export async function streamEvents(reply: FastifyReply, stream: EventStream): Pr
   const signal = AbortSignal.any([gone.signal, stream.stopped]);
 
   reply.hijack();
-  response.writeHead(200, {
-    "X-Request-Id": stream.requestId,
+  reply.headers({
     "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-cache, no-transform",
+    "Cache-Control": "no-cache, no-store, no-transform",
     "X-Accel-Buffering": "no",
   });
+  // What every answer has, this one has too.
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) response.setHeader(name, value);
+  }
+  response.writeHead(200);
   response.write(`retry: ${retryMs}\n\n`);
   const heartbeat = setInterval(() => response.write(": heartbeat\n\n"), heartbeatMs);
   try {
@@ -47,7 +38,7 @@ export async function streamEvents(reply: FastifyReply, stream: EventStream): Pr
       if (await sendAll(response, events, stream, signal)) return;
     }
   } catch (error) {
-    const { body } = toErrorAnswer(error, stream.requestId, stream.redactor);
+    const { body } = stream.report(error);
     response.write(`event: error\ndata: ${JSON.stringify(body)}\n\n`);
   } finally {
     clearInterval(heartbeat);

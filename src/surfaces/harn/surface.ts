@@ -5,56 +5,72 @@ import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
-import { toErrorAnswer } from "./errors.ts";
+import type { WebSockets } from "../websocket.ts";
+import { type ErrorAnswer, type ErrorBody, toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
-import { discoveryRoutes, type ServerFacts } from "./routes/discovery.ts";
+import { branchRoutes } from "./routes/branches.ts";
+import { connectorRoutes } from "./routes/connectors.ts";
+import { discoveryRoutes } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { personaRoutes } from "./routes/personas.ts";
 import { quotaRoutes } from "./routes/quotas.ts";
 import { receiptRoutes } from "./routes/receipts.ts";
 import { retentionRoutes } from "./routes/retention.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { skillRoutes } from "./routes/skills.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
+import { vaultRoutes } from "./routes/vaults.ts";
+import { webSocketRoutes } from "./routes/websocket.ts";
+import { workspaceFileRoutes } from "./routes/workspace-files.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
+import { refusalOf, type ServerFacts } from "./server-facts.ts";
 
 export interface HarnOptions {
   kernel: Kernel;
   facts: ServerFacts;
-  fail: Fail;
+  report: Report;
   /** Aborted when the server stops: ends open streams. */
   stopped: AbortSignal;
+  sockets: WebSockets;
+  /** How long a WebSocket may be open before it says hello. */
+  helloMs: number;
+  /** The largest artifact that can be uploaded. */
+  artifactBytesMax: number;
 }
-
-const unavailable: Record<ReturnType<ServerFacts["state"]>, string> = {
-  ready: "The server takes no new work now.",
-  draining: "The server is stopping and takes no new work.",
-  store_unavailable: "The server cannot write to its disk and takes no new work until it is started again.",
-};
 
 /** Seconds after which a client may find another server, or this one restarted. */
 const retryAfterSeconds = 5;
 
-export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">): Route[] {
+export function harnRoutes(options: HarnOptions): Route[] {
+  const { kernel, facts, stopped, artifactBytesMax } = options;
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),
     ...discoveryRoutes(kernel, facts),
     ...workspaceRoutes,
+    ...workspaceFileRoutes,
     ...personaRoutes,
     ...quotaRoutes,
     ...sessionRoutes,
+    ...branchRoutes,
     ...retentionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
-    ...artifactRoutes,
+    ...artifactRoutes(artifactBytesMax),
+    ...vaultRoutes,
     ...receiptRoutes(kernel),
     ...transferRoutes,
-    ...eventRoutes(stopped),
+    ...eventRoutes(options),
+    ...webSocketRoutes(options),
+    ...memoryRoutes,
+    ...skillRoutes(facts.createdAt),
+    ...connectorRoutes,
     ...apiKeyRoutes,
   ];
   return routes;
@@ -62,17 +78,40 @@ export function harnRoutes({ kernel, facts, stopped }: Omit<HarnOptions, "fail">
 
 export type Fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
-/** Answers an error in the protocol's shape, and logs what was our fault. */
-export function harnFail(logger: Logger, redactor: Redactor): Fail {
+/** What a client is told about an error. */
+export type Report = (error: unknown, requestId: string) => ErrorAnswer;
+
+/** Says an error in the protocol's shape, and logs what was our fault. */
+export function harnReport(logger: Logger, redactor: Redactor): Report {
+  return (error, requestId) => {
+    const answer = toErrorAnswer(error, requestId, redactor);
+    if (answer.unexpected) logger.error({ err: error, request_id: requestId }, "a request failed");
+    return answer;
+  };
+}
+
+export function harnFail(report: Report): Fail {
   return (error, request, reply) => {
-    const { status, body, unexpected } = toErrorAnswer(error, request.id, redactor);
-    if (unexpected) logger.error({ err: error, request_id: request.id }, "a request failed");
+    const { status, body } = report(error, request.id);
     // Fastify would hang up on a client that is still sending, which then never sees why.
     if (status === 413) reply.removeHeader("connection");
     if (status === 503) reply.header("Retry-After", String(retryAfterSeconds));
     for (const [name, value] of rateLimitHeaders(body.error.details)) reply.header(name, value);
+    const challenge = challengeFor(body, request);
+    if (challenge !== null) reply.header("WWW-Authenticate", challenge);
     return reply.code(status).header("X-Request-Id", request.id).send(body);
   };
+}
+
+/** RFC 6750: how to authenticate, and no more about what was wrong than the body says. */
+function challengeFor({ error }: ErrorBody, request: FastifyRequest): string | null {
+  if (error.code === "unauthenticated") {
+    const wasTried = request.headers.authorization !== undefined;
+    return `Bearer realm="bridle"${wasTried ? ', error="invalid_token"' : ""}`;
+  }
+  const { required_scope } = error.details;
+  if (error.code !== "permission_denied" || typeof required_scope !== "string") return null;
+  return `Bearer realm="bridle", error="insufficient_scope", scope="${required_scope}"`;
 }
 
 /** Quoted only when it is plain: an address can hold anything, in encodings that hide it from redaction. */
@@ -82,13 +121,12 @@ function plainPath(url: string): string {
 }
 
 export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<void> {
-  const { kernel, facts, fail } = options;
+  const { kernel, facts } = options;
+  const fail = harnFail(options.report);
   return async (app) => {
-    app.addHook("onRequest", (request, reply, done) => {
-      reply.header("X-Request-Id", request.id);
+    app.addHook("onRequest", (request, _reply, done) => {
       const isRead = request.method === "GET" || request.method === "HEAD";
-      if (isRead || facts.state() === "ready") done();
-      else done(new HarnessError("service_unavailable", unavailable[facts.state()]));
+      done(isRead ? undefined : (refusalOf(facts) ?? undefined));
     });
     app.setErrorHandler(fail);
     app.setNotFoundHandler((request, reply) =>
@@ -102,5 +140,6 @@ export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<vo
       ),
     );
     for (const route of harnRoutes(options)) route.register(app, kernel);
+    options.sockets.listen(app);
   };
 }

@@ -1,17 +1,32 @@
-/** Artifacts: register, read, download. */
+/** Artifacts: register, upload, read, download. */
 
+import { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
 import { registerArtifact } from "../../../kernel/commands/register-artifact.ts";
+import {
+  receiveUpload,
+  type UploadArtifact,
+  uploadArtifact,
+} from "../../../kernel/commands/upload-artifact.ts";
+import { HarnessError } from "../../../kernel/errors.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
-import { readArtifact } from "../../../kernel/queries/read-artifact.ts";
+import { openArtifact } from "../../../kernel/queries/read-artifact.ts";
+import { toErrorAnswer } from "../errors.ts";
 import { presentPage } from "../lists.ts";
 import { presentArtifact } from "../present.ts";
+import { isKnown, isSame, rangeOf } from "../ranges.ts";
 import { jsonObject } from "../read-input.ts";
-import { route } from "../route.ts";
+import { type Call, type Route, route } from "../route.ts";
 import { Artifact, ListOf, pageQuery, RegisterArtifactRequest } from "../schemas.ts";
+import { ArtifactBytes, UploadArtifactQuery } from "../schemas-vault.ts";
 
 const tag = "Artifacts";
 
-export const artifactRoutes = [
+export function artifactRoutes(bytesMax: number): Route[] {
+  return [...describedArtifacts, uploadRoute(bytesMax)];
+}
+
+const describedArtifacts: Route[] = [
   route({
     method: "GET",
     path: "/v1/artifacts",
@@ -67,20 +82,136 @@ export const artifactRoutes = [
   }),
   route({
     method: "GET",
+    isHeadToo: true,
     path: "/v1/artifacts/{artifact_id}/content",
     operationId: "downloadArtifactContent",
-    summary: "Download an artifact's bytes.",
+    summary: "Download an artifact's bytes, all of them or a range.",
     tag,
     produces: "application/octet-stream",
-    async handle(call) {
-      const { artifact, bytes } = await readArtifact(call, call.caller, call.param("artifact_id"));
-      call.reply
-        .header("Content-Type", artifact.mime_type)
-        .header("ETag", `"${artifact.sha256}"`)
-        // What an agent wrote is never to be run by a browser that opens it.
-        .header("X-Content-Type-Options", "nosniff")
-        .header("Content-Disposition", "attachment");
-      return Buffer.from(bytes);
-    },
+    handle: download,
   }),
 ];
+
+async function download(call: Call<unknown, unknown>): Promise<unknown> {
+  const { reply } = call;
+  const { headers, method } = call.request;
+  const { artifact, content } = await openArtifact(call, call.caller, call.param("artifact_id"));
+  const etag = `"${artifact.sha256}"`;
+  reply
+    .header("ETag", etag)
+    .header("Accept-Ranges", "bytes")
+    // What an agent or a caller wrote is never to be run by a browser that opens it.
+    .header("X-Content-Type-Options", "nosniff")
+    .header("Content-Disposition", "attachment");
+  if (isKnown(headers["if-none-match"], etag)) {
+    await content.close();
+    return await reply.code(304).send();
+  }
+  const asked = isSame(headers["if-range"]?.toString(), etag)
+    ? rangeOf(headers.range, content.bytes)
+    : "whole";
+  if (asked === "unsatisfiable") {
+    await content.close();
+    return await sendUnsatisfiable(call, content.bytes);
+  }
+  const { start, end } = asked === "whole" ? { start: 0, end: content.bytes } : asked;
+  const status = asked === "whole" ? 200 : 206;
+  reply.header("Content-Type", artifact.mime_type);
+  if (status === 206) reply.header("Content-Range", `bytes ${start}-${end - 1}/${content.bytes}`);
+  reply.code(status).header("Content-Length", String(end - start));
+  if (method === "HEAD") {
+    await content.close();
+    return await reply.send();
+  }
+  const stream = Readable.from(content.read(start, end), { objectMode: false });
+  // Also when the client is gone before the first byte was read.
+  stream.once("close", () => content.close());
+  return await reply
+    .code(status)
+    .header("Content-Length", String(end - start))
+    .send(stream);
+}
+
+/** The protocol has no code for it; HTTP has a status. */
+async function sendUnsatisfiable({ kernel, request, reply }: Call<unknown, unknown>, bytes: number) {
+  const refusal = new HarnessError("invalid_request", `The content has ${bytes} bytes.`, { param: "Range" });
+  const { body } = toErrorAnswer(refusal, request.id, kernel.redactor);
+  return await reply.code(416).header("Content-Range", `bytes */${bytes}`).send(body);
+}
+
+function uploadRoute(bytesMax: number): Route {
+  return route({
+    method: "POST",
+    path: "/v1/artifacts/upload",
+    operationId: "uploadArtifact",
+    summary: "Upload an artifact: the body is its content, Content-Type its media type.",
+    tag,
+    status: 201,
+    query: UploadArtifactQuery,
+    body: ArtifactBytes,
+    reads: "bytes",
+    response: Artifact,
+    async handle(call) {
+      const { kind = "file", visibility = "public", name = null, ...rest } = call.query;
+      const { workspace_id, session_id, task_id, sha256 = null } = rest;
+      const mimeType = mediaTypeOf(call.request);
+      const request: UploadArtifact = {
+        kind,
+        visibility,
+        name,
+        mimeType,
+        workspaceId: workspace_id,
+        sessionId: session_id,
+        taskId: task_id,
+      };
+      const length = Number(call.request.headers["content-length"] ?? Number.NaN);
+      const staged = await receiveUpload(call.kernel, call.caller, request, {
+        source: contentOf(call.body),
+        length: Number.isNaN(length) ? null : length,
+        bytesMax,
+        sha256,
+      });
+      try {
+        const artifact = await call.dispatch(
+          uploadArtifact,
+          { ...request, staged },
+          { ...call.query, mime_type: mimeType, sha256: staged.sha256 },
+        );
+        return await presentArtifact(artifact, call);
+      } finally {
+        await staged.discard();
+      }
+    },
+  });
+}
+
+/** The body as it arrives. Who leaves in the middle is nobody's fault. */
+async function* contentOf(body: unknown): AsyncGenerator<Uint8Array> {
+  if (!(body instanceof Readable)) return;
+  try {
+    yield* body;
+  } catch (cause) {
+    const message = "The client went away before all of the content had arrived.";
+    throw new HarnessError("client_closed_request", message, {}, { cause });
+  }
+}
+
+const mediaCharsMax = 200;
+
+/** What was sent must be the content itself, or its hash would be of something else. */
+function mediaTypeOf({ headers }: FastifyRequest): string {
+  const media = headers["content-type"] ?? "application/octet-stream";
+  const refuse = (message: string, param: string) => new HarnessError("invalid_request", message, { param });
+  if (/^multipart\//i.test(media)) {
+    throw refuse(
+      "Send the content itself as the body, not a form: curl --data-binary @FILE.",
+      "Content-Type",
+    );
+  }
+  if (media.length > mediaCharsMax)
+    throw refuse(`A media type has at most ${mediaCharsMax} characters.`, "Content-Type");
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding !== "identity")
+    throw refuse("Send the content as it is, without Content-Encoding.", "Content-Encoding");
+  return media;
+}

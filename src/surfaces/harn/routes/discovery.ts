@@ -2,6 +2,10 @@
 
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { loadedSkills } from "../../../kernel/skills.ts";
+import { describedScopes } from "../../../policy/caller.ts";
+import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
+import { presentSkill } from "../present.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
 import { publicRoute, type Route, route } from "../route.ts";
 import {
@@ -12,30 +16,32 @@ import {
   RuntimeMetadata,
   RuntimeVersion,
 } from "../schemas.ts";
+import type { ServerFacts } from "../server-facts.ts";
+import { createSendCard } from "../signed-card.ts";
 
 const tag = "Discovery";
-
-export interface ServerFacts {
-  version: string;
-  startedAt: string;
-  /** Where clients find the server. Never what a client says in its Host header. */
-  url(): string;
-  /** New work is taken only when it is ready. */
-  state(): "ready" | "draining" | "store_unavailable";
-}
 
 const capabilities = [
   { id: "rest", description: "Resources over HTTP and JSON." },
   { id: "sse", description: "Event streams that resume from any event." },
+  { id: "websocket", description: "Interactive sessions and event streams over WebSocket." },
+  {
+    id: "host_mediation",
+    description: "Tasks can have a host that is connected to their session do something.",
+  },
   { id: "durable_tasks", description: "Accepted tasks survive a crash of the server." },
   { id: "idempotency", description: "Writes can be repeated safely under an Idempotency-Key." },
   { id: "human_input", description: "Tasks can ask questions and wait for the answer." },
   { id: "approvals", description: "Tasks can ask for permission and wait for it." },
   { id: "receipts", description: "Every task that ended has a signed receipt in its workspace's chain." },
   { id: "replay", description: "What has ended can be run again from its log, with other values if asked." },
+  { id: "vaults", description: "Secrets are kept encrypted and given to runs only." },
+  { id: "workspace_files", description: "Text files of workspaces can be read and written." },
+  { id: "artifact_uploads", description: "Artifacts are uploaded as streams and downloaded in ranges." },
 ];
 
 export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
+  const sendCard = createSendCard(kernel.issuer);
   return [
     publicRoute({
       path: "/health",
@@ -76,16 +82,16 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
         protocol_family: "harn_agents_protocol",
         current_version: protocolVersion,
         supported_versions: supportedVersions,
-        capabilities: { rest: true, sse: true, websocket: false, receipts: true, replay: true },
+        capabilities: { rest: true, sse: true, websocket: true, receipts: true, replay: true },
       }),
     }),
     publicRoute({
       path: "/v1/agent-card",
       operationId: "getAgentCard",
-      summary: "The card of this server and its agents.",
+      summary: "The signed card of this server and its agents. `If-None-Match` asks whether it has changed.",
       tag,
       response: HarnAgentCard,
-      handle: async () => agentCard(kernel, facts),
+      handle: async (request, reply) => sendCard(agentCard(kernel, facts), request, reply),
     }),
     route({
       method: "GET",
@@ -118,30 +124,19 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
   ];
 }
 
-/** Made from the agents that are loaded; unsigned, so clients must not base authorization on it. */
+/** Made from the agents that are loaded and nothing that changes meanwhile: equal agents, equal card. */
 function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> {
-  const { version, startedAt } = facts;
+  const { version, createdAt } = facts;
   const url = facts.url();
   const agents = kernel.agents.list();
-  const skills = agents.flatMap((agent) =>
-    agent.skills.map((skill) => ({
-      ...skill,
-      id: `${agent.name}/${skill.id}`,
-      object: "skill",
-      created_at: startedAt,
-      updated_at: startedAt,
-      metadata: {},
-      source: agent.name,
-      version: agent.version,
-    })),
-  );
+  const skills = loadedSkills(kernel.agents).map((skill) => presentSkill(skill, createdAt));
   const name = "Bridle";
   const description = `A durable agent harness with the agents ${agents.map((agent) => agent.name).join(", ")}.`;
   return {
     id: `card_${defaultTenantId}`,
     object: "harn_agent_card",
-    created_at: startedAt,
-    updated_at: startedAt,
+    created_at: createdAt,
+    updated_at: createdAt,
     metadata: {},
     name,
     description,
@@ -155,8 +150,18 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
       capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
       defaultInputModes: ["text/plain", "application/json"],
       defaultOutputModes: ["text/plain", "application/json"],
-      securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
-      security: [{ bearer: [] }],
+      securitySchemes: {
+        bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } },
+        oauth2: {
+          oauth2SecurityScheme: {
+            flows: {
+              clientCredentials: { tokenUrl: `${url}${tokenPath}`, scopes: describedScopes() },
+            },
+            oauth2MetadataUrl: `${url}${tokenMetadataPath}`,
+          },
+        },
+      },
+      security: [{ bearer: [] }, { oauth2: [] }],
       skills: skills.map(({ id, name: skillName, description: about, source }) => ({
         id,
         name: skillName,
@@ -168,8 +173,8 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
     harn_interfaces: [
       { transport: "rest", url: `${url}/v1` },
       { transport: "sse", url: `${url}/v1/events/stream` },
+      { transport: "websocket", url: `${url.replace(/^http/, "ws")}/v1/events/stream` },
     ],
-    auth_schemes: ["bearer"],
-    signature: null,
+    auth_schemes: ["bearer", "oauth2"],
   };
 }

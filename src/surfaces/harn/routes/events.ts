@@ -1,6 +1,7 @@
 /** Events: ranges of the log, and streams that follow it. */
 
 import type { Static } from "typebox";
+import { requireScope } from "../../../kernel/authorize.ts";
 import { replaySession } from "../../../kernel/commands/replay-session.ts";
 import { terminalEvents } from "../../../kernel/events.ts";
 import {
@@ -12,11 +13,15 @@ import {
 } from "../../../kernel/queries/events.ts";
 import { getRecord } from "../../../kernel/queries/read.ts";
 import type { StoredEvent } from "../../../store/port.ts";
+import { isUpgrade } from "../../websocket.ts";
+import type { EventStream } from "../event-stream.ts";
 import { presentPage } from "../lists.ts";
 import { presentEvent, presentHistory } from "../present.ts";
 import { type Call, type Route, route } from "../route.ts";
 import { Event, EventFilterQuery, EventRangeQuery, ListOf } from "../schemas.ts";
 import { streamEvents } from "../sse.ts";
+import type { HarnOptions } from "../surface.ts";
+import { streamEventFrames } from "../ws/event-frames.ts";
 
 const tag = "Events";
 
@@ -44,28 +49,42 @@ function cursorOf({
 async function stream(
   call: Call<RangeQuery, unknown>,
   scope: EventScope,
-  stopped: AbortSignal,
+  { stopped, report, sockets }: StreamOptions,
 ): Promise<void> {
   const range: EventRange = { ...scope, ...cursorOf(call) };
+  // Once a stream is open, a refusal has no status of its own any more.
+  requireScope(call.caller, "events:read");
+  if (scope.workspaceId !== undefined) await getRecord(call, call.caller, "workspace", scope.workspaceId);
   if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
   if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
   const endsWith = scope.taskId;
   const isLast = ({ event, resource }: StoredEvent) => resource.id === endsWith && terminalEvents.has(event);
-  await streamEvents(call.reply, {
+  const stream: EventStream = {
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => presentEvent(event, call),
     isLast,
     stopped,
     requestId: call.request.id,
-    redactor: call.kernel.redactor,
-  });
+    report: (error) => report(error, call.request.id),
+  };
+  if (!isUpgrade(call.request)) return await streamEvents(call.reply, stream);
+  requireScope(call.caller, "events:read");
+  const liveAfter = await call.store.head();
+  const socket = await sockets.accept(call.request, call.reply, () => isStillAllowed(call));
+  if (socket !== null) await streamEventFrames(socket, stream, liveAfter);
 }
+
+async function isStillAllowed({ kernel, credential }: Call<unknown, unknown>): Promise<boolean> {
+  return (await kernel.authenticate(credential)) !== null;
+}
+
+type StreamOptions = Pick<HarnOptions, "stopped" | "report" | "sockets">;
 
 /** The history up to now; the stream ends with the event that says it was asked for. */
 async function replay(
   call: Call<RangeQuery, unknown>,
   sessionId: string,
-  stopped: AbortSignal,
+  { stopped, report }: StreamOptions,
 ): Promise<unknown> {
   const range: EventRange = { sessionId, ...cursorOf(call) };
   // A cursor that leads nowhere is refused before anything is written.
@@ -82,14 +101,13 @@ async function replay(
     isLast: (event) => event.sessionId === id && isLast(event),
     stopped,
     requestId: call.request.id,
-    redactor: call.kernel.redactor,
+    report: (error) => report(error, call.request.id),
   });
   return undefined;
 }
 
-/** `stopped` ends every open stream when the server stops. */
-export function eventRoutes(stopped: AbortSignal): Route[] {
-  const streaming = { method: "GET", tag, produces: "text/event-stream" } as const;
+export function eventRoutes(options: StreamOptions): Route[] {
+  const streaming = { method: "GET", tag, produces: "text/event-stream", webSocket: "optional" } as const;
   return [
     route({
       method: "GET",
@@ -107,7 +125,7 @@ export function eventRoutes(stopped: AbortSignal): Route[] {
       operationId: "streamEvents",
       summary: "Follow the log from a cursor.",
       query: EventFilterQuery,
-      handle: (call) => stream(call, scopeOf(call.query), stopped),
+      handle: (call) => stream(call, scopeOf(call.query), options),
     }),
     route({
       method: "GET",
@@ -136,7 +154,7 @@ export function eventRoutes(stopped: AbortSignal): Route[] {
       operationId: "streamSessionEvents",
       summary: "Follow a session's events from a cursor.",
       query: EventRangeQuery,
-      handle: (call) => stream(call, { sessionId: call.param("session_id") }, stopped),
+      handle: (call) => stream(call, { sessionId: call.param("session_id") }, options),
     }),
     route({
       method: "POST",
@@ -147,7 +165,7 @@ export function eventRoutes(stopped: AbortSignal): Route[] {
       tag,
       query: EventRangeQuery,
       response: ListOf(Event),
-      handle: (call) => replay(call, call.param("session_id"), stopped),
+      handle: (call) => replay(call, call.param("session_id"), options),
     }),
     route({
       method: "GET",
@@ -165,7 +183,7 @@ export function eventRoutes(stopped: AbortSignal): Route[] {
       operationId: "streamTaskEvents",
       summary: "Follow a task's events from a cursor until it ends.",
       query: EventRangeQuery,
-      handle: (call) => stream(call, { taskId: call.param("task_id") }, stopped),
+      handle: (call) => stream(call, { taskId: call.param("task_id") }, options),
     }),
   ];
 }

@@ -16,7 +16,13 @@ const tag = "Quotas";
 
 /** As it is at this moment: a window that is over shows as over. */
 function presentQuota(quota: QuotaRecord, now: number): object {
-  const { open: _, minute: __, deleted_at: ___, ...shown } = presentRecord(current(quota, now));
+  const {
+    open: _,
+    minute: __,
+    deleted_at: ___,
+    running: ____,
+    ...shown
+  } = presentRecord(current(quota, now));
   return {
     ...shown,
     usage: usageOf(current(quota, now), now),

@@ -19,6 +19,7 @@ import { JwksSchema, newSigningKey, type PublicJwk, publicKeysIn } from "../../.
 import { ReceiptSchema } from "../../../receipts/schema.ts";
 import { type Verification, verifyReceipt } from "../../../receipts/verify.ts";
 import type { Store } from "../../../store/port.ts";
+import { keySetPath } from "../../addresses.ts";
 import { presentPage } from "../lists.ts";
 import { presentRecord } from "../present.ts";
 import { type Call, publicRoute, type Route, route } from "../route.ts";
@@ -70,7 +71,7 @@ function comparable(time: string | null | undefined): string | undefined {
 export function receiptRoutes(kernel: Kernel): Route[] {
   return [
     publicRoute({
-      path: "/.well-known/jwks.json",
+      path: keySetPath,
       operationId: "getJwks",
       summary: "The public keys of this server, past and present.",
       tag,

@@ -1,23 +1,19 @@
 /** Sessions: create, read, change, close, fork, truncate. */
 
 import { closeSession } from "../../../kernel/commands/close-session.ts";
-import { createBranch } from "../../../kernel/commands/create-branch.ts";
 import { createSession } from "../../../kernel/commands/create-session.ts";
 import { forkSession } from "../../../kernel/commands/fork-session.ts";
 import { truncateSession } from "../../../kernel/commands/truncate-session.ts";
 import { updateSession } from "../../../kernel/commands/update-session.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
-import { presentRecord, presentSession } from "../present.ts";
+import { presentSession, presentTruncation } from "../present.ts";
 import { jsonObject, messageInput } from "../read-input.ts";
 import { route } from "../route.ts";
 import {
-  Branch,
-  CreateBranchRequest,
   CreateSessionRequest,
   ForkSessionRequest,
   ListOf,
-  PageQuery,
   pageQuery,
   Session,
   TruncateSessionRequest,
@@ -56,11 +52,15 @@ export const sessionRoutes = [
     body: CreateSessionRequest,
     response: Session,
     async handle(call) {
-      const { workspace_id, persona_id, initial_messages, metadata } = call.body;
+      const { workspace_id, persona_id, vault_ids, memory_ids, skill_ids, initial_messages, metadata } =
+        call.body;
       const session = await call.dispatch(createSession, {
         workspaceId: workspace_id,
         personaId: persona_id,
+        memoryIds: memory_ids,
+        skillIds: skill_ids,
         initialMessages: initial_messages?.map(messageInput),
+        vaultIds: vault_ids,
         metadata: jsonObject(metadata),
       });
       return presentSession(session, call, call.writtenAt);
@@ -140,63 +140,7 @@ export const sessionRoutes = [
       const { keep_first, reason } = call.body;
       const sessionId = call.param("session_id");
       const result = await call.dispatch(truncateSession, { sessionId, keepFirst: keep_first, reason });
-      return {
-        object: "session.truncate_result",
-        session_id: sessionId,
-        kept_turn_count: result.keptTurnCount,
-        removed_turn_count: result.removedTurnCount,
-        new_tip_turn_id: result.newTipTurnId,
-        session: await presentSession(result.session, call, call.writtenAt),
-      };
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/sessions/{session_id}/branches",
-    operationId: "listSessionBranches",
-    summary: "List the branches of a session.",
-    tag: "Branches",
-    query: PageQuery,
-    response: ListOf(Branch),
-    async handle(call) {
-      const { id: sessionId } = await getRecord(call, call.caller, "session", call.param("session_id"));
-      return presentPage(
-        await listRecords(call, call.caller, "branch", { sessionId, ...call.query }),
-        presentRecord,
-      );
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/v1/sessions/{session_id}/branches",
-    operationId: "createSessionBranch",
-    summary: "Mark an alternate path of a session.",
-    tag: "Branches",
-    status: 201,
-    body: CreateBranchRequest,
-    response: Branch,
-    async handle(call) {
-      const { kind, base_ref, parent_branch_id, task_id, metadata } = call.body;
-      const branch = await call.dispatch(createBranch, {
-        sessionId: call.param("session_id"),
-        kind,
-        baseRef: base_ref,
-        parentBranchId: parent_branch_id,
-        taskId: task_id,
-        metadata: jsonObject(metadata),
-      });
-      return presentRecord(branch);
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/v1/branches/{branch_id}",
-    operationId: "getBranch",
-    summary: "Read a branch.",
-    tag: "Branches",
-    response: Branch,
-    async handle(call) {
-      return presentRecord(await getRecord(call, call.caller, "branch", call.param("branch_id")));
+      return await presentTruncation(result, call, call.writtenAt);
     },
   }),
 ];

@@ -1,0 +1,19 @@
+/** Give a branch up. What was done on it stays where it is; tasks that run on it go on until they end or are canceled. */
+
+import { closableBranch } from "../branches.ts";
+import type { Command } from "../dispatch.ts";
+import type { BranchRecord } from "../resources/branch.ts";
+
+export interface AbandonBranch {
+  branchId: string;
+  reason?: string | null | undefined;
+}
+
+export const abandonBranch: Command<AbandonBranch, BranchRecord> = {
+  name: "abandon_branch",
+  scope: "branches:write",
+  async decide(unit, { branchId, reason = null }) {
+    const branch = await closableBranch(unit, branchId);
+    return unit.emit(branch, "branch.abandoned", { reason });
+  },
+};

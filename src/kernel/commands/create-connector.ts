@@ -1,0 +1,60 @@
+/** Create a connector. Its signing secret is in the answer and nowhere else, ever; what is kept is sealed. */
+
+import { randomBytes } from "node:crypto";
+import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
+import type { Unit } from "../unit.ts";
+import { wrapFor, wrappingLock } from "../vaults.ts";
+
+/** What a delivery is signed with: Standard Webhooks asks for 24 to 64 bytes. */
+const secretBytes = 32;
+
+export type CreateConnector = ConnectorSettings & { workspaceId: string };
+
+export interface CreatedConnector {
+  record: ConnectorRecord;
+  /** Null when the answer is repeated: the secret was shown once. */
+  secret: string | null;
+}
+
+export const createConnector: Command<CreateConnector, CreatedConnector> = {
+  name: "create_connector",
+  scope: "connectors:write",
+  async decide(unit, { workspaceId, ...settings }) {
+    const workspace = await unit.require("workspace", workspaceId);
+    await assertTargets(unit, workspace.id, settings);
+    const envelope = unit.envelope("connector", "connector");
+    const secret = `whsec_${randomBytes(secretBytes).toString("base64")}`;
+    await unit.hold(wrappingLock);
+    const dataKey = newDataKey();
+    const connector: ConnectorRecord = {
+      ...envelope,
+      ...settings,
+      provider: "webhook",
+      workspace_id: workspace.id,
+      sealed_secret: sealSecret(dataKey, secret, [envelope.tenant_id, envelope.id]),
+      data_key: wrapFor(unit.deps, envelope, dataKey, 1),
+      own_session_id: null,
+      deleted_at: null,
+    };
+    return { record: unit.emit(connector, "vendor.bridle.connector.created", { connector }), secret };
+  },
+  forRecord: ({ record }) => ({ record, secret: null }),
+};
+
+/** Where its tasks go must be there, and in its workspace. */
+export async function assertTargets(
+  unit: Unit,
+  workspaceId: string,
+  { target_persona_id, target_session_id }: Partial<ConnectorSettings>,
+): Promise<void> {
+  if (target_persona_id != null) await unit.require("persona", target_persona_id);
+  if (target_session_id == null) return;
+  const session = await unit.require("session", target_session_id);
+  if (session.workspace_id === workspaceId) return;
+  throw new HarnessError("invalid_request", "The target session belongs to another workspace.", {
+    param: "target_session_id",
+  });
+}

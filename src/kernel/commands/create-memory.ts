@@ -1,0 +1,106 @@
+/** Keep a memory for a persona, a session, a workspace or the tenant. */
+
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { requireWholeTenant } from "../authorize.ts";
+import { timestamp } from "../clock.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { emitMemory } from "../memories.ts";
+import {
+  artifactOf,
+  isExpired,
+  type MemoryOwner,
+  type MemoryRecord,
+  memoryIdOf,
+} from "../resources/memory.ts";
+import type { Visibility } from "../resources/resource.ts";
+import type { Unit } from "../unit.ts";
+
+export interface CreateMemory {
+  scope: MemoryOwner["scope"];
+  ownerId: string;
+  /** For a persona's memory: in which workspace it knows this; in all of them when left out. */
+  workspaceId?: string | null | undefined;
+  key?: string | null | undefined;
+  content: JsonValue;
+  provenance: JsonObject;
+  expiresAt?: string | null | undefined;
+  embeddingRef?: string | null | undefined;
+  visibility?: Visibility | undefined;
+  redactionPolicy?: JsonObject | undefined;
+  confidence?: number | null | undefined;
+  metadata?: JsonObject | undefined;
+}
+
+export const createMemory: Command<CreateMemory, MemoryRecord> = {
+  name: "create_memory",
+  scope: "memories:write",
+  async decide(unit, request) {
+    if (request.content === null)
+      throw invalid("content", "content is text, JSON or a reference to an artifact, not null.");
+    const owner = await ownerOf(unit, request);
+    const key = request.key ?? null;
+    if (key !== null) await assertKeyIsFree(unit, owner, key);
+    const artifactId = artifactOf(request.content);
+    if (artifactId !== null) await unit.require("artifact", artifactId);
+    const content = {
+      content: request.content,
+      provenance: request.provenance,
+      expires_at: request.expiresAt == null ? null : future(unit, request.expiresAt),
+      embedding_ref: request.embeddingRef ?? null,
+      visibility: request.visibility ?? "public",
+      redaction_policy: request.redactionPolicy ?? {},
+      confidence: request.confidence ?? null,
+      metadata: request.metadata ?? {},
+    };
+    return await emitMemory(unit, owner, key, content);
+  },
+};
+
+async function ownerOf(unit: Unit, request: CreateMemory): Promise<MemoryOwner> {
+  const { scope, ownerId: owner_id } = request;
+  if (request.workspaceId != null && scope !== "persona") {
+    throw invalid(
+      "workspace_id",
+      `A memory of the scope ${scope} is where its owner is; leave workspace_id out.`,
+    );
+  }
+  switch (scope) {
+    case "session":
+      return { scope, owner_id, workspace_id: (await unit.require("session", owner_id)).workspace_id };
+    case "workspace":
+      return { scope, owner_id, workspace_id: (await unit.require("workspace", owner_id)).id };
+    case "persona": {
+      await unit.require("persona", owner_id);
+      if (request.workspaceId == null) requireWholeTenant(unit.caller, "workspace_id");
+      else await unit.require("workspace", request.workspaceId);
+      return { scope, owner_id, workspace_id: request.workspaceId ?? null };
+    }
+    case "tenant": {
+      if (owner_id !== unit.caller.tenantId)
+        throw invalid("owner_id", "The owner of a memory of the scope tenant is the caller's own tenant.");
+      requireWholeTenant(unit.caller, "scope");
+      return { scope, owner_id, workspace_id: null };
+    }
+  }
+}
+
+async function assertKeyIsFree(unit: Unit, owner: MemoryOwner, key: string): Promise<void> {
+  const known = await unit.find("memory", memoryIdOf(unit.caller.tenantId, owner, key));
+  if (known === undefined || isExpired(known, unit.deps.clock.now())) return;
+  throw new HarnessError("conflict", `There is a memory under this key already: ${known.id}.`, {
+    param: "key",
+    details: { memory_id: known.id },
+  });
+}
+
+function future(unit: Unit, time: string): string {
+  const ms = Date.parse(time);
+  if (Number.isNaN(ms)) throw invalid("expires_at", "expires_at is not a time that this server can tell.");
+  if (ms <= unit.deps.clock.now()) throw invalid("expires_at", "expires_at is in the past.");
+  return timestamp(ms);
+}
+
+function invalid(param: string, message: string): HarnessError {
+  return new HarnessError("invalid_request", message, { param });
+}

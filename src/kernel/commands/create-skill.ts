@@ -1,0 +1,24 @@
+/** Register a skill, for the whole tenant. */
+
+import { requireWholeTenant } from "../authorize.ts";
+import type { Command } from "../dispatch.ts";
+import { assertJsonSchema } from "../json-schema.ts";
+import type { SkillFields, SkillRecord } from "../resources/skill.ts";
+
+export const createSkill: Command<SkillFields, SkillRecord> = {
+  name: "create_skill",
+  scope: "skills:write",
+  async decide(unit, fields) {
+    requireWholeTenant(unit.caller, "name");
+    assertSchemas(fields);
+    const skill: SkillRecord = { ...unit.envelope("skill", "skill"), ...fields, deleted_at: null };
+    return unit.emit(skill, "vendor.bridle.skill.created", { skill });
+  },
+};
+
+export function assertSchemas(fields: Partial<SkillFields>): void {
+  for (const name of ["input_schema", "output_schema"] as const) {
+    const schema = fields[name];
+    if (schema != null) assertJsonSchema(schema, name);
+  }
+}

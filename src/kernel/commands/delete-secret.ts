@@ -1,0 +1,21 @@
+/** Delete a secret from a vault. What was sealed stays in the log; with the next data key nothing can open it. */
+
+import type { Command } from "../dispatch.ts";
+import { notFound } from "../errors.ts";
+import type { VaultSecret } from "../resources/vault.ts";
+import { assertAllows, requireChangeable } from "../vaults.ts";
+
+export const deleteSecret: Command<{ vaultId: string; name: string }, VaultSecret> = {
+  name: "delete_secret",
+  scope: "vaults:write",
+  async decide(unit, { vaultId, name }) {
+    const vault = await requireChangeable(unit, vaultId);
+    assertAllows(vault, "delete");
+    const secret = vault.secrets.find((each) => each.name === name);
+    if (secret === undefined) throw notFound("secret", name);
+    const { version } = secret;
+    unit.emit(vault, "vendor.bridle.vault.secret_deleted", { name, version });
+    return secret;
+  },
+  forRecord: (secret) => ({ ...secret, sealed: "" }),
+};

@@ -1,0 +1,16 @@
+/** Delete a registered skill. Sessions that were given it keep its id. */
+
+import { requireWholeTenant } from "../authorize.ts";
+import type { Command } from "../dispatch.ts";
+import type { SkillRecord } from "../resources/skill.ts";
+import { requireRegistered } from "../skills.ts";
+
+export const deleteSkill: Command<{ skillId: string }, SkillRecord> = {
+  name: "delete_skill",
+  scope: "skills:write",
+  async decide(unit, { skillId }) {
+    const skill = await requireRegistered(unit, skillId);
+    requireWholeTenant(unit.caller, "skill_id");
+    return unit.emit(skill, "vendor.bridle.skill.deleted", {});
+  },
+};

@@ -1,0 +1,80 @@
+/**
+ * Merge a branch into another one of its workspace. It is lineage and nothing else: no message is copied from one
+ * transcript into the other; the events say at which events of both sessions it happened, so that a reader finds the rest.
+ */
+
+import { assertOpen, closableBranch } from "../branches.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { eventId } from "../events.ts";
+import { findVisible } from "../queries/read.ts";
+import type { BranchRecord } from "../resources/branch.ts";
+import type { Unit } from "../unit.ts";
+
+/** Nobody branches deeper than this; a lineage that does is not walked to its end. */
+const ancestorsMax = 1000;
+
+export interface MergeBranch {
+  branchId: string;
+  intoBranchId: string;
+}
+
+export const mergeBranch: Command<MergeBranch, BranchRecord> = {
+  name: "merge_branch",
+  scope: "branches:write",
+  async decide(unit, { branchId, intoBranchId }) {
+    const branch = await closableBranch(unit, branchId);
+    if (intoBranchId === branchId) throw refused("A branch cannot be merged into itself.");
+    const into = await unit.require("branch", intoBranchId);
+    assertOpen(into);
+    if (into.workspace_id !== branch.workspace_id)
+      throw refused("The branches belong to different workspaces; merge inside one.");
+    await assertNoDescendant(unit, into, branch);
+
+    const parentSessionId = await parentSessionOf(unit, branch);
+    const tips = {
+      into_branch_id: into.id,
+      tip_event_id: await tipOf(unit, branch.session_id),
+      into_tip_event_id: await tipOf(unit, parentSessionId ?? into.session_id),
+    };
+    const merged = unit.emit(branch, "branch.merged", tips);
+    if (parentSessionId !== null && branch.session_id !== null) {
+      const parent = await unit.require("session", parentSessionId);
+      const thread = { session_id: branch.session_id, branch_id: branch.id, ...tips };
+      unit.emit(parent, "session.thread_merged", thread);
+    }
+    return merged;
+  },
+};
+
+/** Parents never change, so what is read here need not be expected unchanged. */
+async function assertNoDescendant(unit: Unit, into: BranchRecord, branch: BranchRecord): Promise<void> {
+  let parentId = into.parent_branch_id;
+  for (let depth = 0; parentId !== null && depth < ancestorsMax; depth++) {
+    if (parentId === branch.id)
+      throw refused(`Branch ${into.id} comes from branch ${branch.id}, which cannot be merged into it.`);
+    const parent: BranchRecord | undefined = await findVisible(
+      unit.deps.store,
+      unit.caller,
+      "branch",
+      parentId,
+    );
+    parentId = parent?.parent_branch_id ?? null;
+  }
+}
+
+/** The session that the branch's session was forked from. */
+async function parentSessionOf(unit: Unit, { kind, session_id }: BranchRecord): Promise<string | null> {
+  if (kind !== "session" || session_id === null) return null;
+  return (await unit.require("session", session_id)).parent_session_id;
+}
+
+async function tipOf(unit: Unit, sessionId: string | null): Promise<string | null> {
+  if (sessionId === null) return null;
+  const [last] = await unit.deps.store.events({ sessionId, after: 0, limit: 1, newestFirst: true });
+  return last === undefined ? null : eventId(last.position);
+}
+
+function refused(message: string): HarnessError {
+  return new HarnessError("conflict", message, { param: "into_branch_id" });
+}

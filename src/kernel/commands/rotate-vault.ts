@@ -1,0 +1,26 @@
+/** Give a vault another data key and seal all its secrets again, in one commit. */
+
+import { newDataKey } from "../../policy/vault-crypto.ts";
+import type { Command } from "../dispatch.ts";
+import type { VaultRecord } from "../resources/vault.ts";
+import { openDataKey, openEntry, requireChangeable, sealEntry, wrapFor, wrappingLock } from "../vaults.ts";
+
+export const rotateVault: Command<{ vaultId: string }, VaultRecord> = {
+  name: "rotate_vault",
+  scope: "vaults:write",
+  async decide(unit, { vaultId }) {
+    await unit.hold(wrappingLock);
+    const vault = await requireChangeable(unit, vaultId);
+    const before = openDataKey(unit.deps, vault);
+    const next = newDataKey();
+    const data_key = wrapFor(unit.deps, vault, next, vault.data_key.version + 1);
+    let { serial } = vault;
+    const secrets = vault.secrets.map((entry) => {
+      const { sealed: _, ...described } = entry;
+      serial += 1;
+      const renewed = { ...described, serial, key_version: data_key.version };
+      return sealEntry(next, vault, renewed, openEntry(before, vault, entry));
+    });
+    return unit.emit(vault, "vendor.bridle.vault.data_key_rotated", { data_key, secrets, serial });
+  },
+};

@@ -1,0 +1,21 @@
+/** Change a connector: pause it, wake it, send its tasks elsewhere. */
+
+import type { Command } from "../dispatch.ts";
+import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
+import { assertTargets } from "./create-connector.ts";
+
+export interface UpdateConnector {
+  connectorId: string;
+  changes: Partial<ConnectorSettings>;
+}
+
+export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
+  name: "update_connector",
+  scope: "connectors:write",
+  async decide(unit, { connectorId, changes }) {
+    const connector = await unit.require("connector", connectorId);
+    await assertTargets(unit, connector.workspace_id, changes);
+    if (Object.keys(changes).length === 0) return connector;
+    return unit.emit(connector, "vendor.bridle.connector.updated", { changes });
+  },
+};

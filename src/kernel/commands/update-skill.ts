@@ -1,0 +1,19 @@
+/** Change a registered skill. Those that agents bring along change with the agent's code. */
+
+import { requireWholeTenant } from "../authorize.ts";
+import type { Command } from "../dispatch.ts";
+import type { SkillFields, SkillRecord } from "../resources/skill.ts";
+import { requireRegistered } from "../skills.ts";
+import { assertSchemas } from "./create-skill.ts";
+
+export const updateSkill: Command<{ skillId: string; changes: Partial<SkillFields> }, SkillRecord> = {
+  name: "update_skill",
+  scope: "skills:write",
+  async decide(unit, { skillId, changes }) {
+    const skill = await requireRegistered(unit, skillId);
+    requireWholeTenant(unit.caller, "skill_id");
+    assertSchemas(changes);
+    if (Object.keys(changes).length === 0) return skill;
+    return unit.emit(skill, "vendor.bridle.skill.updated", { changes });
+  },
+};

@@ -1,0 +1,54 @@
+/** Host calls: what they are called, and which tasks of a session wait for one. */
+
+import type { Store } from "../store/port.ts";
+import { unfinished } from "./lifecycle.ts";
+import type { HostCall, TaskRecord } from "./resources/task.ts";
+
+/** What a capability is called: `clipboard.read`, `ide.open-file`. It becomes part of step keys. */
+export const capabilityPattern = "^[A-Za-z][A-Za-z0-9_.-]{0,99}$";
+
+/** A call is named after the step that waits for it, so that its answer finds the task. */
+export function callIdOf(taskId: string, step: string): string {
+  return `${taskId}:${step}`;
+}
+
+export function taskOfCall(callId: string): string {
+  return callId.split(":", 1)[0] ?? "";
+}
+
+export interface OpenHostCall {
+  task: TaskRecord;
+  call: HostCall;
+}
+
+const pageSize = 100;
+
+/** The open calls of a session's tasks, oldest task first. */
+export async function* openHostCalls(store: Store, sessionId: string): AsyncGenerator<OpenHostCall> {
+  let beyond: { born: number; id: string } | undefined;
+  while (true) {
+    const documents = await store.list({
+      kind: "task",
+      by: { sessionId },
+      statuses: unfinished,
+      order: "oldest_first",
+      beyond,
+      limit: pageSize,
+    });
+    for (const { body } of documents) {
+      const task = body as TaskRecord;
+      for (const call of task.host_calls ?? []) yield { task, call };
+    }
+    const last = documents.at(-1);
+    if (last === undefined || documents.length < pageSize) return;
+    beyond = { born: last.born, id: last.id };
+  }
+}
+
+/** The call as it is now; nothing when it has been answered, has expired or is no longer wanted. */
+export async function findOpenCall(store: Store, callId: string): Promise<OpenHostCall | undefined> {
+  const document = await store.get("task", taskOfCall(callId));
+  const task = document?.body as TaskRecord | undefined;
+  const call = task?.host_calls?.find((open) => open.call_id === callId);
+  return task === undefined || call === undefined ? undefined : { task, call };
+}

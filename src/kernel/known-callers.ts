@@ -1,0 +1,53 @@
+/**
+ * Callers remembered by the hash of what they presented. What is looked up is the hash: how long that takes says nothing
+ * about the secret. What a key opened is forgotten when the key is revoked.
+ */
+
+import type { Caller } from "../policy/caller.ts";
+import type { Clock } from "./clock.ts";
+import type { LogTail } from "./log-tail.ts";
+
+/** Forgotten all at once when there are more: the next use of each is a lookup. */
+const knownMax = 10_000;
+
+export interface KnownCaller {
+  caller: Caller;
+  /** The API key behind it; null for a token of another issuer. */
+  keyId: string | null;
+  expiresAt: number;
+}
+
+export class KnownCallers {
+  readonly #known = new Map<string, KnownCaller>();
+  readonly #clock: Clock;
+  /** Grows with every revocation. */
+  generation = 0;
+
+  constructor(tail: LogTail, clock: Clock) {
+    this.#clock = clock;
+    tail.onCommit((events) => {
+      for (const { event, resource } of events) {
+        if (event === "vendor.bridle.api_key.revoked") this.#forget(resource.id);
+      }
+    });
+  }
+
+  find(hash: string): Caller | null {
+    const known = this.#known.get(hash);
+    return known !== undefined && known.expiresAt > this.#clock.now() ? known.caller : null;
+  }
+
+  /** `generation` is from before the key was looked at: what may have been revoked since is not remembered. */
+  remember(hash: string, known: KnownCaller, generation: number): void {
+    if (generation !== this.generation) return;
+    if (this.#known.size >= knownMax) this.#known.clear();
+    this.#known.set(hash, known);
+  }
+
+  #forget(keyId: string): void {
+    this.generation += 1;
+    for (const [hash, known] of this.#known) {
+      if (known.keyId === keyId) this.#known.delete(hash);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** API keys as those who present them know them: usable or not, and whom they stand for. */
+
+import { hashApiKey, keyIdOf, sameHash } from "../../policy/api-key.ts";
+import type { Caller } from "../../policy/caller.ts";
+import type { Store } from "../../store/port.ts";
+import type { ApiKeyRecord } from "../resources/api-key.ts";
+
+/** The record of a key that is good now, by its id alone: for those who have proved otherwise that it is theirs. */
+export async function usableKey(store: Store, keyId: string, now: number): Promise<ApiKeyRecord | null> {
+  const document = await store.get("api_key", keyId);
+  if (document === undefined) return null;
+  const record = document.body as ApiKeyRecord;
+  return record.revoked_at === null && now < expiryOf(record) ? record : null;
+}
+
+/** The record of the key that was presented, if it is that key and good now. */
+export async function presentedKey(
+  store: Store,
+  presented: string,
+  now: number,
+): Promise<ApiKeyRecord | null> {
+  const keyId = keyIdOf(presented);
+  const record = keyId === null ? null : await usableKey(store, keyId, now);
+  return record !== null && sameHash(hashApiKey(presented), record.hash) ? record : null;
+}
+
+export function expiryOf({ expires_at }: ApiKeyRecord): number {
+  return expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
+}
+
+export function callerOf(record: ApiKeyRecord): Caller {
+  return {
+    actor: record.actor,
+    tenantId: record.tenant_id,
+    workspaceIds: record.workspace_ids,
+    scopes: new Set(record.scopes),
+    ...(record.expires_at === null ? {} : { expiresAt: record.expires_at }),
+  };
+}

@@ -1,0 +1,17 @@
+/** A text file of a workspace, or what is in one of its directories. */
+
+import type { FileListing, FileText } from "../../files/workspace-files.ts";
+import type { Caller } from "../../policy/caller.ts";
+import { asRefusal, placeOf } from "../files.ts";
+import type { KernelDeps } from "../unit.ts";
+import { getRecord } from "./read.ts";
+
+export async function readWorkspaceFile(
+  deps: Pick<KernelDeps, "store" | "files">,
+  caller: Caller,
+  workspaceId: string,
+  path: string,
+): Promise<FileText | FileListing> {
+  const workspace = await getRecord(deps, caller, "workspace", workspaceId);
+  return await asRefusal(() => deps.files.read(placeOf(workspace), path));
+}

@@ -1,0 +1,79 @@
+/** Skills, wherever they come from: those that the loaded agents bring along, and those that were registered. */
+
+import { Errors } from "typebox/value";
+import type { JsonObject, JsonValue } from "../store/port.ts";
+import type { AgentDirectory, AgentSkill } from "./agents.ts";
+import { HarnessError, notFound } from "./errors.ts";
+import type { MessageInput } from "./resources/message.ts";
+import type { SkillRecord } from "./resources/skill.ts";
+import type { Unit } from "./unit.ts";
+
+export interface LoadedSkill extends AgentSkill {
+  agent: { name: string; version: string };
+}
+
+/** In order of their ids, `<agent>/<skill>`. */
+export function loadedSkills(agents: AgentDirectory): LoadedSkill[] {
+  return agents
+    .list()
+    .flatMap(({ name, version, skills }) =>
+      skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, agent: { name, version } })),
+    )
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+export function findLoadedSkill(agents: AgentDirectory, id: string): LoadedSkill | undefined {
+  return loadedSkills(agents).find((skill) => skill.id === id);
+}
+
+export async function requireSkill(unit: Unit, id: string): Promise<void> {
+  if (findLoadedSkill(unit.deps.agents, id) !== undefined) return;
+  if ((await unit.find("skill", id)) === undefined) throw notFound("skill", id);
+}
+
+/** One that can be changed: it was registered here. */
+export async function requireRegistered(unit: Unit, id: string): Promise<SkillRecord> {
+  const loaded = findLoadedSkill(unit.deps.agents, id);
+  if (loaded === undefined) return await unit.require("skill", id);
+  throw new HarnessError(
+    "conflict",
+    `Skill ${id} comes with the agent ${loaded.agent.name} and changes with its code.`,
+    {
+      details: { skill_id: id, agent: loaded.agent.name },
+    },
+  );
+}
+
+/** A payload for a skill that is named in a task's metadata must be what the skill takes. */
+export async function assertFitsSkill(
+  unit: Unit,
+  agentName: string,
+  skillId: JsonValue | undefined,
+  input: { payload: JsonObject } | { message: MessageInput },
+): Promise<void> {
+  if (typeof skillId !== "string") return;
+  const param = "metadata.skill_id";
+  const loaded = findLoadedSkill(unit.deps.agents, skillId);
+  if (loaded === undefined) {
+    if ((await unit.find("skill", skillId)) !== undefined) return;
+    throw new HarnessError("invalid_request", `${param} names no skill that is known here.`, { param });
+  }
+  if (loaded.agent.name !== agentName) {
+    throw new HarnessError(
+      "invalid_request",
+      `Skill ${skillId} is one of the agent ${loaded.agent.name}; the task's persona runs ${agentName}.`,
+      { param },
+    );
+  }
+  if (loaded.input_schema === null || !("payload" in input)) return;
+  const [problem] = Errors(loaded.input_schema, input.payload);
+  if (problem === undefined) return;
+  throw new HarnessError(
+    "invalid_request",
+    `The input is not what skill ${skillId} takes: ${problem.message}.`,
+    {
+      param: `input${problem.instancePath.replaceAll("/", ".")}`,
+      details: { skill_id: skillId, input_schema: loaded.input_schema },
+    },
+  );
+}

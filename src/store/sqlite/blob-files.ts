@@ -1,0 +1,153 @@
+/**
+ * Content that is too large for the database: files under their SHA-256, `ab/abcdef…`, beside it. What arrives is written to
+ * `incoming/` and hashed as it comes; it gets its name once it is whole and on disk, before the commit that speaks of it.
+ * What a crash leaves in `incoming/` is removed at the next start.
+ */
+
+import { createHash, randomBytes } from "node:crypto";
+import { type FileHandle, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { BlobTooLarge, type OpenBlob, type StagedBlob } from "../port.ts";
+
+const incoming = "incoming";
+/** By then the commit that speaks of what arrived has been made, or never will be. */
+const settledMs = 60_000;
+
+export class BlobFiles {
+  readonly #directory: string;
+  /** When content got its name, oldest first. */
+  readonly #arrivedAt = new Map<string, number>();
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  static async open(directory: string): Promise<BlobFiles> {
+    await rm(join(directory, incoming), { recursive: true, force: true });
+    await mkdir(join(directory, incoming), { recursive: true, mode: 0o700 });
+    return new BlobFiles(directory);
+  }
+
+  async whole(sha256: string): Promise<Uint8Array | undefined> {
+    return await orAbsent(() => readFile(this.#fileOf(sha256)));
+  }
+
+  async open(sha256: string): Promise<OpenBlob | undefined> {
+    const handle = await orAbsent(() => open(this.#fileOf(sha256), "r"));
+    if (handle === undefined) return undefined;
+    const { size } = await handle.stat();
+    return {
+      bytes: size,
+      async *read(start, end) {
+        await using opened = handle;
+        if (end <= start) return;
+        // What is given out is read from; a stream of the handle would have to be closed by hand when it is left early.
+        yield* opened.createReadStream({ start, end: end - 1, autoClose: false });
+      },
+      close: () => handle.close(),
+    };
+  }
+
+  async stage(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<StagedBlob> {
+    const arriving = join(this.#directory, incoming, randomBytes(16).toString("hex"));
+    try {
+      const { sha256, bytes } = await this.#receive(arriving, source, bytesMax);
+      let isKept = false;
+      return {
+        sha256,
+        bytes,
+        keep: async () => {
+          if (!isKept) await this.#keep(arriving, sha256);
+          isKept = true;
+        },
+        discard: () => rm(arriving, { force: true }),
+      };
+    } catch (error) {
+      await rm(arriving, { force: true });
+      throw error;
+    }
+  }
+
+  async #receive(
+    file: string,
+    source: AsyncIterable<Uint8Array>,
+    bytesMax: number,
+  ): Promise<{ sha256: string; bytes: number }> {
+    const sum = createHash("sha256");
+    let bytes = 0;
+    await using handle = await open(file, "wx", 0o600);
+    for await (const chunk of source) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw new BlobTooLarge(`More than ${bytesMax} bytes arrived`);
+      sum.update(chunk);
+      await writeAll(handle, chunk);
+    }
+    await handle.sync();
+    return { sha256: sum.digest("hex"), bytes };
+  }
+
+  /** Equal content has an equal name, so putting it in place of what is there changes nothing. */
+  async #keep(arrived: string, sha256: string): Promise<void> {
+    this.#noteArrival(sha256);
+    const file = this.#fileOf(sha256);
+    const directory = dirname(file);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await rename(arrived, file);
+    await syncDirectory(directory);
+    await syncDirectory(this.#directory);
+  }
+
+  /** Those that have just arrived stay: a commit that speaks of them may be on its way. */
+  async remove(sha256s: readonly string[]): Promise<{ count: number; bytes: number }> {
+    let [count, bytes] = [0, 0];
+    for (const sha256 of sha256s) {
+      if ((this.#arrivedAt.get(sha256) ?? 0) + settledMs > Date.now()) continue;
+      const stat = await orAbsent(() => lstat(this.#fileOf(sha256)));
+      if (stat === undefined) continue;
+      await rm(this.#fileOf(sha256), { force: true });
+      count += 1;
+      bytes += stat.size;
+    }
+    return { count, bytes };
+  }
+
+  #noteArrival(sha256: string): void {
+    const now = Date.now();
+    for (const [known, at] of this.#arrivedAt) {
+      if (at + settledMs > now) break;
+      this.#arrivedAt.delete(known);
+    }
+    this.#arrivedAt.delete(sha256);
+    this.#arrivedAt.set(sha256, now);
+  }
+
+  #fileOf(sha256: string): string {
+    // Hashes come from documents of ours; a path is made of nothing else all the same.
+    if (!/^[0-9a-f]{64}$/.test(sha256)) return join(this.#directory, incoming, "none");
+    return join(this.#directory, sha256.slice(0, 2), sha256);
+  }
+}
+
+async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let written = 0; written < chunk.length; ) {
+    written += (await handle.write(chunk, written)).bytesWritten;
+  }
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  await using handle = await open(directory, "r");
+  await handle.sync();
+}
+
+async function orAbsent<T>(act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}

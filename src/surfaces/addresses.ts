@@ -1,0 +1,7 @@
+/** Addresses that one surface serves and another tells of. */
+
+/** Where clients exchange their API key for an access token. */
+export const tokenPath = "/oauth/token";
+/** What RFC 8414 says a client looks for. */
+export const tokenMetadataPath = "/.well-known/oauth-authorization-server";
+export const keySetPath = "/.well-known/jwks.json";

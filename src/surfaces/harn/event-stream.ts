@@ -1,0 +1,17 @@
+/** A stream of events, whatever it is sent over: how it is opened, shown, and known to be over. */
+
+import type { StoredEvent } from "../../store/port.ts";
+import type { ErrorAnswer } from "./errors.ts";
+
+export interface EventStream {
+  /** Opens the log; a cursor that cannot be continued from throws here. */
+  open(signal: AbortSignal): Promise<AsyncGenerator<StoredEvent[]>>;
+  present(event: StoredEvent): Promise<unknown>;
+  /** True for the event after which the stream is over. */
+  isLast(event: StoredEvent): boolean;
+  /** Ends the stream when the server stops. */
+  stopped: AbortSignal;
+  requestId: string;
+  /** What the client is told about an error. */
+  report(error: unknown): ErrorAnswer;
+}

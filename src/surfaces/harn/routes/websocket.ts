@@ -1,0 +1,52 @@
+/** WebSocket sessions, and the tickets with which browsers open them. */
+
+import { requireScope } from "../../../kernel/authorize.ts";
+import { timestamp } from "../../../kernel/clock.ts";
+import { getRecord } from "../../../kernel/queries/read.ts";
+import { type Route, route } from "../route.ts";
+import { WsTicket } from "../schemas.ts";
+import { refusalOf } from "../server-facts.ts";
+import type { HarnOptions } from "../surface.ts";
+import { Hosts } from "../ws/hosts.ts";
+import { serveSession } from "../ws/session.ts";
+
+const tag = "WebSocket";
+
+export function webSocketRoutes(options: HarnOptions): Route[] {
+  const { kernel, facts, sockets } = options;
+  const deps = { ...options, hosts: new Hosts(kernel) };
+  return [
+    route({
+      method: "GET",
+      path: "/v1/sessions/{session_id}/ws",
+      operationId: "openSessionWebSocket",
+      summary: "Upgrade to a WebSocket: events out, commands in, and a host for tasks that need one.",
+      tag,
+      status: 101,
+      webSocket: "only",
+      async handle({ caller, credential, param, request, reply }) {
+        requireScope(caller, "events:read");
+        const { id: sessionId } = await getRecord(kernel, caller, "session", param("session_id"));
+        if (facts.state() === "draining") throw refusalOf(facts);
+        const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
+        const socket = await sockets.accept(request, reply, isStillAllowed);
+        if (socket !== null) serveSession(deps, { sessionId, caller, credential }, socket);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/ws-tickets",
+      operationId: "createWsTicket",
+      summary:
+        "Make a ticket that opens one WebSocket (`?ticket=`), once and soon, for clients without headers.",
+      tag,
+      status: 201,
+      response: WsTicket,
+      async handle({ caller, credential }) {
+        requireScope(caller, "events:read");
+        const { ticket, expiresAt } = kernel.tickets.issue(credential);
+        return { object: "ws_ticket", ticket, expires_at: timestamp(expiresAt) };
+      },
+    }),
+  ];
+}

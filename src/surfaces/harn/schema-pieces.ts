@@ -1,0 +1,28 @@
+/** What the schemas of the protocol are put together from. These have no names in it, so they are no components. */
+
+import { type TProperties, type TSchema, Type } from "typebox";
+
+export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+export const Timestamp = Type.String({ format: "date-time" });
+/** Any JSON object. Values stay unknown to the schema; JSON parsing made them JSON. */
+export const JsonObject = Type.Record(Type.String(), Type.Unknown());
+export const Metadata = JsonObject;
+
+export const textMax = 200;
+export const Name = Type.String({ minLength: 1, maxLength: textMax });
+export const Id = Type.String({ minLength: 1, maxLength: textMax });
+
+export const Visibility = Type.Enum(["public", "internal", "receipt_only"]);
+
+export const Envelope = <K extends string, P extends TProperties>(object: K, properties: P) =>
+  Type.Object({
+    id: Type.String(),
+    object: Type.Literal(object),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    metadata: Metadata,
+    ...properties,
+  });
+
+export const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 }));
+export const Filter = Type.Optional(Type.String({ minLength: 1, maxLength: textMax }));

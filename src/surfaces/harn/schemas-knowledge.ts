@@ -1,0 +1,145 @@
+/** The bodies of what agents know and can do: memories, skills, tools, connectors; and what becomes of branches. */
+
+import { Type } from "typebox";
+import { memoryKeyCharsMax } from "../../kernel/memories.ts";
+import { connectorStatuses } from "../../kernel/resources/connector.ts";
+import { memoryScopes } from "../../kernel/resources/memory.ts";
+import {
+  Envelope,
+  Filter,
+  Id,
+  JsonObject,
+  Limit,
+  Metadata,
+  Name,
+  Nullable,
+  Timestamp,
+  Visibility,
+} from "./schema-pieces.ts";
+
+const Description = Type.String({ minLength: 1, maxLength: 2000 });
+
+const MemoryScope = Type.Enum([...memoryScopes]);
+const MemoryKey = Type.String({ minLength: 1, maxLength: memoryKeyCharsMax });
+const Confidence = Type.Number({ minimum: 0, maximum: 1 });
+/** What a caller who may not see it gets in its place is an object too. */
+export const Memory = Envelope("memory", {
+  scope: MemoryScope,
+  owner_id: Type.String(),
+  workspace_id: Nullable(Type.String()),
+  key: Nullable(Type.String()),
+  content: Type.Unknown(),
+  provenance: JsonObject,
+  expires_at: Nullable(Timestamp),
+  embedding_ref: Nullable(Type.String()),
+  visibility: Visibility,
+  redaction_policy: JsonObject,
+  confidence: Nullable(Type.Number()),
+});
+export const CreateMemoryRequest = Type.Object({
+  scope: MemoryScope,
+  owner_id: Id,
+  content: Type.Unknown(),
+  provenance: JsonObject,
+  workspace_id: Type.Optional(Nullable(Id)),
+  key: Type.Optional(Nullable(MemoryKey)),
+  expires_at: Type.Optional(Nullable(Timestamp)),
+  embedding_ref: Type.Optional(Nullable(Name)),
+  visibility: Type.Optional(Visibility),
+  redaction_policy: Type.Optional(JsonObject),
+  confidence: Type.Optional(Nullable(Confidence)),
+  metadata: Type.Optional(Metadata),
+});
+export const MemoryQuery = Type.Object({
+  limit: Limit,
+  cursor: Type.Optional(Type.String()),
+  workspace_id: Filter,
+  session_id: Filter,
+  scope: Type.Optional(MemoryScope),
+  owner_id: Filter,
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })),
+});
+
+export const UpdateBranchRequest = Type.Object({
+  worktree_uri: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+  metadata: Type.Optional(Metadata),
+});
+export const MergeBranchRequest = Type.Object({ into_branch_id: Id });
+export const AbandonBranchRequest = Type.Object({
+  reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+});
+
+const Capabilities = Type.Array(Name, { maxItems: 200 });
+export const Skill = Envelope("skill", {
+  name: Type.String(),
+  description: Type.String(),
+  input_schema: Nullable(JsonObject),
+  output_schema: Nullable(JsonObject),
+  source: Nullable(Type.String()),
+  version: Nullable(Type.String()),
+  capabilities: Type.Array(Type.String()),
+  requires_approval: Type.Boolean(),
+  deprecated: Type.Boolean(),
+});
+export const CreateSkillRequest = Type.Object({
+  name: Name,
+  description: Description,
+  input_schema: Type.Optional(Nullable(JsonObject)),
+  output_schema: Type.Optional(Nullable(JsonObject)),
+  source: Type.Optional(Nullable(Name)),
+  version: Type.Optional(Nullable(Name)),
+  capabilities: Type.Optional(Capabilities),
+  requires_approval: Type.Optional(Type.Boolean()),
+  deprecated: Type.Optional(Type.Boolean()),
+  metadata: Type.Optional(Metadata),
+});
+export const UpdateSkillRequest = Type.Partial(CreateSkillRequest);
+
+export const Tool = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("tool"),
+  name: Type.String(),
+  description: Type.String(),
+  input_schema: JsonObject,
+  output_schema: JsonObject,
+});
+
+const ConnectorStatus = Type.Enum([...connectorStatuses]);
+const hour = 60 * 60;
+export const dedupeWindowDefault = { window_seconds: 7 * 24 * hour };
+const DedupePolicy = Type.Object({
+  /** From an hour to ninety days. */
+  window_seconds: Type.Integer({ minimum: hour, maximum: 90 * 24 * hour }),
+});
+export const Connector = Envelope("connector", {
+  provider: Type.Literal("webhook"),
+  workspace_id: Type.String(),
+  status: ConnectorStatus,
+  event_kinds: Type.Array(Type.String()),
+  dedupe_policy: DedupePolicy,
+  auth: JsonObject,
+  webhook: JsonObject,
+  target_persona_id: Nullable(Type.String()),
+  target_session_id: Nullable(Type.String()),
+  secret: Type.Optional(Nullable(Type.String())),
+});
+export const UpdateConnectorRequest = Type.Object({
+  status: Type.Optional(ConnectorStatus),
+  event_kinds: Type.Optional(Type.Array(Name, { maxItems: 200 })),
+  dedupe_policy: Type.Optional(DedupePolicy),
+  target_persona_id: Type.Optional(Nullable(Id)),
+  target_session_id: Type.Optional(Nullable(Id)),
+  metadata: Type.Optional(Metadata),
+});
+export const CreateConnectorRequest = Type.Object({
+  provider: Type.Literal("webhook"),
+  workspace_id: Id,
+  ...UpdateConnectorRequest.properties,
+});
+export const DeliveryAnswer = Type.Object({
+  object: Type.Literal("connector_delivery"),
+  delivery_id: Type.String(),
+  task_id: Nullable(Type.String()),
+  task_ids: Type.Array(Type.String()),
+  deduped: Type.Boolean(),
+});

@@ -1,0 +1,53 @@
+/**
+ * A server whose WebSockets lose patience sooner than they do otherwise, if the environment says so (HELLO_MS, HEARTBEAT_MS,
+ * TICKET_MS), and with agents that need hosts:
+ *
+ *   mediated   makes the host calls of its input, side by side, and gives what came of each
+ *   talkative  says much: `input.messages` messages of `input.chars` characters
+ */
+
+import { parseArgs } from "node:util";
+import { pino } from "pino";
+import { type AgentFailure, defineAgent, startServer } from "../../src/index.ts";
+import type { JsonObject } from "../../src/store/port.ts";
+
+const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
+const { HELLO_MS = 10_000, HEARTBEAT_MS = 15_000, TICKET_MS = 60_000 } = process.env;
+
+const mediated = defineAgent({
+  name: "mediated",
+  version: "1",
+  async run(ctx) {
+    const calls = [ctx.input.calls ?? []].flat() as JsonObject[];
+    const options =
+      ctx.input.expires_in_ms === undefined ? {} : { expiresInMs: Number(ctx.input.expires_in_ms) };
+    return await Promise.all(
+      calls.map(({ capability, input = null }) =>
+        ctx
+          .host(String(capability), input, options)
+          .catch(({ code, message }: AgentFailure) => ({ code, message })),
+      ),
+    );
+  },
+});
+
+const talkative = defineAgent({
+  name: "talkative",
+  version: "1",
+  async run(ctx) {
+    const { messages, chars } = ctx.input;
+    for (let n = 0; n < Number(messages); n++) await ctx.say(String(n % 10).repeat(Number(chars)));
+    return undefined;
+  },
+});
+
+const server = await startServer({
+  port: Number(values.port),
+  dataDirectory: values.data ?? "",
+  apiKey: process.env.BRIDLE_API_KEY ?? null,
+  agents: [mediated, talkative],
+  logger: pino({ level: "warn" }, pino.destination(2)),
+  webSocket: { helloMs: Number(HELLO_MS), heartbeatMs: Number(HEARTBEAT_MS), ticketMs: Number(TICKET_MS) },
+});
+process.stdout.write(`URL ${server.url}\n`);
+process.once("SIGINT", () => server.stop(0));
