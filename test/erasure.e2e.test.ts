@@ -40,6 +40,10 @@ async function fullSession(client: Client, word = canary): Promise<Json> {
     uri: `https://example.test/${word}`,
     metadata: { word },
   });
+  await client.post("/v1/memories", memoryOf("session", id, word), {
+    "idempotency-key": `memory-${word}-${id}`,
+  });
+  await upload(client, `session_id=${id}&name=${word}.bin`, word);
   await client.rehearse(
     id,
     `say ${word}`,
@@ -58,6 +62,20 @@ async function fullSession(client: Client, word = canary): Promise<Json> {
   );
   await client.post(`/v1/sessions/${id}/compact`, { keep_last: 2, summary: `${word} compacted` });
   return session;
+}
+
+function memoryOf(scope: string, owner_id: string, word: string): object {
+  return { scope, owner_id, content: { said: `${word} remembered` }, provenance: { from: word } };
+}
+
+/** More than the database keeps in itself. */
+async function upload(client: Client, query: string, word: string): Promise<void> {
+  const { status } = await client.call(`/v1/artifacts/upload?kind=file&visibility=public&${query}`, {
+    method: "POST",
+    raw: `${word} uploaded `.repeat(10_000),
+    headers: { "content-type": "application/octet-stream" },
+  });
+  assert.equal(status, 201);
 }
 
 async function structureOf(client: Client, id: string): Promise<Json[]> {
@@ -288,6 +306,10 @@ describe("erasing a tenant", () => {
       { kind: "file", mime_type: "text/plain", visibility: "public", uri: `https://example.test/${canary}` },
       { "idempotency-key": "loose" },
     );
+    await theirs.post("/v1/memories", memoryOf("workspace", workspace_id, canary));
+    await upload(theirs, "name=loose.bin", canary);
+    const file = { method: "PUT", body: { path: "notes.txt", content: `${canary} in a file` } };
+    assert.equal((await theirs.call(`/v1/workspaces/${workspace_id}/files`, file)).status, 200);
     const { id } = await fullSession(client, other);
     const before = await client.texts(id);
 

@@ -18,7 +18,8 @@ import { FileRefused, parsePath, temporaryPrefix } from "./safe-path.ts";
 export const fileBytesMax = 2 * 1024 * 1024;
 /** Entries of a directory that are listed. */
 const entriesMax = 10_000;
-const idPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
+/** A dot stands before the tenant's name in some ids; nothing of this form is a way out of a directory. */
+const idPattern = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,200}$/;
 
 export interface WorkspaceFilesOptions {
   /** Where workspaces have their directories; null for no files at all. */

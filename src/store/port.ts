@@ -78,7 +78,7 @@ export interface StagedBlob {
   bytes: number;
   /** On disk under its hash when this resolves, for a commit that is going to refer to it. */
   keep(): Promise<void>;
-  /** Leaves nothing behind, unless it was kept. */
+  /** Always called in the end: leaves nothing behind, unless it was kept. What was kept can be dropped from here on. */
   discard(): Promise<void>;
 }
 

@@ -79,6 +79,7 @@ const makers: Record<string, (client: Client, ids: Ids) => Promise<string>> = {
   connector_id: (client, { workspace_id }) =>
     made(client, "/v1/connectors", { provider: "webhook", workspace_id }),
   tool_id: async () => "unknown",
+  tenant_id: async () => "tenant_default",
 };
 
 async function made(client: Client, path: string, body: object): Promise<string> {
@@ -96,11 +97,11 @@ function nowhere(ids: Ids): Ids {
 }
 
 /** What belongs to the whole tenant: a key that is bound to a workspace may see it, and not change it. */
-const ofTheTenant: ReadonlySet<string> = new Set(["persona_id", "quota_id", "skill_id"]);
+const ofTheTenant: ReadonlySet<string> = new Set(["persona_id", "quota_id", "skill_id", "tenant_id"]);
 /** What the server's agents bring along: it is the same for everybody. */
 const ofTheServer: ReadonlySet<string> = new Set(["tool_id"]);
 /** Operations on the server itself: for keys of all of its own tenant only. */
-const onTheServer = ["rotateSigningKey", "rotateMasterKey"];
+const onTheServer = ["rotateSigningKey", "rotateMasterKey", "sweepRetention"];
 /** Operations that make what belongs to the whole tenant. */
 const creationsForTheTenant = ["createPersona", "createQuota", "createSkill"];
 
@@ -120,6 +121,10 @@ const given: Record<string, (ids: Ids) => Given> = {
   updateSession: () => ({ body: { summary: "mine" } }),
   forkSession: () => ({ body: {} }),
   truncateSession: () => ({ body: { keep_first: 0 } }),
+  compactSession: () => ({ body: { keep_last: 0 } }),
+  eraseSession: () => ({ body: {} }),
+  eraseTenant: () => ({ body: {} }),
+  sweepRetention: () => ({ body: { dry_run: true } }),
   createSessionBranch: () => ({ body: { kind: "task", base_ref: "x" } }),
   appendSessionMessage: () => ({ body: { message: userMessage("x") } }),
   submitTask: ({ session_id }) => ({ body: { session_id, input: { a: 1 } } }),

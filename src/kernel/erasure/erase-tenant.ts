@@ -8,7 +8,7 @@ import type { Position, Store } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { type Command, carryOut } from "../dispatch.ts";
-import { notFound } from "../errors.ts";
+import { HarnessError, notFound } from "../errors.ts";
 import { placeOf } from "../files.ts";
 import type { Records } from "../fold.ts";
 import type { TenantRecord } from "../resources/tenant.ts";
@@ -34,7 +34,10 @@ export async function eraseTenant(
 ): Promise<TenantRecord> {
   requireScope(caller, "admin");
   const isTheirs = caller.tenantId === tenantId || caller.tenantId === defaultTenantId;
-  if (!isTheirs || caller.workspaceIds !== null) throw notFound("tenant", tenantId);
+  if (!isTheirs) throw notFound("tenant", tenantId);
+  if (caller.workspaceIds !== null) {
+    throw new HarnessError("permission_denied", "A key that is bound to workspaces cannot erase a tenant.");
+  }
   const inside: Caller = { ...systemCaller(tenantId), actor: caller.actor };
   await carryOut(deps, requestTenantErasure, inside, { tenantId, reason });
   await finishTenantErasure(deps, tenantId);

@@ -10,13 +10,11 @@ import { dirname, join } from "node:path";
 import { BlobTooLarge, type OpenBlob, type StagedBlob } from "../port.ts";
 
 const incoming = "incoming";
-/** By then the commit that speaks of what arrived has been made, or never will be. */
-const settledMs = 60_000;
 
 export class BlobFiles {
   readonly #directory: string;
-  /** When content got its name, oldest first. */
-  readonly #arrivedAt = new Map<string, number>();
+  /** How many uploads of some content were kept and have not been let go of. */
+  readonly #wanted = new Map<string, number>();
 
   private constructor(directory: string) {
     this.#directory = directory;
@@ -57,10 +55,16 @@ export class BlobFiles {
         sha256,
         bytes,
         keep: async () => {
-          if (!isKept) await this.#keep(arriving, sha256);
+          if (isKept) return;
           isKept = true;
+          this.#want(sha256, 1);
+          await this.#keep(arriving, sha256);
         },
-        discard: () => rm(arriving, { force: true }),
+        discard: async () => {
+          if (isKept) this.#want(sha256, -1);
+          isKept = false;
+          await rm(arriving, { force: true });
+        },
       };
     } catch (error) {
       await rm(arriving, { force: true });
@@ -88,7 +92,6 @@ export class BlobFiles {
 
   /** Equal content has an equal name, so putting it in place of what is there changes nothing. */
   async #keep(arrived: string, sha256: string): Promise<void> {
-    this.#noteArrival(sha256);
     const file = this.#fileOf(sha256);
     const directory = dirname(file);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -97,11 +100,11 @@ export class BlobFiles {
     await syncDirectory(this.#directory);
   }
 
-  /** Those that have just arrived stay: a commit that speaks of them may be on its way. */
+  /** Those that were kept for a commit which may be on its way stay. */
   async remove(sha256s: readonly string[]): Promise<{ count: number; bytes: number }> {
     let [count, bytes] = [0, 0];
     for (const sha256 of sha256s) {
-      if ((this.#arrivedAt.get(sha256) ?? 0) + settledMs > Date.now()) continue;
+      if (this.#wanted.has(sha256)) continue;
       const stat = await orAbsent(() => lstat(this.#fileOf(sha256)));
       if (stat === undefined) continue;
       await rm(this.#fileOf(sha256), { force: true });
@@ -111,14 +114,10 @@ export class BlobFiles {
     return { count, bytes };
   }
 
-  #noteArrival(sha256: string): void {
-    const now = Date.now();
-    for (const [known, at] of this.#arrivedAt) {
-      if (at + settledMs > now) break;
-      this.#arrivedAt.delete(known);
-    }
-    this.#arrivedAt.delete(sha256);
-    this.#arrivedAt.set(sha256, now);
+  #want(sha256: string, more: 1 | -1): void {
+    const wanted = (this.#wanted.get(sha256) ?? 0) + more;
+    if (wanted > 0) this.#wanted.set(sha256, wanted);
+    else this.#wanted.delete(sha256);
   }
 
   #fileOf(sha256: string): string {
