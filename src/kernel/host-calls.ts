@@ -1,6 +1,7 @@
 /** Host calls: what they are called, and which tasks of a session wait for one. */
 
 import type { Store } from "../store/port.ts";
+import { everyPage } from "./every-page.ts";
 import { unfinished } from "./lifecycle.ts";
 import type { HostCall, TaskRecord } from "./resources/task.ts";
 
@@ -21,27 +22,14 @@ export interface OpenHostCall {
   call: HostCall;
 }
 
-const pageSize = 100;
-
 /** The open calls of a session's tasks, oldest task first. */
 export async function* openHostCalls(store: Store, sessionId: string): AsyncGenerator<OpenHostCall> {
-  let beyond: { born: number; id: string } | undefined;
-  while (true) {
-    const documents = await store.list({
-      kind: "task",
-      by: { sessionId },
-      statuses: unfinished,
-      order: "oldest_first",
-      beyond,
-      limit: pageSize,
-    });
-    for (const { body } of documents) {
+  const tasks = everyPage(store, { kind: "task", by: { sessionId }, statuses: unfinished });
+  for await (const page of tasks) {
+    for (const { body } of page) {
       const task = body as TaskRecord;
       for (const call of task.host_calls ?? []) yield { task, call };
     }
-    const last = documents.at(-1);
-    if (last === undefined || documents.length < pageSize) return;
-    beyond = { born: last.born, id: last.id };
   }
 }
 

@@ -4,6 +4,7 @@ import type { Caller } from "../../policy/caller.ts";
 import type { Position } from "../../store/port.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
+import { everyPage } from "../every-page.ts";
 import { isFinal, unfinished } from "../lifecycle.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import { endTask } from "../tasks.ts";
@@ -11,7 +12,6 @@ import type { KernelDeps, Unit } from "../unit.ts";
 
 /** Children ended in one commit with their parent; more, and those that were just being spawned, follow. */
 const childrenMax = 500;
-const pageSize = 100;
 
 export const cancelTask: Command<{ taskId: string; reason?: string | null | undefined }, TaskRecord> = {
   name: "cancel_task",
@@ -79,21 +79,8 @@ export async function cancelTasks(
   reason: string,
   bornAfter?: Position,
 ): Promise<void> {
-  let beyond: { born: Position; id: string } | undefined;
-  while (true) {
-    const tasks = await deps.store.list({
-      kind: "task",
-      by,
-      statuses: unfinished,
-      order: "oldest_first",
-      beyond,
-      bornAfter,
-      limit: pageSize,
-    });
+  for await (const tasks of everyPage(deps.store, { kind: "task", by, statuses: unfinished, bornAfter })) {
     for (const { id } of tasks) await cancelQuietly(deps, caller, id, reason);
-    const last = tasks.at(-1);
-    if (last === undefined || tasks.length < pageSize) return;
-    beyond = { born: last.born, id: last.id };
   }
 }
 

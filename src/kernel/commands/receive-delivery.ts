@@ -5,10 +5,11 @@
  */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { DocumentQuery, JsonObject, JsonValue } from "../../store/port.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
+import { everyPage } from "../every-page.ts";
 import type { Kernel } from "../kernel.ts";
 import type { ConnectorRecord } from "../resources/connector.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
@@ -172,21 +173,9 @@ async function personasFor(
   return found.size === 0 && !isTriggered ? [null] : [...found];
 }
 
-const personasPage = 200;
-
 async function* allPersonas({ deps: { store }, caller }: Unit): AsyncGenerator<PersonaRecord> {
-  let beyond: DocumentQuery["beyond"];
-  while (true) {
-    const page = await store.list({
-      kind: "persona",
-      by: { tenantId: caller.tenantId },
-      order: "oldest_first",
-      beyond,
-      limit: personasPage,
-    });
+  for await (const page of everyPage(store, { kind: "persona", by: { tenantId: caller.tenantId } })) {
     for (const { body } of page) yield body as PersonaRecord;
-    beyond = page.at(-1);
-    if (page.length < personasPage) return;
   }
 }
 

@@ -8,6 +8,7 @@ import type { WrappedKey } from "../../policy/vault-crypto.ts";
 import type { Store } from "../../store/port.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
+import { everyPage } from "../every-page.ts";
 import type { ConnectorRecord } from "../resources/connector.ts";
 import type { VaultRecord } from "../resources/vault.ts";
 import type { KernelDeps } from "../unit.ts";
@@ -21,7 +22,6 @@ export interface MasterKeyRotation {
   locked: string[];
 }
 
-const pageSize = 100;
 /** Locked vaults that are named; there is one reason for all of them. */
 const lockedMax = 100;
 
@@ -99,20 +99,11 @@ type Holder = Pick<VaultRecord | ConnectorRecord, "id" | "object" | "tenant_id">
 /** Those of all tenants, oldest first. */
 async function* everyHolder(store: Store): AsyncGenerator<Holder> {
   for (const kind of holderKinds) {
-    let beyond: { born: number; id: string } | undefined;
-    do {
-      const page = await store.list({
-        kind,
-        by: { everyTenant: true },
-        order: "oldest_first",
-        beyond,
-        limit: pageSize,
-      });
+    for await (const page of everyPage(store, { kind, by: { everyTenant: true } })) {
       for (const { body } of page) {
         const { id, object, tenant_id, data_key } = body as VaultRecord | ConnectorRecord;
         if (data_key !== null) yield { id, object, tenant_id, data_key };
       }
-      beyond = page.length < pageSize ? undefined : page.at(-1);
-    } while (beyond !== undefined);
+    }
   }
 }

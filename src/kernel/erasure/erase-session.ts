@@ -12,17 +12,16 @@
 
 import { setImmediate as othersTurn } from "node:timers/promises";
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import type { Position, Store, StoredEvent } from "../../store/port.ts";
+import type { Store, StoredEvent } from "../../store/port.ts";
 import { cancelTasks } from "../commands/cancel-task.ts";
 import { type Command, carryOut } from "../dispatch.ts";
+import { everyPage } from "../every-page.ts";
 import { readLog } from "../log-tail.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { KernelDeps } from "../unit.ts";
 import { dropUnreferenced } from "./blobs.ts";
 import { eraseAnswers, eraseEvents, holdsContent } from "./erase-events.ts";
 import { eraseLoose } from "./erase-loose.ts";
-
-const pageSize = 100;
 
 export interface EraseSession {
   sessionId: string;
@@ -97,22 +96,11 @@ export const recordErased: Command<{ sessionId: string; eventCount: number }, Se
 
 /** A task with everything that belongs to it is one commit. */
 async function eraseTasks(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {
-  let beyond: { born: Position; id: string } | undefined;
-  while (true) {
-    const tasks = await deps.store.list({
-      kind: "task",
-      by: { sessionId },
-      order: "oldest_first",
-      beyond,
-      limit: pageSize,
-    });
+  for await (const tasks of everyPage(deps.store, { kind: "task", by: { sessionId } })) {
     for (const { id } of tasks) {
       await carryOut(deps, eraseEvents, system, { read: (store) => eventsOfTask(store, id) });
       await othersTurn();
     }
-    const last = tasks.at(-1);
-    if (last === undefined || tasks.length < pageSize) return;
-    beyond = { born: last.born, id: last.id };
   }
 }
 
@@ -137,14 +125,10 @@ async function eraseRest(deps: KernelDeps, system: Caller, sessionId: string): P
 
 /** What the session itself knows. What personas and workspaces learned in it is theirs. */
 async function eraseMemories(deps: KernelDeps, tenantId: string, sessionId: string): Promise<void> {
-  const owned = { kind: "memory", by: { ownerId: sessionId }, order: "oldest_first" } as const;
   const ids = new Set<string>();
-  let beyond: { born: Position; id: string } | undefined;
-  do {
-    const page = await deps.store.list({ ...owned, beyond, limit: pageSize });
+  for await (const page of everyPage(deps.store, { kind: "memory", by: { ownerId: sessionId } })) {
     for (const { id } of page) ids.add(id);
-    beyond = page.length < pageSize ? undefined : page.at(-1);
-  } while (beyond !== undefined);
+  }
   if (ids.size > 0) await eraseLoose(deps, tenantId, ({ id }) => ids.has(id));
 }
 

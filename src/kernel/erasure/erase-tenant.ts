@@ -4,11 +4,12 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import type { Position, Store } from "../../store/port.ts";
+import type { Store } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
+import { everyPage } from "../every-page.ts";
 import { placeOf } from "../files.ts";
 import type { Records } from "../fold.ts";
 import type { TenantRecord } from "../resources/tenant.ts";
@@ -17,7 +18,6 @@ import { dropUnreferenced } from "./blobs.ts";
 import { eraseLoose } from "./erase-loose.ts";
 import { recordErased, replaceContent, requestErasure } from "./erase-session.ts";
 
-const pageSize = 100;
 /** Kinds that hold content and may belong to no session. */
 const contentKinds: readonly string[] = ["artifact", "memory"];
 
@@ -100,12 +100,7 @@ async function* recordsOf<K extends "session" | "workspace">(
   tenantId: string,
   kind: K,
 ): AsyncGenerator<Records[K]> {
-  let beyond: { born: Position; id: string } | undefined;
-  while (true) {
-    const page = await store.list({ kind, by: { tenantId }, order: "oldest_first", beyond, limit: pageSize });
+  for await (const page of everyPage(store, { kind, by: { tenantId } })) {
     for (const { body } of page) yield body as Records[K];
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    beyond = { born: last.born, id: last.id };
   }
 }

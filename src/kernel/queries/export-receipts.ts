@@ -2,16 +2,15 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { bundleFormat } from "../../receipts/bundle.ts";
-import type { Position, Store } from "../../store/port.ts";
+import type { Store } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { timestamp } from "../clock.ts";
 import { publicKeys } from "../commands/signing-keys.ts";
+import { everyPage } from "../every-page.ts";
 import type { Kernel } from "../kernel.ts";
 import type { ReceiptRecord } from "../resources/receipt.ts";
 import { getRecord } from "./read.ts";
 import { chainOf, readReceipt } from "./receipts.ts";
-
-const pageSize = 200;
 
 export async function exportReceipts(
   { store, issuer, clock }: Kernel,
@@ -40,24 +39,14 @@ async function* lines(
   first: readonly object[],
 ): AsyncGenerator<string> {
   for (const line of first) yield JSON.stringify(line);
-  let beyond: { born: Position; id: string } | undefined;
   let count = 0;
-  while (count < size) {
-    const page = await store.list({
-      kind: "receipt",
-      by: { workspaceId },
-      order: "oldest_first",
-      beyond,
-      limit: pageSize,
-    });
+  for await (const page of everyPage(store, { kind: "receipt", by: { workspaceId } })) {
     for (const { id, body } of page) {
       const { index } = body as ReceiptRecord;
       if (index === null || index >= size) continue;
       yield JSON.stringify(await readReceipt(store, id));
       count += 1;
     }
-    const last = page.at(-1);
-    if (last === undefined) return;
-    beyond = { born: last.born, id: last.id };
+    if (count >= size) return;
   }
 }

@@ -1,12 +1,11 @@
 /** The Merkle tree over a workspace's receipts, read from the store a node at a time. */
 
 import { leafHash, nodeHash, type TreeNodes } from "../../receipts/merkle.ts";
-import type { Position, Store } from "../../store/port.ts";
+import type { Store } from "../../store/port.ts";
+import { everyPage } from "../every-page.ts";
 import { type ReceiptRecord, type ReceiptTreeRecord, treeIdOf, treeNodeLevel } from "../resources/receipt.ts";
 
 const leavesPerNode = 2 ** treeNodeLevel;
-/** Receipts read at once; more than one node's leaves, because replay receipts stand between them. */
-const pageSize = 100;
 
 export class ChainNodes implements TreeNodes {
   readonly #store: Store;
@@ -54,24 +53,19 @@ export class ChainNodes implements TreeNodes {
     const before = node === 0 ? undefined : treeIdOf(this.#workspaceId, node - 1);
     const bookmark = before === undefined ? undefined : await this.#store.get("receipt_tree", before);
     const hashes: string[] = [];
-    let beyond: { born: Position; id: string } | undefined;
-    while (true) {
-      const page = await this.#store.list({
-        kind: "receipt",
-        by: { workspaceId: this.#workspaceId },
-        order: "oldest_first",
-        bornAfter: bookmark?.born,
-        beyond,
-        limit: pageSize,
-      });
+    const receipts = everyPage(this.#store, {
+      kind: "receipt",
+      by: { workspaceId: this.#workspaceId },
+      bornAfter: bookmark?.born,
+    });
+    for await (const page of receipts) {
       for (const { body } of page) {
         const { index, hash } = body as ReceiptRecord;
         if (index !== null && index >= first && index < first + leavesPerNode) hashes[index - first] = hash;
       }
-      const last = page.at(-1);
-      if (hashes.length === leavesPerNode || last === undefined || page.length < pageSize) return hashes;
-      beyond = { born: last.born, id: last.id };
+      if (hashes.length === leavesPerNode) break;
     }
+    return hashes;
   }
 }
 

@@ -5,18 +5,18 @@
 
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Caller } from "../../policy/caller.ts";
-import type { Position, Store, StoredDocument } from "../../store/port.ts";
+import type { Store } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { timestamp } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
+import { everyPage } from "../every-page.ts";
 import { taskTransitions } from "../lifecycle.ts";
 import type { MessageRecord } from "../resources/message.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import type { KernelDeps } from "../unit.ts";
 import { measureSession, type OldWork, type TrimCounts, trimSession } from "./trim-session.ts";
 
-const pageSize = 100;
 /** Of one session, in one commit. */
 const workMax = 20;
 const finalStatuses = Object.entries(taskTransitions).flatMap(([status, next]) =>
@@ -80,16 +80,7 @@ async function* oldWork(store: Store, tenantId: string, cutoff: string): AsyncGe
 
 /** Tasks are listed as they came; what came after the cutoff cannot have ended before it. */
 async function* oldTasks(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
-  const pages = walk((beyond) =>
-    store.list({
-      kind: "task",
-      by: { tenantId },
-      statuses: finalStatuses,
-      order: "oldest_first",
-      beyond,
-      limit: pageSize,
-    }),
-  );
+  const pages = everyPage(store, { kind: "task", by: { tenantId }, statuses: finalStatuses });
   for await (const page of pages) {
     const tasks = page.map(({ body }) => body as TaskRecord);
     const ended = tasks.filter((task) => (task.completed_at ?? task.canceled_at ?? cutoff) < cutoff);
@@ -105,14 +96,10 @@ async function* oldTasks(store: Store, tenantId: string, cutoff: string): AsyncG
 
 /** Messages that belong to no task. */
 async function* oldMessages(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
-  const sessions = walk((beyond) =>
-    store.list({ kind: "session", by: { tenantId }, order: "oldest_first", beyond, limit: pageSize }),
-  );
+  const sessions = everyPage(store, { kind: "session", by: { tenantId } });
   for await (const page of sessions) {
     for (const { id: sessionId } of page) {
-      const messages = walk((beyond) =>
-        store.list({ kind: "message", by: { sessionId }, order: "oldest_first", beyond, limit: pageSize }),
-      );
+      const messages = everyPage(store, { kind: "message", by: { sessionId } });
       for await (const found of messages) {
         const records = found.map(({ body }) => body as MessageRecord);
         const loose = records.filter(({ task_id, created_at }) => task_id === null && created_at < cutoff);
@@ -130,19 +117,4 @@ function inGroups<T>(items: readonly T[]): T[][] {
   return Array.from({ length: Math.ceil(items.length / workMax) }, (_, index) =>
     items.slice(index * workMax, (index + 1) * workMax),
   );
-}
-
-/** Every page of a list, the next read only when it is wanted: what was read may be gone by then. */
-async function* walk(
-  read: (beyond: { born: Position; id: string } | undefined) => Promise<StoredDocument[]>,
-): AsyncGenerator<StoredDocument[]> {
-  let beyond: { born: Position; id: string } | undefined;
-  while (true) {
-    const page = await read(beyond);
-    const last = page.at(-1);
-    if (last === undefined) return;
-    yield page;
-    if (page.length < pageSize) return;
-    beyond = { born: last.born, id: last.id };
-  }
 }

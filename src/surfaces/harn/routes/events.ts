@@ -16,7 +16,7 @@ import type { StoredEvent } from "../../../store/port.ts";
 import { isUpgrade } from "../../websocket.ts";
 import type { EventStream } from "../event-stream.ts";
 import { presentPage } from "../lists.ts";
-import { presentEvent, presentHistory } from "../present.ts";
+import { presentEvent, presentHistory } from "../present-event.ts";
 import { type Call, type Route, route } from "../route.ts";
 import { Event, EventFilterQuery, EventRangeQuery, ListOf } from "../schemas.ts";
 import { streamEvents } from "../sse.ts";

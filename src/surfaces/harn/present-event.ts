@@ -1,0 +1,237 @@
+/** From the facts of the log to the protocol's events: the same resources as elsewhere, with what the viewer may see. */
+
+import { type Content, unsealShown } from "../../kernel/content.ts";
+import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
+import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
+import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
+import { deltaIdOf } from "../../kernel/resources/replay.ts";
+import type { StepResult } from "../../kernel/resources/task.ts";
+import type { Caller } from "../../policy/caller.ts";
+import type { Position, StoredEvent } from "../../store/port.ts";
+import {
+  presentApiKey,
+  presentBranch,
+  presentCompaction,
+  presentConnector,
+  presentContent,
+  presentMemory,
+  presentMessage,
+  presentNewArtifact,
+  presentPermissionRequest,
+  presentRecord,
+  presentSecret,
+  presentSkill,
+  presentTask,
+  presentVault,
+  presentWithoutRanges,
+  redacted,
+  seesInternal,
+  type Viewer,
+  type Wire,
+} from "./present.ts";
+
+export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise<Wire> {
+  return {
+    id: eventId(stored.position),
+    object: "event",
+    event: stored.event,
+    resource: stored.resource,
+    created_at: stored.createdAt,
+    updated_at: stored.createdAt,
+    metadata: {},
+    sequence: stored.sequence,
+    payload: await presentPayload(asKernelEvent(stored), viewer),
+    session_id: stored.sessionId,
+    task_id: stored.taskId,
+    workspace_id: stored.workspaceId,
+    actor: stored.actor,
+    previous_event_id: stored.previous === null ? null : eventId(stored.previous),
+    receipt_id: receiptOf(asKernelEvent(stored)),
+    replayed: stored.replay !== undefined && asKernelEvent(stored).replay?.is_copy === true,
+    replay: presentMark(asKernelEvent(stored), stored.position),
+  };
+}
+
+/** History, told again: the event is the original itself, so it keeps its id. */
+export async function presentHistory(stored: StoredEvent, viewer: Viewer): Promise<Wire> {
+  const id = eventId(stored.position);
+  const replay = {
+    source_task_id: stored.taskId,
+    replay_task_id: null,
+    original_event_id: id,
+    replay_cursor: id,
+    mode: "exact",
+  };
+  return { ...(await presentEvent(stored, viewer)), replayed: true, replay };
+}
+
+/** Ids of replayed events are new: the original is named, and the cursor is where a reader goes on after this one. */
+function presentMark({ replay, taskId, payload }: KernelEvent, position: Position): Wire | null {
+  if (replay === undefined) return null;
+  const { source_task_id, original_event_id, mode, override_key } = replay;
+  const delta =
+    override_key === undefined
+      ? {}
+      : { override_key, receipt_delta_id: deltaIdOf(stepOf(payload) ?? override_key) };
+  return {
+    source_task_id,
+    replay_task_id: taskId,
+    original_event_id,
+    replay_cursor: eventId(position),
+    mode,
+    ...delta,
+  };
+}
+
+function stepOf(payload: object): string | undefined {
+  return "step" in payload && typeof payload.step === "string" ? payload.step : undefined;
+}
+
+/** The receipt that an event is evidence in, where the event itself says so. */
+function receiptOf(event: KernelEvent): string | null {
+  switch (event.event) {
+    case "task.completed":
+    case "task.failed":
+    case "task.canceled":
+      return event.payload.outcome.receipt_id;
+    case "tool.approved":
+    case "tool.denied":
+      return event.payload.receipt_id;
+    case "receipt.issued":
+    case "vendor.bridle.receipt.imported":
+    case "receipt.verified":
+    case "receipt.verification_failed":
+      return event.resource.id;
+    default:
+      return null;
+  }
+}
+
+/** Records inside payloads are shown as the resources they are; the rest is made to be shown. */
+async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<object> {
+  switch (event.event) {
+    case "user.message":
+    case "agent.message":
+    case "vendor.bridle.message":
+      return { ...event.payload, message: await presentMessage(event.payload.message, viewer) };
+    case "task.submitted":
+      return { task: await presentTask(event.payload.task, viewer) };
+    case "task.completed":
+    case "task.failed":
+    case "task.canceled":
+      return { ...event.payload, outcome: presentOutcomeSummary(event.resource.id, event.payload.outcome) };
+    case "session.created": {
+      const session = presentWithoutRanges(event.payload.session);
+      return {
+        session: { ...session, transcript: `/v1/sessions/${session.id}/messages`, last_event_id: null },
+      };
+    }
+    case "session.truncated": {
+      const { ranges: _, ...shown } = event.payload;
+      return shown;
+    }
+    case "session.compacted":
+      return presentCompaction(event.payload.compaction);
+    case "artifact.created":
+      return { ...event.payload, artifact: presentNewArtifact(event.payload.artifact) };
+    case "artifact.updated":
+      return { ...event.payload, chunk: await presentChunk(event.payload, viewer) };
+    case "tool.approval_required":
+      return { permission_request: presentPermissionRequest(event.payload.permission_request) };
+    case "vendor.bridle.api_key.created":
+      return { api_key: presentApiKey(event.payload.api_key) };
+    case "receipt.issued":
+    case "vendor.bridle.receipt.imported":
+      return presentIssued(event.payload.record);
+    case "vendor.bridle.vault.created":
+      return { vault: presentVault(event.payload.vault) };
+    case "vendor.bridle.vault.secret_set":
+      return presentSecret(event.resource.id, event.payload.entry);
+    case "vendor.bridle.vault.data_key_rotated":
+    case "vendor.bridle.vault.data_key_rewrapped":
+      return { data_key_version: event.payload.data_key.version, master_key_id: event.payload.data_key.kid };
+    case "vendor.bridle.signing_key.created":
+      return { signing_key: presentRecord(event.payload.signing_key) };
+    case "branch.created":
+      return { branch: presentBranch(event.payload.branch) };
+    case "vendor.bridle.persona.created":
+      return { persona: presentRecord(event.payload.persona) };
+    case "vendor.bridle.memory.created":
+      return { memory: presentMemory(event.payload.memory, viewer.caller) };
+    case "vendor.bridle.memory.updated": {
+      const { content, visibility, ...changes } = event.payload.changes;
+      return {
+        changes: { ...changes, visibility, content: presentContent(content, visibility, viewer.caller) },
+      };
+    }
+    case "vendor.bridle.skill.created":
+      return { skill: presentSkill(event.payload.skill, event.createdAt) };
+    case "vendor.bridle.connector.created":
+      return { connector: presentConnector(event.payload.connector) };
+    case "user.input_submitted": {
+      const { answer, ...shown } = event.payload;
+      if (answer === undefined) return shown;
+      return {
+        ...shown,
+        answer: seesInternal(viewer.caller) ? answer : redacted("json", answer, "receipt_only"),
+      };
+    }
+    case "span.started":
+      return await presentStarted(event.payload, viewer);
+    case "span.completed":
+    case "span.failed": {
+      const { result, ...span } = event.payload;
+      return { ...span, result: await presentResult(result, viewer) };
+    }
+    default:
+      return event.payload;
+  }
+}
+
+async function presentChunk(
+  { chunk, visibility }: EventPayloads["artifact.updated"],
+  viewer: Viewer,
+): Promise<unknown> {
+  const found = await unsealShown(chunk, viewer.store);
+  if ("erased" in found) return found.erased;
+  const text = found.value;
+  return visibility === "public" || seesInternal(viewer.caller) ? text : redacted("text", text, visibility);
+}
+
+/** The receipt itself is read at its own address, by those who may. */
+function presentIssued({ id, subject, hash, previous_hash, index }: ReceiptRecord): Wire {
+  return {
+    receipt_id: id,
+    subject,
+    receipt_hash: hash,
+    previous_receipt_hash: previous_hash,
+    chain_index: index,
+  };
+}
+
+/** In an event the outcome's messages are the events before it; there they are in full. */
+function presentOutcomeSummary(taskId: string, outcome: Outcome): Wire {
+  return { id: outcomeIdOf(taskId), object: "outcome", task_id: taskId, ...outcome };
+}
+
+/** What a host is asked with is internal, like what it gives. */
+async function presentStarted(
+  { host_call, ...span }: EventPayloads["span.started"],
+  viewer: Viewer,
+): Promise<object> {
+  if (host_call === undefined) return span;
+  const found = await unsealShown(host_call.input, viewer.store);
+  return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer.caller) } };
+}
+
+/** What a step gave is the run's own business: internal. */
+async function presentResult(result: StepResult, viewer: Viewer): Promise<unknown> {
+  if ("error" in result) return result;
+  const output: Content<unknown> = result.output;
+  return { output: presentInternal(await unsealShown(output, viewer.store), viewer.caller) };
+}
+
+function presentInternal(found: { value: unknown } | { erased: unknown }, caller: Caller): unknown {
+  if ("erased" in found) return found.erased;
+  return seesInternal(caller) ? found.value : redacted("json", found.value, "internal");
+}
