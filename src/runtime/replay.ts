@@ -32,7 +32,8 @@ import type { JsonValue, Store } from "../store/port.ts";
 import { ReplayDependencyUnavailable } from "./failures.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { Change } from "./record-run.ts";
-import { type Attempted, Run, type RunOptions, type Wait } from "./run.ts";
+import { type Attempted, Run, type RunOptions } from "./run.ts";
+import type { Arrival, Wait } from "./waits.ts";
 
 export interface ReplayOptions extends RunOptions {
   source: TaskRecord;
@@ -219,7 +220,7 @@ export class Replay extends Run {
   }
 
   /** Perhaps the code does not need it: it lost a race then, and will lose it again. */
-  override async wait({ key, reason }: Wait): Promise<KernelEvent | "elapsed"> {
+  override async wait({ key, reason }: Wait): Promise<Arrival> {
     await this.holds(() => false);
     return await this.unavailable(key, `the source ended while it waited (${reason})`);
   }

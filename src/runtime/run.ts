@@ -24,16 +24,15 @@ import type { KernelEvent } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { getRecord } from "../kernel/queries/read.ts";
 import type { Part } from "../kernel/resources/message.ts";
-import type { Parked, TaskRecord } from "../kernel/resources/task.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
+import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts";
 
-/** A wait this short is spent in memory. */
-const shortWaitMs = 1000;
 /** How long a question or a host call may stay open when the agent does not say. */
 export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
 /** Records that may wait for the disk before the agent is made to wait too. */
@@ -43,8 +42,6 @@ const standstillTurns = 3;
 const standstillMs = 25;
 /** Secrets remembered for the log; more than this are different in every run, and useless after it. */
 const seenSecretsMax = 10_000;
-/** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */
-const timerMsMax = 2 ** 31 - 1;
 
 /** What the code of a step gave. */
 export type Attempted = { output: JsonValue } | { error: { code: string; message: string } };
@@ -53,19 +50,6 @@ export type RunEnd =
   | { how: "ended" | "superseded" }
   | { how: "parked"; until: number | null }
   | { how: "crashed"; error: unknown };
-
-export interface Wait {
-  key: string;
-  /** What it waits for, in words that an operator understands. */
-  reason: string;
-  /** A question to a person is on the task already; anything else has to be noted when the run is dropped. */
-  kind: "person" | "timer" | "child" | "host";
-  until: number | null;
-}
-
-interface Waiting extends Wait {
-  resolve(event: KernelEvent | "elapsed"): void;
-}
 
 export interface RunOptions {
   kernel: Kernel;
@@ -84,9 +68,8 @@ export class Run {
   readonly #isDraining: () => boolean;
   readonly #abort = new AbortController();
   readonly #counters = new Map<string, number>();
-  readonly #waits = new Map<string, Waiting>();
+  readonly #waits: Waits;
   readonly #arrived = new Map<string, KernelEvent>();
-  readonly #timers = new Set<NodeJS.Timeout>();
   readonly #secrets: string[] = [];
   #redactor: Redactor;
   #outbox: Change[] = [];
@@ -121,6 +104,7 @@ export class Run {
     this.journal = journal;
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
+    this.#waits = new Waits(kernel.clock, () => this.#considerParking());
     this.caller = { ...systemCaller(task.tenant_id), actor: `agent:${agentName}` };
     this.ended = new Promise((resolve) => {
       this.#tellEnd = resolve;
@@ -464,7 +448,7 @@ export class Run {
   }
 
   /** Waits for an event from outside the run, or for a time. */
-  async wait(wait: Wait): Promise<KernelEvent | "elapsed"> {
+  async wait(wait: Wait): Promise<Arrival> {
     const event = this.#arrived.get(wait.key) ?? (await this.#arrival(wait));
     // A time may have been over before this run had come here; what was given before it still is.
     if (event === "elapsed") await this.othersCatchUp(wait.key);
@@ -472,20 +456,17 @@ export class Run {
     return event;
   }
 
-  async #arrival(wait: Wait): Promise<KernelEvent | "elapsed"> {
-    const answer = new Promise<KernelEvent | "elapsed">((resolve) => {
-      this.#waits.set(wait.key, { ...wait, resolve });
-    });
-    if (wait.until !== null) this.#setTimer(wait.key, wait.until);
+  async #arrival(wait: Wait): Promise<Arrival> {
+    const arrival = this.#waits.add(wait);
     await this.flush();
     this.#considerParking();
-    return await answer;
+    return await arrival;
   }
 
   /** An answer came in while the run is in memory. */
   deliver(key: string, event: KernelEvent): void {
     this.#arrived.set(key, event);
-    this.#wake(key, event);
+    this.#waits.end(key, event);
   }
 
   /** The task was canceled or otherwise ended by somebody else. */
@@ -496,29 +477,10 @@ export class Run {
   finish(end: RunEnd): void {
     if (this.#end !== null) return;
     this.#end = end;
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
     this.#waits.clear();
     if (end.how !== "ended" && end.how !== "parked")
       this.#abort.abort(new HarnessError("conflict", `The run of ${this.task.id} has ${end.how}.`));
     this.#tellEnd(end);
-  }
-
-  #wake(key: string, reason: KernelEvent | "elapsed"): void {
-    const waiting = this.#waits.get(key);
-    if (waiting === undefined) return;
-    this.#waits.delete(key);
-    waiting.resolve(reason);
-    this.#considerParking();
-  }
-
-  #setTimer(key: string, until: number): void {
-    const ms = Math.min(Math.max(until - this.kernel.clock.now(), 0), timerMsMax);
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.#wake(key, "elapsed");
-    }, ms);
-    this.#timers.add(timer);
   }
 
   /** Looked at once this turn is over, when the agent's code has had its chance to ask for more. */
@@ -529,7 +491,7 @@ export class Run {
       this.#parkScheduled = false;
       const waits = this.#onlyWaits();
       if (waits === null || this.#outbox.length > 0 || this.#writing !== null) return;
-      const parked = this.#parked(waits);
+      const parked = parkedFor(waits);
       if (parked !== null) {
         const still = () => this.#onlyWaits()?.length === waits.length;
         this.#outbox.push((unit, task) => (still() ? unit.emit(task, "span.updated", { parked }) : task));
@@ -541,27 +503,9 @@ export class Run {
   }
 
   /** The waits, when there is nothing else and none of them is about to be over. */
-  #onlyWaits(): Waiting[] | null {
-    if (this.#isOver || this.#stepsRunning + this.#queued > 0 || this.#waits.size === 0) return null;
-    const waits = [...this.#waits.values()];
-    const soon = this.kernel.clock.now() + shortWaitMs;
-    return waits.some((wait) => wait.until !== null && wait.until <= soon) ? null : waits;
+  #onlyWaits(): Wait[] | null {
+    return this.#isOver || this.#stepsRunning + this.#queued > 0 ? null : this.#waits.long;
   }
-
-  #parked(waits: Waiting[]): Parked | null {
-    const noted = waits.filter((wait) => wait.kind !== "person");
-    if (noted.length === 0) return null;
-    const until = earliest(noted);
-    return {
-      reason: noted.map((wait) => wait.reason).join("; "),
-      until: until === null ? null : new Date(until).toISOString(),
-    };
-  }
-}
-
-function earliest(waits: readonly Wait[]): number | null {
-  const times = waits.flatMap((wait) => wait.until ?? []);
-  return times.length === 0 ? null : Math.min(...times);
 }
 
 /** A promise for code that must not go on. Nothing refers to it but that code, so both are collected together. */

@@ -1,0 +1,98 @@
+/** What a run waits for while it is in memory: answers from outside, by the step they are for, and times. */
+
+import type { Clock } from "../kernel/clock.ts";
+import type { KernelEvent } from "../kernel/events.ts";
+import type { Parked } from "../kernel/resources/task.ts";
+
+/** A wait this short is spent in memory. */
+const shortWaitMs = 1000;
+/** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */
+const timerMsMax = 2 ** 31 - 1;
+
+export interface Wait {
+  key: string;
+  /** What it waits for, in words that an operator understands. */
+  reason: string;
+  /** A question to a person is on the task already; anything else has to be noted when the run is dropped. */
+  kind: "person" | "timer" | "child" | "host";
+  until: number | null;
+}
+
+export type Arrival = KernelEvent | "elapsed";
+
+interface Waiting extends Wait {
+  resolve(arrival: Arrival): void;
+}
+
+export class Waits {
+  readonly #clock: Clock;
+  readonly #onOver: () => void;
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+
+  /** `onOver` is called whenever a wait is over. */
+  constructor(clock: Clock, onOver: () => void) {
+    this.#clock = clock;
+    this.#onOver = onOver;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  add(wait: Wait): Promise<Arrival> {
+    const arrival = new Promise<Arrival>((resolve) => {
+      this.#waiting.set(wait.key, { ...wait, resolve });
+    });
+    if (wait.until !== null) this.#setTimer(wait.key, wait.until);
+    return arrival;
+  }
+
+  end(key: string, arrival: Arrival): void {
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined) return;
+    this.#waiting.delete(key);
+    waiting.resolve(arrival);
+    this.#onOver();
+  }
+
+  /** Nobody waits any more; what waited hears nothing. */
+  clear(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    this.#waiting.clear();
+  }
+
+  /** All of them, when there are any and none is about to be over. */
+  get long(): Wait[] | null {
+    const waits = [...this.#waiting.values()];
+    const soon = this.#clock.now() + shortWaitMs;
+    const isShort = waits.some(({ until }) => until !== null && until <= soon);
+    return waits.length === 0 || isShort ? null : waits;
+  }
+
+  #setTimer(key: string, until: number): void {
+    const ms = Math.min(Math.max(until - this.#clock.now(), 0), timerMsMax);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.end(key, "elapsed");
+    }, ms);
+    this.#timers.add(timer);
+  }
+}
+
+export function earliest(waits: readonly Wait[]): number | null {
+  const times = waits.flatMap((wait) => wait.until ?? []);
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** What the task says while its run is out of memory; nothing when it says already what it waits for. */
+export function parkedFor(waits: readonly Wait[]): Parked | null {
+  const noted = waits.filter((wait) => wait.kind !== "person");
+  if (noted.length === 0) return null;
+  const until = earliest(noted);
+  return {
+    reason: noted.map((wait) => wait.reason).join("; "),
+    until: until === null ? null : new Date(until).toISOString(),
+  };
+}
