@@ -31,11 +31,14 @@ export interface ServerConfig {
   corsOrigins: readonly string[];
   /** The largest request body, and the largest WebSocket frame, that is read. */
   bodyBytesMax: number;
+  /**
+   * How often open connections get a sign of life, and whether they may still be open is looked at. A WebSocket that
+   * misses three of them is ended.
+   */
+  heartbeatMs: number;
   webSocket: {
     /** How long a connection may be open before it says hello. */
     helloMs: number;
-    /** How often connections are pinged; one that misses three pings is ended. */
-    heartbeatMs: number;
     /** How long a ticket is good. */
     ticketMs: number;
   };
@@ -63,7 +66,8 @@ export const defaultConfig = {
   corsOrigins: [],
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
-  webSocket: { helloMs: 10_000, heartbeatMs: 15_000, ticketMs: 60_000 },
+  heartbeatMs: 15_000,
+  webSocket: { helloMs: 10_000, ticketMs: 60_000 },
   artifactBytesMax: 256 * 1024 * 1024,
   workspaceRoots: [],
   masterKeys: [],

@@ -56,7 +56,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const { helloMs, heartbeatMs, ticketMs } = config.webSocket;
+  const { helloMs, ticketMs } = config.webSocket;
   const masterKeys = new MasterKeys({ file: join(dataDirectory, "master.key"), fixed: config.masterKeys });
   const files = new WorkspaceFiles({
     directory: join(dataDirectory, "workspaces"),
@@ -96,7 +96,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   } as const;
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
-  const { bodyBytesMax, trustedProxies, corsOrigins, artifactBytesMax } = config;
+  const { bodyBytesMax, trustedProxies, corsOrigins, artifactBytesMax, heartbeatMs } = config;
   const isHttps = config.publicUrl?.startsWith("https:") ?? false;
   const fail = harnFail(report);
   const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
@@ -107,7 +107,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     stopped: stopped.signal,
   });
   await http.register(
-    harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, artifactBytesMax }),
+    harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
   await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));

@@ -11,6 +11,7 @@ import { bridle, errorLine } from "./support/cli.ts";
 import { type Answer, Client, errorOf, type Json } from "./support/client.ts";
 import { ask, tokenFor } from "./support/oauth.ts";
 import { startServer, type TestServer } from "./support/server.ts";
+import { openStream } from "./support/sse.ts";
 
 const app = "https://app.example.com";
 const failuresMax = 5;
@@ -293,4 +294,25 @@ test("SEC-1 given bytes that are no HTTP, when they are answered, then the answe
   assert.match(answer, /^HTTP\/1\.1 400 /);
   const health: Json = (await client.get("/health")).body;
   assert.equal(health.ok, true);
+});
+
+const impatientServer = new URL("./support/socket-server.ts", import.meta.url).pathname;
+
+describe("Credentials of open streams", () => {
+  test("SEC-5 given an open stream, when its key is revoked, then it ends with unauthenticated, and that of another key goes on", async () => {
+    await using own = await startServer({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
+    const admin = new Client(own);
+    const { id } = await admin.createSession();
+    const key = await admin.createKey();
+    await using revoked = await openStream(admin.as(key.key), `/v1/sessions/${id}/events/stream`);
+    await using other = await openStream(admin, `/v1/sessions/${id}/events/stream`);
+    assert.equal((await revoked.frames.next()).value.event, "session.created");
+    assert.equal((await other.frames.next()).value.event, "session.created");
+    await admin.call(`/v1/api-keys/${key.id}`, { method: "DELETE" });
+    const last = await revoked.frames.next();
+    assert.deepEqual([last.value.event, last.value.data.error.code], ["error", "unauthenticated"]);
+    assert.equal((await revoked.frames.next()).done, true);
+    await admin.call(`/v1/sessions/${id}`, { method: "PATCH", body: { summary: "on" } });
+    assert.equal((await other.frames.next()).value.event, "vendor.bridle.session.updated");
+  });
 });

@@ -272,6 +272,7 @@ export const requirements: readonly Requirement[] = [
     "SEC-3":
       "An address that keeps presenting wrong credentials is told to wait with 429; good keys there keep working.",
     "SEC-4": "X-Forwarded-For counts only from proxies that are configured.",
+    "SEC-5": "A stream ends, and says why, when the credentials that it was opened with no longer hold.",
   }),
   ...section("Extended", "Memory", {
     "MEM-1":

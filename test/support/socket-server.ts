@@ -1,5 +1,5 @@
 /**
- * A server whose WebSockets lose patience sooner than they do otherwise, if the environment says so (HELLO_MS, HEARTBEAT_MS,
+ * A server that loses patience with connections sooner than others do, if the environment says so (HELLO_MS, HEARTBEAT_MS,
  * TICKET_MS), and with agents that need hosts:
  *
  *   mediated   makes the host calls of its input, side by side, and gives what came of each
@@ -47,7 +47,8 @@ const server = await startServer({
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [mediated, talkative],
   logger: pino({ level: "warn" }, pino.destination(2)),
-  webSocket: { helloMs: Number(HELLO_MS), heartbeatMs: Number(HEARTBEAT_MS), ticketMs: Number(TICKET_MS) },
+  heartbeatMs: Number(HEARTBEAT_MS),
+  webSocket: { helloMs: Number(HELLO_MS), ticketMs: Number(TICKET_MS) },
 });
 process.stdout.write(`URL ${server.url}\n`);
 process.once("SIGINT", () => server.stop(0));

@@ -9,6 +9,8 @@ export interface EventStream {
   present(event: StoredEvent): Promise<unknown>;
   /** True for the event after which the stream is over. */
   isLast(event: StoredEvent): boolean;
+  /** Whether the credentials that it was opened with still hold. */
+  isStillAllowed(): Promise<boolean>;
   /** Ends the stream when the server stops. */
   stopped: AbortSignal;
   requestId: string;

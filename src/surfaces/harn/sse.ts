@@ -5,18 +5,23 @@
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
+import { HarnessError } from "../../kernel/errors.ts";
 import { eventId } from "../../kernel/events.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import type { EventStream } from "./event-stream.ts";
 
-const heartbeatMs = 15_000;
 const retryMs = 1000;
 /** Small frames are written together up to this size; a large one goes alone, so few are in memory at once. */
 const writeCharsMin = 16_384;
 
-export async function streamEvents(reply: FastifyReply, stream: EventStream): Promise<void> {
+export async function streamEvents(
+  reply: FastifyReply,
+  stream: EventStream,
+  heartbeatMs: number,
+): Promise<void> {
   const response = reply.raw;
   const gone = new AbortController();
+  const refused = { isSo: false };
   response.once("close", () => gone.abort());
   const signal = AbortSignal.any([gone.signal, stream.stopped]);
 
@@ -32,11 +37,17 @@ export async function streamEvents(reply: FastifyReply, stream: EventStream): Pr
   }
   response.writeHead(200);
   response.write(`retry: ${retryMs}\n\n`);
-  const heartbeat = setInterval(() => response.write(": heartbeat\n\n"), heartbeatMs);
+  const heartbeat = setInterval(async () => {
+    response.write(": heartbeat\n\n");
+    // A store that cannot answer now says nothing about the credentials; the next beat asks again.
+    refused.isSo = !(await stream.isStillAllowed().catch(() => true));
+    if (refused.isSo) gone.abort();
+  }, heartbeatMs);
   try {
     for await (const events of await stream.open(signal)) {
       if (await sendAll(response, events, stream, signal)) return;
     }
+    if (refused.isSo) throw new HarnessError("unauthenticated", "The credentials are no longer valid.");
   } catch (error) {
     const { body } = stream.report(error);
     response.write(`event: error\ndata: ${JSON.stringify(body)}\n\n`);

@@ -41,6 +41,8 @@ export interface HarnOptions {
   sockets: WebSockets;
   /** How long a WebSocket may be open before it says hello. */
   helloMs: number;
+  /** How often an open stream gets a sign of life. */
+  heartbeatMs: number;
   /** The largest artifact that can be uploaded. */
   artifactBytesMax: number;
 }

@@ -49,7 +49,7 @@ function cursorOf({
 async function stream(
   call: Call<RangeQuery, unknown>,
   scope: EventScope,
-  { stopped, report, sockets }: StreamOptions,
+  { stopped, report, sockets, heartbeatMs }: StreamOptions,
 ): Promise<void> {
   const range: EventRange = { ...scope, ...cursorOf(call) };
   // Once a stream is open, a refusal has no status of its own any more.
@@ -63,14 +63,15 @@ async function stream(
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => presentEvent(event, call),
     isLast,
+    isStillAllowed: () => isStillAllowed(call),
     stopped,
     requestId: call.request.id,
     report: (error) => report(error, call.request.id),
   };
-  if (!isUpgrade(call.request)) return await streamEvents(call.reply, stream);
+  if (!isUpgrade(call.request)) return await streamEvents(call.reply, stream, heartbeatMs);
   requireScope(call.caller, "events:read");
   const liveAfter = await call.store.head();
-  const socket = await sockets.accept(call.request, call.reply, () => isStillAllowed(call));
+  const socket = await sockets.accept(call.request, call.reply, stream.isStillAllowed);
   if (socket !== null) await streamEventFrames(socket, stream, liveAfter);
 }
 
@@ -78,13 +79,13 @@ async function isStillAllowed({ kernel, credential }: Call<unknown, unknown>): P
   return (await kernel.authenticate(credential)) !== null;
 }
 
-type StreamOptions = Pick<HarnOptions, "stopped" | "report" | "sockets">;
+type StreamOptions = Pick<HarnOptions, "stopped" | "report" | "sockets" | "heartbeatMs">;
 
 /** The history up to now; the stream ends with the event that says it was asked for. */
 async function replay(
   call: Call<RangeQuery, unknown>,
   sessionId: string,
-  { stopped, report }: StreamOptions,
+  { stopped, report, heartbeatMs }: StreamOptions,
 ): Promise<unknown> {
   const range: EventRange = { sessionId, ...cursorOf(call) };
   // A cursor that leads nowhere is refused before anything is written.
@@ -95,14 +96,16 @@ async function replay(
   }
   const end = call.writtenAt;
   const isLast = ({ position }: StoredEvent) => position === end;
-  await streamEvents(call.reply, {
+  const history: EventStream = {
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => (isLast(event) ? presentEvent(event, call) : presentHistory(event, call)),
     isLast: (event) => event.sessionId === id && isLast(event),
+    isStillAllowed: () => isStillAllowed(call),
     stopped,
     requestId: call.request.id,
     report: (error) => report(error, call.request.id),
-  });
+  };
+  await streamEvents(call.reply, history, heartbeatMs);
   return undefined;
 }
 
