@@ -61,7 +61,8 @@ describe("personas", () => {
     assert.equal((await patch(id, { tools: ["b"] })).body.version, "1.0.1");
     assert.equal((await patch(id, { tools: ["b"] })).body.version, "1.0.1");
     assert.equal((await patch(id, { tools: [], version: "2.0" })).body.version, "2.0");
-    assert.equal(errorOf(await patch(id, { tools: ["c"], version: "2.0" }), 400).param, "version");
+    for (const version of ["2.0", "1.0.0", "1.0.1"])
+      assert.equal(errorOf(await patch(id, { tools: ["c"], version }), 400).param, "version");
     const { body } = await client.get(`/v1/personas/${id}`);
     assert.deepEqual([body.version, body.tools], ["2.0", []]);
     assert.ok((await client.listAll("/v1/personas")).some((persona) => persona.id === id));

@@ -20,14 +20,14 @@ export const updatePersona: Command<{ personaId: string; changes: PersonaChanges
         ? given
         : { ...given, schedules: nameSchedules(unit, given.schedules, before) };
     if (isDeepStrictEqual({ ...persona, ...changes }, persona)) return persona;
-    if (changes.version === persona.version) {
+    if (isTaken(persona, changes.version)) {
       throw new HarnessError(
         "invalid_request",
-        `Version ${persona.version} of this persona is taken; leave version out to count it up.`,
+        `Version ${changes.version} of this persona is taken; leave version out to count it up.`,
         { param: "version" },
       );
     }
-    const version = changes.version ?? nextVersion(persona.version);
+    const version = changes.version ?? nextVersion(persona);
     const updated = unit.emit(persona, "vendor.bridle.persona.updated", {
       changes: { ...changes, version },
     });
@@ -35,3 +35,7 @@ export const updatePersona: Command<{ personaId: string; changes: PersonaChanges
     return updated;
   },
 };
+
+function isTaken({ version, past_versions = [] }: PersonaRecord, wanted: string | undefined): boolean {
+  return wanted !== undefined && [version, ...past_versions].includes(wanted);
+}

@@ -64,17 +64,20 @@ export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
   rollout_policy?: JsonObject;
   quota_id?: string | null;
   module_ref?: string;
+  /** The versions before this one: none of them is given a second meaning. */
+  past_versions?: string[];
 }
 
 export type PersonaFields = Omit<
   PersonaRecord,
-  "id" | "object" | "tenant_id" | "created_at" | "updated_at" | "metadata"
+  "id" | "object" | "tenant_id" | "created_at" | "updated_at" | "metadata" | "past_versions"
 >;
 export type PersonaChanges = Partial<PersonaFields> & { metadata?: JsonObject };
 
 export function foldPersona(persona: PersonaRecord, event: KernelEvent): PersonaRecord {
   if (event.event !== "vendor.bridle.persona.updated") return persona;
-  return { ...persona, ...event.payload.changes, updated_at: event.createdAt };
+  const past_versions = [...(persona.past_versions ?? []), persona.version];
+  return { ...persona, ...event.payload.changes, past_versions, updated_at: event.createdAt };
 }
 
 /** What a task keeps of its persona: later changes of the persona are not for this task. */
@@ -100,8 +103,14 @@ function lesserTier(one: AutonomyTier, other: AutonomyTier): AutonomyTier {
   return autonomyTiers.indexOf(one) <= autonomyTiers.indexOf(other) ? one : other;
 }
 
-/** The version after this one: its last number is counted up. */
-export function nextVersion(version: string): string {
+/** The version after the present one: its last number is counted up until it is new. */
+export function nextVersion({ version, past_versions = [] }: PersonaRecord): string {
+  let next = countUp(version);
+  while (past_versions.includes(next)) next = countUp(next);
+  return next;
+}
+
+function countUp(version: string): string {
   const [, before = version, digits = "", after = ""] = /^(.*?)(\d{1,9})(\D*)$/.exec(version) ?? [];
   return digits === "" ? `${version}.2` : `${before}${Number(digits) + 1}${after}`;
 }

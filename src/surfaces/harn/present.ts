@@ -15,6 +15,7 @@ import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
+import type { PersonaRecord } from "../../kernel/resources/persona.ts";
 import type { ReplayPlan } from "../../kernel/resources/replay.ts";
 import type { Visibility } from "../../kernel/resources/resource.ts";
 import type { Compaction, SessionRecord } from "../../kernel/resources/session.ts";
@@ -43,6 +44,11 @@ export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyR
 }
 
 /** A branch that nobody merged or gave up is open. */
+export function presentPersona(persona: PersonaRecord): Wire {
+  const { past_versions: _, ...shown } = presentRecord(persona);
+  return shown;
+}
+
 export function presentBranch(branch: BranchRecord): Wire {
   return { state: "open", worktree_uri: null, ...presentRecord(branch) };
 }

@@ -6,7 +6,7 @@ import { updatePersona } from "../../../kernel/commands/update-persona.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import type { PersonaChanges, PersonaFields } from "../../../kernel/resources/persona.ts";
 import { presentPage } from "../lists.ts";
-import { presentRecord } from "../present.ts";
+import { presentPersona } from "../present.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
 import { ListOf, PageQuery } from "../schemas.ts";
@@ -30,7 +30,7 @@ export const personaRoutes = [
     query: PageQuery,
     response: ListOf(Persona),
     async handle(call) {
-      return presentPage(await listRecords(call, call.caller, "persona", call.query), presentRecord);
+      return presentPage(await listRecords(call, call.caller, "persona", call.query), presentPersona);
     },
   }),
   route({
@@ -45,7 +45,7 @@ export const personaRoutes = [
     async handle(call) {
       const { metadata, ...fields } = call.body;
       const persona = named(CreatePersonaRequest, fields) as PersonaFields;
-      return presentRecord(
+      return presentPersona(
         await call.dispatch(createPersona, { ...persona, metadata: jsonObject(metadata) }),
       );
     },
@@ -58,7 +58,7 @@ export const personaRoutes = [
     tag,
     response: Persona,
     async handle(call) {
-      return presentRecord(await getRecord(call, call.caller, "persona", call.param("persona_id")));
+      return presentPersona(await getRecord(call, call.caller, "persona", call.param("persona_id")));
     },
   }),
   route({
@@ -71,7 +71,7 @@ export const personaRoutes = [
     response: Persona,
     async handle(call) {
       const changes = named(UpdatePersonaRequest, call.body) as PersonaChanges;
-      return presentRecord(
+      return presentPersona(
         await call.dispatch(updatePersona, { personaId: call.param("persona_id"), changes }),
       );
     },
