@@ -1,5 +1,5 @@
 /**
- * WebSocket connections, for every surface. An upgrade goes through the same routes, hooks and errors as any request;
+ * WebSocket connections, for every surface. An upgrade goes through the same routes, hooks and errors as every request;
  * a route that wants it accepts it when everything is checked, and until then a refusal is an ordinary answer.
  *
  * Once open, a connection is pinged; one that shows no sign of life, or whose credentials are no longer good, is ended,

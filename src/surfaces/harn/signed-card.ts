@@ -43,7 +43,7 @@ function sign(unsigned: string, { key }: Issuer): SignedCard {
   return { keyId: key.kid, unsigned, body, etag: `"${sha256Of(body)}"` };
 }
 
-/** RFC 9110, section 13.1.2: any of a list, weak or not, or a star. */
+/** RFC 9110, section 13.1.2: one of a list, weak or not, or a star. */
 function isKnown(header: string | undefined, etag: string): boolean {
   const tags = (header ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return tags.includes(etag) || tags.includes("*");
