@@ -8,51 +8,15 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { type Ended, type RunOptions, run, runNode } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import {
-  adminKey,
-  environment,
-  main,
-  startServer,
-  type TestServer,
-  temporaryDirectory,
-} from "./support/server.ts";
+import { adminKey, main, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
 
 const slowAgentServer = fileURLToPath(new URL("./support/slow-agent-server.ts", import.meta.url));
-/** Longer than any command here takes; one that is still there then hangs. */
-const patienceMs = 15_000;
 
-interface Ended {
-  /** Null for a command that had to be killed because it did not end. */
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-/** Runs a command to its end. */
-async function run(
-  command: string,
-  args: string[],
-  options: { env?: Record<string, string | undefined>; cwd?: string } = {},
-): Promise<Ended> {
-  const child = spawn(command, args, {
-    env: { ...environment, ...options.env },
-    cwd: options.cwd,
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: patienceMs,
-    killSignal: "SIGKILL",
-  });
-  const [stdout, stderr] = await Promise.all([
-    child.stdout.setEncoding("utf8").toArray(),
-    child.stderr.setEncoding("utf8").toArray(),
-    once(child, "exit"),
-  ]);
-  return { code: child.exitCode, stdout: stdout.join(""), stderr: stderr.join("") };
-}
-
-function bridle(args: string[], options: Parameters<typeof run>[2] = {}): Promise<Ended> {
-  return run(process.execPath, [main, ...args], options);
+function bridle(args: string[], options: RunOptions = {}): Promise<Ended> {
+  return runNode([main, ...args], options);
 }
 
 /** The one line it wrote to standard error. */

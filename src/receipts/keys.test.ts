@@ -6,7 +6,13 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { newSigningKey, publicKeysIn, signingKeyFromPem, verifySignature } from "./keys.ts";
 
-const { key, pem } = newSigningKey();
+const { key, pem } = keyWithTellingSignature();
+
+/** One in fifteen signatures is spelled the same in both alphabets of base64. */
+function keyWithTellingSignature(): ReturnType<typeof newSigningKey> {
+  const made = newSigningKey();
+  return /[+/]/.test(made.key.sign("text").slice("base64:".length)) ? made : keyWithTellingSignature();
+}
 
 describe("signing keys", () => {
   test("given a new key, when it is read back from its file, then it is the same key", () => {

@@ -57,6 +57,8 @@ function expectation({ keyword, params, message, instancePath }: Problem, proble
   if ("allowedValues" in params) return `must be one of ${[params.allowedValues].flat().join(", ")}`;
   const here = problems.filter((other) => other.instancePath === instancePath);
   if (keyword === "const") return `must be one of ${here.flatMap(allowedValue).join(", ")}`;
+  // What a schema says `false` to: a field where only those that it names may be.
+  if (keyword === "boolean") return "is not a field that is known here";
   if (keyword === "type") return `must be ${here.flatMap(allowedType).join(" or ")}`;
   return message;
 }

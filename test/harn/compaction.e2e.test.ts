@@ -26,22 +26,6 @@ after(async () => {
 const compact = (id: string, keep_last: number, body: object = {}) =>
   client.post(`/v1/sessions/${id}/compact`, { keep_last, ...body });
 
-async function append(id: string, text: string, role = "user"): Promise<Json> {
-  const message = { ...userMessage(text), role };
-  const { status, body } = await client.post(`/v1/sessions/${id}/messages`, { message });
-  assert.equal(status, 201, JSON.stringify(body));
-  return body;
-}
-
-async function sessionWithTurns(...texts: string[]): Promise<Json> {
-  const session = await client.createSession();
-  for (const text of texts) {
-    const task = await client.submit(session.id, text);
-    await client.untilTask(task.id, isFinal);
-  }
-  return session;
-}
-
 describe("compacting", () => {
   test("CMP-1 given turns with an artifact, when the session is compacted, then the transcript has the last turns and the session names all the rest", async () => {
     const { id } = await client.createSession({
@@ -91,13 +75,13 @@ describe("compacting", () => {
   });
 
   test("CMP-1 given no summary, when a session is compacted, then a sentence says how much it was", async () => {
-    const { id } = await sessionWithTurns("a", "b");
+    const { id } = await client.sessionWithTurns("a", "b");
     const { body } = await compact(id, 1);
     assert.equal(body.session.summary, "1 earlier turn with 2 messages and 0 artifacts.");
   });
 
   test("CMP-1 given nothing to fold away, when a session is compacted, then nothing is recorded", async () => {
-    const { id } = await sessionWithTurns("a");
+    const { id } = await client.sessionWithTurns("a");
     for (const keep of [1, 5]) {
       const { body } = await compact(id, keep);
       assert.deepEqual([body.compacted_turn_count, body.kept_turn_count], [0, 1]);
@@ -108,7 +92,7 @@ describe("compacting", () => {
   });
 
   test("CMP-1 given a key that may not write sessions, a closed session and bad numbers, when compaction is asked for, then it is refused", async () => {
-    const { id } = await sessionWithTurns("a");
+    const { id } = await client.sessionWithTurns("a");
     const reader = await client.withScopes("sessions:read");
     errorOf(await reader.post(`/v1/sessions/${id}/compact`, { keep_last: 0 }), 403);
     for (const keep of [-1, 1.5, "1", null]) {
@@ -125,7 +109,7 @@ describe("compacting", () => {
   });
 
   test("CMP-1 given a compacted session, when a message is asked for with a page in hand, then the walk goes on with what is left", async () => {
-    const { id } = await sessionWithTurns("a", "b", "c");
+    const { id } = await client.sessionWithTurns("a", "b", "c");
     const { body: page } = await client.get(`/v1/sessions/${id}/messages?limit=1`);
     await compact(id, 1);
     const { body: rest } = await client.get(`/v1/sessions/${id}/messages?cursor=${page.page.next_cursor}`);
@@ -138,9 +122,9 @@ describe("compacting", () => {
 
 describe("what still runs", () => {
   test("CMP-2 given a task that waits in the second of three turns, when all is to be compacted, then only the first turn goes and the task ends well", async () => {
-    const { id } = await sessionWithTurns("a");
+    const { id } = await client.sessionWithTurns("a");
     const waiting = await client.rehearse(id, "ask who?", "return thanks");
-    await append(id, "third");
+    await client.append(id, "third");
     const { body } = await compact(id, 0);
     assert.deepEqual([body.compacted_turn_count, body.kept_turn_count], [1, 2]);
     await client.answer(waiting.id, "me");
@@ -207,7 +191,7 @@ async function eventOf(id: string, message: Json): Promise<string> {
 
 const moves = {
   async say(model: Model, role: string, text: string) {
-    const message = await append(model.id, text, role);
+    const message = await client.append(model.id, text, role);
     model.shown.push({ text, role, event: await eventOf(model.id, message) });
   },
   async compact(model: Model, keep: number) {

@@ -289,6 +289,8 @@ describe("quotas", () => {
       [{ scope: "persona", limits: { tasks: 1 }, reset_at: "2026-02-31T25:00:00Z" }, "reset_at"],
     ] as const)
       assert.match(errorOf(await client.post("/v1/quotas", body), 400).param, new RegExp(`^${param}`));
+    const unknown = errorOf(await client.post("/v1/quotas", { scope: "persona", limits: { cats: 1 } }), 400);
+    assert.equal(unknown.message, "limits.cats is not a field that is known here.");
   });
 
   test("QUO-11 given a server that is killed under load again and again, when all has ended, then what is used is what the log says was done", async () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
+import { Client, errorOf, type Json, userMessage } from "../support/client.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
 let server: TestServer;
@@ -21,23 +21,6 @@ const truncate = (id: string, keep_first: number) =>
   client.post(`/v1/sessions/${id}/truncate`, { keep_first });
 const eventsOf = (id: string) => client.listAll(`/v1/sessions/${id}/events`);
 
-async function append(id: string, text: string, role = "user"): Promise<Json> {
-  const message = { ...userMessage(text), role };
-  const { status, body } = await client.post(`/v1/sessions/${id}/messages`, { message });
-  assert.equal(status, 201, JSON.stringify(body));
-  return body;
-}
-
-/** A session whose turns are a user message and the agent's echo of it. */
-async function sessionWithTurns(...texts: string[]): Promise<Json> {
-  const session = await client.createSession();
-  for (const text of texts) {
-    const task = await client.submit(session.id, text);
-    await client.untilTask(task.id, isFinal);
-  }
-  return session;
-}
-
 describe("The life of a session", () => {
   test("SES-1 given a workspace, when a session is created, then it is active, empty, and can be read and listed", async () => {
     const { status, body } = await client.post("/v1/sessions", { workspace_id: "workspace_default" });
@@ -50,7 +33,7 @@ describe("The life of a session", () => {
   });
 
   test("SES-1 given a session, when something happens in it, then last_event_id is the last of its events", async () => {
-    const { id } = await sessionWithTurns("hello");
+    const { id } = await client.sessionWithTurns("hello");
     const { body } = await client.get(`/v1/sessions/${id}`);
     assert.equal(body.last_event_id, (await eventsOf(id)).at(-1).id);
   });
@@ -147,7 +130,7 @@ describe("The life of a session", () => {
     const { id } = await client.createSession();
     const appended: string[] = [];
     for (let n = 0; n < 10; n++)
-      appended.push((await append(id, `message ${n}`, n % 2 ? "assistant" : "user")).id);
+      appended.push((await client.append(id, `message ${n}`, n % 2 ? "assistant" : "user")).id);
     const read = await client.listAll(`/v1/sessions/${id}/messages`, 3);
     assert.deepEqual(
       read.map((message) => message.id),
@@ -157,7 +140,7 @@ describe("The life of a session", () => {
 
   test("SES-2 given messages appended all at once, when the transcript is read twice, then each is there once and the order is that of the events", async () => {
     const { id } = await client.createSession();
-    await Promise.all(Array.from({ length: 30 }, (_, n) => append(id, `message ${n}`)));
+    await Promise.all(Array.from({ length: 30 }, (_, n) => client.append(id, `message ${n}`)));
     const texts = await client.texts(id);
     assert.equal(new Set(texts).size, 30);
     const said = (await eventsOf(id)).filter(({ event }) => event === "user.message");
@@ -184,7 +167,7 @@ describe("Truncation", () => {
     [2, ["a", "a", "b", "b"]],
   ] as const) {
     test(`SES-3 given three turns, when the first ${keep} are kept, then the transcript has only those`, async () => {
-      const { id } = await sessionWithTurns(...turns);
+      const { id } = await client.sessionWithTurns(...turns);
       const before = await client.listAll(`/v1/sessions/${id}/messages`);
       const { status, body } = await truncate(id, keep);
       assert.equal(status, 200);
@@ -200,7 +183,7 @@ describe("Truncation", () => {
 
   for (const keep of [3, 4, 1_000_000]) {
     test(`SES-3 given three turns, when the first ${keep} are kept, then nothing changes and nothing is recorded`, async () => {
-      const { id } = await sessionWithTurns(...turns);
+      const { id } = await client.sessionWithTurns(...turns);
       const [texts, events] = [await client.texts(id), await eventsOf(id)];
       const { body } = await truncate(id, keep);
       assert.deepEqual([body.kept_turn_count, body.removed_turn_count], [3, 0]);
@@ -217,14 +200,14 @@ describe("Truncation", () => {
 
   test("SES-3 given a system message before the first turn, when no turn is kept, then it stays", async () => {
     const { id } = await client.createSession();
-    await append(id, "be kind", "system");
-    await append(id, "hello");
+    await client.append(id, "be kind", "system");
+    await client.append(id, "hello");
     await truncate(id, 0);
     assert.deepEqual(await client.texts(id), ["be kind"]);
   });
 
   test("SES-3 given a truncated session, when the dropped messages and events are asked for, then all are still there", async () => {
-    const { id } = await sessionWithTurns(...turns);
+    const { id } = await client.sessionWithTurns(...turns);
     const messages = await client.listAll(`/v1/sessions/${id}/messages`);
     const events = await eventsOf(id);
     const { body } = await client.post(`/v1/sessions/${id}/truncate`, {
@@ -247,17 +230,17 @@ describe("Truncation", () => {
   });
 
   test("SES-3 given a truncated session, when it goes on, then new turns follow the kept ones", async () => {
-    const { id } = await sessionWithTurns(...turns);
+    const { id } = await client.sessionWithTurns(...turns);
     await truncate(id, 1);
-    await append(id, "d");
+    await client.append(id, "d");
     assert.deepEqual(await client.texts(id), ["a", "a", "d"]);
     assert.equal((await truncate(id, 1)).body.removed_turn_count, 1);
-    await append(id, "e");
+    await client.append(id, "e");
     assert.deepEqual(await client.texts(id), ["a", "a", "e"]);
   });
 
   test("SES-3 given a task that waits in a dropped turn, when the session is truncated, then the task is canceled before", async () => {
-    const { id } = await sessionWithTurns("a");
+    const { id } = await client.sessionWithTurns("a");
     const waiting = await client.rehearse(id, "ask who are you?");
     assert.equal(waiting.status, "INPUT_REQUIRED");
     await truncate(id, 1);
@@ -276,7 +259,7 @@ describe("Truncation", () => {
       const { id } = await client.createSession({ persona_id: "persona_rehearsal" });
       const task = await client.submit(id, line);
       const before = await client.untilTask(task.id, holds);
-      await append(id, "a second turn");
+      await client.append(id, "a second turn");
       assert.equal((await truncate(id, 1)).body.removed_turn_count, 1);
       assert.equal((await client.get(`/v1/tasks/${task.id}`)).body.status, before.status);
       assert.deepEqual(await client.texts(id), [line]);
@@ -293,7 +276,7 @@ describe("Truncation", () => {
 
 describe("Forks", () => {
   test("SES-4 given a session, when it is forked, then the fork has its transcript, its parent, its root and a branch of its own", async () => {
-    const parent = await sessionWithTurns("a", "b");
+    const parent = await client.sessionWithTurns("a", "b");
     const { status, body } = await fork(parent.id, { metadata: { why: "try" } });
     assert.equal(status, 201);
     assert.notEqual(body.id, parent.id);
@@ -311,14 +294,14 @@ describe("Forks", () => {
   });
 
   test("SES-4 given a session, when it is forked without a body, then it is forked at its end", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     const { status, body } = await client.call(`/v1/sessions/${parent.id}/fork`, { method: "POST" });
     assert.equal(status, 201);
     assert.deepEqual(await client.texts(body.id), ["a", "a"]);
   });
 
   test("SES-4 given an event in the middle, when the session is forked at it, then the fork has what was said up to it", async () => {
-    const parent = await sessionWithTurns("a", "b", "c");
+    const parent = await client.sessionWithTurns("a", "b", "c");
     const spoken = (await eventsOf(parent.id)).filter(({ event }) => event === "user.message");
     const { body } = await fork(parent.id, { at_event_id: spoken[1].id });
     assert.deepEqual(await client.texts(body.id), ["a", "a", "b"]);
@@ -326,13 +309,13 @@ describe("Forks", () => {
   });
 
   test("SES-4 given the first event, when the session is forked at it, then the fork is empty", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     const [first] = await eventsOf(parent.id);
     assert.deepEqual(await client.texts((await fork(parent.id, { at_event_id: first.id })).body.id), []);
   });
 
   test("SES-4 given a fork, when the parent's events are read, then one of them tells of it", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     const at_event_id = (await eventsOf(parent.id)).at(-1).id;
     const { body } = await fork(parent.id, { at_event_id });
     const told = (await eventsOf(parent.id)).at(-1);
@@ -341,16 +324,16 @@ describe("Forks", () => {
   });
 
   test("SES-4 given a fork, when the fork and its parent go on, then neither shows what the other says", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     const { body } = await fork(parent.id);
-    await append(parent.id, "in the parent");
-    await append(body.id, "in the fork");
+    await client.append(parent.id, "in the parent");
+    await client.append(body.id, "in the fork");
     assert.deepEqual(await client.texts(parent.id), ["a", "a", "in the parent"]);
     assert.deepEqual(await client.texts(body.id), ["a", "a", "in the fork"]);
   });
 
   test("SES-4 given a fork, when a task runs in it, then its events are the fork's and not the parent's", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     const { body } = await fork(parent.id);
     const events = await eventsOf(parent.id);
     const task = await client.rehearse(body.id, "say hello");
@@ -360,7 +343,7 @@ describe("Forks", () => {
   });
 
   test("SES-4 given a fork, when its inherited messages are listed, then they say that they are in the fork", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     const { body } = await fork(parent.id);
     const messages = await client.listAll(`/v1/sessions/${body.id}/messages`);
     assert.equal(messages.length, 2);
@@ -368,7 +351,7 @@ describe("Forks", () => {
   });
 
   test("SES-3 SES-4 given a fork, when the parent is truncated, then the fork stays whole", async () => {
-    const parent = await sessionWithTurns("a", "b");
+    const parent = await client.sessionWithTurns("a", "b");
     const { body } = await fork(parent.id);
     await truncate(parent.id, 0);
     assert.deepEqual(await client.texts(parent.id), []);
@@ -376,9 +359,9 @@ describe("Forks", () => {
   });
 
   test("SES-3 SES-4 given a fork with turns of its own, when it is truncated into the inherited ones, then the parent stays whole", async () => {
-    const parent = await sessionWithTurns("a", "b");
+    const parent = await client.sessionWithTurns("a", "b");
     const { body } = await fork(parent.id);
-    await append(body.id, "c");
+    await client.append(body.id, "c");
     const { body: result } = await truncate(body.id, 1);
     assert.deepEqual([result.kept_turn_count, result.removed_turn_count], [1, 2]);
     assert.deepEqual(await client.texts(body.id), ["a", "a"]);
@@ -386,16 +369,16 @@ describe("Forks", () => {
   });
 
   test("SES-3 SES-4 given a truncated session, when it is forked, then the fork does not bring back what was dropped", async () => {
-    const parent = await sessionWithTurns("a", "b");
+    const parent = await client.sessionWithTurns("a", "b");
     await truncate(parent.id, 1);
-    await append(parent.id, "c");
+    await client.append(parent.id, "c");
     assert.deepEqual(await client.texts((await fork(parent.id)).body.id), ["a", "a", "c"]);
   });
 
   test("SES-4 given a fork of a fork, when it is read, then its parent is the fork and its root the first session", async () => {
-    const root = await sessionWithTurns("a");
+    const root = await client.sessionWithTurns("a");
     const { body: child } = await fork(root.id);
-    await append(child.id, "b");
+    await client.append(child.id, "b");
     const { body: grandchild } = await fork(child.id);
     assert.equal(grandchild.parent_session_id, child.id);
     assert.equal(grandchild.root_session_id, root.id);
@@ -405,7 +388,7 @@ describe("Forks", () => {
   });
 
   test("SES-4 given a branch, when the session is forked onto it, then the fork is on that branch", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     const branch = await client.post(`/v1/sessions/${parent.id}/branches`, {
       kind: "session",
       base_ref: "x",
@@ -416,16 +399,16 @@ describe("Forks", () => {
   });
 
   test("SES-4 given a closed session, when it is forked, then the fork takes work again", async () => {
-    const parent = await sessionWithTurns("a");
+    const parent = await client.sessionWithTurns("a");
     await close(parent.id);
     const { body } = await fork(parent.id);
     assert.equal(body.state, "ACTIVE");
-    await append(body.id, "b");
+    await client.append(body.id, "b");
     assert.deepEqual(await client.texts(body.id), ["a", "a", "b"]);
   });
 
   test("SES-4 given an event of another session, when a session is forked at it, then it is refused", async () => {
-    const [one, other] = [await sessionWithTurns("a"), await sessionWithTurns("b")];
+    const [one, other] = [await client.sessionWithTurns("a"), await client.sessionWithTurns("b")];
     const foreign = (await eventsOf(other.id)).at(-1).id;
     for (const at_event_id of [foreign, "evt_9999999999999999", "nonsense"]) {
       const error = errorOf(await fork(one.id, { at_event_id }), 400);

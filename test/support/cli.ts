@@ -23,8 +23,17 @@ export interface RunOptions {
 }
 
 /** Runs Node.js with a script to its end. */
-export async function runNode(args: string[], { env = {}, cwd }: RunOptions = {}): Promise<Ended> {
-  const child = spawn(process.execPath, args, {
+export function runNode(args: string[], options: RunOptions = {}): Promise<Ended> {
+  return run(process.execPath, args, options);
+}
+
+/** Runs a command to its end. */
+export async function run(
+  command: string,
+  args: string[],
+  { env = {}, cwd }: RunOptions = {},
+): Promise<Ended> {
+  const child = spawn(command, args, {
     env: { ...environment, ...env },
     cwd,
     stdio: ["ignore", "pipe", "pipe"],

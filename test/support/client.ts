@@ -87,6 +87,24 @@ export class Client {
     return answer.body;
   }
 
+  /** Says something in a session, on behalf of no task. */
+  async append(sessionId: string, text: string, role = "user"): Promise<Json> {
+    const message = { ...userMessage(text), role };
+    const { status, body } = await this.post(`/v1/sessions/${sessionId}/messages`, { message });
+    assert.equal(status, 201, JSON.stringify(body));
+    return body;
+  }
+
+  /** A session whose turns are a user message and the agent's echo of it. */
+  async sessionWithTurns(...texts: string[]): Promise<Json> {
+    const session = await this.createSession();
+    for (const text of texts) {
+      const task = await this.submit(session.id, text);
+      await this.untilTask(task.id, isFinal);
+    }
+    return session;
+  }
+
   /** Has the rehearsal agent play a script and gives the task once it has ended or waits for somebody. */
   async rehearse(sessionId: string, ...lines: string[]): Promise<Json> {
     const answer = await this.post(

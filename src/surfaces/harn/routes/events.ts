@@ -69,7 +69,6 @@ async function stream(
     report: (error) => report(error, call.request.id),
   };
   if (!isUpgrade(call.request)) return await streamEvents(call.reply, stream, heartbeatMs);
-  requireScope(call.caller, "events:read");
   const liveAfter = await call.store.head();
   const socket = await sockets.accept(call.request, call.reply, stream.isStillAllowed);
   if (socket !== null) await streamEventFrames(socket, stream, liveAfter);
