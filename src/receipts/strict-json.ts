@@ -4,12 +4,45 @@
  * White space and the order of members are free.
  */
 
+import { randomUUID } from "node:crypto";
+
 /** Of bytes, UTF-8 that is not well-formed is refused too: a lenient decoder would hide what was changed. */
 export function parseStrictJson(text: string | Uint8Array): unknown {
   if (typeof text !== "string") return parseStrictJson(decodeUtf8(text));
   const value: unknown = JSON.parse(text);
-  checkTokens(text);
-  return value;
+  const escaped = checkTokens(text);
+  return escaped.length === 0 ? value : parseEscapedNames(text, escaped);
+}
+
+interface Name {
+  at: number;
+  text: string;
+}
+
+/**
+ * The engine can take a name that begins with an escape for one it met before: after `{"\\":1}` it reads `{"\n":1}` as
+ * the former (nodejs/node#63785). So names with escapes are read one by one, and stand-ins without any with the rest.
+ */
+function parseEscapedNames(text: string, escaped: Name[]): unknown {
+  const mark = randomUUID();
+  const meant = new Map<string, string>();
+  let rest = 0;
+  let plain = "";
+  for (const { at, text: name } of escaped) {
+    const standIn = `${mark}${meant.size}`;
+    meant.set(standIn, JSON.parse(name));
+    plain += `${text.slice(rest, at)}"${standIn}"`;
+    rest = at + name.length;
+  }
+  return renamed(JSON.parse(plain + text.slice(rest)), meant);
+}
+
+function renamed(value: unknown, meant: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => renamed(item, meant));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [meant.get(name) ?? name, renamed(inner, meant)]),
+  );
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -20,8 +53,12 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** The text has been parsed, so its grammar is right; what is left to look at is how it was spelled. */
-function checkTokens(text: string): void {
+/**
+ * The text has been parsed, so its grammar is right; what is left to look at is how it was spelled.
+ * Returns the names with an escape.
+ */
+function checkTokens(text: string): Name[] {
+  const escaped: Name[] = [];
   /** The names met so far in each object that is still open, the innermost last. */
   const open: Set<string>[] = [];
   let at = 0;
@@ -31,7 +68,10 @@ function checkTokens(text: string): void {
       const end = endOfString(text, at);
       const string = text.slice(at, end);
       checkString(string, at);
-      if (isName(text, end)) checkName(string, open.at(-1), at);
+      if (isName(text, end)) {
+        checkName(string, open.at(-1), at);
+        if (string.includes("\\")) escaped.push({ at, text: string });
+      }
       at = end;
     } else if (isDigit(first) || first === "-") {
       const end = endOfNumber(text, at);
@@ -43,6 +83,7 @@ function checkTokens(text: string): void {
       at += 1;
     }
   }
+  return escaped;
 }
 
 function checkString(string: string, at: number): void {
