@@ -2,7 +2,7 @@
 
 import type { Logger } from "pino";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
-import { authFailuresMaxDefault } from "./policy/failure-limit.ts";
+import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
 
 export interface ServerConfig {

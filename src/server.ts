@@ -7,6 +7,7 @@ import { builtInAgents } from "./agents/index.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { systemClock } from "./kernel/clock.ts";
+import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
@@ -28,6 +29,7 @@ import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { cards } from "./surfaces/opvs/cards/routes.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
@@ -83,6 +85,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
+  await preparePublicTenants(kernel);
   warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;
@@ -110,6 +113,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
   await http.register(oauth({ kernel, url: facts.url, logger }));
+  await http.register(
+    cards({ kernel, logger, addresses: () => ({ publicUrl: facts.url(), grpcAddress: null }) }),
+  );
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
 
@@ -138,6 +144,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return drained;
     },
   };
+}
+
+/** Where the work of anonymous callers goes: nothing is made for servers that have no public agent. */
+async function preparePublicTenants(kernel: Kernel): Promise<void> {
+  const tenantIds = new Set(kernel.agents.list().flatMap(({ card }) => card.public?.tenantId ?? []));
+  for (const tenantId of tenantIds) {
+    await kernel.dispatch(ensureTenant, systemCaller(tenantId), { tenantId });
+    await kernel.dispatch(ensurePublicWorkspace, systemCaller(tenantId), {});
+  }
 }
 
 /** An audience is what keeps a token that was made for others from being good here, so there must be one. */

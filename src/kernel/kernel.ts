@@ -2,8 +2,8 @@
 
 import { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
-import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
+import { authFailuresMaxDefault, RateLimit } from "../policy/rate-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
@@ -84,7 +84,7 @@ export function createKernel(options: KernelOptions): Kernel {
   const access = {
     ...deps,
     known: new KnownCallers(tail, clock),
-    failures: new FailureLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
+    failures: new RateLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
     identity: () => options.publicUrl ?? issuer.id,
     external: options.external ?? null,
   };
