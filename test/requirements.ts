@@ -454,4 +454,28 @@ export const requirements: readonly Requirement[] = [
     "PAR-1": "Code whose branches run side by side is repeated exactly, whatever they do.",
     "PAR-2": "A server killed while such code runs takes it up and brings it to its end.",
   }),
+  ...section("Bridle", "Agent cards", {
+    "CRD-4":
+      "Every loaded agent has a card at each of its addresses, made from what is loaded and without anything empty; an agent that is not there is 404.",
+    "CRD-5":
+      "Cards of 1.0 are signed so that the specification's rule and the official library's give the same text.",
+    "CRD-6":
+      "A card is believed only when an asymmetric key that has not ended signed it; the key set says which have.",
+    "CRD-7": "A card that did not change is 304 for those who have it, in the version that they have.",
+    "CRD-8": "Who speaks 0.3, or does not say, gets the old shape with all interfaces beside it.",
+    "CRD-9":
+      "The extended card is for known callers and tells each what it may see of personas and skills, and no more.",
+    "CRD-10": "A card that cannot be is refused when the agent is defined, by the name of what is wrong.",
+  }),
+  ...section("Bridle", "Public agents", {
+    "PUB-1":
+      "An agent that is declared public works without credentials, as an anonymous actor in a workspace of its own; no other agent does.",
+    "PUB-2":
+      "At a public agent a valid key works as itself, and a wrong one is refused and not taken for anonymous.",
+    "PUB-3":
+      "Calls without credentials are limited per agent and address; beyond that they are 429 with Retry-After, and nothing is done.",
+    "PUB-4": "Anonymous callers see nothing of the tenant, and of each other only what they can name.",
+    "PUB-5": "A quota of the public workspace bounds what anonymous callers can have done.",
+    "PUB-6": "A server without public agents has nothing for anonymous callers.",
+  }),
 ];
