@@ -30,6 +30,8 @@ import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
+import { Opvs } from "./surfaces/opvs/opvs.ts";
+import { opvsHttp } from "./surfaces/opvs/surface.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
@@ -95,6 +97,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     version,
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
+    grpcAddress: () => null,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   } as const;
   const report = harnReport(logger, kernel.redactor);
@@ -112,10 +115,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
+  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
+  await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
-  await http.register(
-    cards({ kernel, logger, addresses: () => ({ publicUrl: facts.url(), grpcAddress: null }) }),
-  );
+  await http.register(cards(opvs, { kernel, facts }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
 

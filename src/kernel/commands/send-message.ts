@@ -8,6 +8,7 @@ import type { JsonObject } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
+import { secretId } from "../ids.ts";
 import type { MessageInput } from "../resources/message.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -26,6 +27,8 @@ export interface SendMessage {
   message: MessageInput;
   metadata?: JsonObject | undefined;
   trace: TraceContext | null;
+  /** Whether nobody may guess the ids: all that a caller without a name has to show is that it knows them. */
+  isSecret?: boolean;
 }
 
 export const sendMessage: Command<SendMessage, TaskRecord> = {
@@ -60,15 +63,19 @@ async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
   return await submitTask.decide(unit, {
     sessionId: session.id,
     personaId,
+    taskId: request.isSecret ? secretId("task", unit.deps.clock.now()) : undefined,
     input: { message },
     metadata,
     trace,
   });
 }
 
-async function conversation(unit: Unit, { contextId }: SendMessage): Promise<SessionRecord> {
+async function conversation(unit: Unit, { contextId, isSecret }: SendMessage): Promise<SessionRecord> {
   const workspaceId = await workspaceFor(unit);
-  if (contextId === null) return await createSession.decide(unit, { workspaceId });
+  if (contextId === null) {
+    const sessionId = isSecret ? secretId("session", unit.deps.clock.now()) : undefined;
+    return await createSession.decide(unit, { workspaceId, sessionId });
+  }
   if (isOurs(contextId)) return await unit.require("session", contextId);
   const sessionId = adoptedSessionId(unit.caller, contextId);
   const known = await unit.find("session", sessionId);
@@ -97,7 +104,8 @@ export function sessionIdOf(caller: Caller, contextId: string): string {
   return isOurs(contextId) ? contextId : adoptedSessionId(caller, contextId);
 }
 
-function isOurs(contextId: string): boolean {
+/** Whether a context was given out here. */
+export function isOurs(contextId: string): boolean {
   return contextId.startsWith("session_");
 }
 

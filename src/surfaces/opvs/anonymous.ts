@@ -9,10 +9,14 @@ import { publicWorkspaceId } from "../../kernel/commands/ensure-public-workspace
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { addressGroup, RateLimit } from "../../policy/rate-limit.ts";
+import type { Call } from "./call.ts";
 import { opvsScopes } from "./scopes.ts";
 
 /** What all addresses together may ask of an agent, as a multiple of what one may: one cannot shut out the others. */
 const addressesAtOnce = 10;
+
+/** How long one of them is kept waiting or told what happens: what is left open is not left open for ever. */
+export const patienceMs = 10 * 60_000;
 
 export type AnonymousCaller = (agent: string, address: string) => Caller;
 
@@ -39,6 +43,11 @@ export function createAnonymousCaller(agents: AgentDirectory, now: () => number)
       scopes: new Set(opvsScopes),
     };
   };
+}
+
+/** Refuses those who did not say who they are. */
+export function requireName({ isAnonymous }: Pick<Call, "isAnonymous">, what: string): void {
+  if (isAnonymous) throw new HarnessError("unauthenticated", `${what} for callers with credentials.`);
 }
 
 function limitsOf(perMinute: number, now: () => number): Limits {

@@ -5,6 +5,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
+import type { ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
 import { presentSkill } from "../present.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
@@ -17,7 +18,6 @@ import {
   RuntimeMetadata,
   RuntimeVersion,
 } from "../schemas.ts";
-import type { ServerFacts } from "../server-facts.ts";
 import { signHarnCard } from "../signed-card.ts";
 
 const tag = "Discovery";

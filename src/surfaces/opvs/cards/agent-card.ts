@@ -13,7 +13,7 @@ import type {
 import type { AgentExtension, AgentInfo } from "../../../kernel/agents.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
-import { builtInExtensions } from "../extensions.ts";
+import { extensionsOf } from "../agent.ts";
 import { opvsScopes } from "../scopes.ts";
 import { type CardAddresses, interfacesOf } from "./interfaces.ts";
 
@@ -29,7 +29,7 @@ export function agentCard(agent: AgentInfo, place: string | null, addresses: Car
     capabilities: {
       streaming: card.streaming,
       pushNotifications: card.pushNotifications,
-      extensions: [...builtInExtensions, ...card.extensions].map(describeExtension),
+      extensions: extensionsOf(agent).map(describeExtension),
       extendedAgentCard: card.extendedCard !== "no",
     },
     securitySchemes: securitySchemes(addresses.publicUrl),

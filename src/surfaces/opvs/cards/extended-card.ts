@@ -2,32 +2,27 @@
 
 import type { AgentCardJson, AgentSkillJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import type { AgentInfo } from "../../../kernel/agents.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
 import { listLive, listRecords } from "../../../kernel/queries/read.ts";
 import type { PersonaRecord } from "../../../kernel/resources/persona.ts";
 import type { SkillRecord } from "../../../kernel/resources/skill.ts";
 import { signCard } from "../../../policy/agent-card.ts";
 import { mayUse } from "../../../policy/caller.ts";
 import { keySetPath } from "../../addresses.ts";
+import { addressed } from "../agent.ts";
+import { requireName } from "../anonymous.ts";
 import type { Call } from "../call.ts";
 import { OpvsError } from "../errors.ts";
 import { agentCard, said, skillsOf } from "./agent-card.ts";
-import { requireAgent } from "./front-agent.ts";
-import type { CardAddresses } from "./interfaces.ts";
 
 /** A card is read whole: of more personas or skills than this, it has the newest. */
 const listedMax = 200;
 
-type CardCall = Pick<Call, "kernel" | "caller" | "isAnonymous" | "agent">;
-
-export async function extendedCard(call: CardCall, addresses: CardAddresses): Promise<AgentCardJson> {
-  const { kernel, caller, isAnonymous } = call;
-  const agent = await requireAgent(kernel, call.agent, caller.tenantId);
+export async function extendedCard(call: Call): Promise<AgentCardJson> {
+  const { kernel } = call;
+  const agent = addressed(call);
   assertOffered(agent);
-  if (isAnonymous) {
-    throw new HarnessError("unauthenticated", "The extended card is for those who say who they are.");
-  }
-  const card = agentCard(agent, call.agent, addresses);
+  requireName(call, "The extended card is");
+  const card = agentCard(agent, call.agent, call);
   const others = call.agent === null ? kernel.agents.list().filter(({ name }) => name !== agent.name) : [];
   const skills = [
     ...(card.skills ?? []),
@@ -35,7 +30,7 @@ export async function extendedCard(call: CardCall, addresses: CardAddresses): Pr
     ...(await personasOf(call)).map(personaSkill),
     ...(await registeredSkills(call)).map(registeredSkill),
   ];
-  return signCard({ ...card, skills }, kernel.issuer.key, addresses.publicUrl + keySetPath);
+  return signCard({ ...card, skills }, kernel.issuer.key, call.publicUrl + keySetPath);
 }
 
 function assertOffered({ name, card }: AgentInfo): void {
@@ -56,13 +51,13 @@ function skillsElsewhere(agent: AgentInfo): AgentSkillJson[] {
 }
 
 /** Those that run this agent; at the front door, all. Who may not read personas is told of none. */
-async function personasOf({ kernel, caller, agent }: CardCall): Promise<PersonaRecord[]> {
+async function personasOf({ kernel, caller, agent }: Call): Promise<PersonaRecord[]> {
   if (!mayUse(caller, "personas:read")) return [];
   const { data } = await listRecords(kernel, caller, "persona", { limit: listedMax });
   return data.filter(({ entry_workflow }) => agent === null || entry_workflow === agent);
 }
 
-async function registeredSkills({ kernel, caller }: CardCall): Promise<SkillRecord[]> {
+async function registeredSkills({ kernel, caller }: Call): Promise<SkillRecord[]> {
   if (!mayUse(caller, "skills:read")) return [];
   const { data } = await listLive(kernel, caller, "skill", { limit: listedMax });
   return data.filter(({ deprecated }) => !deprecated);

@@ -1,20 +1,13 @@
 /** Where an agent is spoken to: every binding in every version, the one we like best first. */
 
 import type { AgentInterfaceJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { endpointOf } from "../addresses.ts";
 
 /** Where clients find this server. */
 export interface CardAddresses {
   publicUrl: string;
   /** `host:port` of the gRPC binding; null when it is not served. */
   grpcAddress: string | null;
-}
-
-/** Another name for every address under the first. */
-export const basePaths = ["/opvs", "/a2a"] as const;
-
-/** The front door, where the tenant's default agent is, or the agent's own. */
-export function endpointOf(publicUrl: string, agent: string | null): string {
-  return `${publicUrl}${basePaths[0]}${agent === null ? "" : `/agents/${encodeURIComponent(agent)}`}`;
 }
 
 /** gRPC has no paths, so an agent is named in `tenant` there. 0.3 has no `tenant`, so gRPC of 0.3 is the front door's. */
