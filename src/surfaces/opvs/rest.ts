@@ -16,6 +16,7 @@ import {
 } from "./http.ts";
 import { type OperationName, operations } from "./operations.ts";
 import type { Opvs, StreamResponses } from "./opvs.ts";
+import { spellings } from "./service-parameters.ts";
 import { type StreamSettings, sendStream } from "./sse.ts";
 import { readMessage } from "./validate.ts";
 
@@ -28,6 +29,8 @@ interface RestRoute {
   path: readonly string[];
   operation: OperationName;
   status?: number;
+  /** Of an answer that went well. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 const routes: readonly RestRoute[] = [
@@ -37,7 +40,16 @@ const routes: readonly RestRoute[] = [
   { methods: ["POST"], path: ["tasks", "{id}:cancel"], operation: "CancelTask" },
   { methods: ["GET", "POST"], path: ["tasks", "{id}:subscribe"], operation: "SubscribeToTask" },
   { methods: ["GET"], path: ["tasks", "{id}"], operation: "GetTask" },
-  { methods: ["GET"], path: ["extendedAgentCard"], operation: "GetExtendedAgentCard" },
+  {
+    methods: ["GET"],
+    path: ["extendedAgentCard"],
+    operation: "GetExtendedAgentCard",
+    // It is made for the one who asks, who may keep it as long as a public one.
+    headers: {
+      "Cache-Control": "private, max-age=60",
+      Vary: ["Authorization", ...spellings("Version")].join(", "),
+    },
+  },
 ];
 
 /** First segments of paths, which therefore cannot be tenants. */
@@ -56,11 +68,11 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       const body = bodyOf(request);
       const call = await admitHttp(opvs, request, reply, agent);
       const { route, params } = match(request.method, segments);
-      const { operation, status = 200 } = route;
+      const { operation, status = 200, headers = {} } = route;
       const input: JsonObject = { ...queryParams(request), ...body, ...params };
       const message = readMessage(operations[operation].input, input);
       const result = await opvs.perform(call.admitted, operation, message);
-      tellParameters(reply, call.admitted);
+      tellParameters(reply.headers(headers), call.admitted);
       if (operations[operation].kind === "unary") {
         return status === 204 ? reply.code(status).send() : reply.code(status).send(result);
       }
