@@ -42,6 +42,8 @@ export interface ServerConfig {
     /** How long a ticket is good. */
     ticketMs: number;
   };
+  /** How long a call of a public agent without credentials may last, streams included. */
+  anonymousMs: number;
   /** The largest artifact that can be uploaded. */
   artifactBytesMax: number;
   /** Directories in which workspaces may have their own roots; elsewhere their files are in the data directory. */
@@ -68,6 +70,7 @@ export const defaultConfig = {
   bodyBytesMax: 4 * 1024 * 1024,
   heartbeatMs: 15_000,
   webSocket: { helloMs: 10_000, ticketMs: 60_000 },
+  anonymousMs: 10 * 60_000,
   artifactBytesMax: 256 * 1024 * 1024,
   workspaceRoots: [],
   masterKeys: [],

@@ -115,7 +115,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
-  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
+  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal, anonymousMs: config.anonymousMs });
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));

@@ -17,7 +17,7 @@ const script = new URL("../support/cards-server.ts", import.meta.url).pathname;
 const version1 = { "a2a-version": "1.0" };
 const agentNames = [
   ...["echo", "rehearsal", "skilled", "silent", "plain", "unset"],
-  ...["open", "narrow", "elsewhere"],
+  ...["patient", "open", "narrow", "elsewhere"],
 ];
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -242,6 +242,20 @@ test("PUB-1 given a server that is killed, when it is back, then what anonymous 
   assert.equal(workspaces.filter(({ id }) => id === "workspace_public").length, 1);
 });
 
+test("PUB-3 given calls without credentials that would last for ever, when their time is over, then waiting and streams end, and the task goes on", async () => {
+  await using brief = await startServer({ script, flags: ["--anonymous-ms", "300"] });
+  const owner = new Client(brief);
+  const headers = { "a2a-version": "1.0" };
+  const post = (path: string, key: string | null) =>
+    owner.call(`/opvs/agents/patient/rest/${path}`, { body: messageOf("wait"), key, headers });
+  const waited = await post("message:send", null);
+  assert.deepEqual([waited.status, waited.body.error.status], [504, "DEADLINE_EXCEEDED"]);
+  const streamed = await post("message:stream", null);
+  assert.equal(streamed.status, 200);
+  const [, taskId = ""] = /"id":"(task_\w+)"/.exec(streamed.body) ?? [];
+  assert.equal((await owner.get(`/v1/tasks/${taskId}`)).body.status, "WORKING");
+});
+
 test("PUB-6 given a server without public agents, when somebody calls without credentials, then it is 401 everywhere and there is no public workspace", async () => {
   await using closed = await startServer({ script, flags: ["--closed"] });
   const owner = new Client(closed);

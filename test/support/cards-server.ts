@@ -7,7 +7,14 @@ import { type AgentCard, defineAgent } from "../../src/runtime/agent.ts";
 import { startServer } from "../../src/server.ts";
 
 const { values } = parseArgs({
-  options: { port: { type: "string" }, data: { type: "string" }, closed: { type: "boolean" } },
+  options: {
+    port: { type: "string" },
+    data: { type: "string" },
+    /** Without the public agents. */
+    closed: { type: "boolean" },
+    /** How long a call without credentials may last. */
+    "anonymous-ms": { type: "string", default: "600000" },
+  },
 });
 
 function agentWith(name: string, card: AgentCard, description = `Is ${name}.`) {
@@ -45,6 +52,18 @@ const skilled = defineAgent({
   run: async () => "done",
 });
 
+/** Never comes to an end by itself. */
+const patient = defineAgent({
+  name: "patient",
+  version: "1",
+  description: "Sleeps.",
+  card: { public: { requestsPerMinute: 1000 } },
+  async run(ctx) {
+    await ctx.sleep(60 * 60_000);
+    return "done";
+  },
+});
+
 const closed = [
   skilled,
   agentWith("silent", {}, "  "),
@@ -52,6 +71,7 @@ const closed = [
   agentWith("unset", { extendedCard: "unconfigured" }),
 ];
 const open = [
+  patient,
   agentWith("open", { public: { requestsPerMinute: 1000 } }),
   agentWith("narrow", { public: { requestsPerMinute: 3 } }),
   agentWith("elsewhere", { public: { tenantId: "tenant_lobby", requestsPerMinute: 1000 } }),
@@ -61,6 +81,7 @@ const server = await startServer({
   port: Number(values.port),
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
+  anonymousMs: Number(values["anonymous-ms"]),
   agents: values.closed ? closed : [...closed, ...open],
   logger: pino({ level: "warn" }, pino.destination(2)),
 });

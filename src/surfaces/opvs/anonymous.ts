@@ -15,9 +15,6 @@ import { opvsScopes } from "./scopes.ts";
 /** What all addresses together may ask of an agent, as a multiple of what one may: one cannot shut out the others. */
 const addressesAtOnce = 10;
 
-/** How long one of them is kept waiting or told what happens: what is left open is not left open for ever. */
-export const patienceMs = 10 * 60_000;
-
 export type AnonymousCaller = (agent: string, address: string) => Caller;
 
 interface Limits {

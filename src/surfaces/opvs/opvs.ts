@@ -11,7 +11,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import { addressed, extensionsOf } from "./agent.ts";
-import { type AnonymousCaller, createAnonymousCaller, patienceMs } from "./anonymous.ts";
+import { type AnonymousCaller, createAnonymousCaller } from "./anonymous.ts";
 import type { Arrival, Call } from "./call.ts";
 import { OpvsError, toWireError, type WireError } from "./errors.ts";
 import { type OperationName, operations, type Streaming, type Unary } from "./operations.ts";
@@ -24,6 +24,8 @@ export interface OpvsOptions {
   logger: Logger;
   /** Aborted when the server stops. */
   stopped: AbortSignal;
+  /** How long a call without credentials may last: nobody could be asked to end it. */
+  anonymousMs: number;
 }
 
 /** A call whose sender is known. */
@@ -51,16 +53,18 @@ export class Opvs {
   }
 
   async admit(arrival: Arrival): Promise<Admitted> {
-    const { kernel } = this.#options;
+    const { kernel, anonymousMs } = this.#options;
     const credential = bearerOf(arrival);
     const caller = credential === null ? null : await kernel.authenticate(credential, arrival.address);
     if (caller === null && (credential !== null || !this.#hasPublicAgents())) throw unauthenticated();
+    const endsAt = kernel.clock.now() + anonymousMs;
     return {
       ...readServiceParameters(arrival),
       arrival,
       caller,
       activated: [],
-      isStillAllowed: async () => credential === null || (await kernel.authenticate(credential)) !== null,
+      isStillAllowed: async () =>
+        credential === null ? kernel.clock.now() < endsAt : (await kernel.authenticate(credential)) !== null,
     };
   }
 
@@ -69,7 +73,7 @@ export class Opvs {
     name: N,
     request: Request<N>,
   ): Promise<Result<N>> {
-    const { kernel, facts, stopped } = this.#options;
+    const { kernel, facts, stopped, anonymousMs } = this.#options;
     const operation: Unary | Streaming = operations[name];
     const { caller, agent, isAnonymous } = this.#route(admitted, tenantOf(request));
     requireValid(operation.input, request);
@@ -94,7 +98,7 @@ export class Opvs {
       grpcAddress: facts.grpcAddress(),
       signal: AbortSignal.any([
         ...[admitted.arrival.signal, stopped],
-        ...(isAnonymous ? [AbortSignal.timeout(patienceMs)] : []),
+        ...(isAnonymous ? [AbortSignal.timeout(anonymousMs)] : []),
       ]),
       stopped,
     };

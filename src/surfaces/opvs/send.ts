@@ -17,7 +17,7 @@ import { awaitTask } from "../../kernel/queries/await-task.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
-import { patienceMs, requireName } from "./anonymous.ts";
+import { requireName } from "./anonymous.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { followTask } from "./follow.ts";
@@ -141,6 +141,6 @@ async function settled(call: Call, taskId: string): Promise<TaskRecord> {
   if (!isAnonymous) throw new HarnessError("client_closed_request", "The client has gone away.");
   throw new HarnessError(
     "deadline_exceeded",
-    `Task ${taskId} goes on. Without credentials nobody waits longer than ${patienceMs / 60_000} minutes; ask for it.`,
+    `Task ${taskId} goes on, but nobody is kept waiting this long without credentials. Ask for it again.`,
   );
 }
