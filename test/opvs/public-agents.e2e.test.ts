@@ -187,8 +187,10 @@ test("PUB-4 given a context that somebody made up, when it is sent without crede
 
 test("PUB-4 given ids that were made in the same moment, when they are compared, then none of an anonymous task follows from another", async () => {
   const tasks = await Promise.all(Array.from({ length: 20 }, (_, n) => send(`at once ${n}`)));
-  const halves = tasks.flatMap(({ id, contextId }) => [id, contextId]).map((id: string) => id.slice(0, -6));
-  assert.equal(new Set(halves).size, halves.length, "ids that count up differ in their last characters only");
+  // Ids that count up differ in their last characters only: here that would be those of a task and its context.
+  const ids: string[] = tasks.flatMap(({ id, contextId }) => [id, contextId]);
+  const beginnings = ids.map((id) => id.replace(/^[a-z]+_/, "").slice(0, -6));
+  assert.equal(new Set(beginnings).size, beginnings.length);
 });
 
 test("PUB-4 given webhooks, when somebody without credentials asks for one, then it is 401", async () => {
