@@ -8,7 +8,6 @@ import type { JsonObject } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
-import { secretId } from "../ids.ts";
 import type { MessageInput } from "../resources/message.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -24,11 +23,12 @@ export interface SendMessage {
   agent: string | null;
   contextId: string | null;
   taskId: string | null;
+  /** The ids that a task and a session get which it starts. */
+  newTaskId?: string | undefined;
+  newSessionId?: string | undefined;
   message: MessageInput;
   metadata?: JsonObject | undefined;
   trace: TraceContext | null;
-  /** Whether nobody may guess the ids: all that a caller without a name has to show is that it knows them. */
-  isSecret?: boolean;
 }
 
 export const sendMessage: Command<SendMessage, TaskRecord> = {
@@ -56,26 +56,23 @@ async function goOn(unit: Unit, request: SendMessage, taskId: string): Promise<T
 }
 
 async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
-  const { agent, message, metadata, trace } = request;
+  const { agent, message, metadata, trace, newTaskId } = request;
   if (agent !== null && unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
   const session = await conversation(unit, request);
   const personaId = agent === null ? undefined : personaIdOf(agent, unit.caller.tenantId);
   return await submitTask.decide(unit, {
     sessionId: session.id,
+    taskId: newTaskId,
     personaId,
-    taskId: request.isSecret ? secretId("task", unit.deps.clock.now()) : undefined,
     input: { message },
     metadata,
     trace,
   });
 }
 
-async function conversation(unit: Unit, { contextId, isSecret }: SendMessage): Promise<SessionRecord> {
+async function conversation(unit: Unit, { contextId, newSessionId }: SendMessage): Promise<SessionRecord> {
   const workspaceId = await workspaceFor(unit);
-  if (contextId === null) {
-    const sessionId = isSecret ? secretId("session", unit.deps.clock.now()) : undefined;
-    return await createSession.decide(unit, { workspaceId, sessionId });
-  }
+  if (contextId === null) return await createSession.decide(unit, { workspaceId, sessionId: newSessionId });
   if (isOurs(contextId)) return await unit.require("session", contextId);
   const sessionId = adoptedSessionId(unit.caller, contextId);
   const known = await unit.find("session", sessionId);

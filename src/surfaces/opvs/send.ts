@@ -12,6 +12,7 @@ import {
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
 import { HarnessError } from "../../kernel/errors.ts";
+import { secretId } from "../../kernel/ids.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { awaitTask } from "../../kernel/queries/await-task.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
@@ -23,6 +24,7 @@ import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { followTask } from "./follow.ts";
 import { requireAccepted } from "./media-types.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
+import { TaskFeed } from "./task-feed.ts";
 import { messageInput, wireKey } from "./view/parts.ts";
 import { TaskView } from "./view/task-view.ts";
 
@@ -31,18 +33,42 @@ const waitMsMax = 2 ** 31 - 1;
 const idCharsMax = 200;
 
 export async function sendMessage(call: Call, request: SendMessageRequest): Promise<SendMessageResponseJson> {
-  const { task } = await send(call, request);
+  const { kernel } = call;
+  const newTaskId = newIdFor(call, "task");
+  using feed = new TaskFeed(kernel.tail, newTaskId);
+  const { task } = await send(call, request, newTaskId);
   const { card } = addressed(call);
   const isAwaited = request.configuration?.returnImmediately !== true || card.answersWithMessage;
-  const now = isAwaited ? await settled(call, task.id) : task;
-  const detail = detailOf(call, request.configuration?.historyLength);
-  const view = await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
+  const isNew = task.id === newTaskId;
+  const view = isNew ? await viewFromFeed(call, task, feed, isAwaited) : await viewOf(call, task, isAwaited);
   const answer = card.answersWithMessage && view.task.status === "COMPLETED" ? await view.answer() : null;
   if (answer !== null) {
     const { taskId: _, ...message } = answer;
     return { message };
   }
-  return { task: await present(call, view, detail) };
+  return { task: await present(call, view, detailOf(call, request.configuration?.historyLength)) };
+}
+
+async function viewFromFeed(
+  call: Call,
+  task: TaskRecord,
+  feed: TaskFeed,
+  isAwaited: boolean,
+): Promise<TaskView> {
+  if (isAwaited) await feed.settled(call.signal);
+  const { events } = feed;
+  if (events === null) return await viewOf(call, task, isAwaited);
+  const view = TaskView.of(task, events, presentationFor(call));
+  if (isAwaited) requireSettled(call, view.task);
+  return view;
+}
+
+/** Of a task that was there before, or that has come far. */
+async function viewOf(call: Call, task: TaskRecord, isAwaited: boolean): Promise<TaskView> {
+  const { kernel, caller, signal } = call;
+  const now = isAwaited ? await awaitTask(kernel, caller, task.id, waitMsMax, signal) : task;
+  if (isAwaited) requireSettled(call, now);
+  return await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
 }
 
 /** Refused before anything is streamed; then the task as it is, and everything that becomes of it. */
@@ -53,7 +79,7 @@ export async function sendStreamingMessage(
   const { card } = addressed(call);
   if (!card.streaming) throw new OpvsError("UNSUPPORTED_OPERATION", "This agent does not stream.");
   if (card.answersWithMessage) return answerAsStream(call, request);
-  const { task, position } = await send(call, request);
+  const { task, position } = await send(call, request, newIdFor(call, "task"));
   const detail = detailOf(call, request.configuration?.historyLength);
   return followTask(call, task, { from: position, detail, endsWithQuestion: true });
 }
@@ -65,6 +91,7 @@ async function* answerAsStream(call: Call, request: SendMessageRequest): AsyncGe
 async function send(
   call: Call,
   request: SendMessageRequest,
+  newTaskId: string,
 ): Promise<{ task: TaskRecord; position: Position }> {
   const { message } = request;
   if (message === undefined) throw new InvalidParams([{ field: "message", description: "is required" }]);
@@ -78,10 +105,11 @@ async function send(
       agent,
       contextId: contextId === "" ? null : contextId,
       taskId: taskId === "" ? null : taskId,
+      newTaskId,
+      newSessionId: newIdFor(call, "session"),
       message: messageInput(message),
       metadata: request.metadata,
       trace,
-      isSecret: isAnonymous,
     },
     // Who did not get our answer sends the same message again and must not have the work done twice. Those who
     // have no name may well send the same without being the same.
@@ -90,6 +118,11 @@ async function send(
       : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
   );
   return { task, position: position ?? (await kernel.store.head()) };
+}
+
+/** All that a caller without a name has to show for its task is that it knows the id, so nobody may guess it. */
+function newIdFor({ kernel, isAnonymous }: Call, prefix: "task" | "session"): string {
+  return isAnonymous ? secretId(prefix, kernel.clock.now()) : kernel.newId(prefix);
 }
 
 /** A client's id alone does not do: there are clients that call every message the same. */
@@ -127,20 +160,18 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   requireName(call, "Push notifications are");
 }
 
-/** The task once it has ended or needs somebody. */
-async function settled(call: Call, taskId: string): Promise<TaskRecord> {
-  const { kernel, caller, signal, stopped, isAnonymous } = call;
-  const task = await awaitTask(kernel, caller, taskId, waitMsMax, signal);
-  if (isFinal(task.status) || task.pending !== null) return task;
+/** Who waits is answered when the task has ended or needs somebody, and not before. */
+function requireSettled({ stopped, isAnonymous }: Call, task: TaskRecord): void {
+  if (isFinal(task.status) || task.pending !== null) return;
   if (stopped.aborted) {
     throw new HarnessError(
       "service_unavailable",
-      `The server is stopping. Task ${taskId} goes on when it is back; the same message asks for it again.`,
+      `The server is stopping. Task ${task.id} goes on when it is back; the same message asks for it again.`,
     );
   }
   if (!isAnonymous) throw new HarnessError("client_closed_request", "The client has gone away.");
   throw new HarnessError(
     "deadline_exceeded",
-    `Task ${taskId} goes on, but nobody is kept waiting this long without credentials. Ask for it again.`,
+    `Task ${task.id} goes on, but nobody is kept waiting this long without credentials. Ask for it again.`,
   );
 }
