@@ -131,7 +131,7 @@ test("CRD-4 given an agent that is not loaded, when its card is asked for, then 
   }
 });
 
-test("OPVS-93, OPVS-96 and OPVS-97 given every card, when it is checked against the definition, then nothing required is missing or empty and every scheme is one", async () => {
+test("OPVS-93, OPVS-96, OPVS-97 given every card, when it is checked against the definition, then nothing required is missing or empty and every scheme is one", async () => {
   for (const agent of agentNames) {
     const card = await cardOf(agent);
     fromJson(AgentCardSchema, card);
@@ -174,7 +174,7 @@ test("CRD-4 given what an agent says of itself, when its card is read, then it i
   assert.equal((await cardOf("unset")).capabilities.extendedAgentCard, true);
 });
 
-test("OPVS-104 and OPVS-119 given a card, when its interfaces are read, then every binding is there in both versions, the newest first, at the agent's own address", async () => {
+test("OPVS-104, OPVS-119 given a card, when its interfaces are read, then every binding is there in both versions, the newest first, at the agent's own address", async () => {
   const places: [string, string][] = [
     ["/.well-known/agent-card.json", `${server.url}/opvs`],
     [cardPath("skilled"), `${server.url}/opvs/agents/skilled`],
@@ -220,7 +220,7 @@ test("CRD-4 given tenants, workspaces and personas, when cards are read, then no
   assert.ok(!/secretive|tenant_|workspace_|persona_/i.test(all));
 });
 
-test("CRD-5 and OPVS-130 given every card, when it is verified with the published keys, then ours and the official library agree that it is signed", async () => {
+test("CRD-5, OPVS-130 given every card, when it is verified with the published keys, then ours and the official library agree that it is signed", async () => {
   const keys = await publishedKeys();
   for (const agent of agentNames) {
     const card = await cardOf(agent);
