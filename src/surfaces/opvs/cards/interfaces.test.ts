@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { interfacesOf } from "./interfaces.ts";
+import { grpcAddressOf, interfacesOf } from "./interfaces.ts";
 
 const publicUrl = "https://bridle.example.com/base";
 const grpcAddress = "bridle.example.com:50051";
@@ -35,4 +35,13 @@ test("OPVS-119 given gRPC, when the interfaces of an agent are listed, then it i
 test("OPVS-119 given no gRPC, when interfaces are listed, then none says so", () => {
   for (const agent of ["deployer", null])
     assert.ok(!spoken(agent, null).some((each) => each.includes("GRPC")));
+});
+
+test("OPVS-119 given where gRPC listens, when its address is told, then it is the public name with that port", () => {
+  assert.equal(
+    grpcAddressOf("https://bridle.example.com/base", "http://0.0.0.0:50051"),
+    "bridle.example.com:50051",
+  );
+  assert.equal(grpcAddressOf("http://127.0.0.1:8080", "http://127.0.0.1:33333"), "127.0.0.1:33333");
+  assert.equal(grpcAddressOf("http://[::1]:8080", "https://[::1]:33333"), "[::1]:33333");
 });

@@ -10,6 +10,11 @@ export interface CardAddresses {
   grpcAddress: string | null;
 }
 
+/** Clients reach gRPC by the name that they reach the rest by, at the port that it listens on. */
+export function grpcAddressOf(publicUrl: string, grpcUrl: string): string {
+  return `${new URL(publicUrl).hostname}:${new URL(grpcUrl).port}`;
+}
+
 /** gRPC has no paths, so an agent is named in `tenant` there. 0.3 has no `tenant`, so gRPC of 0.3 is the front door's. */
 export function interfacesOf(addresses: CardAddresses, agent: string | null): AgentInterfaceJson[] {
   const { publicUrl, grpcAddress } = addresses;
