@@ -162,6 +162,13 @@ test("OPVS-132 given a key that has ended, when a card that it signed is verifie
   assert.equal(await verifyCard(card, [ended]), false);
 });
 
+/** Nested deeper than any stack. */
+function bottomless(): JsonObject {
+  let inner: JsonObject = {};
+  for (let depth = 0; depth < 100_000; depth++) inner = { inner };
+  return inner;
+}
+
 test("CRD-6 given forged signatures of every kind, when they are verified, then none is believed and nothing throws", async () => {
   const { key } = newSigningKey();
   const other = newSigningKey().key;
@@ -208,6 +215,11 @@ test("CRD-6 given forged signatures of every kind, when they are verified, then 
       [key.jwk],
     ],
     ["a card that is none", { ...card, skills: { a: 1 } }, [key.jwk]],
+    [
+      "a card without a bottom",
+      { ...card, capabilities: { extensions: [{ params: bottomless() }] } },
+      [key.jwk],
+    ],
     ["a key that is none", card, [{ kid: key.kid, kty: "OKP", crv: "Ed25519", x: "short" }]],
     ["a signature cut short", { ...card, signatures: [{ ...signature, signature: "AAAA" }] }, [key.jwk]],
   ];

@@ -29,8 +29,9 @@ const algorithms = [
   ...["EdDSA", "Ed25519", "ES256", "ES384", "ES512"],
   ...["PS256", "PS384", "PS512", "RS256", "RS384", "RS512"],
 ];
-/** More keys or signatures than this are no card's, but somebody's try to keep us busy. */
+/** More signatures, or keys of one name, are no card's, but somebody's try to keep us busy. */
 const signaturesMax = 16;
+const keysMax = 4;
 
 type JsonMap = Record<string, unknown>;
 
@@ -70,7 +71,8 @@ export async function verifyCard(
   const usable = keys.filter(({ exp }) => exp === undefined || exp * 1000 > at);
   const payloads = payloadsOf(card);
   for (const entry of signaturesOf(card).slice(0, signaturesMax)) {
-    for (const key of usable.filter(({ kid }) => kid !== undefined && kid === entry.kid)) {
+    const named = usable.filter(({ kid }) => kid !== undefined && kid === entry.kid).slice(0, keysMax);
+    for (const key of named) {
       for (const payload of payloads) {
         if (await isSignedBy(key, { ...entry.jws, payload })) return true;
       }
