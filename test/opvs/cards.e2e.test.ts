@@ -212,6 +212,23 @@ test("CRD-4 given a card, when a client looks for how to authenticate, then it f
   assert.match(open.description, /without credentials/);
 });
 
+test("CRD-4 given a key with the scopes that the card asks for and no others, when it is used, then every operation is its own to call, with history and artifacts", async () => {
+  const { securityRequirements } = await cardOf("plain");
+  const { key } = await client.createKey({ scopes: securityRequirements[0].schemes.bearer.list });
+  const rpc = async (method: string, params: object): Promise<Json> => {
+    const body = { jsonrpc: "2.0", id: 1, method, params };
+    return (await client.call("/opvs/agents/plain/rpc", { body, key, headers: version1 })).body;
+  };
+  const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hello" }] };
+  const { result } = await rpc("SendMessage", { message });
+  assert.equal(result.task.artifacts.length, 1);
+  const { id, contextId } = result.task;
+  assert.ok((await rpc("GetTask", { id })).result.history.length > 0);
+  assert.equal((await rpc("ListTasks", { contextId })).result.totalSize, 1);
+  assert.equal((await rpc("CancelTask", { id })).error.code, -32002);
+  assert.equal((await rpc("SubscribeToTask", { id })).error.code, -32004);
+});
+
 test("CRD-4 given tenants, workspaces and personas, when cards are read, then nothing of anybody's is in them", async () => {
   await client.createKey({ tenant_id: "tenant_secretive", actor: "secretive" });
   await client.post("/v1/workspaces", { name: "Secretive", root: "." });

@@ -2,11 +2,4 @@
 
 import type { Scope } from "../../policy/caller.ts";
 
-export const opvsScopes: readonly Scope[] = [
-  "artifacts:read",
-  "events:read",
-  "messages:read",
-  "sessions:read",
-  "tasks:read",
-  "tasks:write",
-];
+export const opvsScopes: readonly Scope[] = ["artifacts:read", "messages:read", "tasks:read", "tasks:write"];
