@@ -1,0 +1,136 @@
+/** An agent's card as 0.3 has it, in either form: one address at the top and the others beside it. */
+
+import type { JsonObject } from "@bufbuild/protobuf";
+import type {
+  AgentCardJson,
+  AgentInterfaceJson,
+  AgentSkillJson,
+  OAuthFlowsJson,
+  SecurityRequirementJson,
+  SecuritySchemeJson,
+} from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { OpvsError } from "../errors.ts";
+import { defined, filled } from "./fields.ts";
+
+/** The form in which objects say their kind, and schemes their type. */
+export function showCard(card: AgentCardJson): JsonObject {
+  return defined({
+    ...showCommon(card, (skill) => filled((skill.securityRequirements ?? []).map(plainRequirement))),
+    securitySchemes: filled(plainSchemes(card.securitySchemes ?? {})),
+    security: filled((card.securityRequirements ?? []).map(plainRequirement)),
+  });
+}
+
+/** The form of 0.3's protobuf messages, in which schemes are as they are in 1.0. */
+export function showCardMessage(card: AgentCardJson): JsonObject {
+  const schemes = Object.entries(card.securitySchemes ?? {}).flatMap(([name, scheme]) => {
+    const known = withoutLaterFlows(scheme);
+    return known === null ? [] : [[name, known] as const];
+  });
+  return defined({
+    ...showCommon(card, (skill) => filled((skill.securityRequirements ?? []).map(requirementMessage))),
+    securitySchemes: filled(Object.fromEntries(schemes)),
+    security: filled((card.securityRequirements ?? []).map(requirementMessage)),
+  });
+}
+
+type ShowSecurity = (skill: AgentSkillJson) => JsonObject[] | undefined;
+
+function showCommon(card: AgentCardJson, showSecurity: ShowSecurity): JsonObject {
+  const [first, ...others] = v03Interfaces(card);
+  const { capabilities = {} } = card;
+  return defined({
+    protocolVersion: first.protocolVersion,
+    name: card.name,
+    description: card.description,
+    url: first.url,
+    preferredTransport: first.protocolBinding,
+    additionalInterfaces: filled(
+      others.map(({ url, protocolBinding }) => defined({ url, transport: protocolBinding })),
+    ),
+    provider: card.provider === undefined ? undefined : defined({ ...card.provider }),
+    iconUrl: card.iconUrl,
+    version: card.version,
+    documentationUrl: card.documentationUrl,
+    capabilities: defined({
+      streaming: capabilities.streaming,
+      pushNotifications: capabilities.pushNotifications,
+      extensions: filled((capabilities.extensions ?? []).map((extension) => defined({ ...extension }))),
+    }),
+    defaultInputModes: card.defaultInputModes,
+    defaultOutputModes: card.defaultOutputModes,
+    skills: (card.skills ?? []).map((skill) => showSkill(skill, showSecurity)),
+    supportsAuthenticatedExtendedCard: capabilities.extendedAgentCard,
+  });
+}
+
+function showSkill(skill: AgentSkillJson, showSecurity: ShowSecurity): JsonObject {
+  const { securityRequirements: _, ...others } = skill;
+  return defined({ ...others, security: showSecurity(skill) });
+}
+
+/** Where 0.3 is spoken. A card without such an address has nothing to say to a client of 0.3. */
+function v03Interfaces(card: AgentCardJson): [AgentInterfaceJson, ...AgentInterfaceJson[]] {
+  const [first, ...others] = (card.supportedInterfaces ?? []).filter(({ protocolVersion = "" }) =>
+    /^(0\.[3-9]|$)/.test(protocolVersion),
+  );
+  if (first !== undefined) return [first, ...others];
+  throw new OpvsError("VERSION_NOT_SUPPORTED", "This agent is not offered in version 0.3.", {
+    supportedVersions: "1.0",
+  });
+}
+
+function plainRequirement(requirement: SecurityRequirementJson): JsonObject {
+  const schemes = Object.entries(requirement.schemes ?? {});
+  return Object.fromEntries(schemes.map(([name, scopes]) => [name, scopes.list ?? []]));
+}
+
+function requirementMessage(requirement: SecurityRequirementJson): JsonObject {
+  const schemes = Object.entries(requirement.schemes ?? {});
+  return {
+    schemes: Object.fromEntries(schemes.map(([name, { list }]) => [name, defined({ list: filled(list) })])),
+  };
+}
+
+function plainSchemes(schemes: Record<string, SecuritySchemeJson>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(schemes).flatMap(([name, scheme]) => {
+      const known = plainScheme(scheme);
+      return known === null ? [] : [[name, known]];
+    }),
+  );
+}
+
+function plainScheme(scheme: SecuritySchemeJson): JsonObject | null {
+  if (scheme.apiKeySecurityScheme !== undefined) {
+    const { location, ...others } = scheme.apiKeySecurityScheme;
+    return defined({ type: "apiKey", in: location, ...others });
+  }
+  if (scheme.httpAuthSecurityScheme !== undefined) return { type: "http", ...scheme.httpAuthSecurityScheme };
+  if (scheme.openIdConnectSecurityScheme !== undefined) {
+    return { type: "openIdConnect", ...scheme.openIdConnectSecurityScheme };
+  }
+  if (scheme.mtlsSecurityScheme !== undefined) return { type: "mutualTLS", ...scheme.mtlsSecurityScheme };
+  const { flows, ...others } = scheme.oauth2SecurityScheme ?? {};
+  const known = knownFlow(flows ?? {});
+  return known === null ? null : { type: "oauth2", ...others, flows: known };
+}
+
+function withoutLaterFlows(scheme: SecuritySchemeJson): JsonObject | null {
+  const { oauth2SecurityScheme: oauth2, ...others } = scheme;
+  if (oauth2 === undefined) return defined({ ...others });
+  const flows = knownFlow(oauth2.flows ?? {});
+  return flows === null ? null : { oauth2SecurityScheme: { ...oauth2, flows } };
+}
+
+/** The flow, without what came later; the flow of devices is one that 0.3 has no word for. */
+function knownFlow(flows: OAuthFlowsJson): JsonObject | null {
+  const { authorizationCode, clientCredentials, implicit, password } = flows;
+  if (authorizationCode !== undefined) {
+    const { pkceRequired: _, ...flow } = authorizationCode;
+    return { authorizationCode: flow };
+  }
+  if (clientCredentials !== undefined) return { clientCredentials };
+  if (implicit !== undefined) return { implicit };
+  return password === undefined ? null : { password };
+}
