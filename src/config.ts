@@ -50,6 +50,8 @@ export interface ServerConfig {
   masterKeys: readonly string[];
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
+  /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
+  opvsLenientVersion: boolean;
 }
 
 export const defaultConfig = {
@@ -72,4 +74,5 @@ export const defaultConfig = {
   workspaceRoots: [],
   masterKeys: [],
   retainMs: null,
+  opvsLenientVersion: false,
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -454,4 +454,14 @@ export const requirements: readonly Requirement[] = [
     "PAR-1": "Code whose branches run side by side is repeated exactly, whatever they do.",
     "PAR-2": "A server killed while such code runs takes it up and brings it to its end.",
   }),
+  ...section("Bridle", "Clients of OPVS 0.3", {
+    "VCP-1": "What 1.0 says and 0.3 has words for survives the way there and back, in both forms of 0.3.",
+    "VCP-2": "A request of 0.3 is read in every spelling its clients use; what is wrong is refused by its name.",
+    "VCP-3": "A refusal is a code, a message and an object for 0.3, and says no more than it does for 1.0.",
+    "VCP-4": "The official client of 0.3 carries out every operation, over JSON-RPC and over REST.",
+    "VCP-5": "A call is answered in the version it came in; one that mixes versions is refused, unless that is allowed.",
+    "VCP-6": "Streams of 0.3 end with a final event; following a task that has ended gives its end.",
+    "VCP-7": "A webhook that was registered by 0.3 is told in 0.3, whoever changes the task.",
+    "VCP-8": "Tenants, credentials and limits hold for 0.3 as they do for 1.0.",
+  }),
 ];

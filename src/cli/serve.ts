@@ -30,6 +30,7 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
+    opvsLenientVersion: settings.opvsLenientVersion,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {

@@ -1,4 +1,4 @@
-/** An agent's card as 0.3 has it, in either form: one address at the top and the others beside it. */
+/** An agent's card as 0.3 has it over JSON-RPC: one address at the top and the others beside it. Never signed. */
 
 import type { JsonObject } from "@bufbuild/protobuf";
 import type {
@@ -12,31 +12,7 @@ import type {
 import { OpvsError } from "../errors.ts";
 import { defined, filled } from "./fields.ts";
 
-/** The form in which objects say their kind, and schemes their type. */
 export function showCard(card: AgentCardJson): JsonObject {
-  return defined({
-    ...showCommon(card, (skill) => filled((skill.securityRequirements ?? []).map(plainRequirement))),
-    securitySchemes: filled(plainSchemes(card.securitySchemes ?? {})),
-    security: filled((card.securityRequirements ?? []).map(plainRequirement)),
-  });
-}
-
-/** The form of 0.3's protobuf messages, in which schemes are as they are in 1.0. */
-export function showCardMessage(card: AgentCardJson): JsonObject {
-  const schemes = Object.entries(card.securitySchemes ?? {}).flatMap(([name, scheme]) => {
-    const known = withoutLaterFlows(scheme);
-    return known === null ? [] : [[name, known] as const];
-  });
-  return defined({
-    ...showCommon(card, (skill) => filled((skill.securityRequirements ?? []).map(requirementMessage))),
-    securitySchemes: filled(Object.fromEntries(schemes)),
-    security: filled((card.securityRequirements ?? []).map(requirementMessage)),
-  });
-}
-
-type ShowSecurity = (skill: AgentSkillJson) => JsonObject[] | undefined;
-
-function showCommon(card: AgentCardJson, showSecurity: ShowSecurity): JsonObject {
   const [first, ...others] = v03Interfaces(card);
   const { capabilities = {} } = card;
   return defined({
@@ -59,14 +35,15 @@ function showCommon(card: AgentCardJson, showSecurity: ShowSecurity): JsonObject
     }),
     defaultInputModes: card.defaultInputModes,
     defaultOutputModes: card.defaultOutputModes,
-    skills: (card.skills ?? []).map((skill) => showSkill(skill, showSecurity)),
+    skills: (card.skills ?? []).map(showSkill),
+    securitySchemes: filled(showSchemes(card.securitySchemes ?? {})),
+    security: showSecurity(card.securityRequirements),
     supportsAuthenticatedExtendedCard: capabilities.extendedAgentCard,
   });
 }
 
-function showSkill(skill: AgentSkillJson, showSecurity: ShowSecurity): JsonObject {
-  const { securityRequirements: _, ...others } = skill;
-  return defined({ ...others, security: showSecurity(skill) });
+function showSkill({ securityRequirements, ...skill }: AgentSkillJson): JsonObject {
+  return defined({ ...skill, security: showSecurity(securityRequirements) });
 }
 
 /** Where 0.3 is spoken. A card without such an address has nothing to say to a client of 0.3. */
@@ -80,28 +57,24 @@ function v03Interfaces(card: AgentCardJson): [AgentInterfaceJson, ...AgentInterf
   });
 }
 
-function plainRequirement(requirement: SecurityRequirementJson): JsonObject {
-  const schemes = Object.entries(requirement.schemes ?? {});
-  return Object.fromEntries(schemes.map(([name, scopes]) => [name, scopes.list ?? []]));
+function showSecurity(requirements: SecurityRequirementJson[] | undefined): JsonObject[] | undefined {
+  return filled(
+    (requirements ?? []).map(({ schemes = {} }) =>
+      Object.fromEntries(Object.entries(schemes).map(([name, { list = [] }]) => [name, list])),
+    ),
+  );
 }
 
-function requirementMessage(requirement: SecurityRequirementJson): JsonObject {
-  const schemes = Object.entries(requirement.schemes ?? {});
-  return {
-    schemes: Object.fromEntries(schemes.map(([name, { list }]) => [name, defined({ list: filled(list) })])),
-  };
-}
-
-function plainSchemes(schemes: Record<string, SecuritySchemeJson>): JsonObject {
+function showSchemes(schemes: Record<string, SecuritySchemeJson>): JsonObject {
   return Object.fromEntries(
     Object.entries(schemes).flatMap(([name, scheme]) => {
-      const known = plainScheme(scheme);
+      const known = showScheme(scheme);
       return known === null ? [] : [[name, known]];
     }),
   );
 }
 
-function plainScheme(scheme: SecuritySchemeJson): JsonObject | null {
+function showScheme(scheme: SecuritySchemeJson): JsonObject | null {
   if (scheme.apiKeySecurityScheme !== undefined) {
     const { location, ...others } = scheme.apiKeySecurityScheme;
     return defined({ type: "apiKey", in: location, ...others });
@@ -114,13 +87,6 @@ function plainScheme(scheme: SecuritySchemeJson): JsonObject | null {
   const { flows, ...others } = scheme.oauth2SecurityScheme ?? {};
   const known = knownFlow(flows ?? {});
   return known === null ? null : { type: "oauth2", ...others, flows: known };
-}
-
-function withoutLaterFlows(scheme: SecuritySchemeJson): JsonObject | null {
-  const { oauth2SecurityScheme: oauth2, ...others } = scheme;
-  if (oauth2 === undefined) return defined({ ...others });
-  const flows = knownFlow(oauth2.flows ?? {});
-  return flows === null ? null : { oauth2SecurityScheme: { ...oauth2, flows } };
 }
 
 /** The flow, without what came later; the flow of devices is one that 0.3 has no word for. */
