@@ -285,7 +285,7 @@ const refusals: [field: string, read: () => JsonObject][] = [
   ["message.parts[0].file", withPart({ kind: "file", file: { bytes: "", uri: "https://x.example" } })],
   ["message.parts[0].file", withPart({ kind: "file", file: null })],
   ["part", withContent({ text: "a", data: { data: {} } })],
-  ["data", withContent({ data: 1 })],
+  ["params", withContent({ data: 1 })],
   ["configuration", () => readSendMessage({ message: hello, configuration: [] })],
   ["configuration.blocking", () => readSendMessage({ message: hello, configuration: { blocking: "no" } })],
   ["configuration.pushNotificationConfig.authentication.schemes", withWebhook({ authentication: {} })],
