@@ -184,6 +184,8 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         taskId: record.parent_task_id,
         status: record.status,
         wakeAt: wakeAt(record),
+        rank: Date.parse(record.status_at),
+        label: record.agent.name,
       };
     case "session":
       return {
