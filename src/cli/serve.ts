@@ -29,6 +29,7 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     artifactBytesMax: settings.artifactBytesMax,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.

@@ -18,7 +18,6 @@ import {
   pushConfigId,
 } from "../resources/push-config.ts";
 import type { TaskRecord } from "../resources/task.ts";
-import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 import { currentMasterKey, wrapFor, wrappingLock } from "../vaults.ts";
 
@@ -29,7 +28,6 @@ export interface PushConfigInput {
   token?: string | undefined;
   authentication?: { scheme: string; credentials?: string | undefined } | undefined;
   version: PushVersion;
-  trace: TraceContext | null;
 }
 
 /** Every one of them is told everything. */
@@ -87,7 +85,7 @@ export async function addPushConfig(
     url,
     auth_scheme: authentication?.scheme ?? null,
     protocol_version: input.version,
-    trace: input.trace,
+    trace: task.trace ?? null,
     ...(await sealFor(unit, envelope, state, input)),
     state,
     delivered_through_event_id: before?.delivered_through_event_id ?? eventId(await unit.deps.store.head()),

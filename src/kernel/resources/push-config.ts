@@ -28,6 +28,7 @@ export interface PushConfigRecord extends Resource<"push_config"> {
   url: string;
   auth_scheme: string | null;
   protocol_version: PushVersion;
+  /** That of the task. */
   trace: TraceContext | null;
   /** The JSON of `PushSecrets`; nothing once it is not needed any more. */
   sealed_secrets: string;
