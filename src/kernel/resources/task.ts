@@ -197,6 +197,11 @@ function atRest({ host_calls: _, ...task }: TaskRecord): TaskRecord {
   return { ...task, pending: null, parked: null };
 }
 
+/** What it is listed under: a task that its agent would not do is told from one that failed. */
+export function listedStatus({ status, failure }: TaskRecord): TaskStatus | "REJECTED" {
+  return status === "FAILED" && failure?.code === "rejected" ? "REJECTED" : status;
+}
+
 /** When somebody must look at the task next: at once if it can run, at its deadline if it waits, never when it ended. */
 export function wakeAt(task: TaskRecord): number | null {
   if (isFinal(task.status)) return null;
