@@ -48,6 +48,8 @@ export interface ServerConfig {
   workspaceRoots: readonly string[];
   /** The operator's master key for vaults and those before it; none means one in the data directory. */
   masterKeys: readonly string[];
+  /** Webhooks, and others that callers name, may also be on loopback or private addresses, and without TLS. */
+  allowPrivateAddresses: boolean;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
@@ -73,6 +75,7 @@ export const defaultConfig = {
   artifactBytesMax: 256 * 1024 * 1024,
   workspaceRoots: [],
   masterKeys: [],
+  allowPrivateAddresses: false,
   retainMs: null,
   opvsLenientVersion: false,
 } as const satisfies Omit<ServerConfig, "logger">;

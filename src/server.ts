@@ -17,6 +17,7 @@ import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
+import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
@@ -78,6 +79,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     ticketMs,
     masterKeys,
     files,
+    outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
   });
   built.defer(() => kernel.tail.close());

@@ -29,6 +29,7 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     artifactBytesMax: settings.artifactBytesMax,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
     opvsLenientVersion: settings.opvsLenientVersion,
   });

@@ -27,6 +27,7 @@ export interface ServeSettings {
   workspaceRoots: string[];
   retainDays?: number;
   opvsLenientVersion: boolean;
+  allowPrivateAddresses: boolean;
 }
 
 const apiKeyCharsMin = 8;
@@ -116,6 +117,14 @@ export const serveOptions: readonly Option[] = [
   )
     .env("BRIDLE_OPVS_LENIENT_VERSION")
     .default(defaultConfig.opvsLenientVersion)
+    .preset("true")
+    .argParser(trueOrFalse),
+  new Option(
+    "--allow-private-addresses [boolean]",
+    "let webhooks and remote agents be on loopback and private addresses and use plain http: for development",
+  )
+    .env("BRIDLE_ALLOW_PRIVATE_ADDRESSES")
+    .default(defaultConfig.allowPrivateAddresses)
     .preset("true")
     .argParser(trueOrFalse),
 ];

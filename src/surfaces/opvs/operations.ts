@@ -1,11 +1,16 @@
 /** The eleven operations, each once, by the name that JSON-RPC and gRPC call it. */
 
 import type { DescMessage, MessageJsonType, MessageShape } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
   AgentCardSchema,
   CancelTaskRequestSchema,
+  DeleteTaskPushNotificationConfigRequestSchema,
   GetExtendedAgentCardRequestSchema,
+  GetTaskPushNotificationConfigRequestSchema,
   GetTaskRequestSchema,
+  ListTaskPushNotificationConfigsRequestSchema,
+  ListTaskPushNotificationConfigsResponseSchema,
   ListTasksRequestSchema,
   ListTasksResponseSchema,
   SendMessageRequestSchema,
@@ -13,11 +18,19 @@ import {
   type StreamResponseJson,
   StreamResponseSchema,
   SubscribeToTaskRequestSchema,
+  TaskPushNotificationConfigSchema,
   TaskSchema,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
 import { OpvsError } from "./errors.ts";
 import { subscribeToTask } from "./follow.ts";
+import {
+  createTaskPushNotificationConfig,
+  deleteTaskPushNotificationConfig,
+  getTaskPushNotificationConfig,
+  listTaskPushNotificationConfigs,
+} from "./push-configs.ts";
 import { sendMessage, sendStreamingMessage } from "./send.ts";
 import { cancelTask, getTask, listTasks } from "./tasks.ts";
 
@@ -57,6 +70,18 @@ function streaming<I extends DescMessage>(
   return { kind: "stream", input, output: StreamResponseSchema, run, isWork };
 }
 
+/** Refused for agents that send no push notifications, before anything is looked up. */
+function aboutWebhooks<I extends DescMessage, O extends DescMessage>(
+  input: I,
+  output: O,
+  run: Unary<I, O>["run"],
+): Unary<I, O> {
+  return unary(input, output, async (call, request) => {
+    if (addressed(call).card.pushNotifications) return await run(call, request);
+    throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
+  });
+}
+
 export const operations = {
   SendMessage: unary(SendMessageRequestSchema, SendMessageResponseSchema, sendMessage, { isWork: true }),
   SendStreamingMessage: streaming(SendMessageRequestSchema, sendStreamingMessage, { isWork: true }),
@@ -64,6 +89,26 @@ export const operations = {
   ListTasks: unary(ListTasksRequestSchema, ListTasksResponseSchema, listTasks),
   CancelTask: unary(CancelTaskRequestSchema, TaskSchema, cancelTask, { isWork: true }),
   SubscribeToTask: streaming(SubscribeToTaskRequestSchema, subscribeToTask),
+  CreateTaskPushNotificationConfig: aboutWebhooks(
+    TaskPushNotificationConfigSchema,
+    TaskPushNotificationConfigSchema,
+    createTaskPushNotificationConfig,
+  ),
+  GetTaskPushNotificationConfig: aboutWebhooks(
+    GetTaskPushNotificationConfigRequestSchema,
+    TaskPushNotificationConfigSchema,
+    getTaskPushNotificationConfig,
+  ),
+  ListTaskPushNotificationConfigs: aboutWebhooks(
+    ListTaskPushNotificationConfigsRequestSchema,
+    ListTaskPushNotificationConfigsResponseSchema,
+    listTaskPushNotificationConfigs,
+  ),
+  DeleteTaskPushNotificationConfig: aboutWebhooks(
+    DeleteTaskPushNotificationConfigRequestSchema,
+    EmptySchema,
+    deleteTaskPushNotificationConfig,
+  ),
   GetExtendedAgentCard: unary(GetExtendedAgentCardRequestSchema, AgentCardSchema, async () => {
     throw new OpvsError("UNSUPPORTED_OPERATION", "This agent has no extended card.");
   }),
