@@ -113,7 +113,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
-  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
+  const opvs = new Opvs({
+    kernel,
+    facts,
+    logger,
+    stopped: stopped.signal,
+    isLenient: config.opvsLenientVersion,
+  });
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));

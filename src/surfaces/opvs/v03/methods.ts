@@ -16,34 +16,36 @@ const methods: ReadonlyMap<string, V03Call<JsonObject>> = new Map(
   Object.entries<V03Call<JsonObject>>({
     "message/send": {
       kind: "answer",
-      run: async (perform, params) => showEvent(await perform.answer("SendMessage", readSendMessage(params))),
+      run: async (perform, params) => showEvent(await perform("SendMessage", readSendMessage(params))),
     },
     "message/stream": {
       kind: "stream",
+      alwaysStreams: false,
       run: async (perform, params) =>
-        shown(await perform.stream("SendStreamingMessage", readSendMessage(params)), showEvent),
+        shown(await perform("SendStreamingMessage", readSendMessage(params)), showEvent),
     },
     "tasks/get": {
       kind: "answer",
       run: async (perform, params) =>
-        showTask(await perform.answer("GetTask", members(params, ["id", "historyLength"]))),
+        showTask(await perform("GetTask", members(params, ["id", "historyLength"]))),
     },
     "tasks/cancel": {
       kind: "answer",
       run: async (perform, params) =>
-        showTask(await perform.answer("CancelTask", members(params, ["id", "metadata"]))),
+        showTask(await perform("CancelTask", members(params, ["id", "metadata"]))),
     },
     "tasks/resubscribe": {
       kind: "stream",
+      alwaysStreams: true,
       run: async (perform, params) =>
-        shown(await perform.stream("SubscribeToTask", members(params, ["id"])), showEvent),
+        shown(await perform("SubscribeToTask", members(params, ["id"])), showEvent),
     },
     "tasks/pushNotificationConfig/set": {
       kind: "answer",
       run: async (perform, params) => {
         const webhook = readWebhook(member(params, "pushNotificationConfig"), "pushNotificationConfig");
         const taskId = textOf(params, "taskId");
-        return showConfig(await perform.answer("CreateTaskPushNotificationConfig", { ...webhook, taskId }));
+        return showConfig(await perform("CreateTaskPushNotificationConfig", { ...webhook, taskId }));
       },
     },
     "tasks/pushNotificationConfig/get": {
@@ -57,7 +59,7 @@ const methods: ReadonlyMap<string, V03Call<JsonObject>> = new Map(
     "tasks/pushNotificationConfig/list": {
       kind: "answer",
       run: async (perform, params) => {
-        const { configs = [] } = await perform.answer("ListTaskPushNotificationConfigs", {
+        const { configs = [] } = await perform("ListTaskPushNotificationConfigs", {
           taskId: textOf(params, "id"),
         });
         return configs.map(showConfig);
@@ -70,13 +72,13 @@ const methods: ReadonlyMap<string, V03Call<JsonObject>> = new Map(
           taskId: textOf(params, "id"),
           id: textOf(params, "pushNotificationConfigId"),
         });
-        await perform.answer("DeleteTaskPushNotificationConfig", request);
+        await perform("DeleteTaskPushNotificationConfig", request);
         return null;
       },
     },
     "agent/getAuthenticatedExtendedCard": {
       kind: "answer",
-      run: async (perform) => showCard(await perform.answer("GetExtendedAgentCard", {})),
+      run: async (perform) => showCard(await perform("GetExtendedAgentCard", {})),
     },
   }),
 );

@@ -6,6 +6,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { AgentCardSchema } from "../../../../proto/generated/a2a/v1/a2a_pb.js";
 import { OpvsError } from "../errors.ts";
+import type { Route } from "../paths.ts";
 import { normal, readConfigBody, readSendBody } from "./bodies.ts";
 import { shown, type V03Call } from "./calls.ts";
 import { defined } from "./fields.ts";
@@ -21,10 +22,7 @@ export interface V03Request {
   body: JsonValue;
 }
 
-export interface V03Route {
-  methods: readonly ("GET" | "POST" | "DELETE")[];
-  /** Segments below the version's own. */
-  path: readonly string[];
+export interface V03Route extends Route {
   /** Of an answer that is no stream. */
   status: 200 | 201 | 204;
   call: V03Call<V03Request>;
@@ -32,13 +30,14 @@ export interface V03Route {
 
 const sendMessage: V03Call<V03Request> = {
   kind: "answer",
-  run: async (perform, { body }) => sendAnswerTo03(await perform.answer("SendMessage", readSendBody(body))),
+  run: async (perform, { body }) => sendAnswerTo03(await perform("SendMessage", readSendBody(body))),
 };
 
 const streamMessage: V03Call<V03Request> = {
   kind: "stream",
+  alwaysStreams: false,
   run: async (perform, { body }) =>
-    shown(await perform.stream("SendStreamingMessage", readSendBody(body)), eventTo03),
+    shown(await perform("SendStreamingMessage", readSendBody(body)), eventTo03),
 };
 
 const getTask: V03Call<V03Request> = {
@@ -47,44 +46,45 @@ const getTask: V03Call<V03Request> = {
     const historyLength = query("historyLength") ?? query("history_length");
     // A number that is not there is 0 in these messages, so that 0 asks for nothing.
     const request = historyLength === "0" ? { id } : defined({ id, historyLength });
-    return taskTo03(await perform.answer("GetTask", request));
+    return taskTo03(await perform("GetTask", request));
   },
 };
 
 const cancelTask: V03Call<V03Request> = {
   kind: "answer",
-  run: async (perform, { taskId: id }) => taskTo03(await perform.answer("CancelTask", { id })),
+  run: async (perform, { taskId: id }) => taskTo03(await perform("CancelTask", { id })),
 };
 
 const subscribe: V03Call<V03Request> = {
   kind: "stream",
-  run: async (perform, { taskId: id }) => shown(await perform.stream("SubscribeToTask", { id }), eventTo03),
+  alwaysStreams: false,
+  run: async (perform, { taskId: id }) => shown(await perform("SubscribeToTask", { id }), eventTo03),
 };
 
 const createConfig: V03Call<V03Request> = {
   kind: "answer",
   run: async (perform, { taskId, body }) => {
     const request = readConfigBody(taskId, body);
-    return configTo03(await perform.answer("CreateTaskPushNotificationConfig", request));
+    return configTo03(await perform("CreateTaskPushNotificationConfig", request));
   },
 };
 
 const getConfig: V03Call<V03Request> = {
   kind: "answer",
   run: async (perform, { taskId, configId: id }) =>
-    configTo03(await perform.answer("GetTaskPushNotificationConfig", { taskId, id })),
+    configTo03(await perform("GetTaskPushNotificationConfig", { taskId, id })),
 };
 
 const listConfigs: V03Call<V03Request> = {
   kind: "answer",
   run: async (perform, { taskId }) =>
-    configsTo03(await perform.answer("ListTaskPushNotificationConfigs", { taskId })),
+    configsTo03(await perform("ListTaskPushNotificationConfigs", { taskId })),
 };
 
 const deleteConfig: V03Call<V03Request> = {
   kind: "answer",
   run: async (perform, { taskId, configId: id }) => {
-    await perform.answer("DeleteTaskPushNotificationConfig", { taskId, id });
+    await perform("DeleteTaskPushNotificationConfig", { taskId, id });
     return null;
   },
 };
@@ -92,7 +92,7 @@ const deleteConfig: V03Call<V03Request> = {
 const getCard: V03Call<V03Request> = {
   kind: "answer",
   run: async (perform) => {
-    const card = cardTo03(await perform.answer("GetExtendedAgentCard", {}), "HTTP+JSON");
+    const card = cardTo03(await perform("GetExtendedAgentCard", {}), "HTTP+JSON");
     return normal(AgentCardSchema, card);
   },
 };

@@ -1,0 +1,51 @@
+/** The HTTP+JSON binding of 0.3, below `/v1` of the address at which 1.0 has it too. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { WireError } from "../errors.ts";
+import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "../http.ts";
+import type { Opvs } from "../opvs.ts";
+import { findRoute, nothingHere } from "../paths.ts";
+import { type StreamSettings, sendStream } from "../sse.ts";
+import { answerTo, performFor } from "./calls.ts";
+import { showError } from "./errors.ts";
+import { v03Routes } from "./routes.ts";
+
+/** The first segment of all its paths. */
+export const v03Head = "v1";
+
+export function v03Rest(opvs: Opvs, settings: StreamSettings) {
+  /** `segments` are those of the address after the version's own. */
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    agent: string | null,
+    segments: readonly string[],
+  ): Promise<FastifyReply> => {
+    reply.type("application/json");
+    try {
+      const body = jsonBodyOf(request, ["application/json"]) ?? null;
+      const call = await admitHttp(opvs, request, reply, agent);
+      const found = findRoute(v03Routes, request.method, segments);
+      if (found === null || call.admitted.version !== "0.3") throw nothingHere();
+      const { route, params } = found;
+      const { taskId = "", configId = "" } = params;
+      const query = queryOf(request);
+      const asked = { taskId, configId, body, query: (name: string) => query.get(name) ?? undefined };
+      const answer = await answerTo(route.call, performFor(opvs, call.admitted), asked);
+      tellParameters(reply, call.admitted);
+      if ("result" in answer) {
+        return reply.code(route.status).send(route.status === 204 ? undefined : answer.result);
+      }
+      const envelope = { event: (event: object) => event, error: showError };
+      await sendStream(opvs, call, answer, reply, envelope, settings);
+      return reply;
+    } catch (error) {
+      return sendError(reply, opvs.fail(error, request.id));
+    }
+  };
+}
+
+function sendError(reply: FastifyReply, error: WireError): FastifyReply {
+  tellError(reply, error);
+  return reply.code(error.http).send(showError(error));
+}
