@@ -1,6 +1,6 @@
 /** Finding the operation that a method and a path mean. */
 
-import { HarnessError } from "../../kernel/errors.ts";
+import { NoSuchOperation } from "./errors.ts";
 
 export interface Route {
   methods: readonly string[];
@@ -18,16 +18,16 @@ export function findRoute<R extends Route>(
   routes: readonly R[],
   method: string,
   segments: readonly string[],
-): Found<R> | null {
+): Found<R> {
   for (const route of routes) {
     const params = route.methods.includes(method) ? paramsOf(route.path, segments) : null;
     if (params !== null) return { route, params };
   }
-  return null;
+  throw nothingHere();
 }
 
-export function nothingHere(): HarnessError {
-  return new HarnessError("resource_not_found", "There is no operation at this address.");
+export function nothingHere(): NoSuchOperation {
+  return new NoSuchOperation("There is no operation at this address.");
 }
 
 function paramsOf(pattern: readonly string[], segments: readonly string[]): Record<string, string> | null {

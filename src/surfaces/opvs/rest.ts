@@ -8,7 +8,7 @@ import type { WireError } from "./errors.ts";
 import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "./http.ts";
 import { type OperationName, operations } from "./operations.ts";
 import type { Opvs, StreamResponses } from "./opvs.ts";
-import { findRoute, nothingHere, type Route } from "./paths.ts";
+import { findRoute, type Route } from "./paths.ts";
 import { type StreamSettings, sendStream } from "./sse.ts";
 
 const opvsJson = "application/a2a+json";
@@ -65,7 +65,7 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
   };
 }
 
-function errorBody({ http, status, message, details }: WireError): object {
+export function errorBody({ http, status, message, details }: WireError): object {
   return { error: { code: http, status, message, details } };
 }
 
@@ -91,7 +91,6 @@ function match(method: string, segments: readonly string[]): Match {
   const [first = "", ...others] = segments;
   const [tenant, path] = heads.has(first) ? [null, segments] : [first, others];
   const found = findRoute(routes, method, path);
-  if (found === null) throw nothingHere();
   return { ...found, params: tenant === null ? found.params : { ...found.params, tenant } };
 }
 

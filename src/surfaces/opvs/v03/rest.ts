@@ -1,10 +1,11 @@
 /** The HTTP+JSON binding of 0.3, below `/v1` of the address at which 1.0 has it too. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { WireError } from "../errors.ts";
+import type { ProtocolVersion } from "../call.ts";
 import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "../http.ts";
 import type { Opvs } from "../opvs.ts";
 import { findRoute, nothingHere } from "../paths.ts";
+import { errorBody } from "../rest.ts";
 import { type StreamSettings, sendStream } from "../sse.ts";
 import { answerTo, performFor } from "./calls.ts";
 import { showError } from "./errors.ts";
@@ -22,12 +23,13 @@ export function v03Rest(opvs: Opvs, settings: StreamSettings) {
     segments: readonly string[],
   ): Promise<FastifyReply> => {
     reply.type("application/json");
+    let version: ProtocolVersion = "0.3";
     try {
       const body = jsonBodyOf(request, ["application/json"]) ?? null;
       const call = await admitHttp(opvs, request, reply, agent);
-      const found = findRoute(v03Routes, request.method, segments);
-      if (found === null || call.admitted.version !== "0.3") throw nothingHere();
-      const { route, params } = found;
+      version = call.admitted.version;
+      if (version !== "0.3") throw nothingHere();
+      const { route, params } = findRoute(v03Routes, request.method, segments);
       const { taskId = "", configId = "" } = params;
       const query = queryOf(request);
       const asked = { taskId, configId, body, query: (name: string) => query.get(name) ?? undefined };
@@ -40,12 +42,9 @@ export function v03Rest(opvs: Opvs, settings: StreamSettings) {
       await sendStream(opvs, call, answer, reply, envelope, settings);
       return reply;
     } catch (error) {
-      return sendError(reply, opvs.fail(error, request.id));
+      const said = opvs.fail(error, request.id);
+      tellError(reply, said);
+      return reply.code(said.http).send(version === "0.3" ? showError(said) : errorBody(said));
     }
   };
-}
-
-function sendError(reply: FastifyReply, error: WireError): FastifyReply {
-  tellError(reply, error);
-  return reply.code(error.http).send(showError(error));
 }
