@@ -121,7 +121,12 @@ const versionCases: VersionCase[] = [
     given: "a path of 0.3 in 1.0",
     asked: v03Rest(),
     version: "1.0",
-    expected: { status: 404, code: -32001 },
+    expected: { status: 404, code: 404 },
+  },
+  {
+    given: "a path that is in no version",
+    asked: { path: "/opvs/rest/v1/nothing", method: "GET" },
+    expected: { status: 404, code: -32601 },
   },
   { given: "a path of 1.0 and no version", asked: rest(), expected: { status: 400, code: 400 } },
   { given: "a path of 1.0 in version 1.0", asked: rest(), version: "1.0", expected: "1.0" },
