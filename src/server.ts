@@ -24,11 +24,13 @@ import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
+import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { notificationShapes, notifications } from "./surfaces/opvs/notifications.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { opvsHttp } from "./surfaces/opvs/surface.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
@@ -136,6 +138,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(startHousekeeping(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
+  built.defer(
+    await startWebhooks({
+      kernel,
+      logger,
+      publicUrl: facts.url,
+      narrative: notifications({ kernel, publicUrl: facts.url, shapes: notificationShapes }),
+      backoff: config.webhookBackoff,
+    }),
+  );
 
   // From here on it is the caller who takes it down, in reverse order of how it was built.
   const running = built.move();

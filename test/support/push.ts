@@ -1,5 +1,6 @@
-/** Webhooks in tests: a receiver on this machine, and the operations about push configs at a server's second door. */
+/** Webhooks in tests: a receiver on this machine, and the operations about push configs over HTTP+JSON. */
 
+import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,6 +9,7 @@ import { Client, type Json, until } from "./client.ts";
 import { type ServerOptions, startServer, type TestServer } from "./server.ts";
 
 const script = fileURLToPath(new URL("./push-server.ts", import.meta.url));
+const cursorUri = "urn:bridle:durable-cursor:1";
 
 export interface Received {
   headers: IncomingHttpHeaders;
@@ -17,6 +19,7 @@ export interface Received {
 export interface Receiver extends AsyncDisposable {
   url: string;
   received: Received[];
+  bodies(): Json[];
   /** Waits until so many have come. */
   count(count: number): Promise<void>;
 }
@@ -38,6 +41,7 @@ export async function startReceiver(
   return {
     url: `http://127.0.0.1:${port}/hook`,
     received,
+    bodies: () => received.map(({ body }) => body),
     async count(count) {
       await until(
         async () => received.length,
@@ -52,26 +56,58 @@ export async function startReceiver(
   };
 }
 
-export interface PushOptions {
-  caller?: Json;
-  agent?: string;
-  version?: "1.0" | "0.3";
+/** The webhooks of one task, as a client registers and reads them. Answers are those of the server, errors included. */
+export class Hooks {
+  readonly #client: Client;
+  readonly #path: string;
+
+  constructor(client: Client, taskId: string, agent?: string) {
+    const base = agent === undefined ? "/opvs/rest" : `/opvs/agents/${agent}/rest`;
+    this.#client = client;
+    this.#path = `${base}/tasks/${taskId}/pushNotificationConfigs`;
+  }
+
+  create(config: Json, headers: Record<string, string> = {}): Promise<Json> {
+    return this.#call("", { body: config, headers: { ...version, ...headers } });
+  }
+
+  get(id: string): Promise<Json> {
+    return this.#call(`/${encodeURIComponent(id)}`, { headers: version });
+  }
+
+  list(query = ""): Promise<Json> {
+    return this.#call(query, { headers: version });
+  }
+
+  delete(id: string): Promise<Json> {
+    return this.#call(`/${encodeURIComponent(id)}`, { method: "DELETE", headers: version });
+  }
+
+  async #call(path: string, options: Parameters<Client["call"]>[1]): Promise<Json> {
+    return (await this.#client.call(this.#path + path, options)).body;
+  }
+}
+
+const version = { "a2a-version": "1.0" };
+
+/** Why a request was refused, and which field was wrong. */
+export function refusalOf({ error }: Json): { status: number; reason: string | null; field: string | null } {
+  const [detail] = error?.details ?? [];
+  return {
+    status: error?.code,
+    reason: detail?.reason ?? null,
+    field: detail?.fieldViolations?.[0].field ?? null,
+  };
 }
 
 export interface PushServer extends TestServer {
   client: Client;
-  /** One of the operations; gives its answer, or `{ error }`. */
-  push(
-    operation: "create" | "get" | "list" | "delete" | "send",
-    request: Json,
-    options?: PushOptions,
-  ): Promise<Json>;
   /** The webhooks of a task as an operator sees them. */
   configs(taskId: string): Promise<Json[]>;
 }
 
-/** Failures are tried again soon, and often. */
-export const quick = { baseMs: 20, capMs: 40, attemptsMax: 15 };
+/** Failures are tried again soon. */
+export const quick = { baseMs: 20, capMs: 40, attemptsMax: 6 };
 
 export async function startPushServer(
   options: Pick<ServerOptions, "data"> & { backoff?: object; env?: Record<string, string> } = {},
@@ -82,28 +118,40 @@ export async function startPushServer(
     script,
     env: { PUSH_BACKOFF: JSON.stringify(backoff), ...env },
   });
-  const control = /^CONTROL (\S+)$/m.exec(server.output())?.[1];
   const client = new Client(server);
   return {
     ...server,
     client,
-    async push(operation, request, given = {}) {
-      const response = await fetch(`${control}/${operation}`, {
-        method: "POST",
-        body: JSON.stringify({ ...given, request }),
-      });
-      return await response.json();
-    },
     configs: async (taskId) => (await client.get(`/v1/tasks/${taskId}/push-configs`)).body.data,
   };
 }
 
-/** The event ids that a task's webhooks must hear of, in order. */
-export async function toBeTold(client: Client, taskId: string): Promise<string[]> {
-  const { body } = await client.get(`/v1/tasks/${taskId}/events?limit=200`);
-  return body.data.flatMap(({ event, id }: Json) => (event === "task.status_changed" ? [id] : []));
+/** Sends a message to the rehearsal agent and gives the task as it was made. */
+export async function send(client: Client, text: string, config?: Json, headers = {}): Promise<Json> {
+  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] };
+  const configuration = {
+    returnImmediately: true,
+    ...(config === undefined ? {} : { taskPushNotificationConfig: config }),
+  };
+  const { status, body } = await client.call("/opvs/agents/rehearsal/rest/message:send", {
+    body: { message, configuration },
+    headers: { ...version, ...headers },
+  });
+  return status === 200 ? body.task : body;
 }
 
-export function toldOf({ body }: Received): string {
-  return body.statusUpdate.event_id;
+/** All that a task that has ended had to say, from its submission on: what a stream says of it. */
+export async function story(client: Client, taskId: string): Promise<Json[]> {
+  const { body } = await client.call(`/opvs/rest/tasks/${taskId}:subscribe`, {
+    headers: { ...version, "a2a-extensions": cursorUri, "a2a-since": "evt_0000000000000000" },
+  });
+  const told: Json[] = [...body.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data));
+  assert.ok(told.length > 1, body);
+  return told.map(withoutCursor);
+}
+
+function withoutCursor(response: Json): Json {
+  const [[name, value]] = Object.entries<Json>(response) as [[string, Json]];
+  const { metadata: { [cursorUri]: _, ...metadata } = {}, ...rest } = value;
+  return { [name]: Object.keys(metadata).length === 0 ? rest : { ...rest, metadata } };
 }

@@ -3,6 +3,7 @@
  * is still to be told stays to be told, so a webhook that was given up goes on where it failed.
  */
 
+import { mayUse } from "../../policy/caller.ts";
 import { OutboundRefused } from "../../policy/outbound.ts";
 import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
 import type { Command } from "../dispatch.ts";
@@ -28,6 +29,8 @@ export interface PushConfigInput {
   token?: string | undefined;
   authentication?: { scheme: string; credentials?: string | undefined } | undefined;
   version: PushVersion;
+  /** Where in a request it stands, for errors that name its fields. */
+  path?: string | undefined;
 }
 
 /** Every one of them is told everything. */
@@ -63,7 +66,7 @@ export async function addPushConfig(
   task: TaskRecord,
   input: PushConfigInput,
 ): Promise<PushConfigRecord> {
-  assertInput(unit, input);
+  assertInput(unit, input, (field) => (input.path === undefined ? field : `${input.path}.${field}`));
   await assertTakesWebhooks(unit, task);
   const { id: configId = unit.newId("pushcfg"), url, authentication } = input;
   const id = pushConfigId(task.id, configId);
@@ -85,6 +88,8 @@ export async function addPushConfig(
     url,
     auth_scheme: authentication?.scheme ?? null,
     protocol_version: input.version,
+    with_history: mayUse(unit.caller, "messages:read"),
+    with_artifacts: mayUse(unit.caller, "artifacts:read"),
     trace: task.trace ?? null,
     ...(await sealFor(unit, envelope, state, input)),
     state,
@@ -125,41 +130,45 @@ async function sealFor(
   };
 }
 
-function assertInput(unit: Unit, { id, url, token, authentication }: PushConfigInput): void {
-  if (id !== undefined) assertId(unit, id);
-  assertUrl(unit, url);
-  if (token !== undefined) assertHeader(token, "token");
+/** What a field is called in the request. */
+type NameOf = (field: string) => string;
+
+function assertInput(unit: Unit, config: PushConfigInput, nameOf: NameOf): void {
+  const { id, url, token, authentication } = config;
+  if (id !== undefined) assertId(unit, id, nameOf("id"));
+  assertUrl(unit, url, nameOf("url"));
+  if (token !== undefined) assertHeader(token, nameOf("token"));
   if (authentication === undefined) return;
   const { scheme, credentials } = authentication;
   if (scheme.length > schemeCharsMax || !schemePattern.test(scheme)) {
     throw invalid(
-      "authentication.scheme",
+      nameOf("authentication.scheme"),
       `must be the name of an HTTP authentication scheme, such as Bearer, of at most ${schemeCharsMax} characters`,
     );
   }
-  if (credentials !== undefined) assertHeader(credentials, "authentication.credentials");
+  const param = nameOf("authentication.credentials");
+  if (credentials !== undefined) assertHeader(credentials, param);
   else if (scheme.toLowerCase() !== "bearer") {
-    throw invalid("authentication.credentials", "may be left out for the scheme Bearer only");
+    throw invalid(param, "may be left out for the scheme Bearer only");
   }
 }
 
-function assertId({ redactor }: Unit, id: string): void {
+function assertId({ redactor }: Unit, id: string, param: string): void {
   const isFine = id !== "" && id.length <= idCharsMax && /^\P{C}+$/u.test(id) && redactor.text(id) === id;
-  if (!isFine) {
-    throw invalid(
-      "id",
-      `must have 1 to ${idCharsMax} characters, none of them invisible, and be no secret itself`,
-    );
-  }
+  if (isFine) return;
+  throw invalid(
+    param,
+    `must have 1 to ${idCharsMax} characters, none of them invisible, and be no secret itself`,
+  );
 }
 
-function assertUrl({ deps }: Unit, url: string): void {
-  if (url.length > urlCharsMax) throw invalid("url", `must not have more than ${urlCharsMax} characters`);
+function assertUrl({ deps }: Unit, url: string, param: string): void {
+  if (url.length > urlCharsMax) throw invalid(param, `must not have more than ${urlCharsMax} characters`);
   try {
     deps.outbound.check(url);
   } catch (error) {
     if (!(error instanceof OutboundRefused)) throw error;
-    throw invalid("url", `cannot be a webhook. ${error.message.replace(/\.$/, "")}`);
+    throw invalid(param, `cannot be a webhook. ${error.message.replace(/\.$/, "")}`);
   }
 }
 

@@ -28,6 +28,9 @@ export interface PushConfigRecord extends Resource<"push_config"> {
   url: string;
   auth_scheme: string | null;
   protocol_version: PushVersion;
+  /** What whoever registered it may read of a task beside its state. */
+  with_history: boolean;
+  with_artifacts: boolean;
   /** That of the task. */
   trace: TraceContext | null;
   /** The JSON of `PushSecrets`; nothing once it is not needed any more. */

@@ -21,22 +21,25 @@ import {
 } from "../../kernel/events.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { openPushConfig } from "../../kernel/queries/push-configs.ts";
-import type { PushConfigRecord, PushDelivered, PushVersion } from "../../kernel/resources/push-config.ts";
+import type { PushConfigRecord, PushDelivered } from "../../kernel/resources/push-config.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 import { ReadyQueue } from "../ready-queue.ts";
-import { type Backoff, waitMs, webhookBackoff } from "./backoff.ts";
+import { type Backoff, waitMs } from "./backoff.ts";
 import { type Failure, post } from "./post.ts";
 
 /** What an event has to say to a webhook: nothing, or the bodies of one or more notifications. */
-export type Render = (event: RecordedEvent, version: PushVersion) => Promise<object[]>;
+export type Narrate = (event: RecordedEvent) => Promise<object[]>;
+
+/** For a webhook that was told everything up to a position: it is given every event after it, in order. */
+export type OpenNarrative = (config: PushConfigRecord, after: Position) => Promise<Narrate>;
 
 export interface WebhooksOptions {
   kernel: Kernel;
   logger: Logger;
   /** Where clients find this server. */
   publicUrl(): string;
-  render: Render;
-  backoff?: Backoff;
+  narrative: OpenNarrative;
+  backoff: Backoff;
 }
 
 /** Webhooks that are told something at the same time. */
@@ -49,6 +52,8 @@ const sweepPage = 500;
 const eventsAtOnce = 100;
 /** While one notification follows the other, what was taken is recorded this often. */
 const reportEveryMs = 1000;
+/** Narratives that are kept for the next event; others begin again from the log. */
+const narrativesMax = 256;
 /** After a fault that is not the receiver's: the store takes no writes, a key is missing. */
 const retryFaultMs = 5000;
 /** How long notifications under way may take to end when the server stops. */
@@ -59,6 +64,12 @@ export async function startWebhooks(options: WebhooksOptions): Promise<() => Pro
   const webhooks = new Webhooks(options);
   await webhooks.start();
   return () => webhooks.stop();
+}
+
+interface Narrative {
+  /** The last event that it was given. */
+  through: Position;
+  narrate: Narrate;
 }
 
 type Known = Pick<PushConfigRecord, "id" | "task_id">;
@@ -78,8 +89,8 @@ class Webhooks {
   readonly #telling = new Map<string, Telling>();
   /** Of these, the ones for which something came that they may have missed. */
   readonly #again = new Set<string>();
-  /** Up to where a config's log was seen, when what was seen last had nothing to say and was not recorded. */
-  readonly #seen = new Map<string, Position>();
+  /** Where telling stopped, for configs that were told all there was. */
+  readonly #narratives = new Map<string, Narrative>();
   #swept = { wakeAt: -1, id: "" };
   #overflowed = false;
   #sweeping: Promise<void> | null = null;
@@ -89,7 +100,7 @@ class Webhooks {
 
   constructor(options: WebhooksOptions) {
     this.#options = options;
-    this.#backoff = options.backoff ?? webhookBackoff;
+    this.#backoff = options.backoff;
   }
 
   async start(): Promise<void> {
@@ -146,7 +157,7 @@ class Webhooks {
   }
 
   #forget({ id, task_id }: Known): void {
-    this.#seen.delete(id);
+    this.#narratives.delete(id);
     const ids = this.#byTask.get(task_id);
     ids?.delete(id);
     if (ids?.size === 0) this.#byTask.delete(task_id);
@@ -198,13 +209,12 @@ class Webhooks {
     const { store, clock } = this.#options.kernel;
     this.#know(config);
     const { id, task_id: taskId } = config;
-    const told = positionOf(config.delivered_through_event_id, "delivered_through_event_id");
-    const from = Math.max(told, this.#seen.get(id) ?? 0);
+    const { through: from, narrate } = await this.#takeNarrative(config);
     const events = await store.events({ taskId, after: from, limit: eventsAtOnce });
     const progress = new Progress(from, clock.now());
     try {
       for (const event of events.map(asRecorded)) {
-        const failure = await this.#tellEvent(config, event, progress, signal);
+        const failure = await this.#tellAll(config, await narrate(event), progress, signal);
         if (failure !== null) return await this.#failed(config, progress, failure);
         const isLast = terminalEvents.has(event.event) && event.resource.id === taskId;
         progress.passed(event.position);
@@ -215,7 +225,7 @@ class Webhooks {
       // Also when the server stops, or something is wrong with the event after these.
       if (progress.isWorthRecording(Number.POSITIVE_INFINITY)) await this.#record(config, progress, false);
     }
-    this.#seen.set(id, progress.through);
+    this.#keepNarrative(id, { through: progress.through, narrate });
     return events.length === eventsAtOnce;
   }
 
@@ -226,14 +236,29 @@ class Webhooks {
     });
   }
 
-  async #tellEvent(
+  /** One that was left in the middle of an event is not there: it begins again where the config was told last. */
+  async #takeNarrative(config: PushConfigRecord): Promise<Narrative> {
+    const kept = this.#narratives.get(config.id);
+    this.#narratives.delete(config.id);
+    if (kept !== undefined) return kept;
+    const through = positionOf(config.delivered_through_event_id, "delivered_through_event_id");
+    return { through, narrate: await this.#options.narrative(config, through) };
+  }
+
+  #keepNarrative(id: string, narrative: Narrative): void {
+    const [oldest] = this.#narratives.keys();
+    if (oldest !== undefined && this.#narratives.size >= narrativesMax) this.#narratives.delete(oldest);
+    this.#narratives.set(id, narrative);
+  }
+
+  async #tellAll(
     config: PushConfigRecord,
-    event: RecordedEvent,
+    bodies: readonly object[],
     progress: Progress,
     signal: AbortSignal,
   ): Promise<Failure | null> {
-    const { kernel, render } = this.#options;
-    for (const body of await render(event, config.protocol_version)) {
+    const { kernel } = this.#options;
+    for (const body of bodies) {
       // Deleted or replaced meanwhile (H3).
       signal.throwIfAborted();
       const secrets = openPushConfig(kernel, config);

@@ -76,7 +76,9 @@ export function presentPushConfig(config: PushConfigRecord): Wire {
     data_key: __,
     revision: ___,
     trace: ____,
-    deleted_at: _____,
+    with_history: _____,
+    with_artifacts: ______,
+    deleted_at: _______,
     ...shown
   } = presentRecord(config);
   return shown;

@@ -21,7 +21,6 @@ import {
   TaskPushNotificationConfigSchema,
   TaskSchema,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
 import { OpvsError } from "./errors.ts";
 import { subscribeToTask } from "./follow.ts";
@@ -70,18 +69,6 @@ function streaming<I extends DescMessage>(
   return { kind: "stream", input, output: StreamResponseSchema, run, isWork };
 }
 
-/** Refused for agents that send no push notifications, before anything is looked up. */
-function aboutWebhooks<I extends DescMessage, O extends DescMessage>(
-  input: I,
-  output: O,
-  run: Unary<I, O>["run"],
-): Unary<I, O> {
-  return unary(input, output, async (call, request) => {
-    if (addressed(call).card.pushNotifications) return await run(call, request);
-    throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
-  });
-}
-
 export const operations = {
   SendMessage: unary(SendMessageRequestSchema, SendMessageResponseSchema, sendMessage, { isWork: true }),
   SendStreamingMessage: streaming(SendMessageRequestSchema, sendStreamingMessage, { isWork: true }),
@@ -89,25 +76,27 @@ export const operations = {
   ListTasks: unary(ListTasksRequestSchema, ListTasksResponseSchema, listTasks),
   CancelTask: unary(CancelTaskRequestSchema, TaskSchema, cancelTask, { isWork: true }),
   SubscribeToTask: streaming(SubscribeToTaskRequestSchema, subscribeToTask),
-  CreateTaskPushNotificationConfig: aboutWebhooks(
+  CreateTaskPushNotificationConfig: unary(
     TaskPushNotificationConfigSchema,
     TaskPushNotificationConfigSchema,
     createTaskPushNotificationConfig,
+    { isWork: true },
   ),
-  GetTaskPushNotificationConfig: aboutWebhooks(
+  GetTaskPushNotificationConfig: unary(
     GetTaskPushNotificationConfigRequestSchema,
     TaskPushNotificationConfigSchema,
     getTaskPushNotificationConfig,
   ),
-  ListTaskPushNotificationConfigs: aboutWebhooks(
+  ListTaskPushNotificationConfigs: unary(
     ListTaskPushNotificationConfigsRequestSchema,
     ListTaskPushNotificationConfigsResponseSchema,
     listTaskPushNotificationConfigs,
   ),
-  DeleteTaskPushNotificationConfig: aboutWebhooks(
+  DeleteTaskPushNotificationConfig: unary(
     DeleteTaskPushNotificationConfigRequestSchema,
     EmptySchema,
     deleteTaskPushNotificationConfig,
+    { isWork: true },
   ),
   GetExtendedAgentCard: unary(GetExtendedAgentCardRequestSchema, AgentCardSchema, async () => {
     throw new OpvsError("UNSUPPORTED_OPERATION", "This agent has no extended card.");

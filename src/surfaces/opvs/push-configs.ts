@@ -10,54 +10,51 @@ import type {
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { createPushConfig, type PushConfigInput } from "../../kernel/commands/create-push-config.ts";
 import { deletePushConfig } from "../../kernel/commands/delete-push-config.ts";
-import { HarnessError, notFound } from "../../kernel/errors.ts";
 import { getPushConfig, listPushConfigs, openPushConfig } from "../../kernel/queries/push-configs.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
 import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
+import { addressed } from "./agent.ts";
 import type { Call, ProtocolVersion } from "./call.ts";
-
-export type PushCall = Pick<Call, "kernel" | "caller" | "agent" | "version">;
+import { InvalidParams, OpvsError } from "./errors.ts";
+import { visibleTask } from "./tasks.ts";
 
 export async function createTaskPushNotificationConfig(
-  call: PushCall,
+  call: Call,
   request: TaskPushNotificationConfig,
 ): Promise<TaskPushNotificationConfigJson> {
   const { kernel, caller, version } = call;
   const { taskId } = request;
-  await assertOfAgent(call, taskId);
+  await requireTask(call, taskId);
   const config = readPushConfig(request, version);
   const { result } = await kernel.dispatch(createPushConfig, caller, { taskId, config });
   return present(call, result);
 }
 
 export async function getTaskPushNotificationConfig(
-  call: PushCall,
+  call: Call,
   { taskId, id }: GetTaskPushNotificationConfigRequest,
 ): Promise<TaskPushNotificationConfigJson> {
-  await assertOfAgent(call, taskId);
+  await requireTask(call, taskId);
   return present(call, await getPushConfig(call.kernel, call.caller, taskId, id));
 }
 
 /** A task has few of them, so there is one page, and no token for another. */
 export async function listTaskPushNotificationConfigs(
-  call: PushCall,
+  call: Call,
   { taskId, pageToken }: ListTaskPushNotificationConfigsRequest,
 ): Promise<ListTaskPushNotificationConfigsResponseJson> {
-  await assertOfAgent(call, taskId);
+  await requireTask(call, taskId);
   const found = await listPushConfigs(call.kernel, call.caller, taskId);
   if (pageToken !== "") {
-    throw new HarnessError("invalid_request", "pageToken is not one that was given out.", {
-      param: "pageToken",
-    });
+    throw new InvalidParams([{ field: "pageToken", description: "is not one that was given out" }]);
   }
   return { configs: found.map((config) => present(call, config)), nextPageToken: "" };
 }
 
 export async function deleteTaskPushNotificationConfig(
-  call: PushCall,
+  call: Call,
   { taskId, id: configId }: DeleteTaskPushNotificationConfigRequest,
 ): Promise<Record<string, never>> {
-  await assertOfAgent(call, taskId);
+  await requireTask(call, taskId);
   await call.kernel.dispatch(deletePushConfig, call.caller, { taskId, configId });
   return {};
 }
@@ -66,6 +63,7 @@ export async function deleteTaskPushNotificationConfig(
 export function readPushConfig(
   { id, url, token, authentication }: TaskPushNotificationConfig,
   version: ProtocolVersion,
+  path?: string,
 ): PushConfigInput {
   return {
     id: id || undefined,
@@ -76,18 +74,23 @@ export function readPushConfig(
       credentials: authentication.credentials || undefined,
     },
     version,
+    path,
   };
 }
 
-/** At the endpoint of an agent the tasks of others are not there. */
-async function assertOfAgent({ kernel, caller, agent }: PushCall, taskId: string): Promise<void> {
-  if (agent === null) return;
-  const task = await findVisible(kernel.store, caller, "task", taskId);
-  if (task?.agent.name !== agent) throw notFound("task", taskId);
+/** An agent that sends no notifications has no webhooks, whatever the task. */
+async function requireTask(call: Call, taskId: string): Promise<void> {
+  requirePush(call);
+  await visibleTask(call, taskId);
+}
+
+export function requirePush(call: Call): void {
+  if (addressed(call).card.pushNotifications) return;
+  throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
 }
 
 /** The URL as it was given, as long as it is used; then what may be kept of it. */
-function present({ kernel }: PushCall, config: PushConfigRecord): TaskPushNotificationConfigJson {
+function present({ kernel }: Call, config: PushConfigRecord): TaskPushNotificationConfigJson {
   const { config_id, task_id, url, auth_scheme } = config;
   return {
     id: config_id,

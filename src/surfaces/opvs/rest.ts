@@ -19,6 +19,8 @@ interface RestRoute extends Route {
   status?: number;
 }
 
+const configsPath = ["tasks", "{taskId}", "pushNotificationConfigs"];
+
 const routes: readonly RestRoute[] = [
   { methods: ["POST"], path: ["message:send"], operation: "SendMessage" },
   { methods: ["POST"], path: ["message:stream"], operation: "SendStreamingMessage" },
@@ -26,6 +28,15 @@ const routes: readonly RestRoute[] = [
   { methods: ["POST"], path: ["tasks", "{id}:cancel"], operation: "CancelTask" },
   { methods: ["GET", "POST"], path: ["tasks", "{id}:subscribe"], operation: "SubscribeToTask" },
   { methods: ["GET"], path: ["tasks", "{id}"], operation: "GetTask" },
+  { methods: ["POST"], path: configsPath, operation: "CreateTaskPushNotificationConfig" },
+  { methods: ["GET"], path: configsPath, operation: "ListTaskPushNotificationConfigs" },
+  { methods: ["GET"], path: [...configsPath, "{id}"], operation: "GetTaskPushNotificationConfig" },
+  {
+    methods: ["DELETE"],
+    path: [...configsPath, "{id}"],
+    operation: "DeleteTaskPushNotificationConfig",
+    status: 204,
+  },
   { methods: ["GET"], path: ["extendedAgentCard"], operation: "GetExtendedAgentCard" },
 ];
 
@@ -51,7 +62,8 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       const result = await opvs.performJson(call.admitted, operation, input);
       tellParameters(reply, call.admitted);
       if (operations[operation].kind === "unary") {
-        return status === 204 ? reply.code(status).send() : reply.code(status).send(result);
+        if (status !== 204) return reply.code(status).send(result);
+        return reply.removeHeader("content-type").code(status).send();
       }
       const envelope = { event: (response: object) => response, error: errorBody };
       const answer = { events: result as StreamResponses, beginsAtOnce: false };
