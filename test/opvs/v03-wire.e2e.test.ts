@@ -4,80 +4,19 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { durableCursorUri } from "../../src/surfaces/opvs/extensions.ts";
 import { Client, type Json } from "../support/client.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
-
-interface Asked {
-  path: string;
-  method?: string;
-  body?: Json;
-  /** Sent as it is, instead of `body`. */
-  raw?: string;
-  headers?: Record<string, string>;
-  key?: string;
-}
-
-interface Answered {
-  status: number;
-  type: string;
-  headers: Headers;
-  text: string;
-  body: Json;
-}
-
-async function ask(
-  url: string,
-  { path, method = "POST", body, raw, headers, key = adminKey }: Asked,
-): Promise<Answered> {
-  const text = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-  const response = await fetch(url + path, {
-    method,
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
-    ...(text === undefined ? {} : { body: text }),
-  });
-  const answer = await response.text();
-  const [type = ""] = (response.headers.get("content-type") ?? "").split(";");
-  const read = type === "application/json" && answer !== "" ? JSON.parse(answer) : undefined;
-  return { status: response.status, type, headers: response.headers, text: answer, body: read };
-}
-
-function rpc(method: string, params: Json, more: Partial<Asked> = {}): Asked {
-  return { path: "/opvs/rpc", body: { jsonrpc: "2.0", id: 7, method, params }, ...more };
-}
-
-const kinded = (text: string, more: Json = {}) => ({
-  message: {
-    kind: "message",
-    messageId: crypto.randomUUID(),
-    role: "user",
-    parts: [{ kind: "text", text }],
-    ...more,
-  },
-});
-const wrapped = (text: string) => ({
-  message: { messageId: crypto.randomUUID(), role: "ROLE_USER", content: [{ text }] },
-});
-const current = (text: string) => ({
-  message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] },
-});
-
-/** The frames of a stream, each with its name. */
-function frames(text: string): { event: string; data: Json }[] {
-  return text
-    .split("\n\n")
-    .filter((frame) => frame.includes("data: "))
-    .map((frame) => ({
-      event: /^event: (.*)$/m.exec(frame)?.[1] ?? "message",
-      data: JSON.parse(/^data: (.*)$/m.exec(frame)?.[1] ?? "null"),
-    }));
-}
-
-const rehearsal = { path: "/opvs/agents/rehearsal/rpc" };
-
-async function startedTask(url: string): Promise<string> {
-  const params = { ...kinded("sleep 600000"), configuration: { blocking: false } };
-  const { body } = await ask(url, rpc("message/send", params, rehearsal));
-  return body.result.id;
-}
+import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import {
+  type Answered,
+  type Asked,
+  ask,
+  current,
+  frames,
+  kinded,
+  rehearsal,
+  rpc,
+  startedTask,
+  wrapped,
+} from "./v03.ts";
 
 let server: TestServer;
 let lenient: TestServer;

@@ -22,6 +22,8 @@ export interface Receiver extends AsyncDisposable {
   bodies(): Json[];
   /** Waits until so many have come. */
   count(count: number): Promise<void>;
+  /** Waits until one like this has come. */
+  until(isMeant: (received: Received) => boolean): Promise<void>;
 }
 
 /** Takes everything, unless it is told how to answer. */
@@ -46,6 +48,12 @@ export async function startReceiver(
       await until(
         async () => received.length,
         (length) => length >= count,
+      );
+    },
+    async until(isMeant) {
+      await until(
+        async () => received.some(isMeant),
+        (isThere) => isThere,
       );
     },
     async [Symbol.asyncDispose]() {
