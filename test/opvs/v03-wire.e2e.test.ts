@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import fc from "fast-check";
 import { durableCursorUri } from "../../src/surfaces/opvs/extensions.ts";
 import { Client, type Json } from "../support/client.ts";
 import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
@@ -199,6 +200,68 @@ describe("calls of 0.3 over JSON-RPC", () => {
     const answer = await ask(server.url, { ...v03Send(), headers });
     assert.equal(answer.headers.get("x-a2a-extensions"), durableCursorUri);
     assert.equal(answer.headers.get("a2a-extensions"), null);
+  });
+});
+
+describe("hostile calls of 0.3", () => {
+  const names = [
+    "id",
+    "taskId",
+    "message",
+    "configuration",
+    "metadata",
+    "pushNotificationConfig",
+    "kind",
+    "__proto__",
+  ];
+  const members = [
+    "messageId",
+    "role",
+    "parts",
+    "content",
+    "kind",
+    "text",
+    "file",
+    "data",
+    "url",
+    "authentication",
+    "blocking",
+  ];
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom<Json>(null, 0, -1, 1e300, "", "user", "text", "task_x", true, [], {}),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom(...members), tie("value"), { maxKeys: 4 }),
+    ),
+  }));
+  const params = fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 4 });
+  const methods = ["message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"].concat(
+    ["set", "get", "list", "delete"].map((verb) => `tasks/pushNotificationConfig/${verb}`),
+  );
+  const paths = [
+    "message:send",
+    "message:stream",
+    "tasks/task_x:cancel",
+    "tasks/task_x/pushNotificationConfigs",
+  ];
+
+  test("VCP-2 given any parameters at all, when they are sent, then they are refused and never a fault of ours", async () => {
+    const calls: fc.Arbitrary<Asked> = fc.oneof(
+      fc.tuple(fc.constantFrom(...methods), params).map(([method, given]) => rpc(method, given)),
+      fc
+        .tuple(fc.constantFrom(...paths), params)
+        .map(([path, body]) => ({ path: `/opvs/rest/v1/${path}`, body })),
+    );
+    await fc.assert(
+      fc.asyncProperty(calls, async (asked) => {
+        const { text } = await ask(server.url, asked);
+        const [answer] = text.startsWith("{") ? [JSON.parse(text)] : frames(text).map(({ data }) => data);
+        const { code } = answer.error ?? answer;
+        assert.ok(typeof code === "number" && code !== -32603 && code < 0, text);
+      }),
+      { numRuns: 200 },
+    );
   });
 });
 
