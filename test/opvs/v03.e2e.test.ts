@@ -14,7 +14,7 @@ import type { RequestOptions, Transport } from "@a2a-js/sdk/client";
 import { LegacyJsonRpcTransport, LegacyRestTransport } from "@a2a-js/sdk/compat/v0_3/client";
 import type { Json } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
-import { opvsServer } from "./wire.ts";
+import { JsonRpcWire, opvsServer } from "./wire.ts";
 
 const options: RequestOptions = { serviceParameters: { Authorization: `Bearer ${adminKey}` } };
 
@@ -31,10 +31,10 @@ function base(agent?: string): string {
   return `${server.url}/opvs${agent === undefined ? "" : `/agents/${agent}`}`;
 }
 
-const clients: Record<string, Connect> = {
+const clients = {
   "JSON-RPC": (agent) => new LegacyJsonRpcTransport({ endpoint: `${base(agent)}/rpc` }),
   REST: (agent) => new LegacyRestTransport({ endpoint: `${base(agent)}/rest` }),
-};
+} satisfies Record<string, Connect>;
 
 function sending(text: string, more: Json = {}): SendMessageRequest {
   const { configuration, ...message } = more;
@@ -75,7 +75,7 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
   return named.name.replace(/^JsonRpc/, "");
 }
 
-for (const [name, connect] of Object.entries(clients)) {
+for (const [name, connect] of Object.entries<Connect>(clients)) {
   describe(`the official client of 0.3 over ${name}`, () => {
     test("VCP-4 given a message, when it is sent without further words, then the answer is the ended task", async () => {
       const task = await sent(connect("echo"), sending("hello"));
@@ -214,3 +214,18 @@ for (const [name, connect] of Object.entries(clients)) {
     });
   });
 }
+
+test("VCP-1 given a task with all that a task can have, when every version and binding shows it, then it is the same", async () => {
+  const script = "say one\nstream 3\nartifact note.md # Title\nask Which way?";
+  const { id } = await sent(clients["JSON-RPC"]("rehearsal"), sending(script));
+  const { result } = await new JsonRpcWire(server.url).call("GetTask", { id });
+  assert.equal(result.artifacts.length, 2);
+  // 0.3 has no words for the name and the type of a text.
+  for (const { parts } of result.artifacts) {
+    for (const part of parts) for (const name of ["filename", "mediaType"]) delete part[name];
+  }
+  const expected = Task.toJSON(Task.fromJSON(result));
+  for (const connect of Object.values<Connect>(clients)) {
+    assert.deepEqual(Task.toJSON(await connect().getTask(reading(id), options)), expected);
+  }
+});

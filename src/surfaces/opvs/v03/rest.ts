@@ -2,7 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ProtocolVersion } from "../call.ts";
-import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "../http.ts";
+import { admitHttp, jsonBodyOf, NotJson, queryOf, tellError, tellParameters } from "../http.ts";
 import type { Opvs } from "../opvs.ts";
 import { findRoute, nothingHere } from "../paths.ts";
 import { errorBody } from "../rest.ts";
@@ -10,6 +10,9 @@ import { type StreamSettings, sendStream } from "../sse.ts";
 import { answerTo, performFor } from "./calls.ts";
 import { showError } from "./errors.ts";
 import { v03Routes } from "./routes.ts";
+
+/** What is no JSON has a number of its own, which is that of JSON-RPC. */
+const notJsonCode = -32700;
 
 /** The first segment of all its paths. */
 export const v03Head = "v1";
@@ -44,6 +47,7 @@ export function v03Rest(opvs: Opvs, settings: StreamSettings) {
     } catch (error) {
       const said = opvs.fail(error, request.id);
       tellError(reply, said);
+      if (error instanceof NotJson) said.jsonRpc = notJsonCode;
       return reply.code(said.http).send(version === "0.3" ? showError(said) : errorBody(said));
     }
   };
