@@ -12,11 +12,14 @@ import type {
 import { OpvsError } from "../errors.ts";
 import { defined, filled } from "./fields.ts";
 
+/** Cards of 0.3 say the whole number of its last edition. */
+const edition = "0.3.0";
+
 export function showCard(card: AgentCardJson): JsonObject {
   const [first, ...others] = v03Interfaces(card);
   const { capabilities = {} } = card;
   return defined({
-    protocolVersion: first.protocolVersion,
+    protocolVersion: edition,
     name: card.name,
     description: card.description,
     url: first.url,

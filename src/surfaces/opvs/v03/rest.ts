@@ -39,7 +39,8 @@ export function v03Rest(opvs: Opvs, settings: StreamSettings) {
       const answer = await answerTo(route.call, performFor(opvs, call.admitted), asked);
       tellParameters(reply, call.admitted);
       if ("result" in answer) {
-        return reply.code(route.status).send(route.status === 204 ? undefined : answer.result);
+        if (route.status !== 204) return reply.code(route.status).send(answer.result);
+        return reply.removeHeader("content-type").code(route.status).send();
       }
       const envelope = { event: (event: object) => event, error: showError };
       await sendStream(opvs, call, answer, reply, envelope, settings);
