@@ -290,6 +290,27 @@ describe("Answers", () => {
     server.close();
   });
 
+  const nonsense = {
+    "a switch to another protocol":
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+    "something that is no HTTP": "hello\r\n\r\n",
+    "endless headers": `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}`,
+    "a status that means nothing": "HTTP/1.1 999 Whatever\r\nContent-Length: 0\r\n\r\n",
+    nothing: "",
+  };
+  for (const [what, answer] of Object.entries(nonsense)) {
+    test(`SSR-4 given ${what} for an answer, when it comes, then it is a failure`, async () => {
+      const server = createTcpServer((socket) => {
+        socket.on("error", () => {});
+        socket.once("data", () => socket.end(answer));
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      await assert.rejects(outbound.fetch(`http://127.0.0.1:${port}/`), OutboundFailed);
+      server.close();
+    });
+  }
+
   test("SSR-4 given a body that never ends, when it is read, then it ends at its limit, and in time", async () => {
     await using server = await listen((_, response) => {
       const more = () => {

@@ -213,13 +213,16 @@ function answerOf(
   onConnected: () => void,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const onEnded = () => request.destroy(ended.reason);
+    const onEnded = () => {
+      reject(ended.reason);
+      request.destroy();
+    };
     request.on("socket", (socket) => {
       socket.once("encrypted" in socket ? "secureConnect" : "connect", onConnected);
     });
-    request.on("error", (error) =>
-      reject(ended.aborted ? ended.reason : failure("The connection failed", error)),
-    );
+    request.on("error", (error) => reject(failure("The connection failed", error)));
+    // Not every way to end without an answer is an error: a switch to another protocol, say.
+    request.on("close", () => reject(new OutboundFailed("There was no answer.")));
     request.on("response", (response) => {
       ended.removeEventListener("abort", onEnded);
       const { statusCode = 0 } = response;

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { Client, type Json, until } from "./client.ts";
+import { Client, isFinal, type Json, until } from "./client.ts";
 import { type ServerOptions, startServer, type TestServer } from "./server.ts";
 
 const script = fileURLToPath(new URL("./push-server.ts", import.meta.url));
@@ -162,4 +162,29 @@ function withoutCursor(response: Json): Json {
   const [[name, value]] = Object.entries<Json>(response) as [[string, Json]];
   const { metadata: { [cursorUri]: _, ...metadata } = {}, ...rest } = value;
   return { [name]: Object.keys(metadata).length === 0 ? rest : { ...rest, metadata } };
+}
+
+/** A task that asks, and goes on when it is answered. */
+export async function waitingTask(client: Client, questions = 1): Promise<Json> {
+  const lines = Array.from({ length: questions }, (_, index) => `ask question ${index}?`);
+  const { id } = await send(client, lines.join("\n"));
+  return await client.untilTask(id, ({ waiting_for }) => waiting_for !== null);
+}
+
+export async function finish({ client }: PushServer, taskId: string, answers = 1): Promise<Json> {
+  for (let index = 0; index < answers; index++) await answer(client, taskId, index);
+  return await client.untilTask(taskId, isFinal);
+}
+
+export async function answer(client: Client, taskId: string, index: number): Promise<void> {
+  await client.untilTask(taskId, (task) => task.waiting_for?.description === `question ${index}?`);
+  assert.equal((await client.answer(taskId, "yes")).status, 201);
+}
+
+export async function untilState(server: PushServer, taskId: string, ...states: string[]): Promise<Json> {
+  const configs = await until(
+    () => server.configs(taskId),
+    (found) => found.length > 0 && found.every(({ state }, index) => state === (states[index] ?? states[0])),
+  );
+  return configs[0];
 }

@@ -52,8 +52,8 @@ const sweepPage = 500;
 const eventsAtOnce = 100;
 /** While one notification follows the other, what was taken is recorded this often. */
 const reportEveryMs = 1000;
-/** Narratives that are kept for the next event; others begin again from the log. */
-const narrativesMax = 256;
+/** Narratives that are kept for the next event, each with what its task said; others begin again from the log. */
+const narrativesMax = 64;
 /** After a fault that is not the receiver's: the store takes no writes, a key is missing. */
 const retryFaultMs = 5000;
 /** How long notifications under way may take to end when the server stops. */
