@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
+import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 
 export interface ServerConfig {
   host: string;
@@ -50,8 +51,14 @@ export interface ServerConfig {
   workspaceRoots: readonly string[];
   /** The operator's master key for vaults and those before it; none means one in the data directory. */
   masterKeys: readonly string[];
+  /** Webhooks, and others that callers name, may also be on loopback or private addresses, and without TLS. */
+  allowPrivateAddresses: boolean;
+  /** When webhooks that do not take a notification are told again, and how often. */
+  webhookBackoff: Backoff;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
+  /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
+  opvsLenientVersion: boolean;
 }
 
 export const defaultConfig = {
@@ -74,5 +81,8 @@ export const defaultConfig = {
   artifactBytesMax: 256 * 1024 * 1024,
   workspaceRoots: [],
   masterKeys: [],
+  allowPrivateAddresses: false,
+  webhookBackoff,
   retainMs: null,
+  opvsLenientVersion: false,
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -18,18 +18,21 @@ import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
+import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
+import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
+import { notificationShapes, notifications } from "./surfaces/opvs/notifications.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { opvsHttp } from "./surfaces/opvs/surface.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
@@ -80,6 +83,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     ticketMs,
     masterKeys,
     files,
+    outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
   });
   built.defer(() => kernel.tail.close());
@@ -115,7 +119,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
-  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal, anonymousMs: config.anonymousMs });
+  const opvs = new Opvs({
+    kernel,
+    facts,
+    logger,
+    stopped: stopped.signal,
+    isLenient: config.opvsLenientVersion,
+    anonymousMs: config.anonymousMs,
+  });
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
@@ -133,6 +144,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(startHousekeeping(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
+  built.defer(
+    await startWebhooks({
+      kernel,
+      logger,
+      publicUrl: facts.url,
+      narrative: notifications({ kernel, publicUrl: facts.url, shapes: notificationShapes }),
+      backoff: config.webhookBackoff,
+    }),
+  );
 
   // From here on it is the caller who takes it down, in reverse order of how it was built.
   const running = built.move();

@@ -35,4 +35,23 @@ export const opvsRequirements: readonly Requirement[] = [
     "OPVS-130": "The protected header has the algorithm, the key's id and the type.",
     "OPVS-132": "A key that has ended verifies nothing.",
   }),
+  ...section("OPVS", "Push notifications", {
+    "OPVS-41":
+      "An agent without push notifications answers every operation about them with PushNotificationNotSupportedError.",
+    "OPVS-47": "Creating a config gives it back with an id.",
+    "OPVS-48": "Creating one for an unknown task is TaskNotFoundError.",
+    "OPVS-49": "A config is there until its task has ended or it is deleted.",
+    "OPVS-50": "Reading a config gives its URL and settings.",
+    "OPVS-51": "Reading one that is missing, or somebody else's, fails.",
+    "OPVS-52": "Listing gives every config of the task.",
+    "OPVS-53": "Deleting removes a config for good; nothing is sent afterwards.",
+    "OPVS-54": "Deleting twice succeeds twice.",
+    "OPVS-55": "Every update is sent to every webhook of the task at least once.",
+    "OPVS-56": "What is sent is a StreamResponse with exactly one member.",
+    "OPVS-57": "Configured credentials are in the headers of what is sent.",
+  }),
+  ...section("OPVS", "Secrets", {
+    "OPVS-144": "Credentials are kept as secrets.",
+    "OPVS-145": "Logs hold no credentials.",
+  }),
 ];

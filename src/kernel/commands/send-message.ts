@@ -14,6 +14,7 @@ import type { TaskRecord } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 import { appendTaskMessage } from "./append-task-message.ts";
+import { addPushConfig, type PushConfigInput } from "./create-push-config.ts";
 import { createSession } from "./create-session.ts";
 import { personaIdOf } from "./ensure-tenant.ts";
 import { submitTask, tellQuota } from "./submit-task.ts";
@@ -29,13 +30,18 @@ export interface SendMessage {
   message: MessageInput;
   metadata?: JsonObject | undefined;
   trace: TraceContext | null;
+  /** A webhook that is told what becomes of it, from its beginning. */
+  pushConfig?: PushConfigInput | undefined;
 }
 
 export const sendMessage: Command<SendMessage, TaskRecord> = {
   name: "send_message",
   scope: "tasks:write",
   async decide(unit, request) {
-    return request.taskId === null ? await begin(unit, request) : await goOn(unit, request, request.taskId);
+    const { taskId, pushConfig } = request;
+    const task = taskId === null ? await begin(unit, request) : await goOn(unit, request, taskId);
+    if (pushConfig !== undefined) await addPushConfig(unit, task, pushConfig);
+    return task;
   },
   refused: tellQuota,
 };

@@ -3,7 +3,7 @@
  * agent, whether the request is right, what is asked for beyond the protocol, and the operation itself (`perform`).
  */
 
-import type { MessageShape } from "@bufbuild/protobuf";
+import type { JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
@@ -16,7 +16,7 @@ import type { Arrival, Call } from "./call.ts";
 import { OpvsError, toWireError, type WireError } from "./errors.ts";
 import { type OperationName, operations, type Streaming, type Unary } from "./operations.ts";
 import { readServiceParameters, type ServiceParameters } from "./service-parameters.ts";
-import { requireValid } from "./validate.ts";
+import { readMessage, requireValid } from "./validate.ts";
 
 export interface OpvsOptions {
   kernel: Kernel;
@@ -26,6 +26,8 @@ export interface OpvsOptions {
   stopped: AbortSignal;
   /** How long a call without credentials may last: nobody could be asked to end it. */
   anonymousMs: number;
+  /** Whether a call that says no version is one of 1.0 when it has its form. */
+  isLenient: boolean;
 }
 
 /** A call whose sender is known. */
@@ -40,7 +42,7 @@ export interface Admitted extends ServiceParameters {
 }
 
 type Request<N extends OperationName> = MessageShape<(typeof operations)[N]["input"]>;
-type Result<N extends OperationName> = Awaited<ReturnType<(typeof operations)[N]["run"]>>;
+export type Result<N extends OperationName> = Awaited<ReturnType<(typeof operations)[N]["run"]>>;
 
 export class Opvs {
   readonly #options: OpvsOptions;
@@ -68,11 +70,25 @@ export class Opvs {
     };
   }
 
+  /** The request in the JSON of the definition, in any spelling that this allows. */
+  async performJson<N extends OperationName>(
+    admitted: Admitted,
+    name: N,
+    json: JsonValue,
+  ): Promise<Result<N>> {
+    const operation: Unary | Streaming = operations[name];
+    return (await this.#carryOut(admitted, name, readMessage(operation.input, json))) as Result<N>;
+  }
+
   async perform<N extends OperationName>(
     admitted: Admitted,
     name: N,
     request: Request<N>,
   ): Promise<Result<N>> {
+    return (await this.#carryOut(admitted, name, request)) as Result<N>;
+  }
+
+  async #carryOut(admitted: Admitted, name: OperationName, request: Message): Promise<unknown> {
     const { kernel, facts, stopped, anonymousMs } = this.#options;
     const operation: Unary | Streaming = operations[name];
     const { caller, agent, isAnonymous } = this.#route(admitted, tenantOf(request));
@@ -102,7 +118,18 @@ export class Opvs {
       ]),
       stopped,
     };
-    return (await operation.run(call, request)) as Result<N>;
+    return await operation.run(call, request);
+  }
+
+  /** For a call that has the form of 1.0, which is therefore what it has to say, or may leave unsaid. */
+  asCurrent(admitted: Admitted): Admitted {
+    if (admitted.version === "1.0") return admitted;
+    if (this.#options.isLenient && !admitted.isVersionGiven) return { ...admitted, version: "1.0" };
+    throw new OpvsError(
+      "VERSION_NOT_SUPPORTED",
+      "This is a call of version 1.0, which has to say so: OPVS-Version: 1.0. Without it, it is one of 0.3.",
+      { supportedVersions: "1.0" },
+    );
   }
 
   /** How an error is said; what was our fault is in the log. */

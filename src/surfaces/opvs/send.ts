@@ -18,12 +18,12 @@ import { awaitTask } from "../../kernel/queries/await-task.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
-import { requireName } from "./anonymous.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { followTask } from "./follow.ts";
 import { requireAccepted } from "./media-types.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
+import { readPushConfig, requirePush } from "./push-configs.ts";
 import { TaskFeed } from "./task-feed.ts";
 import { messageInput, wireKey } from "./view/parts.ts";
 import { TaskView } from "./view/task-view.ts";
@@ -96,7 +96,8 @@ async function send(
   const { message } = request;
   if (message === undefined) throw new InvalidParams([{ field: "message", description: "is required" }]);
   requireSendable(call, request, message);
-  const { kernel, caller, agent, trace, isAnonymous } = call;
+  const { kernel, caller, agent, trace, version, isAnonymous } = call;
+  const config = request.configuration?.taskPushNotificationConfig;
   const { contextId, taskId } = message;
   const { result: task, position } = await kernel.dispatch(
     sendMessageCommand,
@@ -110,6 +111,7 @@ async function send(
       message: messageInput(message),
       metadata: request.metadata,
       trace,
+      pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
     },
     // Who did not get our answer sends the same message again and must not have the work done twice. Those who
     // have no name may well send the same without being the same.
@@ -153,11 +155,7 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   if (violations.length > 0) throw new InvalidParams(violations);
   const { card } = addressed(call);
   requireAccepted(message.parts, card.inputModes);
-  if (request.configuration?.taskPushNotificationConfig === undefined) return;
-  if (!card.pushNotifications) {
-    throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
-  }
-  requireName(call, "Push notifications are");
+  if (request.configuration?.taskPushNotificationConfig !== undefined) requirePush(call);
 }
 
 /** Who waits is answered when the task has ended or needs somebody, and not before. */
