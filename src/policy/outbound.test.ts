@@ -3,7 +3,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from "node:net";
 import { describe, test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
@@ -202,6 +207,22 @@ async function listen(answer: RequestListener): Promise<Listening> {
   });
 }
 
+/** The same without HTTP. */
+async function bound(server: TcpServer): Promise<{ port: number } & AsyncDisposable> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => sockets.add(socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
 describe("Names", () => {
   const publicOne = { address: "8.8.8.8", family: 4 };
   const hidden = ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1", "fe80::1%eth0"];
@@ -230,20 +251,18 @@ describe("Names", () => {
   });
 
   test("SSR-2 given a TLS receiver, when it is asked by its pinned address, then it is asked for by its name", async () => {
-    const { promise: asked, resolve: seen } = Promise.withResolvers<string>();
-    const server = createTlsServer({
+    const asked: string[] = [];
+    const tls = createTlsServer({
       SNICallback(name, done) {
-        seen(name);
+        asked.push(name);
         done(new Error("no certificate here"));
       },
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
+    });
+    await using server = await bound(tls);
     const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
     const outbound = createOutbound({ allowPrivate: true, resolve });
-    await assert.rejects(outbound.request(`https://hook.example:${port}/`), OutboundFailed);
-    assert.equal(await asked, "hook.example");
-    server.close();
+    await assert.rejects(outbound.request(`https://hook.example:${server.port}/`), OutboundFailed);
+    assert.deepEqual(asked, ["hook.example"]);
   });
 
   test("SSR-4 given a name that is never resolved, when it is asked, then it ends in time", async () => {
@@ -280,14 +299,11 @@ describe("Answers", () => {
   }
 
   test("SSR-4 given a receiver that takes connections and says nothing, when it is asked, then it ends in time", async () => {
-    const server = createTcpServer(() => {}).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
+    await using server = await bound(createTcpServer(() => {}));
     await assert.rejects(
-      outbound.request(`http://127.0.0.1:${port}/`, { headersMs: 50 }),
+      outbound.request(`http://127.0.0.1:${server.port}/`, { headersMs: 50 }),
       /no answer in time/,
     );
-    server.close();
   });
 
   const nonsense = {
@@ -300,14 +316,12 @@ describe("Answers", () => {
   };
   for (const [what, answer] of Object.entries(nonsense)) {
     test(`SSR-4 given ${what} for an answer, when it comes, then it is a failure`, async () => {
-      const server = createTcpServer((socket) => {
+      const answering = createTcpServer((socket) => {
         socket.on("error", () => {});
         socket.once("data", () => socket.end(answer));
-      }).listen(0, "127.0.0.1");
-      await once(server, "listening");
-      const { port } = server.address() as AddressInfo;
-      await assert.rejects(outbound.fetch(`http://127.0.0.1:${port}/`), OutboundFailed);
-      server.close();
+      });
+      await using server = await bound(answering);
+      await assert.rejects(outbound.fetch(`http://127.0.0.1:${server.port}/`), OutboundFailed);
     });
   }
 
