@@ -37,7 +37,7 @@ export interface TrimCounts {
 }
 
 /** Everything else that names a task is not about its work: receipts, branches, quotas. */
-const goingKinds: readonly string[] = ["task", "message", "artifact", "permission_request"];
+const goingKinds: readonly string[] = ["task", "message", "artifact", "permission_request", "handoff"];
 
 export async function trimSession(deps: KernelDeps, asked: OldWork): Promise<TrimCounts> {
   const work = { ...asked, taskIds: await notNeeded(deps.store, asked.taskIds) };
@@ -159,7 +159,12 @@ function documentsOf(events: readonly StoredEvent[]): { kind: Kind; id: string }
 
 /** Of what leaves the log, the kinds whose records leave with it. */
 function asGone(object: string): Kind | null {
-  return object === "message" || object === "artifact" || object === "permission_request" ? object : null;
+  return object === "message" ||
+    object === "artifact" ||
+    object === "permission_request" ||
+    object === "handoff"
+    ? object
+    : null;
 }
 
 async function tombstones(
