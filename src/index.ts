@@ -8,6 +8,8 @@ export {
   type AgentContext,
   type AgentMemory,
   defineAgent,
+  type HandoffRequest,
+  type HandoffResult,
   type MemoryFound,
   type MemoryScope,
 } from "./runtime/agent.ts";

@@ -43,7 +43,14 @@ const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> =
 };
 
 /** Those that count as calls of a tool; the others only look, or are counted in another way. */
-const toolKinds: ReadonlySet<StepSpan["kind"]> = new Set(["step", "mcp", "host", "effect", "file", "handoff"]);
+const toolKinds: ReadonlySet<StepSpan["kind"]> = new Set([
+  "step",
+  "mcp",
+  "host",
+  "effect",
+  "file",
+  "handoff",
+]);
 
 export class TaskFacts {
   readonly #log = createHash("sha256");

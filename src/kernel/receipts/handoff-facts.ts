@@ -113,7 +113,8 @@ export class HandoffFacts {
 
   /** The first message of a task may say on whose behalf it is sent. */
   #noteCaller(said: JsonValue | undefined): void {
-    if (this.#delegatedBy !== null || typeof said !== "object" || said === null || Array.isArray(said)) return;
+    if (this.#delegatedBy !== null || typeof said !== "object" || said === null || Array.isArray(said))
+      return;
     if (JSON.stringify(said).length > delegationCharsMax) return;
     this.#delegatedBy = { ...said, delegation_hash: hashWhole(said, hashOf) };
   }

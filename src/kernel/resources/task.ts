@@ -169,11 +169,7 @@ function withHostCall(
   return { ...task, host_calls: [...(task.host_calls ?? []), call], updated_at: at };
 }
 
-function withHandoff(
-  task: TaskRecord,
-  { handoff }: EventPayloads["span.started"],
-  at: string,
-): TaskRecord {
+function withHandoff(task: TaskRecord, { handoff }: EventPayloads["span.started"], at: string): TaskRecord {
   const known = task.handoff_ids ?? [];
   if (handoff === undefined || known.includes(handoff.handoff_id)) return task;
   return { ...task, handoff_ids: [...known, handoff.handoff_id], updated_at: at };
