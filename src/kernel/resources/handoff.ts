@@ -59,7 +59,7 @@ export interface HandoffRecord extends Resource<"handoff"> {
   step: string | null;
   url: string;
   /** The name of the secret that is sent as a bearer token, never its value. */
-  credentials: { secret: string; vault_id: string | null } | null;
+  credentials: { name: string; vault_id: string | null } | null;
   trust: Trust | null;
   delegation: Delegation;
   /** What is to be sent and is not known to have arrived. */

@@ -209,7 +209,7 @@ class Follower {
       session_id: sessionId,
     } = known.handoff;
     if (credentials === null) return null;
-    const { secret: name, vault_id } = credentials;
+    const { name, vault_id } = credentials;
     const request = { tenantId, workspaceId, sessionId, name, vaultId: vault_id ?? undefined };
     const { value } = await readSecret(this.#kernel, request);
     this.#kernel.seenSecrets.add(value);

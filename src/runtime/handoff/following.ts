@@ -112,7 +112,8 @@ export class Following {
       returnImmediately: true,
     };
     const request = { tenant: "", message, configuration, metadata: undefined };
-    if (this.#connection.isStreaming) {
+    // Servers differ in how a stream that continues a task begins; its answer is followed like any task.
+    if (this.#connection.isStreaming && remote === null) {
       await this.#follow(this.#client.sendMessageStream(request, this.#streaming(null)));
       return;
     }

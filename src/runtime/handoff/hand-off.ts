@@ -64,8 +64,8 @@ async function toRemote(
   const span: StepSpan = { step: run.key(`handoff:${terms.label}`), kind: "handoff", name: terms.url };
   await allowed(run, span, () => {
     requireRemoteHandoff(run.task, terms.url);
-    const secret = terms.credentials?.secret;
-    if (secret !== undefined) requireCapability(run.task, "secrets", `secret:${secret}`);
+    const { name } = terms.credentials ?? {};
+    if (name !== undefined) requireCapability(run.task, "secrets", `secret:${name}`);
   });
   const tier = run.task.policy.autonomy_tier;
   const effect = { intent: { url: terms.url, input: parts }, simulate: simulated(tier, terms.url) };

@@ -37,7 +37,7 @@ export function checkRemote(
   return {
     url: url.href,
     label: `${url.host}${url.pathname}`.replace(/\/+$/, ""),
-    credentials: credentials === undefined ? null : { secret: credentials, vault_id: vault ?? null },
+    credentials: credentials === undefined ? null : { name: credentials, vault_id: vault ?? null },
     trust: trust === undefined ? null : checkedTrust(trust),
   };
 }
