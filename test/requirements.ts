@@ -6,13 +6,17 @@
 
 export interface Requirement {
   id: string;
-  level: "Core" | "Extended" | "Receipts" | "Replay" | "Bridle";
-  /** The section of the Harn Agents Protocol v1, or of Bridle's own promises. */
+  level: "Core" | "Extended" | "Receipts" | "Replay" | "Bridle" | "OPVS";
+  /** The section of the Harn Agents Protocol v1, of OPVS, or of Bridle's own promises. */
   source: string;
   rule: string;
 }
 
-function section(level: Requirement["level"], source: string, rules: Record<string, string>): Requirement[] {
+export function section(
+  level: Requirement["level"],
+  source: string,
+  rules: Record<string, string>,
+): Requirement[] {
   return Object.entries(rules).map(([id, rule]) => ({ id, level, source, rule }));
 }
 
@@ -222,6 +226,8 @@ export const requirements: readonly Requirement[] = [
       "A search finds the documents that have all its words, best first; nothing in it is a query language, and it keeps up with every change.",
     "STO-7":
       "Events can be rewritten or removed and blobs dropped in place; everything else keeps its place, and a blob that is spoken of stays.",
+    "STO-8":
+      "Documents with a rank are listed by it, narrowed by what they are found by, in stable pages, with their number.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":
