@@ -6,6 +6,8 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { generateAgentCardSignature } from "@a2a-js/sdk";
 import { exportJWK, generateKeyPair, type JWK } from "jose";
+import { hashOf } from "../src/receipts/canonical.ts";
+import { type BridleFront, startFront } from "./support/bridle-front.ts";
 import { fixtureAgents } from "./support/cli.ts";
 import { Client, isFinal, type Json, until } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
@@ -682,5 +684,127 @@ describe("Evidence", () => {
     assert.equal(byPersona.error, "resource_not_found");
     assert.equal(inParts.status, "SUCCEEDED");
     assert.equal(nobody.error, "resource_not_found");
+  });
+});
+
+describe("From one server to another", () => {
+  const shared = sharedServer();
+  let behind: TestServer;
+  let other: Client;
+  before(async () => {
+    behind = await startServer();
+    other = new Client(behind);
+  });
+  after(() => behind[Symbol.asyncDispose]());
+
+  const open = (): Promise<BridleFront> => startFront(behind, "rehearsal");
+  const tasksThere = () => other.listAll("/v1/tasks");
+
+  test("HND-10 given work that another server did, when both have ended, then each receipt names the other by its hash", async () => {
+    const { client } = shared;
+    await using front = await open();
+    const task = await delegate(client, [{ url: front.url, input: "return done" }]);
+    const [result] = await resultsOf(client, task);
+    assert.deepEqual([result.status, result.output], ["SUCCEEDED", "done"]);
+    const ours = await receiptOf(client, task);
+    const { body: theirs } = await other.get(`/v1/receipts/${result.receipt.receipt_id}`);
+    assert.equal(theirs.chain.receipt_hash, result.receipt.receipt_hash);
+    const [delegation] = ours.metadata.delegations;
+    assert.equal(delegation.remote_receipt_id, theirs.receipt_id);
+    assert.equal(delegation.remote_receipt_hash, theirs.chain.receipt_hash);
+    assert.equal(theirs.identifiers.task_id, delegation.remote_task_id);
+    const { delegation_hash, ...offered } = theirs.metadata.delegated_by;
+    assert.equal(delegation_hash, delegation.delegation_hash);
+    assert.equal(delegation_hash, hashOf(offered));
+    assert.equal(offered.task_id, ours.identifiers.task_id);
+    assert.equal(offered.issuer, ours.issuer.id);
+    assert.deepEqual(ours.side_effects.a2a_handoffs, [
+      {
+        target_agent: `${front.url}/`,
+        task_id: result.task_id,
+        status: "completed",
+        receipt_id: theirs.receipt_id,
+      },
+    ]);
+  });
+
+  test("HND-4 given answers that were lost and a server that was killed, when it is back, then the other server has one task", async () => {
+    await using directory = await temporaryDirectory();
+    await using front = await open();
+    const before = (await tasksThere()).length;
+    front.lost = "SendStreamingMessage";
+    let task: Json;
+    {
+      await using server = await start(directory.path);
+      task = await begin(new Client(server), [{ url: front.url, input: "sleep 1500\nreturn done" }]);
+      await until(tasksThere, (tasks) => tasks.length === before + 1);
+      await server.kill();
+    }
+    front.lost = null;
+    await using server = await start(directory.path);
+    const client = new Client(server);
+    const [result] = await resultsOf(client, await client.untilTask(task.id, isFinal));
+    assert.equal(result.output, "done");
+    assert.ok(front.methods.filter((method) => method === "SendStreamingMessage").length >= 2);
+    assert.equal((await tasksThere()).length, before + 1);
+  });
+
+  test("HND-2 HND-3 given a chain of three agents, when the last one asks and then needs a permission, then both come up to the first", async () => {
+    const { client } = shared;
+    await using front = await open();
+    const session = await client.createSession();
+    const task = await client.rehearse(session.id, `handoff ${front.url} handoff ${front.url} ask Which?`);
+    assert.equal(task.status, "INPUT_REQUIRED");
+    assert.equal(task.waiting_for.description, "Which?");
+    assert.equal((await client.answer(task.id, "this one")).status, 201);
+    const ended = await client.untilTask(task.id, isFinal);
+    assert.equal(ended.status, "COMPLETED", JSON.stringify(ended.failure));
+    const said = (await client.texts(session.id)).at(-1);
+    assert.match(said ?? "", /ended SUCCEEDED/);
+
+    const needing = await client.rehearse(
+      session.id,
+      `handoff ${front.url} handoff ${front.url} approve launch`,
+    );
+    assert.equal(needing.status, "AUTH_REQUIRED");
+    assert.equal(needing.waiting_for.description, "launch");
+    const requests = await other.listAll("/v1/permission-requests");
+    const pending = requests.find(({ status }) => status === "pending");
+    await other.post(`/v1/permission-requests/${pending.id}/respond`, { approved: true });
+    const launched = await client.untilTask(needing.id, isFinal);
+    assert.equal(launched.status, "COMPLETED", JSON.stringify(launched.failure));
+  });
+
+  test("HND-1 given a task that is part of a trace, when it hands work on, then the remote's work is part of it too", async () => {
+    const { client } = shared;
+    await using front = await open();
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const data = { requests: [{ url: front.url, input: "return done" }] };
+    const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ data }] };
+    const body = { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } };
+    const headers = { "a2a-version": "1.0", traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+    const { body: answer } = await client.call("/opvs/agents/delegator/rpc", { body, headers });
+    assert.equal(answer.result.task.status.state, "TASK_STATE_COMPLETED", JSON.stringify(answer));
+    assert.ok(front.headers.length > 0);
+    for (const { traceparent } of front.headers)
+      assert.match(String(traceparent), new RegExp(`^00-${traceId}-(?!b7ad6b7169203331)[0-9a-f]{16}-01$`));
+  });
+
+  test("HND-5 given a chain of three agents, when the first is canceled, then so are the others", async () => {
+    const { client } = shared;
+    await using front = await open();
+    const session = await client.createSession();
+    const before = (await tasksThere()).length;
+    const line = `handoff ${front.url} handoff ${front.url} sleep 60000`;
+    const body = { session_id: session.id, persona_id: "persona_rehearsal", input: { text: line } };
+    const { body: task } = await client.post("/v1/tasks", body);
+    await until(tasksThere, (tasks) => tasks.length === before + 2);
+    await untilEvent(client, task, ({ event }) => event === "agent.handoff");
+    await until(tasksThere, (tasks) =>
+      tasks.every(({ status, waiting_for }) => isFinal({ status }) || waiting_for !== null),
+    );
+    assert.equal((await client.post(`/v1/tasks/${task.id}/cancel`)).status, 200);
+    const all = await until(tasksThere, (tasks) => tasks.every(isFinal));
+    assert.equal(all.filter(({ status }) => status === "CANCELED").length, 2);
   });
 });

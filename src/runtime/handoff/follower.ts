@@ -15,6 +15,7 @@ import { requireRemoteHandoff } from "../../kernel/persona-policy.ts";
 import { readSecret } from "../../kernel/queries/read-secret.ts";
 import type { HandoffRecord } from "../../kernel/resources/handoff.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { continueTrace } from "../../kernel/trace.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
@@ -187,7 +188,7 @@ class Follower {
       url: handoff.url,
       trust: handoff.trust,
       token,
-      headers: {},
+      headers: traceHeaders(task),
       fetch: this.#fetch,
       now: this.#kernel.clock.now(),
       signal,
@@ -277,6 +278,11 @@ interface Known {
   handoff: HandoffRecord;
   task: TaskRecord;
   redactor: Redactor;
+}
+
+/** The remote's work is part of the trace that ours is part of. */
+function traceHeaders({ trace }: TaskRecord): Record<string, string> {
+  return trace === undefined ? {} : { ...continueTrace(trace) };
 }
 
 /** Somebody waits for the remote now, or nobody does any more. What is learnt by following is no news. */

@@ -9,13 +9,18 @@
  */
 
 import type { StreamResponse, Task, TaskStatus } from "@a2a-js/sdk";
-import { type Client, ServiceParameters, withA2AExtensions } from "@a2a-js/sdk/client";
+import { type Client, type RequestOptions, ServiceParameters, withA2AExtensions } from "@a2a-js/sdk/client";
 import { type EndHandoffTurn, endHandoffTurn } from "../../kernel/commands/end-handoff-turn.ts";
 import { noteHandoff } from "../../kernel/commands/note-handoff.ts";
 import { unseal } from "../../kernel/content.ts";
 import { carryOut } from "../../kernel/dispatch.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { HandoffChanges, HandoffRecord, Remote } from "../../kernel/resources/handoff.ts";
+import {
+  delegationUri,
+  type HandoffChanges,
+  type HandoffRecord,
+  type Remote,
+} from "../../kernel/resources/handoff.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import { jsonCopy } from "../json.ts";
@@ -35,6 +40,8 @@ import {
 
 /** How a remote says that its streams can be continued, and under which key its events say where they stand. */
 const cursorUri = "urn:bridle:durable-cursor:1";
+/** What is asked of a remote that offers it. */
+const usedExtensions: readonly string[] = [cursorUri, delegationUri];
 const requestMsMax = 30_000;
 /** How often a remote without a stream is asked, while nothing changes. */
 const pollMs = { least: 250, most: 15_000 };
@@ -105,6 +112,7 @@ export class Following {
       contextId: remote?.context_id ?? null,
       parts: await unseal(outgoing.parts, this.#kernel.store),
       delegation,
+      extensions: this.#extensions.filter((uri) => uri === delegationUri),
     });
     const configuration = {
       acceptedOutputModes: [],
@@ -132,7 +140,7 @@ export class Following {
       const before = this.#handoff.remote?.state;
       const { cursor = null } = this.#handoff.remote ?? {};
       if (cursor === null || !this.#hasCursor) {
-        await this.#settle(await this.#client.getTask({ tenant: "", id, historyLength: 0 }, this.#unary()));
+        await this.#look(id);
       }
       if (!this.#isDone && this.#connection.isStreaming) await this.#subscribe(id, cursor);
       if (this.#isDone) return;
@@ -147,8 +155,15 @@ export class Following {
     } catch (error) {
       if (!hasNoStream(error)) throw error;
       // It has ended meanwhile, or gives no stream now: its state says which.
-      await this.#settle(await this.#client.getTask({ tenant: "", id, historyLength: 0 }, this.#unary()));
+      await this.#look(id);
     }
+  }
+
+  /** The task as it is now. */
+  async #look(id: string): Promise<void> {
+    const task = await this.#client.getTask({ tenant: "", id, historyLength: 0 }, this.#unary());
+    this.#remember(task.metadata);
+    await this.#settle(task);
   }
 
   async #follow(events: AsyncIterable<StreamResponse>): Promise<void> {
@@ -172,6 +187,8 @@ export class Following {
         const { taskId, contextId, status, metadata } = payload.value;
         await this.#accepted(taskId, contextId);
         this.#remember(metadata);
+        // What is said meanwhile looks like another interruption; the task itself says which it is.
+        if (isInterrupted(stateOf(status))) return await this.#look(taskId);
         return await this.#settle({ status });
       }
       case "artifactUpdate": {
@@ -301,17 +318,23 @@ export class Following {
   }
 
   get #hasCursor(): boolean {
-    return this.#connection.extensions.includes(cursorUri);
+    return this.#extensions.includes(cursorUri);
   }
 
-  #unary(): { signal: AbortSignal } {
-    return { signal: AbortSignal.any([this.#signal, AbortSignal.timeout(requestMsMax)]) };
+  get #extensions(): string[] {
+    return usedExtensions.filter((uri) => this.#connection.extensions.includes(uri));
   }
 
-  #streaming(since: string | null): { signal: AbortSignal; serviceParameters?: ServiceParameters } {
-    if (!this.#hasCursor) return { signal: this.#signal };
-    const serviceParameters = ServiceParameters.create(withA2AExtensions(cursorUri));
-    if (since !== null) serviceParameters["A2A-Since"] = since;
+  #unary(): RequestOptions {
+    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(requestMsMax)]);
+    return { ...this.#streaming(null), signal };
+  }
+
+  #streaming(since: string | null): RequestOptions {
+    const extensions = this.#extensions;
+    if (extensions.length === 0) return { signal: this.#signal };
+    const serviceParameters = ServiceParameters.create(withA2AExtensions(...extensions));
+    if (since !== null && this.#hasCursor) serviceParameters["A2A-Since"] = since;
     return { signal: this.#signal, serviceParameters };
   }
 }

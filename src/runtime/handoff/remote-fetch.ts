@@ -5,7 +5,7 @@
 
 import { RemoteProblem } from "./problems.ts";
 
-export type Fetch = typeof globalThis.fetch;
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** An answer of a remote is kept in memory and then in the log. */
 const answerBytesMax = 8 * 1024 * 1024;

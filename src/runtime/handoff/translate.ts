@@ -169,9 +169,17 @@ export interface NewMessage {
   contextId: string | null;
   parts: readonly Part[];
   delegation: Delegation;
+  extensions: string[];
 }
 
-export function remoteMessage({ messageId, taskId, contextId, parts, delegation }: NewMessage): Message {
+export function remoteMessage({
+  messageId,
+  taskId,
+  contextId,
+  parts,
+  delegation,
+  extensions,
+}: NewMessage): Message {
   return {
     messageId,
     contextId: contextId ?? "",
@@ -179,7 +187,7 @@ export function remoteMessage({ messageId, taskId, contextId, parts, delegation 
     role: Role.ROLE_USER,
     parts: remoteParts(parts),
     metadata: { [delegationUri]: delegation },
-    extensions: [],
+    extensions,
     referenceTaskIds: [],
   };
 }
