@@ -23,8 +23,6 @@ import type { Fetch } from "./remote-fetch.ts";
 
 /** Remotes followed at once; the others take turns with them. */
 const followedMax = 256;
-/** After this long a connection is made anew: it may be dead without saying so, and others may wait. */
-const stretchMs = 60_000;
 const sweepEveryMs = 1000;
 /** Every so often all records are looked at again, in case one was overlooked. */
 const sweepsBeforeAll = 60;
@@ -160,29 +158,27 @@ class Follower {
     const handoff = await this.#read<HandoffRecord>("handoff", id);
     const task = handoff && (await this.#read<TaskRecord>("task", handoff.task_id));
     if (handoff === undefined || task === undefined || handoff.status === "ended") return false;
-    const over = AbortSignal.timeout(stretchMs);
     const known: Known = { handoff, task, redactor: this.#kernel.redactor };
     try {
-      await this.#talk(known, AbortSignal.any([news, over]));
-      return false;
+      return await this.#talk(known, news);
     } catch (error) {
-      if (news.aborted) return false;
-      const isAnswered = (await this.#read<HandoffRecord>("handoff", id))?.outgoing === null;
-      if (over.aborted && handoff.status === "open" && isAnswered) return true;
-      await this.#failed(known, error);
+      if (!news.aborted) await this.#failed(known, error);
       return false;
     }
   }
 
   /** The client library is heavy; a server that hands nothing off never loads it. */
-  async #talk(known: Known, signal: AbortSignal): Promise<void> {
+  async #talk(known: Known, news: AbortSignal): Promise<boolean> {
     const [{ connect }, { Following }] = await Promise.all([
       import("./connect.ts"),
       import("./following.ts"),
     ]);
     const { handoff, task } = known;
     const isCanceling = handoff.status === "canceling";
-    if (isCanceling && handoff.remote?.task_id == null) return await this.#ended(known, null);
+    if (isCanceling && handoff.remote?.task_id == null) {
+      await this.#ended(known, null);
+      return false;
+    }
     const token = await this.#token(known);
     const connection = await connect({
       url: handoff.url,
@@ -191,14 +187,15 @@ class Follower {
       headers: traceHeaders(task),
       fetch: this.#fetch,
       now: this.#kernel.clock.now(),
-      signal,
+      signal: news,
       assertAllowed: (url) => requireRemoteHandoff(task, url),
     });
     const { redactor } = known;
-    const following = new Following({ kernel: this.#kernel, handoff, connection, redactor, signal });
+    const following = new Following({ kernel: this.#kernel, handoff, connection, redactor, news });
     if (!isCanceling) return await following.go();
     await following.cancel();
     await this.#ended(known, null);
+    return false;
   }
 
   /** Read whenever it is needed and kept nowhere; from here on it is taken out of everything that is written. */

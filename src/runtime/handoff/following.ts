@@ -43,6 +43,13 @@ const cursorUri = "urn:bridle:durable-cursor:1";
 /** What is asked of a remote that offers it. */
 const usedExtensions: readonly string[] = [cursorUri, delegationUri];
 const requestMsMax = 30_000;
+/**
+ * How long a remote may take to say that it has what was sent. It is long, because some answer only when they are done, and
+ * a remote that does not know its messages by their ids would take a second one for more work.
+ */
+const sendMsMax = 10 * 60_000;
+/** After this long a connection is made anew: it may be dead without saying so, and others may wait. */
+const stretchMs = 60_000;
 /** How often a remote without a stream is asked, while nothing changes. */
 const pollMs = { least: 250, most: 15_000 };
 /** Messages looked through for one of ours. */
@@ -53,7 +60,8 @@ export interface FollowingOptions {
   handoff: HandoffRecord;
   connection: Connection;
   redactor: Redactor;
-  signal: AbortSignal;
+  /** Aborted when something has changed about the hand-off, or the server stops. */
+  news: AbortSignal;
 }
 
 export class Following {
@@ -61,24 +69,46 @@ export class Following {
   readonly #client: Client;
   readonly #connection: Connection;
   readonly #redactor: Redactor;
+  readonly #limit = new AbortController();
   readonly #signal: AbortSignal;
+  #timer: NodeJS.Timeout | undefined;
   #handoff: HandoffRecord;
   /** The step was ended, or is not this one's any more. */
   #isDone = false;
 
-  constructor({ kernel, handoff, connection, redactor, signal }: FollowingOptions) {
+  constructor({ kernel, handoff, connection, redactor, news }: FollowingOptions) {
     this.#kernel = kernel;
     this.#handoff = handoff;
     this.#connection = connection;
     this.#client = connection.client;
     this.#redactor = redactor;
-    this.#signal = signal;
+    this.#signal = AbortSignal.any([news, this.#limit.signal]);
   }
 
-  /** Until the step that waits has ended. */
-  async go(): Promise<void> {
-    if (this.#handoff.outgoing !== null && !(await this.#hasArrived())) await this.#send();
-    if (!this.#isDone) await this.#watch();
+  /** Until the step that waits has ended, or long enough: true when there is more to follow. */
+  async go(): Promise<boolean> {
+    try {
+      if (this.#handoff.outgoing !== null && !(await this.#hasArrived())) await this.#send();
+      this.#allow(stretchMs);
+      if (!this.#isDone) await this.#watch();
+      return false;
+    } catch (error) {
+      if (!this.#limit.signal.aborted) throw error;
+      if (this.#handoff.outgoing === null) return true;
+      throw this.#limit.signal.reason;
+    } finally {
+      clearTimeout(this.#timer);
+      this.#limit.abort();
+    }
+  }
+
+  /** From now on, this long and no longer. */
+  #allow(ms: number): void {
+    clearTimeout(this.#timer);
+    const problem = `The remote agent did not answer within ${ms / 1000} seconds.`;
+    const tooLong = new RemoteProblem("remote_unavailable", problem, { isPassing: true });
+    this.#timer = setTimeout(() => this.#limit.abort(tooLong), ms);
+    this.#timer.unref();
   }
 
   /** Tells the remote that nobody waits any more. One that has ended, or is not there, need not be told. */
@@ -104,7 +134,7 @@ export class Following {
   }
 
   async #send(): Promise<void> {
-    const { outgoing, remote, delegation } = this.#handoff;
+    const { outgoing, remote, delegation, expires_at } = this.#handoff;
     if (outgoing === null) return;
     const message = remoteMessage({
       messageId: outgoing.message_id,
@@ -120,12 +150,13 @@ export class Following {
       returnImmediately: true,
     };
     const request = { tenant: "", message, configuration, metadata: undefined };
+    this.#allow(Math.min(sendMsMax, Math.max(0, Date.parse(expires_at) - this.#kernel.clock.now())));
     // Servers differ in how a stream that continues a task begins; its answer is followed like any task.
     if (this.#connection.isStreaming && remote === null) {
       await this.#follow(this.#client.sendMessageStream(request, this.#streaming(null)));
       return;
     }
-    const answer = await this.#client.sendMessage(request, this.#unary());
+    const answer = await this.#client.sendMessage(request, this.#streaming(null));
     const isMessage = "messageId" in answer;
     await this.#take({
       payload: isMessage ? { $case: "message", value: answer } : { $case: "task", value: answer },
@@ -224,6 +255,7 @@ export class Following {
       { outgoing: null, remote: known, attempts: 0, problem: null },
       isNew ? taskId : undefined,
     );
+    this.#allow(stretchMs);
   }
 
   /** Written down with what is recorded next: a stream that is continued from an earlier place only repeats itself. */

@@ -23,7 +23,7 @@ import type { HandoffOptions, HandoffRequest, HandoffResult } from "../agent.ts"
 import { withinBudget } from "../budget.ts";
 import { spawn } from "../children.ts";
 import { underAutonomy } from "../effects.ts";
-import { RemoteTooSlow } from "../failures.ts";
+import { AgentFailure, RemoteTooSlow } from "../failures.ts";
 import { allowed, oneCall, outputOf } from "../recorded-steps.ts";
 import { never, type Run, waitMsDefault } from "../run.ts";
 import { checkRemote, partsOf, type RemoteTerms } from "./request.ts";
@@ -35,7 +35,7 @@ export type Turn =
   | { status: "WORKING" };
 
 export async function handOff(run: Run, request: HandoffRequest): Promise<HandoffResult> {
-  if ("url" in request) return await toRemote(run, request);
+  if ("url" in request) return await withinOpen(run, () => toRemote(run, request));
   const personaId = "persona" in request ? request.persona : await personaOf(run, request.agent);
   const child = await spawn(run, { personaId, input: request.input });
   return { ...(await child.result()), context_id: run.task.session_id, artifacts: [] };
@@ -85,6 +85,24 @@ function simulated(tier: TaskRecord["policy"]["autonomy_tier"], url: string): Js
     output: null,
     artifacts: [],
   };
+}
+
+/** Remote agents that one run can wait for at once: its task names them all. */
+const openMax = 100;
+const openIn = new WeakMap<Run, number>();
+
+async function withinOpen<T>(run: Run, work: () => Promise<T>): Promise<T> {
+  const open = openIn.get(run) ?? 0;
+  if (open >= openMax) {
+    const message = `A task can wait for at most ${openMax} remote agents at once.`;
+    throw new AgentFailure("too_many_handoffs", message);
+  }
+  openIn.set(run, open + 1);
+  try {
+    return await work();
+  } finally {
+    openIn.set(run, (openIn.get(run) ?? 1) - 1);
+  }
 }
 
 /** What a step waits with: its own name, and how long the whole hand-off may take. */
