@@ -474,5 +474,6 @@ export const requirements: readonly Requirement[] = [
       "A remote that is away is tried again until its deadline; then the step fails and the remote is told.",
     "HND-12": "Work for a persona or an agent that is loaded here is a child task.",
     "HND-13": "A remote that is no agent, or means harm, fails the step with a reason.",
+    "HND-14": "Hand-offs are erased with their session, and go on only where they were begun.",
   }),
 ];
