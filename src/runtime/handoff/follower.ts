@@ -53,7 +53,7 @@ class Follower {
   readonly #logger: Logger;
   readonly #fetch: Fetch;
   readonly #queue = new Set<string>();
-  readonly #followed = new Map<string, { abort: AbortController; ended: Promise<void> }>();
+  readonly #followed = new Map<string, Followed>();
   /** Those of the followed ones about which something has changed since. */
   readonly #again = new Set<string>();
   #swept = { wakeAt: -1, id: "" };
@@ -94,7 +94,7 @@ class Follower {
   #hear(events: readonly StoredEvent[]): void {
     for (const stored of events) {
       const event = asKernelEvent(stored);
-      if (stored.resource.object === "handoff" && isNews(event)) this.#look(stored.resource.id);
+      if (stored.resource.object === "handoff" && isNews(event)) this.#interrupt(stored.resource.id, event);
     }
   }
 
@@ -106,7 +106,7 @@ class Follower {
       while (!this.#isStopped) {
         const query = { kind: "handoff", after: this.#swept, through, limit: sweepPage };
         const due = await this.#kernel.store.due(query);
-        for (const { id } of due) if (!this.#followed.has(id)) this.#look(id);
+        for (const { id } of due) this.#take(id);
         this.#swept = due.at(-1) ?? this.#swept;
         if (due.length < sweepPage) return;
       }
@@ -115,49 +115,54 @@ class Follower {
     }
   }
 
-  #look(id: string): void {
-    if (this.#isStopped) return;
-    const followed = this.#followed.get(id);
-    if (followed === undefined) this.#queue.add(id);
-    else {
-      this.#again.add(id);
-      followed.abort.abort();
-    }
+  #take(id: string): void {
+    if (this.#isStopped || this.#followed.has(id)) return;
+    this.#queue.add(id);
     this.#dispatch();
+  }
+
+  /** What it was followed for is no longer what is wanted. What it knew already must not stop it: it may be sending. */
+  #interrupt(id: string, event: KernelEvent): void {
+    const followed = this.#followed.get(id);
+    if (followed === undefined) return this.#take(id);
+    if (followed.seen !== null && isKnownTo(followed.seen, event)) return;
+    this.#again.add(id);
+    followed.abort.abort();
   }
 
   #dispatch(): void {
     for (const id of this.#queue) {
       if (this.#followed.size >= followedMax || this.#isStopped) return;
       this.#queue.delete(id);
-      const abort = new AbortController();
-      const ended = this.#follow(id, abort);
-      this.#followed.set(id, { abort, ended });
+      const followed: Followed = { abort: new AbortController(), seen: null, ended: Promise.resolve() };
+      this.#followed.set(id, followed);
+      followed.ended = this.#follow(id, followed);
     }
   }
 
-  async #follow(id: string, abort: AbortController): Promise<void> {
+  async #follow(id: string, followed: Followed): Promise<void> {
     let isToGoOn = false;
     try {
-      isToGoOn = await this.#stretch(id, abort.signal);
+      isToGoOn = await this.#stretch(id, followed);
     } catch (error) {
       this.#logger.error({ err: error, handoff_id: id }, "a hand-off could not be followed; trying again");
-      setTimeout(() => this.#look(id), againMs).unref();
+      setTimeout(() => this.#take(id), againMs).unref();
     }
     // Whatever is still open towards the remote.
-    abort.abort();
+    followed.abort.abort();
     this.#followed.delete(id);
     if ((this.#again.delete(id) || isToGoOn) && !this.#isStopped) this.#queue.add(id);
     this.#dispatch();
   }
 
   /** True when there is more to follow at once. */
-  async #stretch(id: string, news: AbortSignal): Promise<boolean> {
-    // Whoever asks is in the map before anything is followed.
-    await Promise.resolve();
+  async #stretch(id: string, followed: Followed): Promise<boolean> {
     const handoff = await this.#read<HandoffRecord>("handoff", id);
     const task = handoff && (await this.#read<TaskRecord>("task", handoff.task_id));
     if (handoff === undefined || task === undefined || handoff.status === "ended") return false;
+    followed.seen = handoff;
+    const news = followed.abort.signal;
+    if (news.aborted) return false;
     const known: Known = { handoff, task, redactor: this.#kernel.redactor };
     try {
       return await this.#talk(known, news);
@@ -271,6 +276,13 @@ class Follower {
   }
 }
 
+interface Followed {
+  abort: AbortController;
+  /** The record that it is followed by; none while that is read. */
+  seen: HandoffRecord | null;
+  ended: Promise<void>;
+}
+
 interface Known {
   handoff: HandoffRecord;
   task: TaskRecord;
@@ -288,4 +300,10 @@ function isNews(event: KernelEvent): boolean {
   if (event.event !== "vendor.bridle.handoff.updated") return false;
   const { step, status } = event.payload.changes;
   return typeof step === "string" || status === "canceling";
+}
+
+function isKnownTo(seen: HandoffRecord, event: KernelEvent): boolean {
+  if (event.event !== "vendor.bridle.handoff.updated") return true;
+  const { step, status } = event.payload.changes;
+  return (step === undefined || step === seen.step) && (status === undefined || status === seen.status);
 }
