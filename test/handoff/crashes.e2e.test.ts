@@ -133,7 +133,7 @@ describe("From one server to another", () => {
   let behind: TestServer;
   let other: Client;
   before(async () => {
-    behind = await startServer();
+    behind = await startServer({ flags: ["--allow-private-addresses"] });
     other = new Client(behind);
   });
   after(() => behind[Symbol.asyncDispose]());

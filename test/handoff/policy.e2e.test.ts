@@ -4,10 +4,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { generateAgentCardSignature } from "@a2a-js/sdk";
 import { exportJWK, generateKeyPair, type JWK } from "jose";
-import { isFinal, type Json } from "../support/client.ts";
+import { fixtureAgents } from "../support/cli.ts";
+import { Client, isFinal, type Json } from "../support/client.ts";
 import { delegate, eventsOf, resultOf, sends, serve, sharedServer } from "../support/handoffs.ts";
 import { createPersona, createQuota, resultsOf, usageOf } from "../support/policy.ts";
 import { RemoteAgent } from "../support/remote-agent.ts";
+import { startServer } from "../support/server.ts";
 
 describe("Trust and policy", () => {
   const shared = sharedServer();
@@ -216,5 +218,13 @@ describe("Trust and policy", () => {
         ...Array(5).fill("invalid_handoff"),
       ],
     );
+  });
+
+  test("HND-13 given a server as it is started by default, when work goes to an address that is not public, then nothing is sent", async () => {
+    await using server = await startServer({ flags: ["--agents", fixtureAgents("delegator.ts")] });
+    await using remote = await RemoteAgent.start();
+    const result = await resultOf(new Client(server), [{ url: remote.url, input: "say hi" }]);
+    assert.equal(result.error, "remote_refused");
+    assert.deepEqual(remote.requests, []);
   });
 });

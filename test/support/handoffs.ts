@@ -10,7 +10,8 @@ import { resultsOf } from "./policy.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
 import { startServer, type TestServer } from "./server.ts";
 
-const flags = ["--agents", fixtureAgents("delegator.ts")];
+/** Remotes of tests are on this machine. */
+const flags = ["--agents", fixtureAgents("delegator.ts"), "--allow-private-addresses"];
 
 export function start(data?: string): Promise<TestServer> {
   return startServer(data === undefined ? { flags } : { flags, data });

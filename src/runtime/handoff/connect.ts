@@ -9,10 +9,11 @@ import {
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
 import type { Trust } from "../../kernel/resources/handoff.ts";
+import type { Fetch } from "../../policy/outbound.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { assertTrusted } from "./card-trust.ts";
 import { RemoteProblem } from "./problems.ts";
-import { createRemoteFetch, type Fetch } from "./remote-fetch.ts";
+import { createRemoteFetch } from "./remote-fetch.ts";
 
 const cardPath = ".well-known/agent-card.json";
 const requestMsMax = 30_000;
@@ -84,7 +85,6 @@ function cardUrl(url: string): string {
 async function readJsonFrom(fetch: Fetch, url: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetch(url, {
     headers: { Accept: "application/json", "A2A-Version": "1.0" },
-    redirect: "manual",
     signal: AbortSignal.any([signal, AbortSignal.timeout(requestMsMax)]),
   });
   if (!response.ok) {

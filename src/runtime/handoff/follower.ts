@@ -17,9 +17,9 @@ import type { HandoffRecord } from "../../kernel/resources/handoff.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import { continueTrace } from "../../kernel/trace.ts";
 import { systemCaller } from "../../policy/caller.ts";
+import type { Fetch } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
-import type { Fetch } from "./remote-fetch.ts";
 
 /** Remotes followed at once; the others take turns with them. */
 const followedMax = 256;
@@ -34,11 +34,12 @@ const unansweredMax = 10;
 const cancelMax = 5;
 /** After a failure of our own. */
 const againMs = 1000;
+/** Some remotes answer only when they are done. Whoever waits has a limit of its own; this is beyond all of them. */
+const answerMsMax = 15 * 60_000;
 
 export interface FollowerOptions {
   kernel: Kernel;
   logger: Logger;
-  fetch: Fetch;
 }
 
 /** Returns the way to stop it. */
@@ -63,10 +64,10 @@ class Follower {
   #stopHearing = () => {};
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ kernel, logger, fetch }: FollowerOptions) {
+  constructor({ kernel, logger }: FollowerOptions) {
     this.#kernel = kernel;
     this.#logger = logger;
-    this.#fetch = fetch;
+    this.#fetch = kernel.outbound.fetchWithin({ headersMs: answerMsMax });
   }
 
   start(): void {
@@ -124,7 +125,10 @@ class Follower {
   /** What it was followed for is no longer what is wanted. What it knew already must not stop it: it may be sending. */
   #interrupt(id: string, event: KernelEvent): void {
     const followed = this.#followed.get(id);
-    if (followed === undefined) return this.#take(id);
+    if (followed === undefined) {
+      this.#take(id);
+      return;
+    }
     if (followed.seen !== null && isKnownTo(followed.seen, event)) return;
     this.#again.add(id);
     followed.abort.abort();

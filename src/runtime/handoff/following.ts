@@ -2,10 +2,10 @@
  * One stretch of following a remote agent: what is to be said is said, and what the remote comes to is recorded.
  *
  * Invariants
- *   H1  What is sent was recorded before, with its id; it is sent again with the same id until the remote is known to
+ *   F1  What is sent was recorded before, with its id; it is sent again with the same id until the remote is known to
  *       have it. A remote that knows its messages by their ids gets one task.
- *   H2  The name of the remote's task is recorded as soon as the remote says it, before anything else is made of it.
- *   H3  Each step of the run that waits is ended once, by a commit that looks whether it still waits.
+ *   F2  The name of the remote's task is recorded as soon as the remote says it, before anything else is made of it.
+ *   F3  Each step of the run that waits is ended once, by a commit that looks whether it still waits.
  */
 
 import type { StreamResponse, Task, TaskStatus } from "@a2a-js/sdk";
@@ -232,7 +232,7 @@ export class Following {
     }
   }
 
-  /** The remote has what was sent (H2). */
+  /** The remote has what was sent (F2). */
   async #accepted(taskId: string, contextId: string): Promise<void> {
     const { outgoing, remote } = this.#handoff;
     if (outgoing === null && remote !== null) return;

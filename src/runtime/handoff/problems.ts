@@ -2,6 +2,7 @@
 
 import { A2AError } from "@a2a-js/sdk/errors";
 import { HarnessError } from "../../kernel/errors.ts";
+import { OutboundRedirected, OutboundRefused } from "../../policy/outbound.ts";
 
 export class RemoteProblem extends Error {
   override name = "RemoteProblem";
@@ -26,6 +27,9 @@ const messageCharsMax = 500;
 export function problemOf(error: unknown): RemoteProblem {
   if (error instanceof RemoteProblem) return error;
   const message = messageOf(error).slice(0, messageCharsMax);
+  if (error instanceof OutboundRefused || error instanceof OutboundRedirected) {
+    return new RemoteProblem("remote_refused", `The remote agent is not asked: ${message}`);
+  }
   if (error instanceof A2AError) {
     const isPassing = error.reason === "INTERNAL_ERROR";
     const code = error.reason === "TASK_NOT_FOUND" ? "remote_task_lost" : "remote_refused";

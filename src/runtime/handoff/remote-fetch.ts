@@ -3,9 +3,8 @@
  * no redirects, and no more of an answer than can be kept.
  */
 
+import type { Fetch } from "../../policy/outbound.ts";
 import { RemoteProblem } from "./problems.ts";
-
-export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** An answer of a remote is kept in memory and then in the log. */
 const answerBytesMax = 8 * 1024 * 1024;
@@ -26,7 +25,7 @@ export function createRemoteFetch({ fetch, mayHaveToken, token, headers: own }: 
     for (const [name, value] of Object.entries(own)) headers.set(name, value);
     spellBothWays(headers);
     if (token !== null && mayHaveToken(url)) headers.set("Authorization", `Bearer ${token}`);
-    const response = await fetch(url, { ...init, headers, redirect: "manual" });
+    const response = await fetch(url, { ...init, headers });
     assertUsable(response, url);
     return bounded(response);
   };
@@ -42,9 +41,6 @@ function spellBothWays(headers: Headers): void {
 
 /** What the client library would only call an error. */
 function assertUsable({ status }: Response, { origin }: URL): void {
-  if (status >= 300 && status < 400) {
-    throw new RemoteProblem("remote_refused", `${origin} answers with a redirect, which is not followed.`);
-  }
   if (status === 401 || status === 403) {
     throw new RemoteProblem("remote_denied", `${origin} does not accept the credentials (HTTP ${status}).`);
   }
