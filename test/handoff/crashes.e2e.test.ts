@@ -232,6 +232,26 @@ describe("From one server to another", () => {
     assert.equal(launched.status, "COMPLETED", JSON.stringify(launched.failure));
   });
 
+  test("HND-6 HND-7 given another server's own card, when its keys are trusted and a key of it is in a vault, then it does the work", async () => {
+    const { client } = shared;
+    const { key } = await other.createKey();
+    const vault = await client.post("/v1/vaults", { provider: "local", capabilities: ["read", "write"] });
+    const path = `/v1/vaults/${vault.body.id}/secrets/neighbour`;
+    assert.equal((await client.call(path, { method: "PUT", body: { value: key } })).status, 200);
+    const url = `${behind.url}/opvs/agents/rehearsal`;
+    const trust = { jwksUrls: [`${behind.url}/.well-known/jwks.json`] };
+    const input = "return done";
+    const task = await delegate(client, [
+      { url, input, credentials: "neighbour", trust },
+      { url, input, credentials: "neighbour", trust: { jwksUrls: [`${client.url}/.well-known/jwks.json`] } },
+      { url, input },
+    ]);
+    const [done, untrusted, unknown] = await resultsOf(client, task);
+    assert.deepEqual([done.status, done.output], ["SUCCEEDED", "done"], JSON.stringify(done));
+    assert.equal(untrusted.error, "untrusted_card");
+    assert.equal(unknown.error, "remote_denied");
+  });
+
   test("HND-1 given a task that is part of a trace, when it hands work on, then the remote's work is part of it too", async () => {
     const { client } = shared;
     await using front = await open();
