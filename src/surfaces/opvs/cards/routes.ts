@@ -15,8 +15,8 @@ import type { Opvs } from "../opvs.ts";
 import { errorBody } from "../rest.ts";
 import { readServiceParameters, spellings } from "../service-parameters.ts";
 import { agentOf } from "../surface.ts";
+import { showCard } from "../v03/card.ts";
 import { agentCard } from "./agent-card.ts";
-import { legacyCard } from "./legacy-card.ts";
 
 export interface CardOptions {
   kernel: Kernel;
@@ -48,7 +48,7 @@ function cardSender({ kernel, facts }: CardOptions) {
     signCard(card, key, facts.url() + keySetPath),
   );
   // Kept like the others, although there is nothing to sign.
-  const legacy = new SignedDocuments<AgentCardJson>(kernel.issuer, legacyCard);
+  const legacy = new SignedDocuments<AgentCardJson>(kernel.issuer, hybridCard);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const agent = agentOf(request);
     // All that is asked of a request for a card is the version that it speaks.
@@ -59,6 +59,14 @@ function cardSender({ kernel, facts }: CardOptions) {
     const documents = version === "1.0" ? signed : legacy;
     return documents.send(agent ?? "", card, request, reply.header("Vary", vary.join(", ")));
   };
+}
+
+/**
+ * The card as 0.3 has it, with all interfaces of the 1.0 card beside it, so that a client of either version that did not
+ * say which it is finds its way. A signature is over the other shape, so there is none here.
+ */
+function hybridCard(card: AgentCardJson): object {
+  return { ...showCard(card), supportedInterfaces: card.supportedInterfaces };
 }
 
 /** Every agent that is loaded, and where its card is. */
