@@ -42,7 +42,18 @@ const data = mkdtempSync(join(tmpdir(), "bridle-bench-"));
 try {
   await using echo = await startProcess([path("./echo-server.ts")]);
   await using bridle = await startProcess(
-    [path("../src/cli/main.ts"), "serve", "--port", "0", "--data", data, "--log-level", "error"],
+    [
+      path("../src/cli/main.ts"),
+      "serve",
+      "--port",
+      "0",
+      "--grpc-port",
+      "off",
+      "--data",
+      data,
+      "--log-level",
+      "error",
+    ],
     { BRIDLE_API_KEY: key },
   );
   const headers = {

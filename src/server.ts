@@ -35,6 +35,8 @@ const closeMsMax = 1000;
 
 export interface Server {
   url: string;
+  /** Where gRPC is spoken, if it is. */
+  grpcUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
@@ -97,9 +99,19 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
   const { bodyBytesMax, trustedProxies, corsOrigins, artifactBytesMax, heartbeatMs } = config;
-  const isHttps = config.publicUrl?.startsWith("https:") ?? false;
+  const { tls } = config;
+  const isHttps = config.publicUrl?.startsWith("https:") ?? tls !== null;
   const fail = harnFail(report);
-  const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
+  const http = createHttp({
+    logger,
+    bodyBytesMax,
+    newRequestId,
+    fail,
+    trustedProxies,
+    corsOrigins,
+    tls,
+    isHttps,
+  });
   const sockets = new WebSockets({
     payloadBytesMax: bodyBytesMax,
     heartbeatMs,
@@ -122,6 +134,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(startScheduleClock(kernel, logger));
   built.defer(startHousekeeping(kernel, logger));
+  const grpcUrl = null;
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
 
@@ -129,6 +142,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const running = built.move();
   return {
     url,
+    grpcUrl,
     adminKey,
     kernel,
     async stop(grace) {

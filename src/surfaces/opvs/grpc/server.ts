@@ -63,7 +63,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
   return {
     async listen() {
       listener.listen(port, host);
-      await once(listener, "listening");
+      await once(listener, "listening").catch(explain);
       return `${tls === null ? "http" : "https"}://${addressOf(listener)}`;
     },
     async close() {
@@ -76,6 +76,14 @@ export function createGrpc(options: GrpcOptions): Grpc {
       clearTimeout(impatience);
     },
   };
+}
+
+/** Two ports can be taken; this says which one it was. */
+function explain(error: unknown): never {
+  if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
+  throw new Error(
+    `the gRPC port is taken (${error.message}). Choose another with --grpc-port, or have none with --grpc-port off.`,
+  );
 }
 
 /** For as long as it is open. */
