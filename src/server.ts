@@ -28,6 +28,8 @@ import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { Opvs } from "./surfaces/opvs/opvs.ts";
+import { opvsHttp } from "./surfaces/opvs/surface.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
@@ -121,6 +123,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
+  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
+  await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());

@@ -222,6 +222,8 @@ export const requirements: readonly Requirement[] = [
       "A search finds the documents that have all its words, best first; nothing in it is a query language, and it keeps up with every change.",
     "STO-7":
       "Events can be rewritten or removed and blobs dropped in place; everything else keeps its place, and a blob that is spoken of stays.",
+    "STO-8":
+      "Documents with a rank are listed by it, narrowed by what they are found by, in stable pages, with their number.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":

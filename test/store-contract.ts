@@ -16,6 +16,7 @@ import {
   type NewEvent,
   type NewOnceRecord,
   OnceConflict,
+  type RankedQuery,
   type SearchQuery,
   type Store,
   type StoredEvent,
@@ -805,6 +806,87 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         ),
         ["d22", "d18", "d14"],
       );
+    });
+
+    test("STO-8 given documents with ranks, when they are listed, then by rank, in pages that neither miss nor repeat one, and counted", async () => {
+      await using at = await opened();
+      const { store } = at;
+      for (const n of range(0, 24)) {
+        const index = {
+          tenantId: `t${n % 2}`,
+          workspaceId: `w${n % 3}`,
+          sessionId: `s${n % 4}`,
+          status: `on${n % 3}`,
+          // Every rank twice or more, so that ids decide.
+          rank: 1000 - (n % 5),
+          label: `l${n % 6}`,
+        };
+        await store.commit(creation(`d${String(n).padStart(2, "0")}`, { index }));
+      }
+      await store.commit(creation("without", { index: { tenantId: "t0" } }));
+      const all = range(0, 24)
+        .filter((n) => n % 2 === 0)
+        .map((n) => ({ n, id: `d${String(n).padStart(2, "0")}`, rank: 1000 - (n % 5) }))
+        .sort((a, b) => b.rank - a.rank || (a.id < b.id ? 1 : -1));
+      const ask = (more: Partial<RankedQuery> = {}) =>
+        store.ranked({ kind: "thing", tenantId: "t0", limit: 100, ...more });
+      const idsOf = async (more: Partial<RankedQuery>) => {
+        const { documents, total } = await ask(more);
+        assert.equal(total, documents.length);
+        return documents.map(({ id }) => id);
+      };
+      const expected = (keep: (n: number, rank: number) => boolean) =>
+        all.filter(({ n, rank }) => keep(n, rank)).map(({ id }) => id);
+      assert.deepEqual(
+        await idsOf({}),
+        expected(() => true),
+      );
+      assert.deepEqual(
+        await idsOf({ sessionId: "s2" }),
+        expected((n) => n % 4 === 2),
+      );
+      assert.deepEqual(
+        await idsOf({ label: "l4" }),
+        expected((n) => n % 6 === 4),
+      );
+      assert.deepEqual(
+        await idsOf({ statuses: ["on1", "on2"] }),
+        expected((n) => n % 3 !== 0),
+      );
+      assert.deepEqual(
+        await idsOf({ workspaceIds: ["w0"] }),
+        expected((n) => n % 3 === 0),
+      );
+      assert.deepEqual(
+        await idsOf({ rankFrom: 998 }),
+        expected((_, rank) => rank >= 998),
+      );
+      assert.deepEqual(
+        await idsOf({ sessionId: "s2", rankFrom: 998, workspaceIds: ["w0", "w1"] }),
+        expected((n, rank) => n % 4 === 2 && rank >= 998 && n % 3 !== 2),
+      );
+      const walked: string[] = [];
+      let beyond: RankedQuery["beyond"];
+      while (true) {
+        const { documents, total } = await ask({ beyond, limit: 5 });
+        assert.equal(total, all.length);
+        walked.push(...documents.map(({ id }) => id));
+        beyond = documents.at(-1);
+        if (beyond === undefined) break;
+      }
+      assert.deepEqual(
+        walked,
+        expected(() => true),
+      );
+      const index = { tenantId: "t0", sessionId: "s0", rank: 2000, label: "l0" };
+      await store.commit(
+        batch({
+          expect: [expectation("d00", 1)],
+          events: [event("d00", "again")],
+          put: [document("d00", { index })],
+        }),
+      );
+      assert.equal((await ask({ limit: 1 })).documents[0]?.id, "d00");
     });
 
     test("STO-6 given words that are changed and taken away, when they are searched for, also after a restart, then only the last ones are found", async () => {

@@ -17,12 +17,37 @@ export interface AgentTool {
   output_schema: JsonObject;
 }
 
+/** Something beyond the protocol that an agent offers, or asks its callers to know. */
+export interface AgentExtension {
+  uri: string;
+  description: string;
+  required: boolean;
+  params: JsonObject | null;
+}
+
+/** What an agent shows of itself to other agents, and how it deals with them. */
+export interface AgentCardInfo {
+  /** Set for an agent that everybody may use: whose tenant the work is done in, and how many calls a minute it takes. */
+  public: { tenantId: string; requestsPerMinute: number } | null;
+  /** Media types; `text/*` names all that begin so. */
+  inputModes: string[];
+  outputModes: string[];
+  streaming: boolean;
+  pushNotifications: boolean;
+  /** Whether there is more to tell to those who have proved who they are. */
+  extendedCard: "yes" | "no" | "unconfigured";
+  extensions: AgentExtension[];
+  /** Whether its answer is a message instead of a task that ended. */
+  answersWithMessage: boolean;
+}
+
 export interface AgentInfo {
   name: string;
   version: string;
   description: string;
   skills: AgentSkill[];
   tools: AgentTool[];
+  card: AgentCardInfo;
 }
 
 export interface AgentDirectory {

@@ -32,7 +32,7 @@ import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
 import { type Erasure, foldSession, type SessionRecord } from "./resources/session.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldSkill, type SkillRecord } from "./resources/skill.ts";
-import { foldTask, type TaskRecord, wakeAt } from "./resources/task.ts";
+import { foldTask, listedStatus, type TaskRecord, wakeAt } from "./resources/task.ts";
 import { foldTenant, type TenantRecord } from "./resources/tenant.ts";
 import { foldVault, type VaultRecord } from "./resources/vault.ts";
 import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
@@ -175,8 +175,10 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         workspaceId: record.workspace_id,
         sessionId: record.session_id,
         taskId: record.parent_task_id,
-        status: record.status,
+        status: listedStatus(record),
         wakeAt: wakeAt(record),
+        rank: Date.parse(record.status_at),
+        label: record.agent.name,
       };
     case "session":
       return {

@@ -2,6 +2,7 @@
 
 import type { Static, TSchema } from "typebox";
 import type { FileEntry } from "../files/workspace-files.ts";
+import type { AgentCardInfo } from "../kernel/agents.ts";
 import type { StepKind } from "../kernel/events.ts";
 import type { ArtifactKind } from "../kernel/resources/artifact.ts";
 import type { Part } from "../kernel/resources/message.ts";
@@ -24,6 +25,21 @@ export interface Tool {
   output?: TSchema;
 }
 
+/** What other agents are told, and how they are dealt with. Everything has a default that suits most agents. */
+export interface AgentCard {
+  /** Lets everybody use the agent without credentials, in a tenant of the operator's choice. Off unless said. */
+  public?: boolean | { tenantId?: string; requestsPerMinute?: number };
+  /** Media types that it takes and gives; plain text, Markdown and JSON unless said. */
+  inputModes?: string[];
+  outputModes?: string[];
+  streaming?: boolean;
+  pushNotifications?: boolean;
+  extendedCard?: AgentCardInfo["extendedCard"];
+  extensions?: { uri: string; description?: string; required?: boolean; params?: JsonObject }[];
+  /** Whether its answer is a message instead of a task that ended. */
+  answersWithMessage?: boolean;
+}
+
 export interface Agent {
   /** Lower-case letters, digits and dashes: it becomes part of ids. */
   name: string;
@@ -31,6 +47,7 @@ export interface Agent {
   description?: string;
   skills?: Skill[];
   tools?: Tool[];
+  card?: AgentCard;
   /** What it returns is the task's result: text, or anything that is JSON. Throwing fails the task. */
   run(ctx: AgentContext): Promise<JsonValue | undefined>;
 }

@@ -151,6 +151,7 @@ function historyStore(
     getAhead: get,
     eventsAhead: () => undefined,
     list: async () => [],
+    ranked: async () => ({ documents: [], total: 0 }),
     search: async () => [],
     due: async () => [],
     count: async () => 0,

@@ -1,8 +1,9 @@
 /** The agents that are loaded, in all their versions. New tasks get the newest; a started task keeps its own. */
 
-import type { AgentDirectory, AgentInfo, AgentSkill, AgentTool } from "../kernel/agents.ts";
+import type { AgentCardInfo, AgentDirectory, AgentInfo, AgentSkill, AgentTool } from "../kernel/agents.ts";
+import { defaultTenantId } from "../kernel/commands/ensure-tenant.ts";
 import type { JsonObject } from "../store/port.ts";
-import type { Agent, Skill, Tool } from "./agent.ts";
+import type { Agent, AgentCard, Skill, Tool } from "./agent.ts";
 
 export class AgentRegistry implements AgentDirectory {
   readonly #agents = new Map<string, Map<string, Agent>>();
@@ -48,6 +49,37 @@ function describe(agent: Agent): AgentInfo {
     description: agent.description ?? `The agent ${agent.name}.`,
     skills: (agent.skills ?? []).map(describeSkill),
     tools: (agent.tools ?? []).map(describeTool),
+    card: describeCard(agent.card ?? {}),
+  };
+}
+
+const usualModes = ["text/plain", "text/markdown", "application/json"];
+/** For everybody together: enough to try an agent out, little enough to bear. */
+const publicRequestsPerMinute = 60;
+
+function describeCard(card: AgentCard): AgentCardInfo {
+  const { inputModes = usualModes, outputModes = usualModes, extendedCard = "yes" } = card;
+  const { streaming = true, pushNotifications = true, answersWithMessage = false } = card;
+  const given = card.public === true ? {} : card.public;
+  return {
+    public: given
+      ? {
+          tenantId: given.tenantId ?? defaultTenantId,
+          requestsPerMinute: given.requestsPerMinute ?? publicRequestsPerMinute,
+        }
+      : null,
+    inputModes,
+    outputModes,
+    streaming,
+    pushNotifications,
+    extendedCard,
+    extensions: (card.extensions ?? []).map(({ uri, description = "", required = false, params = null }) => ({
+      uri,
+      description,
+      required,
+      params,
+    })),
+    answersWithMessage,
   };
 }
 

@@ -45,6 +45,9 @@ export interface DocumentIndex {
   status?: string | null;
   /** When somebody has to look at the document next, in milliseconds since 1970. */
   wakeAt?: number | null;
+  /** What ranked lists are in the order of, and can be narrowed by. Left out, it is in no ranked list. */
+  rank?: number | null;
+  label?: string | null;
   /** The words that it is found by in a search; null takes it out again. Left out for what is never searched for. */
   text?: string | null;
 }
@@ -174,6 +177,26 @@ export interface SearchQuery {
   limit: number;
 }
 
+/** Documents with the highest rank first, equals with the greater id first. */
+export interface RankedQuery {
+  kind: string;
+  tenantId: string;
+  workspaceIds?: readonly string[] | undefined;
+  sessionId?: string | undefined;
+  label?: string | undefined;
+  statuses?: readonly string[] | undefined;
+  rankFrom?: number | undefined;
+  /** Strictly beyond this document. */
+  beyond?: { rank: number; id: string } | undefined;
+  limit: number;
+}
+
+export interface RankedDocuments {
+  documents: (StoredDocument & { rank: number })[];
+  /** How many there are before and beyond the page. */
+  total: number;
+}
+
 export interface FoundDocument extends StoredDocument {
   /** Lower is better; comparable within one query only. */
   score: number;
@@ -213,6 +236,7 @@ export interface Store {
   /** The events of the commit under way that will create a document; nothing once that is on disk or has failed. */
   eventsAhead(id: string): readonly NewEvent[] | undefined;
   list(query: DocumentQuery): Promise<StoredDocument[]>;
+  ranked(query: RankedQuery): Promise<RankedDocuments>;
   /** Best first. What has no word in it finds nothing. */
   search(query: SearchQuery): Promise<FoundDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;

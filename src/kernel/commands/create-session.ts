@@ -11,6 +11,9 @@ import { appendMessage } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
 
 export interface CreateSession {
+  /** The id of the session, and what the client calls it, where it has these before it is created. */
+  sessionId?: string | undefined;
+  contextId?: string | undefined;
   workspaceId: string;
   personaId?: string | null | undefined;
   initialMessages?: MessageInput[] | undefined;
@@ -31,7 +34,8 @@ export const createSession: Command<CreateSession, SessionRecord> = {
     for (const id of memoryIds) await requireMemory(unit, workspace.id, id);
     for (const id of skillIds) await requireSkill(unit, id);
     for (const id of request.vaultIds ?? []) await requireVault(unit, id, workspace.id);
-    const envelope = unit.envelope("session", "session");
+    const fresh = unit.envelope("session", "session");
+    const envelope = { ...fresh, id: request.sessionId ?? fresh.id };
     const session: SessionRecord = {
       ...envelope,
       metadata: request.metadata ?? {},
@@ -47,6 +51,7 @@ export const createSession: Command<CreateSession, SessionRecord> = {
       skill_ids: skillIds,
       ranges: [{ session_id: envelope.id, after: 0, through: null }],
       vault_ids: [...new Set(request.vaultIds)],
+      ...(request.contextId === undefined ? {} : { context_id: request.contextId }),
     };
     const created = unit.emit(session, "session.created", { session });
     for (const message of request.initialMessages ?? []) {

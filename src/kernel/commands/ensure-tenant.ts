@@ -22,7 +22,7 @@ export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {
     const tenant = known ?? newTenant(unit, tenantId);
     const agents = unit.deps.agents.list().filter((agent) => agent.name !== defaultAgent);
     for (const agent of agents) {
-      const id = `persona_${agent.name}${suffix(tenantId)}`;
+      const id = personaIdOf(agent.name, tenantId);
       if ((await unit.find("persona", id)) === undefined)
         emitPersona(unit, id, agent.name, agent.description);
     }
@@ -39,7 +39,7 @@ function newTenant(unit: Unit, tenantId: string): TenantRecord {
     updated_at: unit.at,
     metadata: {},
     default_workspace_id: `workspace_default${suffix(tenantId)}`,
-    default_persona_id: `persona_default${suffix(tenantId)}`,
+    default_persona_id: personaIdOf(defaultAgent, tenantId),
     quota_ids: [],
     organization_quota_ids: [],
   };
@@ -47,6 +47,11 @@ function newTenant(unit: Unit, tenantId: string): TenantRecord {
   emitWorkspace(unit, { name: "Default", root: "." }, tenant.default_workspace_id);
   emitPersona(unit, tenant.default_persona_id, defaultAgent, "Answers every task with what it was given.");
   return tenant;
+}
+
+/** The persona that an agent has from the start. */
+export function personaIdOf(agent: string, tenantId: string): string {
+  return `persona_${agent === defaultAgent ? "default" : agent}${suffix(tenantId)}`;
 }
 
 /** Names that people type in the default tenant; elsewhere the tenant's name keeps them unique. */

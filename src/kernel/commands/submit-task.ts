@@ -15,6 +15,7 @@ import type { SessionRecord } from "../resources/session.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
+import type { TraceContext } from "../trace.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
 import { noteExhaustion } from "./quotas.ts";
 
@@ -30,6 +31,7 @@ export interface SubmitTask {
   taskId?: string | undefined;
   input: { message: MessageInput } | { payload: JsonObject };
   metadata?: JsonObject | undefined;
+  trace?: TraceContext | null | undefined;
 }
 
 export const submitTask: Command<SubmitTask, TaskRecord> = {
@@ -67,6 +69,8 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       replay: null,
       policy: policyOf(persona, parent?.policy ?? null),
       quota_ids: quotaIds,
+      ...(session.context_id === undefined ? {} : { context_id: session.context_id }),
+      ...traceOf(request.trace ?? parent?.trace),
     };
     if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
@@ -78,6 +82,11 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
 export async function tellQuota(deps: KernelDeps, caller: Caller, refusal: HarnessError): Promise<void> {
   if (!(refusal instanceof QuotaRefusal)) return;
   await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
+}
+
+/** Work that is handed on stays in the trace that it came with. */
+function traceOf(trace: TraceContext | undefined): Pick<TaskRecord, "trace"> {
+  return trace === undefined ? {} : { trace };
 }
 
 /** A session that still takes work. */

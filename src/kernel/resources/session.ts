@@ -40,6 +40,8 @@ export interface SessionRecord extends Resource<"session"> {
   persona_id: string | null;
   root_session_id: string | null;
   parent_session_id: string | null;
+  /** What the client that began it calls it, where it had a name for it. */
+  context_id?: string;
   branch_id: string | null;
   summary: string | null;
   expires_at: string | null;

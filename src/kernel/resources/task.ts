@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Content } from "../content.ts";
 import type { EventPayloads, KernelEvent, StepSpan, Trimmed } from "../events.ts";
 import { isFinal, type TaskStatus } from "../lifecycle.ts";
+import type { TraceContext } from "../trace.ts";
 import type { Failure, Outcome } from "./outcome.ts";
 import type { TaskPolicy } from "./persona.ts";
 import type { ReplayPlan } from "./replay.ts";
@@ -49,6 +50,7 @@ export interface TaskRecord extends Resource<"task"> {
   workspace_id: string;
   session_id: string;
   status: TaskStatus;
+  status_at: string;
   input: TaskInput;
   created_by: string;
   persona_id: string;
@@ -78,6 +80,10 @@ export interface TaskRecord extends Resource<"task"> {
   host_calls?: HostCall[];
   /** Since when there is something to run. */
   runnable_since: string;
+  /** What the client that submitted it calls the session, where that is not the session's id. */
+  context_id?: string;
+  /** The trace that it is part of. */
+  trace?: TraceContext;
   /** Set when its events have left the log by age: this record is all that is left beside its receipt. */
   trimmed?: Trimmed & { trimmed_at: string };
 }
@@ -86,6 +92,7 @@ export interface TaskRecord extends Resource<"task"> {
 export function unstarted(at: string) {
   return {
     status: "SUBMITTED",
+    status_at: at,
     assigned_agent_id: null,
     outcome: null,
     started_at: null,
@@ -107,7 +114,7 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
   const at = event.createdAt;
   switch (event.event) {
     case "task.status_changed":
-      return { ...task, status: event.payload.to, updated_at: at };
+      return { ...task, status: event.payload.to, status_at: at, updated_at: at };
     case "task.started":
       return {
         ...task,
@@ -188,6 +195,11 @@ function afterStep(task: TaskRecord, { step, kind }: StepSpan, at: string): Task
 /** A task that has ended waits for nothing. */
 function atRest({ host_calls: _, ...task }: TaskRecord): TaskRecord {
   return { ...task, pending: null, parked: null };
+}
+
+/** What it is listed under: a task that its agent would not do is told from one that failed. */
+export function listedStatus({ status, failure }: TaskRecord): TaskStatus | "REJECTED" {
+  return status === "FAILED" && failure?.code === "rejected" ? "REJECTED" : status;
 }
 
 /** When somebody must look at the task next: at once if it can run, at its deadline if it waits, never when it ended. */

@@ -19,9 +19,10 @@ import { measureSession, type OldWork, type TrimCounts, trimSession } from "./tr
 
 /** Of one session, in one commit. */
 const workMax = 20;
-const finalStatuses = Object.entries(taskTransitions).flatMap(([status, next]) =>
-  next.length === 0 ? [status] : [],
-);
+const endedStatuses = [
+  ...Object.entries(taskTransitions).flatMap(([status, next]) => (next.length === 0 ? [status] : [])),
+  "REJECTED",
+];
 
 export interface SweepReport extends TrimCounts {
   cutoff: string;
@@ -80,7 +81,7 @@ async function* oldWork(store: Store, tenantId: string, cutoff: string): AsyncGe
 
 /** Tasks are listed as they came; what came after the cutoff cannot have ended before it. */
 async function* oldTasks(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
-  const pages = everyPage(store, { kind: "task", by: { tenantId }, statuses: finalStatuses });
+  const pages = everyPage(store, { kind: "task", by: { tenantId }, statuses: endedStatuses });
   for await (const page of pages) {
     const tasks = page.map(({ body }) => body as TaskRecord);
     const ended = tasks.filter((task) => (task.completed_at ?? task.canceled_at ?? cutoff) < cutoff);

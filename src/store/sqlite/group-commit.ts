@@ -270,10 +270,11 @@ function toRows(batch: Batch): BatchRows {
 
 function toDocumentRow({ id, kind, index, body }: NewDocument): DocumentRow {
   const { tenantId, isListed = true, workspaceId = null, sessionId = null, taskId = null } = index;
-  const { ownerId = null, status = null, wakeAt = null } = index;
+  const { ownerId = null, status = null, wakeAt = null, rank = null, label = null } = index;
   const listedIn = isListed ? tenantId : null;
   const json = JSON.stringify(body);
-  return [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt, json, ownerId];
+  const found = [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt] as const;
+  return [...found, json, ownerId, rank, label];
 }
 
 /** The events in order, in runs that can share a row. */

@@ -43,6 +43,7 @@ export async function openSqliteStore(directory: string): Promise<Store> {
       },
       eventsAhead: (id) => writer.eventsAhead(id),
       list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
+      ranked: async (query) => reader.ranked(query),
       search: async (query) =>
         reader
           .search(query)

@@ -30,6 +30,8 @@ export type DocumentRow = [
   wakeAt: number | null,
   body: string,
   ownerId: string | null,
+  rank: number | null,
+  label: string | null,
 ];
 
 /** Arrays rather than objects: what crosses the threads is copied, names and all. */

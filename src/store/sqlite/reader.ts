@@ -9,6 +9,8 @@ import type {
   OnceRecord,
   OpenBlob,
   Position,
+  RankedDocuments,
+  RankedQuery,
   SearchQuery,
   StoredDocument,
   StoredEvent,
@@ -76,6 +78,32 @@ export class Reader {
     return this.#prepare(sql)
       .all(...values, query.limit)
       .map(toDocument);
+  }
+
+  ranked(query: RankedQuery): RankedDocuments {
+    const where = ["kind = ?", "listed_in = ?", "rank IS NOT NULL"];
+    const values: SQLInputValue[] = [query.kind, query.tenantId];
+    const narrow = (condition: string, value: SQLInputValue | undefined) => {
+      if (value === undefined) return;
+      where.push(condition);
+      values.push(value);
+    };
+    const listOf = (items: readonly string[] | undefined) => items && JSON.stringify(items);
+    narrow("session_id = ?", query.sessionId);
+    narrow("label = ?", query.label);
+    narrow("rank >= ?", query.rankFrom);
+    narrow("workspace_id IN (SELECT value FROM json_each(?))", listOf(query.workspaceIds));
+    narrow("status IN (SELECT value FROM json_each(?))", listOf(query.statuses));
+    // What a session has is little beside what a tenant has; everything else is in the order of the index.
+    const index = query.sessionId === undefined ? "documents_ranked" : "documents_by_session";
+    const from = `FROM documents INDEXED BY ${index} WHERE ${where.join(" AND ")}`;
+    const total = Number(this.#prepare(`SELECT count(*) AS n ${from}`).get(...values)?.n ?? 0);
+    const beyond = query.beyond === undefined ? "" : "AND (rank, id) < (?, ?)";
+    if (query.beyond !== undefined) values.push(query.beyond.rank, query.beyond.id);
+    const rows = this.#prepare(
+      `SELECT id, kind, tenant_id, version, born, body, rank ${from} ${beyond} ORDER BY rank DESC, id DESC LIMIT ?`,
+    ).all(...values, query.limit);
+    return { documents: rows.map((row) => ({ ...toDocument(row), rank: Number(row.rank) })), total };
   }
 
   /** The words were indexed under the position that their document was born at. */

@@ -72,6 +72,19 @@ const migrations: readonly string[] = [
   CREATE INDEX documents_by_owner ON documents (kind, owner_id, born) WHERE owner_id IS NOT NULL;
   CREATE VIRTUAL TABLE texts USING fts5 (text, content = '', contentless_delete = 1, tokenize = 'unicode61');
   `,
+  // The last columns are there so that what a ranked list counts and skips is found in the index alone.
+  `
+  ALTER TABLE documents ADD COLUMN rank INTEGER;
+  ALTER TABLE documents ADD COLUMN label TEXT;
+  UPDATE documents SET
+    rank = unixepoch(json_extract(body, '$.updated_at')) * 1000,
+    label = json_extract(body, '$.agent.name'),
+    body = json_set(body, '$.status_at', json_extract(body, '$.updated_at'))
+  WHERE kind = 'task';
+  CREATE INDEX documents_ranked
+    ON documents (kind, listed_in, rank, id, status, label, session_id, workspace_id)
+    WHERE rank IS NOT NULL;
+  `,
 ];
 
 /** Brings the database to the newest schema. Refuses one that a newer Bridle has written. */

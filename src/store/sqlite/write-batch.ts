@@ -47,11 +47,12 @@ export class BatchWriter {
     );
     this.#insertDocument = db.prepare(
       `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, listed_in, workspace_id,
-         session_id, task_id, status, wake_at, body, owner_id) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         session_id, task_id, status, wake_at, body, owner_id, rank, label)
+       VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#updateDocument = db.prepare(
-      `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?
-       WHERE id = ?`,
+      `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?,
+         rank = ? WHERE id = ?`,
     );
     this.#updateHead = db.prepare("UPDATE documents SET sequence = ?, last_event = ? WHERE id = ?");
     this.#insertBlob = db.prepare("INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?, ?)");
@@ -158,8 +159,8 @@ export class BatchWriter {
       this.#insertDocument.run(sequence, lastEvent, born, ...document);
       return;
     }
-    const [id, , , , , , , status, wakeAt, body] = document;
-    this.#updateDocument.run(version + 1, sequence, lastEvent, status, wakeAt, body, id);
+    const [id, , , , , , , status, wakeAt, body, , rank] = document;
+    this.#updateDocument.run(version + 1, sequence, lastEvent, status, wakeAt, body, rank, id);
   }
 
   #head(id: string): Head {

@@ -149,6 +149,9 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     parked,
     host_calls,
     runnable_since: __,
+    status_at: _______,
+    context_id: ________,
+    trace: _________,
     parent_step: ___,
     policy: ____,
     quota_ids,
@@ -236,7 +239,7 @@ export async function presentSession(
 
 /** Where in the log the transcript is, is the harness's own business. */
 export function presentWithoutRanges(session: SessionRecord) {
-  const { ranges: _, compactions = [], erasure = null, ...shown } = presentRecord(session);
+  const { ranges: _, context_id: __, compactions = [], erasure = null, ...shown } = presentRecord(session);
   return { ...shown, compactions: compactions.map(presentCompaction), erasure };
 }
 

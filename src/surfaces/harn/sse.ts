@@ -1,13 +1,9 @@
-/**
- * Server-sent events: one frame an event, a heartbeat when nothing happens, and no faster than the client reads. A
- * client that stops reading stops this loop; what it misses waits in the log, not in memory.
- */
+/** The events of a log as server-sent events: one frame an event, under the id that a client can go on from. */
 
-import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
-import { HarnessError } from "../../kernel/errors.ts";
 import { eventId } from "../../kernel/events.ts";
 import type { StoredEvent } from "../../store/port.ts";
+import { SseResponse } from "../sse.ts";
 import type { EventStream } from "./event-stream.ts";
 
 const retryMs = 1000;
@@ -19,50 +15,27 @@ export async function streamEvents(
   stream: EventStream,
   heartbeatMs: number,
 ): Promise<void> {
-  const response = reply.raw;
-  const gone = new AbortController();
-  const refused = { isSo: false };
-  response.once("close", () => gone.abort());
-  const signal = AbortSignal.any([gone.signal, stream.stopped]);
-
-  reply.hijack();
-  reply.headers({
-    "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-cache, no-store, no-transform",
-    "X-Accel-Buffering": "no",
-  });
-  // What every answer has, this one has too.
-  for (const [name, value] of Object.entries(reply.getHeaders())) {
-    if (value !== undefined) response.setHeader(name, value);
-  }
-  response.writeHead(200);
-  response.write(`retry: ${retryMs}\n\n`);
-  const heartbeat = setInterval(async () => {
-    response.write(": heartbeat\n\n");
-    // A store that cannot answer now says nothing about the credentials; the next beat asks again.
-    refused.isSo = !(await stream.isStillAllowed().catch(() => true));
-    if (refused.isSo) gone.abort();
-  }, heartbeatMs);
+  const { stopped, isStillAllowed } = stream;
+  const response = new SseResponse(reply, { heartbeatMs, stopped, isStillAllowed });
   try {
-    for await (const events of await stream.open(signal)) {
-      if (await sendAll(response, events, stream, signal)) return;
+    await response.write(`retry: ${retryMs}\n\n`);
+    for await (const events of await stream.open(response.signal)) {
+      if (await sendAll(response, events, stream)) return;
     }
-    if (refused.isSo) throw new HarnessError("unauthenticated", "The credentials are no longer valid.");
+    response.requireAllowed();
   } catch (error) {
     const { body } = stream.report(error);
-    response.write(`event: error\ndata: ${JSON.stringify(body)}\n\n`);
+    await response.write(`event: error\ndata: ${JSON.stringify(body)}\n\n`);
   } finally {
-    clearInterval(heartbeat);
     response.end();
   }
 }
 
 /** True when the last event of the stream was among them. */
 async function sendAll(
-  response: ServerResponse,
+  response: SseResponse,
   events: readonly StoredEvent[],
   stream: EventStream,
-  signal: AbortSignal,
 ): Promise<boolean> {
   let frames = "";
   for (const event of events) {
@@ -70,24 +43,11 @@ async function sendAll(
     frames += `id: ${eventId(event.position)}\nevent: ${event.event}\ndata: ${data}\n\n`;
     const last = stream.isLast(event);
     if (last || frames.length >= writeCharsMin) {
-      if (!response.write(frames)) await drained(response, signal);
+      await response.write(frames);
       frames = "";
     }
-    if (last || signal.aborted) return last;
+    if (last || response.signal.aborted) return last;
   }
-  if (frames !== "" && !response.write(frames)) await drained(response, signal);
+  if (frames !== "") await response.write(frames);
   return false;
-}
-
-function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off("drain", done);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    response.on("drain", done);
-    signal.addEventListener("abort", done);
-    if (signal.aborted) done();
-  });
 }

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
+import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import type { WebSockets } from "../websocket.ts";
 import { type ErrorAnswer, type ErrorBody, toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
@@ -30,7 +31,6 @@ import { vaultRoutes } from "./routes/vaults.ts";
 import { webSocketRoutes } from "./routes/websocket.ts";
 import { workspaceFileRoutes } from "./routes/workspace-files.ts";
 import { workspaceRoutes } from "./routes/workspaces.ts";
-import { refusalOf, type ServerFacts } from "./server-facts.ts";
 
 export interface HarnOptions {
   kernel: Kernel;

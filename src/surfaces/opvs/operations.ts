@@ -1,23 +1,76 @@
-/**
- * The eleven operations, each once. A binding finds one here by its name, reads its input, has it carried out through
- * `Operations.perform`, and writes what it gives.
- */
+/** The eleven operations, each once, by the name that JSON-RPC and gRPC call it. */
 
 import type { DescMessage, MessageJsonType, MessageShape } from "@bufbuild/protobuf";
-import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import {
+  AgentCardSchema,
+  CancelTaskRequestSchema,
+  GetExtendedAgentCardRequestSchema,
+  GetTaskRequestSchema,
+  ListTasksRequestSchema,
+  ListTasksResponseSchema,
+  SendMessageRequestSchema,
+  SendMessageResponseSchema,
+  type StreamResponseJson,
+  StreamResponseSchema,
+  SubscribeToTaskRequestSchema,
+  TaskSchema,
+} from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import type { Call } from "./call.ts";
+import { OpvsError } from "./errors.ts";
+import { subscribeToTask } from "./follow.ts";
+import { sendMessage, sendStreamingMessage } from "./send.ts";
+import { cancelTask, getTask, listTasks } from "./tasks.ts";
 
 /** An operation that gives one answer. */
-export interface Unary<I extends DescMessage, O extends DescMessage> {
+export interface Unary<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   kind: "unary";
   input: I;
   output: O;
+  /** Whether it brings work, which is not taken while the server stops. */
+  isWork: boolean;
   run(call: Call, request: MessageShape<I>): Promise<MessageJsonType<O>>;
 }
 
 /** One that gives events as they happen. What is refused is refused before the first of them. */
-export interface Streaming<I extends DescMessage> {
+export interface Streaming<I extends DescMessage = DescMessage> {
   kind: "stream";
   input: I;
+  output: typeof StreamResponseSchema;
+  isWork: boolean;
   run(call: Call, request: MessageShape<I>): Promise<AsyncIterable<StreamResponseJson>>;
+}
+
+function unary<I extends DescMessage, O extends DescMessage>(
+  input: I,
+  output: O,
+  run: Unary<I, O>["run"],
+  { isWork = false } = {},
+): Unary<I, O> {
+  return { kind: "unary", input, output, run, isWork };
+}
+
+function streaming<I extends DescMessage>(
+  input: I,
+  run: Streaming<I>["run"],
+  { isWork = false } = {},
+): Streaming<I> {
+  return { kind: "stream", input, output: StreamResponseSchema, run, isWork };
+}
+
+export const operations = {
+  SendMessage: unary(SendMessageRequestSchema, SendMessageResponseSchema, sendMessage, { isWork: true }),
+  SendStreamingMessage: streaming(SendMessageRequestSchema, sendStreamingMessage, { isWork: true }),
+  GetTask: unary(GetTaskRequestSchema, TaskSchema, getTask),
+  ListTasks: unary(ListTasksRequestSchema, ListTasksResponseSchema, listTasks),
+  CancelTask: unary(CancelTaskRequestSchema, TaskSchema, cancelTask, { isWork: true }),
+  SubscribeToTask: streaming(SubscribeToTaskRequestSchema, subscribeToTask),
+  GetExtendedAgentCard: unary(GetExtendedAgentCardRequestSchema, AgentCardSchema, async () => {
+    throw new OpvsError("UNSUPPORTED_OPERATION", "This agent has no extended card.");
+  }),
+};
+
+export type OperationName = keyof typeof operations;
+
+export function isOperation(name: string): name is OperationName {
+  return Object.hasOwn(operations, name);
 }

@@ -5,6 +5,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
+import type { ServerFacts } from "../../server-facts.ts";
 import { presentSkill } from "../present.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
 import { publicRoute, type Route, route } from "../route.ts";
@@ -16,7 +17,6 @@ import {
   RuntimeMetadata,
   RuntimeVersion,
 } from "../schemas.ts";
-import type { ServerFacts } from "../server-facts.ts";
 import { createSendCard } from "../signed-card.ts";
 
 const tag = "Discovery";

@@ -3,9 +3,9 @@
 import { requireScope } from "../../../kernel/authorize.ts";
 import { timestamp } from "../../../kernel/clock.ts";
 import { getRecord } from "../../../kernel/queries/read.ts";
+import { refusalOf } from "../../server-facts.ts";
 import { type Route, route } from "../route.ts";
 import { WsTicket } from "../schemas.ts";
-import { refusalOf } from "../server-facts.ts";
 import type { HarnOptions } from "../surface.ts";
 import { Hosts } from "../ws/hosts.ts";
 import { serveSession } from "../ws/session.ts";

@@ -1,6 +1,6 @@
 /** What the surface has to know about the server that it is part of. */
 
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError } from "../kernel/errors.ts";
 
 export interface ServerFacts {
   version: string;

@@ -1,0 +1,108 @@
+/**
+ * Send a message to an agent: it goes on with the task that it names, or starts one, in the conversation that it names
+ * or in a new one. One commit, whatever of this has to be made.
+ */
+
+import type { Caller } from "../../policy/caller.ts";
+import type { JsonObject } from "../../store/port.ts";
+import { sha256Hex } from "../content.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import type { MessageInput } from "../resources/message.ts";
+import type { SessionRecord } from "../resources/session.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { TraceContext } from "../trace.ts";
+import type { Unit } from "../unit.ts";
+import { appendTaskMessage } from "./append-task-message.ts";
+import { createSession } from "./create-session.ts";
+import { personaIdOf } from "./ensure-tenant.ts";
+import { submitTask, tellQuota } from "./submit-task.ts";
+
+export interface SendMessage {
+  /** The agent that it is for; null leaves that to the conversation, or to the tenant's default. */
+  agent: string | null;
+  contextId: string | null;
+  taskId: string | null;
+  message: MessageInput;
+  metadata?: JsonObject | undefined;
+  trace: TraceContext | null;
+}
+
+export const sendMessage: Command<SendMessage, TaskRecord> = {
+  name: "send_message",
+  scope: "tasks:write",
+  async decide(unit, request) {
+    return request.taskId === null ? await begin(unit, request) : await goOn(unit, request, request.taskId);
+  },
+  refused: tellQuota,
+};
+
+async function goOn(unit: Unit, request: SendMessage, taskId: string): Promise<TaskRecord> {
+  const { agent, contextId, message } = request;
+  const task = await unit.require("task", taskId);
+  if (agent !== null && task.agent.name !== agent) throw notFound("task", taskId);
+  if (contextId !== null && contextId !== contextIdOf(task)) {
+    throw new HarnessError("invalid_request", "The task belongs to another context.", {
+      param: "message.contextId",
+    });
+  }
+  // What is said while nothing was asked is there for a run that looks into the transcript.
+  const kind = task.pending?.kind === "input" ? "input" : "interrupt";
+  await appendTaskMessage.decide(unit, { taskId, kind, message });
+  return await unit.require("task", taskId);
+}
+
+async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
+  const { agent, message, metadata, trace } = request;
+  if (agent !== null && unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
+  const session = await conversation(unit, request);
+  const personaId = agent === null ? undefined : personaIdOf(agent, unit.caller.tenantId);
+  return await submitTask.decide(unit, {
+    sessionId: session.id,
+    personaId,
+    input: { message },
+    metadata,
+    trace,
+  });
+}
+
+async function conversation(unit: Unit, { contextId }: SendMessage): Promise<SessionRecord> {
+  const workspaceId = await workspaceFor(unit);
+  if (contextId === null) return await createSession.decide(unit, { workspaceId });
+  if (isOurs(contextId)) return await unit.require("session", contextId);
+  const sessionId = adoptedSessionId(unit.caller, contextId);
+  const known = await unit.find("session", sessionId);
+  return known ?? (await createSession.decide(unit, { workspaceId, sessionId, contextId }));
+}
+
+/** The tenant's own, or the first of those that the caller is bound to. */
+async function workspaceFor(unit: Unit): Promise<string> {
+  const { tenantId, workspaceIds } = unit.caller;
+  const tenant = await unit.findForHarness("tenant", tenantId);
+  if (tenant === undefined) throw notFound("tenant", tenantId);
+  const usual = tenant.default_workspace_id;
+  if (workspaceIds === null || workspaceIds.includes(usual)) return usual;
+  const [first] = workspaceIds;
+  if (first === undefined) throw notFound("workspace", usual);
+  return first;
+}
+
+/** What clients call the conversation that a task belongs to. */
+export function contextIdOf({ context_id, session_id }: TaskRecord): string {
+  return context_id ?? session_id;
+}
+
+/** The session behind the name that a client gives to a conversation. */
+export function sessionIdOf(caller: Caller, contextId: string): string {
+  return isOurs(contextId) ? contextId : adoptedSessionId(caller, contextId);
+}
+
+function isOurs(contextId: string): boolean {
+  return contextId.startsWith("session_");
+}
+
+/** A name that a client made up is its own: others may use the same without meeting. */
+function adoptedSessionId({ tenantId, workspaceIds }: Caller, contextId: string): string {
+  const owner = workspaceIds === null ? null : [...workspaceIds].sort();
+  return `session_ctx_${sha256Hex(JSON.stringify([tenantId, owner, contextId])).slice(0, 32)}`;
+}

@@ -1,0 +1,102 @@
+/** What the two HTTP bindings share: how a request arrives, how its body is read, and the headers of every answer. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { HarnessError } from "../../kernel/errors.ts";
+import { continueTrace } from "../../kernel/trace.ts";
+import { problemWith } from "../http.ts";
+import type { Arrival } from "./call.ts";
+import { OpvsError, type WireError } from "./errors.ts";
+import type { Admitted, Opvs } from "./opvs.ts";
+import { spellings } from "./service-parameters.ts";
+
+export interface HttpCall {
+  admitted: Admitted;
+  /** Aborted when the client is gone, or may no longer have an answer. */
+  gone: AbortController;
+}
+
+/** `agent` is the one that the address names. */
+export async function admitHttp(
+  opvs: Opvs,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  agent: string | null,
+): Promise<HttpCall> {
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  const admitted = await opvs.admit(arrivalOf(request, agent, gone.signal));
+  return { admitted, gone };
+}
+
+function arrivalOf(request: FastifyRequest, agent: string | null, signal: AbortSignal): Arrival {
+  const query = new Map(
+    [...queryOf(request)].map(([name, value]): [string, string] => [name.toLowerCase(), value]),
+  );
+  return {
+    header(name) {
+      const value = request.headers[name];
+      return Array.isArray(value) ? value.join(",") : value;
+    },
+    query: (name) => query.get(name.toLowerCase()),
+    address: request.ip,
+    agent,
+    signal,
+  };
+}
+
+export function queryOf({ url }: FastifyRequest): URLSearchParams {
+  const at = url.indexOf("?");
+  return new URLSearchParams(at === -1 ? "" : url.slice(at + 1));
+}
+
+/** The media type of the body, without its parameters. */
+export function mediaTypeOf(request: FastifyRequest): string {
+  const [type = ""] = (request.headers["content-type"] ?? "").split(";");
+  return type.trim().toLowerCase();
+}
+
+export function requireMediaType(request: FastifyRequest, allowed: readonly string[]): void {
+  const type = mediaTypeOf(request);
+  if (allowed.includes(type)) return;
+  throw new OpvsError(
+    "CONTENT_TYPE_NOT_SUPPORTED",
+    `Send the body as Content-Type: ${allowed.join(" or ")}.`,
+    { mediaType: type },
+  );
+}
+
+/** The body is not JSON at all. */
+export class NotJson extends HarnessError {
+  constructor() {
+    super("invalid_request", "Invalid JSON payload");
+  }
+}
+
+export function parseJson(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new NotJson();
+  }
+  const problem = problemWith(value);
+  if (problem !== null) throw new HarnessError("invalid_request", problem);
+  return value;
+}
+
+/** What goes with every answer to a call that was admitted. */
+export function tellParameters(reply: FastifyReply, { activated, trace, version }: Admitted): void {
+  if (activated.length > 0) {
+    const names = version === "0.3" ? ["X-A2A-Extensions"] : spellings("Extensions");
+    for (const name of names) reply.header(name, activated.join(", "));
+  }
+  if (trace !== null) reply.header("traceparent", continueTrace(trace).traceparent);
+}
+
+export function tellError(reply: FastifyReply, { http, retryAfterSeconds }: WireError): void {
+  if (retryAfterSeconds !== null) reply.header("Retry-After", String(retryAfterSeconds));
+  else if (http === 503) reply.header("Retry-After", "1");
+  if (http === 401) reply.header("WWW-Authenticate", 'Bearer realm="bridle"');
+  // Fastify would hang up on a client that is still sending, which then never sees why.
+  if (http === 413) reply.removeHeader("connection");
+}

@@ -1,0 +1,161 @@
+/**
+ * The way of a call through the surface, the same for all bindings: who calls and in which version (`admit`), then which
+ * agent, whether the request is right, what is asked for beyond the protocol, and the operation itself (`perform`).
+ */
+
+import type { MessageShape } from "@bufbuild/protobuf";
+import type { Logger } from "pino";
+import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { HarnessError } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Caller } from "../../policy/caller.ts";
+import { refusalOf, type ServerFacts } from "../server-facts.ts";
+import { addressed, extensionsOf } from "./agent.ts";
+import type { Arrival, Call } from "./call.ts";
+import { OpvsError, toWireError, type WireError } from "./errors.ts";
+import { type OperationName, operations, type Streaming, type Unary } from "./operations.ts";
+import { readServiceParameters, type ServiceParameters } from "./service-parameters.ts";
+import { requireValid } from "./validate.ts";
+
+export interface OpvsOptions {
+  kernel: Kernel;
+  facts: ServerFacts;
+  logger: Logger;
+  /** Aborted when the server stops. */
+  stopped: AbortSignal;
+}
+
+/** A call whose sender is known. */
+export interface Admitted extends ServiceParameters {
+  arrival: Arrival;
+  /** Null for somebody without credentials, who can reach public agents only. */
+  caller: Caller | null;
+  /** The extensions that are active, to be told to the client. Known once the agent is. */
+  activated: readonly string[];
+  /** Whether the credentials still hold: what lasts asks from time to time. */
+  isStillAllowed(): Promise<boolean>;
+}
+
+type Request<N extends OperationName> = MessageShape<(typeof operations)[N]["input"]>;
+type Result<N extends OperationName> = Awaited<ReturnType<(typeof operations)[N]["run"]>>;
+
+export class Opvs {
+  readonly #options: OpvsOptions;
+
+  constructor(options: OpvsOptions) {
+    this.#options = options;
+  }
+
+  async admit(arrival: Arrival): Promise<Admitted> {
+    const { kernel } = this.#options;
+    const credential = bearerOf(arrival);
+    const caller = credential === null ? null : await kernel.authenticate(credential, arrival.address);
+    if (caller === null && (credential !== null || !this.#hasPublicAgents())) throw unauthenticated();
+    return {
+      ...readServiceParameters(arrival),
+      arrival,
+      caller,
+      activated: [],
+      isStillAllowed: async () => credential === null || (await kernel.authenticate(credential)) !== null,
+    };
+  }
+
+  async perform<N extends OperationName>(
+    admitted: Admitted,
+    name: N,
+    request: Request<N>,
+  ): Promise<Result<N>> {
+    const { kernel, facts, stopped } = this.#options;
+    const operation: Unary | Streaming = operations[name];
+    const { caller, agent, isAnonymous } = this.#route(admitted, tenantOf(request));
+    requireValid(operation.input, request);
+    const refusal = operation.isWork ? refusalOf(facts) : null;
+    if (refusal !== null) throw refusal;
+    const info = addressed({ kernel, agent });
+    const declared = extensionsOf(info);
+    if (name === "SendMessage" || name === "SendStreamingMessage") requireExtensions(declared, admitted);
+    admitted.activated = declared
+      .map(({ uri }) => uri)
+      .filter((uri) => admitted.requestedExtensions.includes(uri));
+    const call: Call = {
+      kernel,
+      caller,
+      isAnonymous,
+      agent,
+      version: admitted.version,
+      extensions: new Set(admitted.activated),
+      since: admitted.since,
+      trace: admitted.trace,
+      publicUrl: facts.url(),
+      signal: AbortSignal.any([admitted.arrival.signal, stopped]),
+      stopped,
+    };
+    return (await operation.run(call, request)) as Result<N>;
+  }
+
+  /** How an error is said; what was our fault is in the log. */
+  fail(error: unknown, requestId: string): WireError {
+    const { kernel, logger } = this.#options;
+    const said = toWireError(error, kernel.redactor);
+    if (said.unexpected) logger.error({ err: error, request_id: requestId }, "a request failed");
+    return said;
+  }
+
+  /** The routing string is a tenant, an agent after an at sign, or both. */
+  #route(admitted: Admitted, route: string): Pick<Call, "caller" | "agent" | "isAnonymous"> {
+    const { arrival, caller } = admitted;
+    const [tenantId = "", named] = route.split("@", 2);
+    if (named !== undefined && arrival.agent !== null && named !== arrival.agent) {
+      throw new HarnessError("invalid_request", "The tenant names another agent than the address.", {
+        param: "tenant",
+      });
+    }
+    const agent = arrival.agent ?? named ?? null;
+    if (caller === null) throw unauthenticated();
+    if (tenantId !== "" && tenantId !== caller.tenantId) {
+      throw new HarnessError("permission_denied", "These credentials are not for this tenant.", {
+        param: "tenant",
+      });
+    }
+    return { caller, agent, isAnonymous: false };
+  }
+
+  #hasPublicAgents(): boolean {
+    return this.#options.kernel.agents.list().some(({ card }) => card.public !== null);
+  }
+}
+
+export type StreamResponses = AsyncIterable<StreamResponseJson>;
+
+function bearerOf(arrival: Arrival): string | null {
+  const [scheme, credential] = (arrival.header("authorization") ?? "").split(" ");
+  if (scheme === undefined || scheme === "") return null;
+  // Something was presented, and what it is will not be recognized.
+  return scheme.toLowerCase() === "bearer" && credential ? credential : scheme;
+}
+
+function tenantOf(request: object): string {
+  return "tenant" in request && typeof request.tenant === "string" ? request.tenant : "";
+}
+
+function unauthenticated(): HarnessError {
+  return new HarnessError(
+    "unauthenticated",
+    "Send a valid API key or access token as Authorization: Bearer <key>.",
+  );
+}
+
+function requireExtensions(
+  declared: ReturnType<typeof extensionsOf>,
+  { requestedExtensions }: ServiceParameters,
+): void {
+  const missing = declared
+    .filter(({ uri, required }) => required && !requestedExtensions.includes(uri))
+    .map(({ uri }) => uri);
+  if (missing.length === 0) return;
+  throw new OpvsError(
+    "EXTENSION_SUPPORT_REQUIRED",
+    `This agent needs clients that know ${missing.join(", ")}.`,
+    { extensions: missing.join(",") },
+  );
+}

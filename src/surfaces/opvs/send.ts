@@ -1,0 +1,129 @@
+/** Sending a message: waiting for what comes of it, or following it as it comes. */
+
+import { createHash } from "node:crypto";
+import { toBinary } from "@bufbuild/protobuf";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  type SendMessageRequest,
+  type SendMessageResponseJson,
+  type StreamResponseJson,
+} from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
+import { HarnessError } from "../../kernel/errors.ts";
+import { isFinal } from "../../kernel/lifecycle.ts";
+import { awaitTask } from "../../kernel/queries/await-task.ts";
+import type { TaskRecord } from "../../kernel/resources/task.ts";
+import type { Position } from "../../store/port.ts";
+import { addressed } from "./agent.ts";
+import type { Call } from "./call.ts";
+import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
+import { followTask } from "./follow.ts";
+import { requireAccepted } from "./media-types.ts";
+import { detailOf, present, presentationFor } from "./present-task.ts";
+import { messageInput, wireKey } from "./view/parts.ts";
+import { TaskView } from "./view/task-view.ts";
+
+/** Who waits for an answer waits until there is one, or gives up; this only keeps a timer from overflowing. */
+const waitMsMax = 2 ** 31 - 1;
+const idCharsMax = 200;
+
+export async function sendMessage(call: Call, request: SendMessageRequest): Promise<SendMessageResponseJson> {
+  const { task } = await send(call, request);
+  const { card } = addressed(call);
+  const isAwaited = request.configuration?.returnImmediately !== true || card.answersWithMessage;
+  const now = isAwaited ? await settled(call, task.id) : task;
+  const detail = detailOf(call, request.configuration?.historyLength);
+  const view = await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
+  const answer = card.answersWithMessage && view.task.status === "COMPLETED" ? await view.answer() : null;
+  if (answer !== null) {
+    const { taskId: _, ...message } = answer;
+    return { message };
+  }
+  return { task: await present(call, view, detail) };
+}
+
+/** Refused before anything is streamed; then the task as it is, and everything that becomes of it. */
+export async function sendStreamingMessage(
+  call: Call,
+  request: SendMessageRequest,
+): Promise<AsyncIterable<StreamResponseJson>> {
+  const { card } = addressed(call);
+  if (!card.streaming) throw new OpvsError("UNSUPPORTED_OPERATION", "This agent does not stream.");
+  if (card.answersWithMessage) return answerAsStream(call, request);
+  const { task, position } = await send(call, request);
+  const detail = detailOf(call, request.configuration?.historyLength);
+  return followTask(call, task, { from: position, detail, endsWithQuestion: true });
+}
+
+async function* answerAsStream(call: Call, request: SendMessageRequest): AsyncGenerator<StreamResponseJson> {
+  yield await sendMessage(call, request);
+}
+
+async function send(
+  call: Call,
+  request: SendMessageRequest,
+): Promise<{ task: TaskRecord; position: Position }> {
+  const { message } = request;
+  if (message === undefined) throw new InvalidParams([{ field: "message", description: "is required" }]);
+  requireSendable(call, request, message);
+  const { kernel, caller, agent, trace } = call;
+  const { contextId, taskId } = message;
+  const { result: task, position } = await kernel.dispatch(
+    sendMessageCommand,
+    caller,
+    {
+      agent,
+      contextId: contextId === "" ? null : contextId,
+      taskId: taskId === "" ? null : taskId,
+      message: messageInput(message),
+      metadata: request.metadata,
+      trace,
+    },
+    // Who did not get our answer sends the same message again and must not have the work done twice.
+    { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
+  );
+  return { task, position: position ?? (await kernel.store.head()) };
+}
+
+/** A client's id alone does not do: there are clients that call every message the same. */
+function fingerprintOf(message: Message): string {
+  return createHash("sha256").update(toBinary(MessageSchema, message)).digest("base64url");
+}
+
+function requireSendable(call: Call, request: SendMessageRequest, message: Message): void {
+  const violations: Violation[] = [];
+  const refuse = (field: string, description: string) => violations.push({ field, description });
+  if (message.role !== Role.USER) refuse("message.role", "is ROLE_USER for what a client sends");
+  for (const name of ["messageId", "contextId", "taskId"] as const) {
+    if (message[name].length > idCharsMax) refuse(`message.${name}`, `has at most ${idCharsMax} characters`);
+  }
+  for (const [field, metadata] of [
+    ["metadata", request.metadata],
+    ["message.metadata", message.metadata],
+  ] as const) {
+    if (metadata !== undefined && wireKey in metadata) refuse(field, `uses the reserved key ${wireKey}`);
+  }
+  if ((request.configuration?.historyLength ?? 0) < 0) {
+    refuse("configuration.historyLength", "is not negative");
+  }
+  if (violations.length > 0) throw new InvalidParams(violations);
+  const { card } = addressed(call);
+  requireAccepted(message.parts, card.inputModes);
+  if (request.configuration?.taskPushNotificationConfig !== undefined && !card.pushNotifications) {
+    throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
+  }
+}
+
+/** The task once it has ended or needs somebody. */
+async function settled({ kernel, caller, signal, stopped }: Call, taskId: string): Promise<TaskRecord> {
+  const task = await awaitTask(kernel, caller, taskId, waitMsMax, signal);
+  if (isFinal(task.status) || task.pending !== null) return task;
+  throw stopped.aborted
+    ? new HarnessError(
+        "service_unavailable",
+        `The server is stopping. Task ${taskId} goes on when it is back; the same message asks for it again.`,
+      )
+    : new HarnessError("client_closed_request", "The client has gone away.");
+}

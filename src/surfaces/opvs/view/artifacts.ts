@@ -1,0 +1,77 @@
+/** Artifacts as the protocol shows them: their content in parts, or an address where it is too much for that. */
+
+import { isUtf8 } from "node:buffer";
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { ArtifactJson, PartJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { type Content, unsealShown } from "../../../kernel/content.ts";
+import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
+import type { Store } from "../../../store/port.ts";
+import { contentUrl } from "./parts.ts";
+
+/** More than this is fetched by those who want it: readers of streams have limits of their own. */
+const inlineBytesMax = 1024 * 1024;
+
+/** An artifact, and what has arrived of it while it is still being written. */
+export interface WrittenArtifact {
+  record: ArtifactRecord;
+  chunks: Content<string>[];
+}
+
+/** Null for what there is nothing to show of yet. */
+export async function artifactJson(
+  { record, chunks }: WrittenArtifact,
+  store: Store,
+  publicUrl: string,
+): Promise<ArtifactJson | null> {
+  if (record.complete) return describe(record, [await contentPart(record, store, publicUrl)]);
+  if (chunks.length === 0) return null;
+  const texts = await Promise.all(chunks.map((chunk) => textOf(chunk, store)));
+  return describe(record, [{ text: texts.join(""), mediaType: record.mime_type }]);
+}
+
+/** A piece of an artifact. Only the first has to say what it is a piece of. */
+export async function chunkJson(
+  record: ArtifactRecord,
+  chunk: Content<string>,
+  store: Store,
+): Promise<ArtifactJson> {
+  return describe(record, [{ text: await textOf(chunk, store), mediaType: record.mime_type }]);
+}
+
+function describe({ id, name, metadata }: ArtifactRecord, parts: PartJson[]): ArtifactJson {
+  return {
+    artifactId: id,
+    ...(name === null ? {} : { name }),
+    parts,
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+  };
+}
+
+async function textOf(chunk: Content<string>, store: Store): Promise<string> {
+  const found = await unsealShown(chunk, store);
+  return "value" in found ? found.value : "";
+}
+
+async function contentPart(record: ArtifactRecord, store: Store, publicUrl: string): Promise<PartJson> {
+  const { id, uri, blob, bytes, mime_type: mediaType, name } = record;
+  const named = { ...(name === null ? {} : { filename: name }), mediaType };
+  if (blob === null) return { url: uri ?? contentUrl(publicUrl, id), ...named };
+  if ((bytes ?? 0) > inlineBytesMax) return { url: contentUrl(publicUrl, id), ...named };
+  const content = await store.blob(blob);
+  if (content === undefined) return { url: contentUrl(publicUrl, id), ...named };
+  const buffer = Buffer.from(content);
+  if (mediaType === "application/json") {
+    const data = parsed(buffer);
+    if (data !== undefined) return { data, ...named };
+  }
+  if (mediaType.startsWith("text/") && isUtf8(buffer)) return { text: buffer.toString("utf8"), ...named };
+  return { raw: buffer.toString("base64"), ...named };
+}
+
+function parsed(buffer: Buffer): JsonValue | undefined {
+  try {
+    return JSON.parse(buffer.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,269 @@
+/**
+ * A task as it was at some point of the log: the fold of its events up to there. Streams, answers and webhooks are all
+ * made from this, so they agree with each other whatever happens meanwhile.
+ */
+
+import type {
+  ArtifactJson,
+  MessageJson,
+  StreamResponseJson,
+  TaskJson,
+} from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { contextIdOf } from "../../../kernel/commands/send-message.ts";
+import { unsealShown } from "../../../kernel/content.ts";
+import { asRecorded, eventId, type RecordedEvent } from "../../../kernel/events.ts";
+import { changed } from "../../../kernel/fold.ts";
+import { isFinal } from "../../../kernel/lifecycle.ts";
+import { readLog } from "../../../kernel/log-tail.ts";
+import type { MessageRecord } from "../../../kernel/resources/message.ts";
+import type { TaskRecord } from "../../../kernel/resources/task.ts";
+import type { JsonObject, Position, Store } from "../../../store/port.ts";
+import { durableCursorUri } from "../extensions.ts";
+import { artifactJson, chunkJson, type WrittenArtifact } from "./artifacts.ts";
+import { messageJson, type Place, wireKey } from "./parts.ts";
+import { agentMessage, stateOf, statusJson } from "./status.ts";
+
+export interface Presentation {
+  store: Store;
+  publicUrl: string;
+  /** Whether events say where in the log they stand. */
+  withCursor: boolean;
+}
+
+export interface TaskDetail {
+  /** The most messages; null means all. */
+  historyLength: number | null;
+  withArtifacts: boolean;
+}
+
+export class TaskView {
+  readonly #presentation: Presentation;
+  #task: TaskRecord;
+  #position: Position = 0;
+  /** The last event that was told to the client: from there it can go on. */
+  #told: Position = 0;
+  readonly #messages: MessageRecord[] = [];
+  readonly #artifacts = new Map<string, WrittenArtifact>();
+
+  /** `task` is the record that stands for a task whose events have left the log. */
+  constructor(task: TaskRecord, presentation: Presentation) {
+    this.#task = task;
+    this.#presentation = presentation;
+  }
+
+  /** The task as of an event, or as of its submission when that is later. */
+  static async read(task: TaskRecord, through: Position, presentation: Presentation): Promise<TaskView> {
+    const view = new TaskView(task, presentation);
+    if (task.trimmed !== undefined) return view;
+    let isSubmitted = false;
+    for await (const page of readLog(presentation.store, { taskId: task.id, after: 0 })) {
+      for (const event of page) {
+        if (isSubmitted && event.position > through) return view;
+        view.#fold(asRecorded(event));
+        isSubmitted ||= event.event === "task.submitted";
+      }
+    }
+    return view;
+  }
+
+  get task(): TaskRecord {
+    return this.#task;
+  }
+
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** Its end is told by the event that also says how it ended. */
+  get isOver(): boolean {
+    return isFinal(this.#task.status) && this.#task.outcome !== null;
+  }
+
+  /** The whole of it, as the first thing that a stream says or as an answer. */
+  async snapshot(detail: TaskDetail, metadata: JsonObject = {}): Promise<TaskJson> {
+    this.#told = this.#position;
+    const { [wireKey]: _, ...given } = this.#task.metadata;
+    const all = { ...given, ...metadata, ...this.#cursor(this.#position) };
+    const history = detail.historyLength === 0 ? [] : await this.#history(detail.historyLength);
+    const artifacts = detail.withArtifacts ? await this.#shownArtifacts() : [];
+    return {
+      id: this.#task.id,
+      contextId: contextIdOf(this.#task),
+      status: statusJson(this.#task),
+      ...(artifacts.length === 0 ? {} : { artifacts }),
+      ...(history.length === 0 ? {} : { history }),
+      ...(Object.keys(all).length === 0 ? {} : { metadata: all }),
+    };
+  }
+
+  /** What an event has to say to a client, once it is part of the view. Of several, only the last names the event. */
+  async follow(event: RecordedEvent): Promise<StreamResponseJson[]> {
+    this.#fold(event);
+    const said = await this.#say(event);
+    if (!this.#presentation.withCursor) return said;
+    const marked = said.map((response, index) =>
+      withMetadata(response, this.#cursor(index === said.length - 1 ? event.position : this.#told)),
+    );
+    if (said.length > 0) this.#told = event.position;
+    return marked;
+  }
+
+  /** The agent's answer: what the run gave in the end. */
+  async answer(): Promise<MessageJson | null> {
+    const ids = this.#task.outcome?.message_ids ?? [];
+    const last = this.#messages.findLast(({ id }) => ids.includes(id));
+    return last === undefined ? null : await this.#message(last);
+  }
+
+  #fold(event: RecordedEvent): void {
+    this.#position = event.position;
+    switch (event.event) {
+      case "task.submitted":
+        if (event.replay?.is_copy !== true) this.#task = event.payload.task;
+        return;
+      case "user.message":
+      case "agent.message":
+      case "vendor.bridle.message":
+        this.#messages.push(event.payload.message);
+        return;
+      case "artifact.created":
+        this.#artifacts.set(event.payload.artifact.id, { record: event.payload.artifact, chunks: [] });
+        return;
+      case "artifact.updated": {
+        const written = this.#artifacts.get(event.payload.artifact_id);
+        if (written === undefined) return;
+        written.chunks.push(event.payload.chunk);
+        written.record = changed(written.record, event);
+        return;
+      }
+      default:
+        if (event.resource.id === this.#task.id) this.#task = changed(this.#task, event);
+    }
+  }
+
+  async #say(event: RecordedEvent): Promise<StreamResponseJson[]> {
+    switch (event.event) {
+      case "task.submitted":
+        return [{ task: await this.snapshot({ historyLength: null, withArtifacts: true }) }];
+      case "task.status_changed":
+        // Every other change is told by the event that comes with it and knows more.
+        return event.payload.to === "WORKING" ? [this.#status(event)] : [];
+      case "task.input_required":
+      case "task.auth_required":
+        return event.replay?.is_copy === true ? [] : [this.#status(event)];
+      case "agent.message": {
+        // The result is told as an artifact, with the end.
+        const message = event.payload.step === undefined ? null : await this.#message(event.payload.message);
+        return message === null ? [] : [this.#status(event, message)];
+      }
+      case "span.updated": {
+        const { message, percent, step = "progress" } = event.payload;
+        if (message === undefined) return [];
+        const about = percent === undefined ? undefined : { percent };
+        return [this.#status(event, agentMessage(this.#task, step, message, about))];
+      }
+      case "artifact.created":
+      case "artifact.updated":
+        return await this.#artifactUpdate(event);
+      case "task.completed":
+      case "task.failed":
+      case "task.canceled": {
+        if (event.replay?.is_copy === true) return [];
+        const result = await this.#result();
+        return [
+          ...(result === null ? [] : [this.#artifact(result, { lastChunk: true })]),
+          this.#status(event),
+        ];
+      }
+      default:
+        return [];
+    }
+  }
+
+  #status(event: RecordedEvent, message?: MessageJson): StreamResponseJson {
+    const status = message === undefined ? statusJson(this.#task) : { state: stateOf(this.#task), message };
+    return {
+      statusUpdate: {
+        taskId: this.#task.id,
+        contextId: contextIdOf(this.#task),
+        status: { ...status, timestamp: event.createdAt },
+      },
+    };
+  }
+
+  #artifact(
+    artifact: ArtifactJson,
+    { append = false, lastChunk = false }: { append?: boolean; lastChunk?: boolean },
+  ): StreamResponseJson {
+    return {
+      artifactUpdate: {
+        taskId: this.#task.id,
+        contextId: contextIdOf(this.#task),
+        artifact,
+        ...(append ? { append } : {}),
+        ...(lastChunk ? { lastChunk } : {}),
+      },
+    };
+  }
+
+  async #artifactUpdate(
+    event: RecordedEvent & { event: "artifact.created" | "artifact.updated" },
+  ): Promise<StreamResponseJson[]> {
+    const { store, publicUrl } = this.#presentation;
+    const isNew = event.event === "artifact.created";
+    const id = isNew ? event.payload.artifact.id : event.payload.artifact_id;
+    const written = this.#artifacts.get(id);
+    if (written?.record.visibility !== "public") return [];
+    if (!isNew) {
+      const { chunk, index, completed } = event.payload;
+      const artifact = await chunkJson(written.record, chunk, store);
+      return [this.#artifact(artifact, { append: index > 0, lastChunk: completed !== null })];
+    }
+    // What comes piece by piece is told with the first piece.
+    if (!written.record.complete) return [];
+    const artifact = await artifactJson(written, store, publicUrl);
+    return artifact === null ? [] : [this.#artifact(artifact, { lastChunk: true })];
+  }
+
+  async #history(length: number | null): Promise<MessageJson[]> {
+    const messages = length === null ? this.#messages : this.#messages.slice(-length);
+    const shown = await Promise.all(messages.map((message) => this.#message(message)));
+    return shown.filter((message) => message !== null);
+  }
+
+  async #message(record: MessageRecord): Promise<MessageJson | null> {
+    const found = await unsealShown(record.parts, this.#presentation.store);
+    return "value" in found ? messageJson(record, found.value, this.#place) : null;
+  }
+
+  get #place(): Place {
+    const { publicUrl } = this.#presentation;
+    return { contextId: contextIdOf(this.#task), taskId: this.#task.id, publicUrl };
+  }
+
+  async #shownArtifacts(): Promise<ArtifactJson[]> {
+    const { store, publicUrl } = this.#presentation;
+    const shown = [...this.#artifacts.values()].filter(({ record }) => record.visibility === "public");
+    const artifacts = await Promise.all(shown.map((written) => artifactJson(written, store, publicUrl)));
+    const result = await this.#result();
+    return [...artifacts, result].filter((artifact) => artifact !== null);
+  }
+
+  /** What the run gave in the end: results are artifacts, and so is this one. */
+  async #result(): Promise<ArtifactJson | null> {
+    const answer = await this.answer();
+    return answer === null ? null : { artifactId: "result", name: "result", parts: answer.parts ?? [] };
+  }
+
+  #cursor(position: Position): JsonObject {
+    if (!this.#presentation.withCursor) return {};
+    return { [durableCursorUri]: { eventId: eventId(position) } };
+  }
+}
+
+function withMetadata(response: StreamResponseJson, metadata: JsonObject): StreamResponseJson {
+  const { statusUpdate, artifactUpdate } = response;
+  if (statusUpdate !== undefined) return { statusUpdate: { ...statusUpdate, metadata } };
+  if (artifactUpdate !== undefined) return { artifactUpdate: { ...artifactUpdate, metadata } };
+  return response;
+}

@@ -1,0 +1,77 @@
+/**
+ * A response of server-sent events: a heartbeat when nothing happens, and no faster than the client reads. Whoever writes
+ * to a client that stopped reading waits; what it misses is in the log, not in memory.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
+import { HarnessError } from "../kernel/errors.ts";
+
+export interface SseOptions {
+  heartbeatMs: number;
+  /** Aborted when the server stops. */
+  stopped: AbortSignal;
+  /** Whether the credentials that it was opened with still hold. Asked with every heartbeat. */
+  isStillAllowed(): Promise<boolean>;
+}
+
+export class SseResponse {
+  readonly #response: ServerResponse;
+  readonly #heartbeat: NodeJS.Timeout;
+  readonly #gone = new AbortController();
+  #isRefused = false;
+  /** Aborted when the client is gone, may no longer listen, or the server stops. */
+  readonly signal: AbortSignal;
+
+  constructor(reply: FastifyReply, { heartbeatMs, stopped, isStillAllowed }: SseOptions) {
+    const response = reply.raw;
+    this.#response = response;
+    response.once("close", () => this.#gone.abort());
+    this.signal = AbortSignal.any([this.#gone.signal, stopped]);
+    reply.hijack();
+    reply.headers({
+      "Content-Type": "text/event-stream; charset=utf-8",
+      "Cache-Control": "no-cache, no-store, no-transform",
+      "X-Accel-Buffering": "no",
+    });
+    // What every answer has, this one has too.
+    for (const [name, value] of Object.entries(reply.getHeaders())) {
+      if (value !== undefined) response.setHeader(name, value);
+    }
+    response.writeHead(200);
+    this.#heartbeat = setInterval(async () => {
+      response.write(": heartbeat\n\n");
+      // A store that cannot answer now says nothing about the credentials; the next beat asks again.
+      this.#isRefused = !(await isStillAllowed().catch(() => true));
+      if (this.#isRefused) this.#gone.abort();
+    }, heartbeatMs);
+  }
+
+  /** Resolves when there is room for more. */
+  async write(frames: string): Promise<void> {
+    if (!this.#response.write(frames)) await this.#drained();
+  }
+
+  /** Throws if it is the credentials that ended the stream. */
+  requireAllowed(): void {
+    if (this.#isRefused) throw new HarnessError("unauthenticated", "The credentials are no longer valid.");
+  }
+
+  end(): void {
+    clearInterval(this.#heartbeat);
+    this.#response.end();
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#response.off("drain", done);
+        this.signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#response.on("drain", done);
+      this.signal.addEventListener("abort", done);
+      if (this.signal.aborted) done();
+    });
+  }
+}
