@@ -28,6 +28,7 @@ import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { createGrpc, type Grpc, type GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { opvsHttp } from "./surfaces/opvs/surface.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
@@ -126,7 +127,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
-  built.defer(() => closeHttp(http));
+  const grpc = grpcFor(config, {
+    opvs,
+    newRequestId,
+    isReady: () => facts.state() === "ready",
+    stopped: stopped.signal,
+  });
+  built.defer(async () => {
+    await Promise.all([closeHttp(http), grpc?.close()]);
+  });
   built.defer(() => stopped.abort());
 
   const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
@@ -138,7 +147,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(startScheduleClock(kernel, logger));
   built.defer(startHousekeeping(kernel, logger));
-  const grpcUrl = null;
+  const grpcUrl = (await grpc?.listen()) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
 
@@ -156,6 +165,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return drained;
     },
   };
+}
+
+type GrpcParts = Pick<GrpcOptions, "opvs" | "newRequestId" | "isReady" | "stopped">;
+
+function grpcFor(config: ServerConfig, parts: GrpcParts): Grpc | null {
+  const { grpcPort } = config;
+  return grpcPort === null ? null : createGrpc({ ...config, ...parts, port: grpcPort });
 }
 
 /** An audience is what keeps a token that was made for others from being good here, so there must be one. */

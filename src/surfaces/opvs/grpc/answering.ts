@@ -9,15 +9,18 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
-import { Binding, peerAddress } from "./binding.ts";
+import type { Opvs } from "../opvs.ts";
+import { Binding, peerKey } from "./binding.ts";
 import { allowOrigin, type Request, type Response } from "./cors.ts";
 import { createPeerAddress } from "./peer-address.ts";
-import type { Opvs } from "./port.ts";
 import { addServices, gate } from "./services.ts";
 
 export interface Answering {
   opvs: Opvs;
   logger: Logger;
+  newRequestId(): string;
+  /** How often a connection is asked whether it is still there, and a stream whether it may be. */
+  heartbeatMs: number;
   /** The largest message that is read. */
   bodyBytesMax: number;
   /** Addresses of proxies that are believed when they say for whom they ask. */
@@ -42,8 +45,8 @@ const deadlineUnitMs: Record<string, number> = { H: hourMs, M: 60_000, S: 1000 }
  * what goes wrong with a connection goes to our log.
  */
 export function createAnswering(options: Answering): (request: Request, response: Response) => void {
-  const { opvs, logger, bodyBytesMax, trustedProxies, isReady, stopped } = options;
-  const binding = new Binding(opvs);
+  const { opvs, logger, bodyBytesMax, trustedProxies, isReady, newRequestId, stopped } = options;
+  const binding = new Binding(opvs, options.heartbeatMs);
   const router = createConnectRouter({
     // Whoever can speak Connect's own protocol can speak REST.
     connect: false,
@@ -63,8 +66,10 @@ export function createAnswering(options: Answering): (request: Request, response
     if (handler === undefined) return answerUnknown(request, response);
     limitTime(request);
     dropFarDeadline(request.headers);
-    const peer = addressOf(request.socket.remoteAddress ?? "", textOf(request.headers["x-forwarded-for"]));
-    const values = createContextValues().set(peerAddress, peer);
+    const requestId = newRequestId();
+    response.setHeader("X-Request-Id", requestId);
+    const address = addressOf(request.socket.remoteAddress ?? "", textOf(request.headers["x-forwarded-for"]));
+    const values = createContextValues().set(peerKey, { address, requestId });
     const call = universalRequestFromNodeRequest(request, response, undefined, values);
     await universalResponseToNodeResponse(await handler(call), response);
   }

@@ -3,12 +3,20 @@
  * settled before the message is read.
  */
 
-import type { JsonValue, Message } from "@bufbuild/protobuf";
+import { create, isMessage, type JsonValue, type Message } from "@bufbuild/protobuf";
 import { ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import {
+  GetTaskRequestSchema,
+  type StreamResponseJson,
+} from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { HarnessError } from "../../../kernel/errors.ts";
+import { continueTrace } from "../../../kernel/trace.ts";
 import type { Arrival, ProtocolVersion } from "../call.ts";
 import { OpvsError } from "../errors.ts";
+import { type OperationName, operations } from "../operations.ts";
+import type { Admitted, Opvs } from "../opvs.ts";
+import { spellings } from "../service-parameters.ts";
 import { orAborted, untilAborted } from "./patience.ts";
-import type { Admitted, OperationName, Opvs } from "./port.ts";
 import { connectErrorOf, reasonOf } from "./refusals.ts";
 
 /** One method of a service: which operation it is, and how its messages are read and written. */
@@ -16,24 +24,38 @@ export interface Method {
   operation: OperationName;
   read(message: Message): Message;
   write(answer: JsonValue): Message;
+  /** Whether who wants to follow a task that has ended is told how it ended, as 0.3 does, and not refused. */
+  tellsEnded?: boolean;
 }
 
-export const peerAddress = createContextKey("", { description: "address of the peer" });
-const admission = createContextKey<Admitted | null>(null, { description: "what admits the call" });
+/** What is known of a call from its connection. */
+export interface Peer {
+  address: string;
+  requestId: string;
+}
+
+export const peerKey = createContextKey<Peer>({ address: "", requestId: "" });
+const admittedKey = createContextKey<Admitted | null>(null);
+
+type Given = Awaited<ReturnType<Opvs["perform"]>>;
+type Events = AsyncIterable<StreamResponseJson>;
 
 export class Binding {
   readonly #opvs: Opvs;
+  readonly #heartbeatMs: number;
 
-  constructor(opvs: Opvs) {
+  /** With every heartbeat, a stream asks whether its credentials still hold. */
+  constructor(opvs: Opvs, heartbeatMs: number) {
     this.#opvs = opvs;
+    this.#heartbeatMs = heartbeatMs;
   }
 
   /** Lets a call in, or throws. A service speaks one version. */
   async admit(context: HandlerContext, version: ProtocolVersion): Promise<void> {
     try {
       const admitted = await orAborted(this.#opvs.admit(arrivalOf(context)), context.signal);
-      if (admitted.version !== version) throw wrongService(version, admitted.version);
-      context.values.set(admission, admitted);
+      if (admitted.version !== version) throw otherVersion(version);
+      context.values.set(admittedKey, admitted);
     } catch (error) {
       throw this.#refusal(error, context);
     }
@@ -42,51 +64,96 @@ export class Binding {
   async unary({ operation, read, write }: Method, request: Message, context: HandlerContext) {
     const admitted = admittedIn(context);
     try {
-      const answer = this.#opvs.perform(admitted, operation, read(request));
-      return write(one(await orAborted(answer, context.signal)));
+      const performed = this.#perform(admitted, operation, read(request));
+      return write(one(await orAborted(performed, context.signal)));
     } catch (error) {
       throw this.#refusal(error, context);
     } finally {
-      say(admitted, context.responseHeader);
+      tell(admitted, context.responseHeader);
     }
   }
 
-  async *stream({ operation, read, write }: Method, request: Message, context: HandlerContext) {
+  async *stream(method: Method, request: Message, context: HandlerContext): AsyncGenerator<Message> {
     const admitted = admittedIn(context);
+    const credentials = new Credentials(admitted, this.#heartbeatMs);
     try {
-      const following = this.#opvs.perform(admitted, operation, read(request));
-      const events = many(await orAborted(following, context.signal));
-      say(admitted, context.responseHeader);
-      for await (const event of untilAborted(events, context.signal)) yield write(event);
+      const events = await orAborted(this.#follow(method, admitted, method.read(request)), context.signal);
+      tell(admitted, context.responseHeader);
+      const signal = AbortSignal.any([context.signal, credentials.signal]);
+      for await (const event of untilAborted(events, signal)) yield method.write(event);
     } catch (error) {
       throw this.#refusal(error, context);
+    } finally {
+      credentials.release();
     }
   }
 
-  #refusal(error: unknown, { signal }: HandlerContext): ConnectError {
+  async #follow({ operation, tellsEnded }: Method, admitted: Admitted, request: Message): Promise<Events> {
+    try {
+      return many(await this.#perform(admitted, operation, request));
+    } catch (error) {
+      const isOver = error instanceof OpvsError && error.reason === "UNSUPPORTED_OPERATION";
+      if (!isOver || tellsEnded !== true || !isMessage(request, operations.SubscribeToTask.input))
+        throw error;
+      const { id, tenant } = request;
+      return once({
+        task: await this.#opvs.perform(admitted, "GetTask", create(GetTaskRequestSchema, { id, tenant })),
+      });
+    }
+  }
+
+  async #perform(admitted: Admitted, name: OperationName, request: Message): Promise<Given> {
+    if (!isMessage(request, operations[name].input)) throw new Error(`${name} got a message of another kind`);
+    return await this.#opvs.perform(admitted, name, request);
+  }
+
+  #refusal(error: unknown, { signal, values }: HandlerContext): ConnectError {
     if (signal.aborted) return reasonOf(signal);
-    return error instanceof ConnectError ? error : connectErrorOf(this.#opvs.fail(error));
+    if (error instanceof ConnectError) return error;
+    return connectErrorOf(this.#opvs.fail(error, values.get(peerKey).requestId));
   }
 }
 
-type Given = Awaited<ReturnType<Opvs["perform"]>>;
+/** Those that a stream was opened with, for as long as it lasts. */
+class Credentials {
+  readonly #gone = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  /** Aborted when they no longer hold. */
+  readonly signal = this.#gone.signal;
 
-function isMany(given: Given): given is Exclude<Given, JsonValue> {
-  return typeof given === "object" && given !== null && Symbol.asyncIterator in given;
+  constructor({ isStillAllowed }: Admitted, heartbeatMs: number) {
+    this.#timer = setInterval(async () => {
+      // A store that cannot answer now says nothing about the credentials; the next beat asks again.
+      if (await isStillAllowed().catch(() => true)) return;
+      this.#gone.abort(new HarnessError("unauthenticated", "The credentials are no longer valid."));
+    }, heartbeatMs);
+  }
+
+  release(): void {
+    clearInterval(this.#timer);
+  }
 }
 
-function one(given: Given): JsonValue {
+function isMany(given: Given): given is Events {
+  return Symbol.asyncIterator in given;
+}
+
+function one(given: Given): Exclude<Given, Events> {
   if (isMany(given)) throw new Error("an operation that gives one answer gave many");
   return given;
 }
 
-function many(given: Given): Exclude<Given, JsonValue> {
+function many(given: Given): Events {
   if (!isMany(given)) throw new Error("an operation that gives many answers gave one");
   return given;
 }
 
+async function* once<T>(item: T): AsyncGenerator<T> {
+  yield item;
+}
+
 function admittedIn({ values }: HandlerContext): Admitted {
-  const admitted = values.get(admission);
+  const admitted = values.get(admittedKey);
   if (admitted === null) throw new Error("a call came past the gate");
   return admitted;
 }
@@ -96,29 +163,27 @@ function arrivalOf({ requestHeader, values, signal }: HandlerContext): Arrival {
     header: (name) => requestHeader.get(name) ?? undefined,
     // Metadata is all there is.
     query: () => undefined,
-    address: values.get(peerAddress),
+    address: values.get(peerKey).address,
     agent: null,
     signal,
   };
 }
 
-const serviceOf: Record<ProtocolVersion, string> = {
-  "1.0": "lf.a2a.v1.A2AService",
-  "0.3": "a2a.v1.A2AService",
+const advice: Record<ProtocolVersion, string> = {
+  "1.0": "Say a2a-version 1.0, or call a2a.v1.A2AService for 0.3, which a call without a version means.",
+  "0.3": "Say a2a-version 0.3 or nothing, or call lf.a2a.v1.A2AService for 1.0.",
 };
 
-function wrongService(spoken: ProtocolVersion, asked: ProtocolVersion): OpvsError {
-  return new OpvsError(
-    "VERSION_NOT_SUPPORTED",
-    `This service speaks version ${spoken}, and the call is one of ${asked}: say a2a-version ${spoken}, or use ${serviceOf[asked]}.`,
-    { supportedVersions: spoken },
-  );
+function otherVersion(spoken: ProtocolVersion): OpvsError {
+  const message = `This service speaks version ${spoken} only. ${advice[spoken]}`;
+  return new OpvsError("VERSION_NOT_SUPPORTED", message, { supportedVersions: spoken });
 }
 
-/** What came of the extensions that were asked for, and where the trace goes on. */
-function say({ activated, trace }: Admitted, header: Headers): void {
+/** What goes with every answer to a call that was admitted. */
+function tell({ activated, trace, version }: Admitted, header: Headers): void {
   if (activated.length > 0) {
-    for (const name of ["a2a-extensions", "opvs-extensions"]) header.set(name, activated.join(", "));
+    const names = version === "0.3" ? ["X-A2A-Extensions"] : spellings("Extensions");
+    for (const name of names) header.set(name, activated.join(", "));
   }
-  if (trace !== null) header.set("traceparent", trace.traceparent);
+  if (trace !== null) header.set("traceparent", continueTrace(trace).traceparent);
 }

@@ -11,10 +11,10 @@ import {
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import * as v03 from "../../../../proto/generated/a2a/v1/a2a_pb.js";
 import * as v1 from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { isOperation } from "../operations.ts";
 import * as shapes from "../v03/protobuf.ts";
 import { cardTo03 } from "../v03/protobuf-card.ts";
 import type { Method } from "./binding.ts";
-import type { OperationName } from "./port.ts";
 
 /** Takes `[theirs, ours]` and gives `[ours, theirs]`. */
 interface Translation<
@@ -23,11 +23,12 @@ interface Translation<
   Output extends DescMessage,
   TheirOutput extends DescMessage,
 > {
-  operation: OperationName;
+  operation: string;
   takes: [TheirInput, Input];
   gives: [Output, TheirOutput];
   request(json: MessageJsonType<TheirInput>): JsonValue;
   answer(json: MessageJsonType<Output>): JsonValue;
+  tellsEnded?: boolean;
 }
 
 /** Everything goes through the definitions on both sides, so nothing is said that one of them does not have. */
@@ -36,12 +37,14 @@ function translated<
   Input extends DescMessage,
   Output extends DescMessage,
   TheirOutput extends DescMessage,
->(translation: Translation<TheirInput, Input, Output, TheirOutput>): Method {
-  const { operation, takes, gives, request, answer } = translation;
+>(translation: Translation<TheirInput, Input, Output, TheirOutput>): Method | null {
+  const { operation, takes, gives, request, answer, tellsEnded = false } = translation;
   const [theirInput, input] = takes;
   const [output, theirOutput] = gives;
+  if (!isOperation(operation)) return null;
   return {
     operation,
+    ...(tellsEnded ? { tellsEnded } : {}),
     read(message) {
       if (!isMessage(message, theirInput)) throw new Error(`${operation} got another message than its own`);
       return fromJson(input, request(toJson<TheirInput, undefined>(theirInput, message)));
@@ -53,7 +56,7 @@ function translated<
   };
 }
 
-const methods: Record<string, Method> = {
+const methods: Record<string, Method | null> = {
   SendMessage: translated({
     operation: "SendMessage",
     takes: [v03.SendMessageRequestSchema, v1.SendMessageRequestSchema],
@@ -88,6 +91,7 @@ const methods: Record<string, Method> = {
     gives: [v1.StreamResponseSchema, v03.StreamResponseSchema],
     request: shapes.taskIdTo1,
     answer: shapes.eventTo03,
+    tellsEnded: true,
   }),
   CreateTaskPushNotificationConfig: translated({
     operation: "CreateTaskPushNotificationConfig",
@@ -132,7 +136,7 @@ const methods: Record<string, Method> = {
   }),
 };
 
-export function legacy(name: string): Method {
+export function legacy(name: string): Method | null {
   const method = methods[name];
   if (method === undefined) throw new Error(`version 0.3 has no method ${name}`);
   return method;

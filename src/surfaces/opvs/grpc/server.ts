@@ -17,8 +17,6 @@ export interface GrpcOptions extends Answering {
   port: number;
   /** A certificate and its key, as PEM; without them nothing is encrypted. */
   tls: { cert: string; key: string } | null;
-  /** How often a connection is asked whether it is still there. */
-  heartbeatMs: number;
 }
 
 export interface Grpc {

@@ -12,10 +12,10 @@ import { A2AService as A2AService03 } from "../../../../proto/generated/a2a/v1/a
 import { Health } from "../../../../proto/generated/grpc/health/v1/health_pb.js";
 import { A2AService, OPVSService } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import type { ProtocolVersion } from "../call.ts";
+import { isOperation } from "../operations.ts";
 import type { Binding, Method } from "./binding.ts";
 import { health } from "./health.ts";
 import { legacy } from "./legacy.ts";
-import type { OperationName } from "./port.ts";
 
 /** Which version each service speaks. */
 const versionOf = new Map<DescService, ProtocolVersion>([
@@ -40,7 +40,8 @@ export async function gate(binding: Binding, context: HandlerContext): Promise<v
   if (version !== undefined) await binding.admit(context, version);
 }
 
-function addMethod(router: ConnectRouter, binding: Binding, desc: DescMethod, method: Method): void {
+function addMethod(router: ConnectRouter, binding: Binding, desc: DescMethod, method: Method | null): void {
+  if (method === null) return;
   if (isUnary(desc)) router.rpc(desc, (request, context) => binding.unary(method, request, context));
   if (isStreaming(desc)) router.rpc(desc, (request, context) => binding.stream(method, request, context));
 }
@@ -54,33 +55,11 @@ function isStreaming(desc: DescMethod): desc is DescMethodServerStreaming {
 }
 
 /** Of 1.0, a method is the operation of its name. */
-function current({ name, output }: DescMethod): Method {
+function current({ name, output }: DescMethod): Method | null {
+  if (!isOperation(name)) return null;
   return {
-    operation: operationOf(name),
+    operation: name,
     read: (message) => message,
     write: (answer) => fromJson(output, answer),
   };
-}
-
-const operationNames: Record<OperationName, true> = {
-  SendMessage: true,
-  SendStreamingMessage: true,
-  GetTask: true,
-  ListTasks: true,
-  CancelTask: true,
-  SubscribeToTask: true,
-  CreateTaskPushNotificationConfig: true,
-  GetTaskPushNotificationConfig: true,
-  ListTaskPushNotificationConfigs: true,
-  DeleteTaskPushNotificationConfig: true,
-  GetExtendedAgentCard: true,
-};
-
-function isOperation(name: string): name is OperationName {
-  return name in operationNames;
-}
-
-function operationOf(name: string): OperationName {
-  if (!isOperation(name)) throw new Error(`there is no operation ${name}`);
-  return name;
 }
