@@ -22,7 +22,10 @@ export function speakBoth(http1: Http1Server, http2: Http2Server, handshakeMs: n
     readStart(socket, (start) => {
       clearTimeout(patience);
       if (start.equals(preface)) http2.emit("connection", socket);
-      else for (const listener of speakHttp1) listener.call(http1, socket);
+      else {
+        for (const listener of speakHttp1) listener.call(http1, socket);
+        socket.resume();
+      }
     });
   });
   return http1;
