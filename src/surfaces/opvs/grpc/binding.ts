@@ -158,13 +158,15 @@ function admittedIn({ values }: HandlerContext): Admitted {
   return admitted;
 }
 
+/** There are no paths, and the messages of 0.3 have no tenant, so the agent can be named beside them. */
 function arrivalOf({ requestHeader, values, signal }: HandlerContext): Arrival {
+  const [agent] = spellings("Agent").flatMap((name) => requestHeader.get(name) ?? []);
   return {
     header: (name) => requestHeader.get(name) ?? undefined,
     // Metadata is all there is.
     query: () => undefined,
     address: values.get(peerKey).address,
-    agent: null,
+    agent: agent ?? null,
     signal,
   };
 }

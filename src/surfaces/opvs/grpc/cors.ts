@@ -13,7 +13,9 @@ const spellings = ["a2a", "opvs"];
 const requestHeaders = [
   ...cors.allowedHeaders,
   ...["Authorization", "traceparent", "tracestate"],
-  ...spellings.flatMap((prefix) => ["version", "extensions", "since"].map((name) => `${prefix}-${name}`)),
+  ...spellings.flatMap((prefix) =>
+    ["version", "extensions", "since", "agent"].map((name) => `${prefix}-${name}`),
+  ),
 ];
 const answerHeaders = [
   ...cors.exposedHeaders,
