@@ -17,6 +17,7 @@ import { type OperationName, operations } from "../operations.ts";
 import type { Admitted, Opvs } from "../opvs.ts";
 import { spellings } from "../service-parameters.ts";
 import { orAborted, untilAborted } from "./patience.ts";
+import { requirePlainValues } from "./plain-values.ts";
 import { connectErrorOf, reasonOf } from "./refusals.ts";
 
 /** One method of a service: which operation it is, and how its messages are read and written. */
@@ -64,6 +65,7 @@ export class Binding {
   async unary({ operation, read, write }: Method, request: Message, context: HandlerContext) {
     const admitted = admittedIn(context);
     try {
+      requirePlainValues(request);
       const performed = this.#perform(admitted, operation, read(request));
       return write(one(await orAborted(performed, context.signal)));
     } catch (error) {
@@ -77,6 +79,7 @@ export class Binding {
     const admitted = admittedIn(context);
     const credentials = new Credentials(admitted, this.#heartbeatMs);
     try {
+      requirePlainValues(request);
       const events = await orAborted(this.#follow(method, admitted, method.read(request)), context.signal);
       tell(admitted, context.responseHeader);
       const signal = AbortSignal.any([context.signal, credentials.signal]);

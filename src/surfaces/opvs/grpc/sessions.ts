@@ -18,6 +18,8 @@ export function watchOver(session: ServerHttp2Session, heartbeatMs: number): voi
     });
   });
   const beat = () => {
+    // It may be over before it says so, and would take a question amiss.
+    if (session.destroyed) return;
     idleMs = open === 0 ? idleMs + heartbeatMs : 0;
     if (missed >= missedMax) session.destroy();
     else if (idleMs >= idleMsMax) session.close();

@@ -34,14 +34,17 @@ export function speakBoth(http1: Http1Server, http2: Http2Server, handshakeMs: n
 /** Gives the first letters and leaves them to be read. */
 function readStart(socket: Socket, then: (start: Buffer) => void): void {
   let seen = Buffer.alloc(0);
+  const onEnd = () => socket.destroy();
   const onData = (chunk: Buffer) => {
     seen = Buffer.concat([seen, chunk]);
     const start = seen.subarray(0, preface.length);
     if (start.length < preface.length && preface.indexOf(start) === 0) return;
     socket.off("data", onData);
+    socket.off("end", onEnd);
     socket.pause();
     socket.unshift(seen);
     then(start);
   };
   socket.on("data", onData);
+  socket.on("end", onEnd);
 }
