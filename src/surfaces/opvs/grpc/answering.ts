@@ -65,7 +65,7 @@ export function createAnswering(options: Answering): (request: Request, response
     const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
     if (handler === undefined) return answerUnknown(request, response);
     limitTime(request);
-    response.once("finish", () => dropRest(request));
+    dropRest(request);
     dropFarDeadline(request.headers);
     const requestId = newRequestId();
     response.setHeader("X-Request-Id", requestId);
@@ -122,8 +122,10 @@ function limitTime(request: Request): void {
 
 /** A client that is still sending when it has its answer must come to its end, or the call would stay open. */
 function dropRest(request: Request): void {
-  const source = "stream" in request ? request.stream : request;
-  source.removeAllListeners("data").resume();
+  // For HTTP/1.1 it is done already.
+  if (!("stream" in request)) return;
+  const { stream } = request;
+  stream.once("finish", () => stream.removeAllListeners("data").resume());
 }
 
 function dropFarDeadline(headers: IncomingHttpHeaders): void {

@@ -77,7 +77,7 @@ export class Binding {
 
   async *stream(method: Method, request: Message, context: HandlerContext): AsyncGenerator<Message> {
     const admitted = admittedIn(context);
-    const credentials = new Credentials(admitted, this.#heartbeatMs);
+    const credentials = new Credentials(admitted, this.#heartbeatMs, context.signal);
     try {
       requirePlainValues(request);
       const events = await orAborted(this.#follow(method, admitted, method.read(request)), context.signal);
@@ -124,12 +124,14 @@ class Credentials {
   /** Aborted when they no longer hold. */
   readonly signal = this.#gone.signal;
 
-  constructor({ isStillAllowed }: Admitted, heartbeatMs: number) {
+  /** They are looked after until the call ends, however it does. */
+  constructor({ isStillAllowed }: Admitted, heartbeatMs: number, call: AbortSignal) {
     this.#timer = setInterval(async () => {
       // A store that cannot answer now says nothing about the credentials; the next beat asks again.
       if (await isStillAllowed().catch(() => true)) return;
       this.#gone.abort(new HarnessError("unauthenticated", "The credentials are no longer valid."));
     }, heartbeatMs);
+    call.addEventListener("abort", () => this.release(), { once: true });
   }
 
   release(): void {

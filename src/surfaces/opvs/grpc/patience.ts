@@ -13,6 +13,10 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 /** The same for events: one is asked for when the last was taken, so nothing gathers before a slow reader. */
 export async function* untilAborted<T>(events: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const iterator = events[Symbol.asyncIterator]();
+  // One that is waiting for its next event leaves when it has that; nobody waits for it.
+  const leave = () => void iterator.return?.().catch(() => undefined);
+  // Also when the reader never comes back for the next one: a client can break off in the middle of an answer.
+  signal.addEventListener("abort", leave, { once: true });
   try {
     while (true) {
       const next = await orAborted(iterator.next(), signal);
@@ -20,8 +24,8 @@ export async function* untilAborted<T>(events: AsyncIterable<T>, signal: AbortSi
       yield next.value;
     }
   } finally {
-    // One that is still waiting for its next event ends when it has that; nobody waits for it.
-    iterator.return?.().catch(() => undefined);
+    signal.removeEventListener("abort", leave);
+    leave();
   }
 }
 
