@@ -16,7 +16,7 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
   const server = await startServer({
     host: settings.host,
     port: settings.port,
-    grpcPort: settings.grpcPort,
+    grpcPort: settings.grpcPort === "off" ? null : settings.grpcPort,
     tls: tlsOf(settings),
     dataDirectory: resolve(settings.data),
     apiKey: settings.apiKey ?? null,

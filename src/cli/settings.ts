@@ -12,8 +12,7 @@ export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "s
 
 export interface ServeSettings {
   port: number;
-  /** Null is off. */
-  grpcPort: number | null;
+  grpcPort: number | "off";
   host: string;
   /** What is in the files. */
   tlsCert?: string;
@@ -139,8 +138,8 @@ function wholeNumber(min: number, max: number) {
   };
 }
 
-function portOrOff(text: string): number | null {
-  if (text === "off") return null;
+function portOrOff(text: string): number | "off" {
+  if (text === "off") return text;
   try {
     return wholeNumber(0, 65_535)(text);
   } catch {
