@@ -11,6 +11,7 @@ import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { startServer } from "../src/server.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
+import { opvsRequirements } from "../test/requirements-opvs.ts";
 
 const made = "<!-- Made by `npm run docs`. Change the code it is made from, not this page. -->";
 
@@ -20,11 +21,12 @@ const levelNames = {
   Receipts: "Receipts",
   Replay: "Replay",
   Bridle: "Bridle's own promises",
+  OPVS: "OPVS",
 } as const satisfies Record<Requirement["level"], string>;
 
-function conformance(): string {
-  const sections = [...new Set(requirements.map(({ source }) => source))].map((source) => {
-    const rules = requirements.filter((requirement) => requirement.source === source);
+function tables(list: readonly Requirement[]): string {
+  const sections = [...new Set(list.map(({ source }) => source))].map((source) => {
+    const rules = list.filter((requirement) => requirement.source === source);
     const rows = rules.map(({ id, rule }) => `| ${id} | ${rule} |`);
     return [
       `## ${source} (${levelNames[rules[0]?.level ?? "Core"]})`,
@@ -34,6 +36,22 @@ function conformance(): string {
       ...rows,
     ].join("\n");
   });
+  return sections.join("\n\n");
+}
+
+function conformanceOpvs(): string {
+  return `${made}
+
+# Conformance: OPVS (A2A 1.0)
+
+Every rule here is proved by at least one test whose name begins with its id (\`git grep OPVS-17 -- '*.test.ts'\`), over every
+binding that it applies to. Numbers that are missing are duties of clients, or of bindings that Bridle does not define.
+
+${tables(opvsRequirements)}
+`;
+}
+
+function conformance(): string {
   return `${made}
 
 # Conformance: Harn Agents Protocol v1, all levels
@@ -41,7 +59,7 @@ function conformance(): string {
 Every rule here is proved by at least one test whose name begins with its id (\`git grep SES-3 -- '*.test.ts'\`), and the
 test suite fails for a rule that no test names. Levels served: **Core**, **Extended**, **Receipts**, **Replay**.
 
-${sections.join("\n\n")}
+${tables(requirements)}
 `;
 }
 
@@ -97,6 +115,7 @@ async function openApi(): Promise<string> {
 
 const pages: Record<string, string> = {
   "conformance-harn.md": conformance(),
+  "conformance-opvs.md": conformanceOpvs(),
   "settings.md": settings(),
   "task-lifecycle.md": lifecycle(),
   "openapi.json": await openApi(),

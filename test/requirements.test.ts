@@ -5,7 +5,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { requirements } from "./requirements.ts";
+import { requirements as others } from "./requirements.ts";
+import { opvsRequirements } from "./requirements-opvs.ts";
+
+const requirements = [...others, ...opvsRequirements];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -18,9 +21,11 @@ function citedIds(): Set<string> {
   );
   const ids = new Set<string>();
   for (const file of files) {
-    const names = readFileSync(file, "utf8").matchAll(/\btest\(\s*[`"']((?:[A-Z]{3}-\d+[, ]+)+)/g);
+    const names = readFileSync(file, "utf8").matchAll(
+      /\b(?:test|onEveryBinding)\(\s*[`"']((?:[A-Z]{3,4}-\d+[, ]+)+)/g,
+    );
     for (const [, cited] of names) {
-      for (const [id] of (cited ?? "").matchAll(/[A-Z]{3}-\d+/g)) ids.add(id);
+      for (const [id] of (cited ?? "").matchAll(/[A-Z]{3,4}-\d+/g)) ids.add(id);
     }
   }
   return ids;

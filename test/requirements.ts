@@ -6,13 +6,17 @@
 
 export interface Requirement {
   id: string;
-  level: "Core" | "Extended" | "Receipts" | "Replay" | "Bridle";
-  /** The section of the Harn Agents Protocol v1, or of Bridle's own promises. */
+  level: "Core" | "Extended" | "Receipts" | "Replay" | "Bridle" | "OPVS";
+  /** The section of the Harn Agents Protocol v1, of OPVS, or of Bridle's own promises. */
   source: string;
   rule: string;
 }
 
-function section(level: Requirement["level"], source: string, rules: Record<string, string>): Requirement[] {
+export function section(
+  level: Requirement["level"],
+  source: string,
+  rules: Record<string, string>,
+): Requirement[] {
   return Object.entries(rules).map(([id, rule]) => ({ id, level, source, rule }));
 }
 
