@@ -41,7 +41,7 @@ function violationOf(error: unknown): Violation {
   const [, path = "", problem = ""] =
     /(?:field|oneof|message) ([\w.]+) from JSON: (.*)$/s.exec(message) ?? [];
   const name = path.split(".").at(-1) ?? "";
-  const field = path.startsWith("lf.a2a.v1.") && !/^[A-Z]/.test(name) ? camelCase(name) : "params";
+  const field = /^(lf\.)?a2a\.v1\./.test(path) && !/^[A-Z]/.test(name) ? camelCase(name) : "params";
   const [said = ""] = problem.split(/, got |\s?"/);
   return { field, description: said === "" ? "cannot be read" : said.trim() };
 }

@@ -3,12 +3,9 @@
  * settled before the message is read.
  */
 
-import { create, isMessage, type JsonValue, type Message } from "@bufbuild/protobuf";
+import { isMessage, type JsonValue, type Message } from "@bufbuild/protobuf";
 import { ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
-import {
-  GetTaskRequestSchema,
-  type StreamResponseJson,
-} from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import type { StreamResponseJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { continueTrace } from "../../../kernel/trace.ts";
 import type { Arrival, ProtocolVersion } from "../call.ts";
@@ -25,8 +22,6 @@ export interface Method {
   operation: OperationName;
   read(message: Message): Message;
   write(answer: JsonValue): Message;
-  /** Whether who wants to follow a task that has ended is told how it ended, as 0.3 does, and not refused. */
-  tellsEnded?: boolean;
 }
 
 /** What is known of a call from its connection. */
@@ -55,11 +50,20 @@ export class Binding {
   async admit(context: HandlerContext, version: ProtocolVersion): Promise<void> {
     try {
       const admitted = await orAborted(this.#opvs.admit(arrivalOf(context)), context.signal);
-      if (admitted.version !== version) throw otherVersion(version);
-      context.values.set(admittedKey, admitted);
+      context.values.set(admittedKey, this.#inVersion(version, admitted));
     } catch (error) {
       throw this.#refusal(error, context);
     }
+  }
+
+  #inVersion(version: ProtocolVersion, admitted: Admitted): Admitted {
+    if (version === "1.0") return this.#opvs.asCurrent(admitted);
+    if (admitted.version === version) return admitted;
+    throw new OpvsError(
+      "VERSION_NOT_SUPPORTED",
+      "This is the service of version 0.3; that of 1.0 is lf.a2a.v1.A2AService.",
+      { supportedVersions: version },
+    );
   }
 
   async unary({ operation, read, write }: Method, request: Message, context: HandlerContext) {
@@ -80,7 +84,8 @@ export class Binding {
     const credentials = new Credentials(admitted, this.#heartbeatMs, context.signal);
     try {
       requirePlainValues(request);
-      const events = await orAborted(this.#follow(method, admitted, method.read(request)), context.signal);
+      const performed = this.#perform(admitted, method.operation, method.read(request));
+      const events = many(await orAborted(performed, context.signal));
       tell(admitted, context.responseHeader);
       const signal = AbortSignal.any([context.signal, credentials.signal]);
       for await (const event of untilAborted(events, signal)) yield method.write(event);
@@ -88,20 +93,6 @@ export class Binding {
       throw this.#refusal(error, context);
     } finally {
       credentials.release();
-    }
-  }
-
-  async #follow({ operation, tellsEnded }: Method, admitted: Admitted, request: Message): Promise<Events> {
-    try {
-      return many(await this.#perform(admitted, operation, request));
-    } catch (error) {
-      const isOver = error instanceof OpvsError && error.reason === "UNSUPPORTED_OPERATION";
-      if (!isOver || tellsEnded !== true || !isMessage(request, operations.SubscribeToTask.input))
-        throw error;
-      const { id, tenant } = request;
-      return once({
-        task: await this.#opvs.perform(admitted, "GetTask", create(GetTaskRequestSchema, { id, tenant })),
-      });
     }
   }
 
@@ -153,10 +144,6 @@ function many(given: Given): Events {
   return given;
 }
 
-async function* once<T>(item: T): AsyncGenerator<T> {
-  yield item;
-}
-
 function admittedIn({ values }: HandlerContext): Admitted {
   const admitted = values.get(admittedKey);
   if (admitted === null) throw new Error("a call came past the gate");
@@ -174,16 +161,6 @@ function arrivalOf({ requestHeader, values, signal }: HandlerContext): Arrival {
     agent: agent ?? null,
     signal,
   };
-}
-
-const advice: Record<ProtocolVersion, string> = {
-  "1.0": "Say a2a-version 1.0, or call a2a.v1.A2AService for 0.3, which a call without a version means.",
-  "0.3": "Say a2a-version 0.3 or nothing, or call lf.a2a.v1.A2AService for 1.0.",
-};
-
-function otherVersion(spoken: ProtocolVersion): OpvsError {
-  const message = `This service speaks version ${spoken} only. ${advice[spoken]}`;
-  return new OpvsError("VERSION_NOT_SUPPORTED", message, { supportedVersions: spoken });
 }
 
 /** What goes with every answer to a call that was admitted. */

@@ -11,7 +11,7 @@ import {
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import * as v03 from "../../../../proto/generated/a2a/v1/a2a_pb.js";
 import * as v1 from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { isOperation } from "../operations.ts";
+import type { OperationName } from "../operations.ts";
 import * as shapes from "../v03/protobuf.ts";
 import { cardTo03 } from "../v03/protobuf-card.ts";
 import type { Method } from "./binding.ts";
@@ -23,12 +23,11 @@ interface Translation<
   Output extends DescMessage,
   TheirOutput extends DescMessage,
 > {
-  operation: string;
+  operation: OperationName;
   takes: [TheirInput, Input];
   gives: [Output, TheirOutput];
   request(json: MessageJsonType<TheirInput>): JsonValue;
   answer(json: MessageJsonType<Output>): JsonValue;
-  tellsEnded?: boolean;
 }
 
 /** Everything goes through the definitions on both sides, so nothing is said that one of them does not have. */
@@ -37,14 +36,12 @@ function translated<
   Input extends DescMessage,
   Output extends DescMessage,
   TheirOutput extends DescMessage,
->(translation: Translation<TheirInput, Input, Output, TheirOutput>): Method | null {
-  const { operation, takes, gives, request, answer, tellsEnded = false } = translation;
+>(translation: Translation<TheirInput, Input, Output, TheirOutput>): Method {
+  const { operation, takes, gives, request, answer } = translation;
   const [theirInput, input] = takes;
   const [output, theirOutput] = gives;
-  if (!isOperation(operation)) return null;
   return {
     operation,
-    ...(tellsEnded ? { tellsEnded } : {}),
     read(message) {
       if (!isMessage(message, theirInput)) throw new Error(`${operation} got another message than its own`);
       return fromJson(input, request(toJson<TheirInput, undefined>(theirInput, message)));
@@ -56,7 +53,7 @@ function translated<
   };
 }
 
-const methods: Record<string, Method | null> = {
+const methods: Record<string, Method> = {
   SendMessage: translated({
     operation: "SendMessage",
     takes: [v03.SendMessageRequestSchema, v1.SendMessageRequestSchema],
@@ -91,7 +88,6 @@ const methods: Record<string, Method | null> = {
     gives: [v1.StreamResponseSchema, v03.StreamResponseSchema],
     request: shapes.taskIdTo1,
     answer: shapes.eventTo03,
-    tellsEnded: true,
   }),
   CreateTaskPushNotificationConfig: translated({
     operation: "CreateTaskPushNotificationConfig",
@@ -136,7 +132,7 @@ const methods: Record<string, Method | null> = {
   }),
 };
 
-export function legacy(name: string): Method | null {
+export function legacy(name: string): Method {
   const method = methods[name];
   if (method === undefined) throw new Error(`version 0.3 has no method ${name}`);
   return method;

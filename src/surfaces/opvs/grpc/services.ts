@@ -40,8 +40,7 @@ export async function gate(binding: Binding, context: HandlerContext): Promise<v
   if (version !== undefined) await binding.admit(context, version);
 }
 
-function addMethod(router: ConnectRouter, binding: Binding, desc: DescMethod, method: Method | null): void {
-  if (method === null) return;
+function addMethod(router: ConnectRouter, binding: Binding, desc: DescMethod, method: Method): void {
   if (isUnary(desc)) router.rpc(desc, (request, context) => binding.unary(method, request, context));
   if (isStreaming(desc)) router.rpc(desc, (request, context) => binding.stream(method, request, context));
 }
@@ -55,8 +54,8 @@ function isStreaming(desc: DescMethod): desc is DescMethodServerStreaming {
 }
 
 /** Of 1.0, a method is the operation of its name. */
-function current({ name, output }: DescMethod): Method | null {
-  if (!isOperation(name)) return null;
+function current({ name, output }: DescMethod): Method {
+  if (!isOperation(name)) throw new Error(`there is no operation ${name}`);
   return {
     operation: name,
     read: (message) => message,
