@@ -5,12 +5,17 @@ import { after, before, describe, test } from "node:test";
 import {
   AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
   ListTasksRequest,
   SendMessageRequest,
   StreamResponse,
   SubscribeToTaskRequest,
   Task,
+  TaskPushNotificationConfig,
   TaskState,
 } from "@a2a-js/sdk";
 import { Client as SdkClient } from "@a2a-js/sdk/client";
@@ -26,7 +31,7 @@ let running: GrpcServer;
 let harn: Client;
 
 before(async () => {
-  running = await startGrpcServer();
+  running = await startGrpcServer({ allowPrivateAddresses: true });
   harn = new Client(running);
 });
 after(() => running[Symbol.asyncDispose]());
@@ -122,6 +127,53 @@ describe("The official client", () => {
       await assert.rejects(client.sendMessage(message("more", { taskId: id }), options), {
         name: "UnsupportedOperationError",
       });
+    });
+  }
+
+  for (const version of ["1.0", "0.3"]) {
+    test(`GRP-7 given the official client in version ${version}, when it sets, gets, lists and deletes webhooks of a task, then each does what it says`, async () => {
+      const client = await sdkClient(version);
+      const { id: taskId } = await sendTask(client, "return x");
+      const url = "http://127.0.0.1:9/hook";
+      const wanted = {
+        id: "hook-1",
+        taskId,
+        url,
+        token: "t",
+        authentication: { scheme: "Bearer", credentials: "c" },
+      };
+      const made = await client.createTaskPushNotificationConfig(
+        TaskPushNotificationConfig.fromJSON(wanted),
+        options,
+      );
+      assert.deepEqual([made.id, made.taskId, made.url], ["hook-1", taskId, url]);
+      const which = { taskId, id: "hook-1" };
+      const got = await client.getTaskPushNotificationConfig(
+        GetTaskPushNotificationConfigRequest.fromJSON(which),
+        options,
+      );
+      assert.deepEqual([got.url, got.authentication?.scheme], [url, "Bearer"]);
+      const list = ListTaskPushNotificationConfigsRequest.fromJSON({ taskId });
+      const listed = async () => (await client.listTaskPushNotificationConfig(list, options)).configs;
+      assert.deepEqual(
+        (await listed()).map((config) => config.id),
+        ["hook-1"],
+      );
+      const deletion = DeleteTaskPushNotificationConfigRequest.fromJSON(which);
+      await client.deleteTaskPushNotificationConfig(deletion, options);
+      assert.deepEqual(await listed(), []);
+    });
+
+    test(`GRP-7 given the official client in version ${version}, when it asks for the card that known callers get, then it names the address of gRPC`, async () => {
+      const client = await sdkClient(version);
+      const asked = GetExtendedAgentCardRequest.fromJSON({});
+      const card = await client.transport.getExtendedAgentCard(asked, {
+        serviceParameters: { Authorization: `Bearer ${adminKey}`, "A2A-Version": version },
+      });
+      assert.equal(card.name, "echo");
+      const { host } = new URL(running.grpcUrl);
+      const urls = card.supportedInterfaces.map(({ url, protocolBinding }) => `${protocolBinding} ${url}`);
+      assert.ok(urls.includes(`GRPC ${host}`), urls.join());
     });
   }
 
