@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Json } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
+import { GrpcWire } from "./grpc-wire.ts";
 
 export interface CallOptions {
   /** Null sends no credentials. */
@@ -55,7 +56,7 @@ export function message(text: string, more: Json = {}): Json {
   return { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }], ...more };
 }
 
-function headersFor(
+export function headersFor(
   { key = adminKey, headers = {} }: CallOptions,
   more: Record<string, string>,
 ): Record<string, string> {
@@ -238,7 +239,7 @@ function isEventStream(response: Response): boolean {
   return (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
 }
 
-function refused(error: WireFailure, headers: Headers): Stream {
+export function refused(error: WireFailure, headers: Headers): Stream {
   return {
     error,
     headers,
@@ -296,11 +297,12 @@ export function everyBinding(
     let served: Served | undefined;
     before(async () => {
       const server = await startServer({ script: opvsServer });
-      served = { server, wires: [new JsonRpcWire(server.url), new RestWire(server.url)] };
+      const wires = [new JsonRpcWire(server.url), new RestWire(server.url), new GrpcWire(server.grpcUrl())];
+      served = { server, wires };
     });
     after(() => served?.server[Symbol.asyncDispose]());
     define((title, run) => {
-      for (const binding of ["JSON-RPC", "HTTP+JSON"] as const) {
+      for (const binding of ["JSON-RPC", "HTTP+JSON", "gRPC"] as const) {
         test(`${title} (${binding})`, async () => {
           const wire = served?.wires.find((candidate) => candidate.name === binding);
           assert(served !== undefined && wire !== undefined);

@@ -43,10 +43,11 @@ const messenger = defineAgent({
 
 const server = await startServer({
   port: Number(values.port),
+  grpcPort: 0,
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [plain, reserved, strict, messenger],
   logger: pino({ level: "warn" }, pino.destination(2)),
 });
-process.stdout.write(`URL ${server.url}\n`);
+process.stdout.write(`gRPC ${server.grpcUrl}\nURL ${server.url}\n`);
 process.once("SIGINT", () => server.stop(0));
