@@ -5,10 +5,11 @@ import type {
   SubscribeToTaskRequest,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
-import { asRecorded, findPosition } from "../../kernel/events.ts";
+import { asRecorded, findPosition, type RecordedEvent } from "../../kernel/events.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { followLog, readLog } from "../../kernel/log-tail.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
@@ -77,12 +78,20 @@ export async function* followTask(
     : followLog(kernel.store, kernel.tail, filter, signal);
   if (isDone(view, endsWithQuestion)) return;
   for await (const page of pages) {
-    for (const event of page) {
-      yield* await view.follow(asRecorded(event));
+    for (const stored of page) {
+      const event = asRecorded(stored);
+      const said = await view.follow(event);
+      yield* said.filter((response) => mayHear(call.caller, event, response));
       if (isDone(view, endsWithQuestion)) return;
     }
   }
   if (stopped.aborted) throw new HarnessError("service_unavailable", "The server is stopping.");
+}
+
+/** What a task says and makes is told to those who could also read it. */
+function mayHear(caller: Caller, { event }: RecordedEvent, { artifactUpdate }: StreamResponseJson): boolean {
+  if (artifactUpdate !== undefined) return mayUse(caller, "artifacts:read");
+  return event !== "agent.message" || mayUse(caller, "messages:read");
 }
 
 function isDone(view: TaskView, endsWithQuestion: boolean): boolean {
