@@ -23,10 +23,13 @@ import { detailOf, presentRecord } from "./present-task.ts";
 
 const pageSizeDefault = 50;
 const pageSizeMax = 100;
+/** Longer ids than this are nobody's, and not said again. */
+const idCharsMax = 200;
 
 /** A task that the caller may see, and that is one of the agent which was addressed. */
 export async function visibleTask({ kernel, caller, agent }: Call, id: string): Promise<TaskRecord> {
-  const task = await getRecord(kernel, caller, "task", id);
+  const known = id.length > idCharsMax ? `${id.slice(0, 20)}…` : id;
+  const task = await getRecord(kernel, caller, "task", known);
   if (agent !== null && task.agent.name !== agent) throw notFound("task", id);
   return task;
 }
