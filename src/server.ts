@@ -29,7 +29,7 @@ import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
-import { opvsHttp } from "./surfaces/opvs/surface.ts";
+import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
@@ -101,7 +101,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { bodyBytesMax, trustedProxies, corsOrigins, artifactBytesMax, heartbeatMs } = config;
   const isHttps = config.publicUrl?.startsWith("https:") ?? false;
   const fail = harnFail(report);
-  const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
+  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
+  const http = createHttp({
+    ...{ logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, isHttps },
+    fail: (error, request, reply) =>
+      isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply),
+  });
   const sockets = new WebSockets({
     payloadBytesMax: bodyBytesMax,
     heartbeatMs,
@@ -111,7 +116,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
-  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   built.defer(() => closeHttp(http));

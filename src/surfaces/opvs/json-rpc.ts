@@ -2,8 +2,18 @@
 
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorDetail, InvalidParams, type WireError } from "./errors.ts";
-import { admitHttp, NotJson, parseJson, requireMediaType, tellError, tellParameters } from "./http.ts";
+import { type ErrorDetail, InvalidParams, UnknownOperation, type WireError } from "./errors.ts";
+import {
+  admitHttp,
+  NotJson,
+  parseSyntax,
+  refusalOfFastify,
+  requireMediaType,
+  requireSound,
+  tellError,
+  tellParameters,
+  UnreadableBody,
+} from "./http.ts";
 import { isOperation, operations } from "./operations.ts";
 import type { Opvs, StreamResponses } from "./opvs.ts";
 import { type StreamSettings, sendStream } from "./sse.ts";
@@ -27,8 +37,9 @@ class RpcError extends Error {
   }
 }
 
+const mediaTypes = ["application/json"];
 /** Statuses that say something to those who do not read the body: proxies, and clients that have to wait. */
-const tellingStatuses = new Set([401, 403, 413, 415, 429, 503]);
+const tellingStatuses = new Set([401, 403, 413, 429, 503]);
 
 export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
   return async (
@@ -38,12 +49,14 @@ export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
   ): Promise<FastifyReply> => {
     let id: Id = null;
     try {
-      requireMediaType(request, ["application/json"]);
-      const body = parseJson(String(request.body ?? ""));
+      requireMediaType(request, mediaTypes);
+      const text = String(request.body ?? "");
+      const body = parseSyntax(text);
       id = idOf(body);
+      requireSound(body, text);
       const call = await admitHttp(opvs, request, reply, agent);
       const { method, params } = requestOf(body, id);
-      if (!isOperation(method)) throw new RpcError(-32601, "Method not found");
+      if (!isOperation(method)) throw new UnknownOperation();
       const message = readMessage(operations[method].input, params);
       const result = await opvs.perform(call.admitted, method, message);
       tellParameters(reply, call.admitted);
@@ -60,13 +73,26 @@ export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
   };
 }
 
+/** What never became a request. */
+export function failJsonRpc(opvs: Opvs, reply: FastifyReply, error: unknown): FastifyReply {
+  if (!(error instanceof UnknownOperation)) {
+    return sendError(opvs, reply, null, refusalOfFastify(error, mediaTypes));
+  }
+  const message = "Request payload validation error: requests are sent by POST";
+  return reply
+    .code(405)
+    .header("Allow", "POST")
+    .send(errorBody(null, { jsonRpc: -32600, message }));
+}
+
 function sendError(opvs: Opvs, reply: FastifyReply, id: Id, error: unknown): FastifyReply {
   if (error instanceof NotJson) return reply.send(errorBody(id, { jsonRpc: -32700, message: error.message }));
   if (error instanceof RpcError)
     return reply.send(errorBody(id, { jsonRpc: error.code, message: error.message }));
   const said = opvs.fail(error, reply.request.id);
   tellError(reply, said);
-  return reply.code(tellingStatuses.has(said.http) ? said.http : 200).send(errorBody(id, said));
+  const isTelling = tellingStatuses.has(said.http) || error instanceof UnreadableBody;
+  return reply.code(isTelling ? said.http : 200).send(errorBody(id, said));
 }
 
 function errorBody(

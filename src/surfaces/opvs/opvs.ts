@@ -104,7 +104,8 @@ export class Opvs {
   /** The routing string is a tenant, an agent after an at sign, or both. */
   #route(admitted: Admitted, route: string): Pick<Call, "caller" | "agent" | "isAnonymous"> {
     const { arrival, caller } = admitted;
-    const [tenantId = "", named] = route.split("@", 2);
+    const at = route.indexOf("@");
+    const [tenantId, named] = at === -1 ? [route, undefined] : [route.slice(0, at), route.slice(at + 1)];
     if (named !== undefined && arrival.agent !== null && named !== arrival.agent) {
       throw new HarnessError("invalid_request", "The tenant names another agent than the address.", {
         param: "tenant",

@@ -1,15 +1,16 @@
 /** The HTTP+JSON binding: the operation in method and path. */
 
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { TaskState } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
-import type { WireError } from "./errors.ts";
+import { InvalidParams, UnknownOperation, type WireError } from "./errors.ts";
 import {
   admitHttp,
   mediaTypeOf,
   parseJson,
   queryOf,
+  refusalOfFastify,
   requireMediaType,
   tellError,
   tellParameters,
@@ -57,8 +58,8 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       const call = await admitHttp(opvs, request, reply, agent);
       const { route, params } = match(request.method, segments);
       const { operation, status = 200 } = route;
-      const input: JsonObject = { ...queryParams(request), ...body, ...params };
-      const message = readMessage(operations[operation].input, input);
+      const { input } = operations[operation];
+      const message = readMessage(input, { ...queryParams(input, request), ...body, ...params });
       const result = await opvs.perform(call.admitted, operation, message);
       tellParameters(reply, call.admitted);
       if (operations[operation].kind === "unary") {
@@ -68,11 +69,15 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       await sendStream(opvs, call, result as StreamResponses, reply, envelope, settings);
       return reply;
     } catch (error) {
-      const said = opvs.fail(error, request.id);
-      tellError(reply, said);
-      return reply.code(said.http).send(errorBody(said));
+      return failRest(opvs, reply, error);
     }
   };
+}
+
+export function failRest(opvs: Opvs, reply: FastifyReply, error: unknown): FastifyReply {
+  const said = opvs.fail(refusalOfFastify(error, mediaTypes), reply.request.id);
+  tellError(reply, said);
+  return reply.type(answerType(reply.request)).code(said.http).send(errorBody(said));
 }
 
 function errorBody({ http, status, message, details }: WireError): object {
@@ -107,7 +112,7 @@ function match(method: string, segments: readonly string[]): Match {
     const params = route.methods.includes(method) ? paramsOf(route.path, path) : null;
     if (params !== null) return { route, params: tenant === null ? params : { ...params, tenant } };
   }
-  throw new HarnessError("resource_not_found", "There is no operation at this address.");
+  throw new UnknownOperation("There is no operation at this address.");
 }
 
 function paramsOf(pattern: readonly string[], segments: readonly string[]): JsonObject | null {
@@ -128,14 +133,20 @@ function paramsOf(pattern: readonly string[], segments: readonly string[]): Json
 }
 
 /** What a query says in words; numbers and times are read as the definition reads them. */
-function queryParams(request: FastifyRequest): JsonObject {
+function queryParams(input: DescMessage, request: FastifyRequest): JsonObject {
   if (request.method !== "GET" && request.method !== "DELETE") return {};
-  const params: Record<string, JsonValue> = {};
+  const params = new Map<string, JsonValue>();
   for (const [name, value] of queryOf(request)) {
-    if (value === "true" || value === "false") params[name] = value === "true";
-    else params[name] = name === "status" ? stateName(value) : value;
+    const field = input.fields.find(({ jsonName, name: original }) => jsonName === name || original === name);
+    if (field === undefined) continue;
+    if (params.has(field.jsonName)) {
+      throw new InvalidParams([{ field: field.jsonName, description: "is given more than once" }]);
+    }
+    const isFlag = field.scalar === ScalarType.BOOL && (value === "true" || value === "false");
+    if (isFlag) params.set(field.jsonName, value === "true");
+    else params.set(field.jsonName, field.fieldKind === "enum" ? stateName(value) : value);
   }
-  return params;
+  return Object.fromEntries(params);
 }
 
 /** `working` is as good as `TASK_STATE_WORKING`. */
