@@ -24,7 +24,9 @@ export async function admitHttp(
   agent: string | null,
 ): Promise<HttpCall> {
   const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) gone.abort();
+  });
   const admitted = await opvs.admit(arrivalOf(request, agent, gone.signal));
   return { admitted, gone };
 }
