@@ -38,7 +38,7 @@ async function ask(
 ): Promise<Said> {
   const { hostname, port } = new URL(server.url);
   const sent = httpRequest({
-    ...{ hostname, port, method, path: base + path, agent: false },
+    ...{ hostname, port, method, path: base + path },
     headers: {
       authorization: `Bearer ${adminKey}`,
       "a2a-version": "1.0",
