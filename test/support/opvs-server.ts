@@ -46,7 +46,8 @@ const server = await startServer({
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [plain, reserved, strict, messenger],
-  logger: pino({ level: "warn" }, pino.destination(2)),
+  publicUrl: process.env.BRIDLE_PUBLIC_URL ?? null,
+  logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
 });
 process.stdout.write(`URL ${server.url}\n`);
 process.once("SIGINT", () => server.stop(0));

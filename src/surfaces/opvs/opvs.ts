@@ -50,7 +50,9 @@ export class Opvs {
     const { kernel } = this.#options;
     const credential = bearerOf(arrival);
     const caller = credential === null ? null : await kernel.authenticate(credential, arrival.address);
-    if (caller === null && (credential !== null || !this.#hasPublicAgents())) throw unauthenticated();
+    // Whoever presents something that is not recognized is not taken for nobody.
+    const isNobody = (arrival.header("authorization") ?? "") === "";
+    if (caller === null && !(isNobody && this.#hasPublicAgents())) throw unauthenticated();
     return {
       ...readServiceParameters(arrival),
       arrival,
@@ -130,9 +132,7 @@ export type StreamResponses = AsyncIterable<StreamResponseJson>;
 
 function bearerOf(arrival: Arrival): string | null {
   const [scheme, credential] = (arrival.header("authorization") ?? "").split(" ");
-  if (scheme === undefined || scheme === "") return null;
-  // Something was presented, and what it is will not be recognized.
-  return scheme.toLowerCase() === "bearer" && credential ? credential : scheme;
+  return scheme?.toLowerCase() === "bearer" && credential ? credential : null;
 }
 
 function tenantOf(request: object): string {
