@@ -114,6 +114,7 @@ class Walk {
   readonly #wire: Wire;
   readonly #key: string;
   readonly #tasks: Json[] = [];
+  readonly #sleepers = new Set<number>();
   readonly #names = new Map<string, string>();
   #count = 0;
 
@@ -160,7 +161,9 @@ class Walk {
 
   #goOn({ task: index, text, withContext }: Step & { kind: "continue" }): Json {
     const contextId = withContext ? { contextId: this.#tasks[index]?.contextId ?? "context-0" } : {};
-    return { message: this.#message(text, { taskId: this.#id(index), ...contextId }) };
+    const message = this.#message(text, { taskId: this.#id(index), ...contextId });
+    // Who waits for one that sleeps waits for as long.
+    return { message, configuration: { returnImmediately: this.#sleepers.has(index) } };
   }
 
   #sent(outcome: Outcome): Json {
@@ -177,6 +180,7 @@ class Walk {
   async #start(script: string): Promise<Json> {
     const request = { message: this.#message(script), configuration: { returnImmediately: true } };
     const { result } = await this.#call("SendMessage", request);
+    if (script === sleeping) this.#sleepers.add(this.#tasks.length);
     this.#tasks.push(result.task);
     const expected = script === sleeping ? ["TASK_STATE_WORKING"] : settled;
     return await until(
