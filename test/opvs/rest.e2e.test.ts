@@ -113,7 +113,6 @@ describe("HTTP+JSON", () => {
       "/opvs",
       "/opvs/x",
       "/a2a/y",
-      "/opvs/agents",
       "/opvs/agents/rehearsal",
       `/opvs/agents/${"n".repeat(300)}/rest/tasks`,
     ]) {

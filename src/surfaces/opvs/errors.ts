@@ -29,7 +29,6 @@ interface Saying {
 }
 
 const invalidParams: Saying = { jsonRpc: -32602, status: "INVALID_ARGUMENT", http: 400 };
-const unknownOperation: Saying = { jsonRpc: -32601, status: "UNIMPLEMENTED", http: 404 };
 
 /** The protocol's own errors, by the reason that names them. */
 const opvsErrors = {
@@ -81,15 +80,6 @@ export class OpvsError extends Error {
   }
 }
 
-/** Nothing here has this name or this address. Not the same as a task that is not there. */
-export class UnknownOperation extends Error {
-  override name = "UnknownOperation";
-
-  constructor(message = "Method not found") {
-    super(message);
-  }
-}
-
 export interface Violation {
   field: string;
   description: string;
@@ -107,6 +97,13 @@ export class InvalidParams extends Error {
     this.violations = violations;
   }
 }
+
+/** Nothing is offered by this name or at this address. */
+export class NoSuchOperation extends Error {
+  override name = "NoSuchOperation";
+}
+
+const noSuchOperation: Saying = { jsonRpc: -32601, status: "UNIMPLEMENTED", http: 404 };
 
 export const errorInfoType = "type.googleapis.com/google.rpc.ErrorInfo";
 export const badRequestType = "type.googleapis.com/google.rpc.BadRequest";
@@ -135,7 +132,7 @@ export function toWireError(error: unknown, redactor: Redactor): WireError {
 function sayingOf(error: unknown): WireError {
   if (error instanceof OpvsError) return opvsError(error.reason, error.message, error.metadata);
   if (error instanceof InvalidParams) return invalid(error.message, error.violations);
-  if (error instanceof UnknownOperation) return plain(unknownOperation, error.message);
+  if (error instanceof NoSuchOperation) return plain(noSuchOperation, error.message);
   if (!(error instanceof HarnessError)) return internalError();
   const said = kernelErrors[error.code];
   if (typeof said === "string") return opvsError(said, error.message, textsOf(error.details));

@@ -1,12 +1,13 @@
 /** What the two HTTP bindings share: how a request arrives, how its body is read, and the headers of every answer. */
 
 import { isUtf8 } from "node:buffer";
+import type { JsonValue } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../../kernel/errors.ts";
 import { continueTrace } from "../../kernel/trace.ts";
 import { problemWith } from "../http.ts";
 import type { Arrival } from "./call.ts";
-import { OpvsError, UnknownOperation, type WireError } from "./errors.ts";
+import { NoSuchOperation, OpvsError, type WireError } from "./errors.ts";
 import type { Admitted, Opvs } from "./opvs.ts";
 import { spellings } from "./service-parameters.ts";
 
@@ -31,7 +32,7 @@ export async function admitHttp(
   return { admitted, gone };
 }
 
-function arrivalOf(request: FastifyRequest, agent: string | null, signal: AbortSignal): Arrival {
+export function arrivalOf(request: FastifyRequest, agent: string | null, signal: AbortSignal): Arrival {
   const query = new Map<string, string>();
   for (const [name, value] of queryOf(request)) {
     const before = query.get(name.toLowerCase());
@@ -55,7 +56,7 @@ export function queryOf({ url }: FastifyRequest): URLSearchParams {
 }
 
 /** The media type of the body, without its parameters. */
-export function mediaTypeOf(request: FastifyRequest): string {
+function mediaTypeOf(request: FastifyRequest): string {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   return type.trim().toLowerCase();
 }
@@ -87,14 +88,14 @@ export function textOf(body: Buffer): string {
   return body.toString("utf8");
 }
 
-export function parseJson(text: string): unknown {
+export function parseJson(text: string): JsonValue {
   const value = parseSyntax(text);
   requireSound(value, text);
   return value;
 }
 
 /** For those who want to look at it before they say what is wrong with it. */
-export function parseSyntax(text: string): unknown {
+export function parseSyntax(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch {
@@ -132,11 +133,20 @@ export function refusalOfFastify(error: unknown, mediaTypes: readonly string[]):
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
       return new NotJson();
     default:
-      if (statusCode === 404 || statusCode === 414) return new UnknownOperation();
+      if (statusCode === 404 || statusCode === 414)
+        return new NoSuchOperation("There is nothing at this address.");
       return typeof statusCode === "number" && statusCode < 500
         ? new HarnessError("invalid_request", "The request is malformed.")
         : error;
   }
+}
+
+/** The body of a request by POST; undefined where there is none. */
+export function jsonBodyOf(request: FastifyRequest, allowed: readonly string[]): JsonValue | undefined {
+  const text = String(request.body ?? "");
+  if (request.method !== "POST" || (text === "" && mediaTypeOf(request) === "")) return undefined;
+  requireMediaType(request, allowed);
+  return text === "" ? undefined : parseJson(text);
 }
 
 /** What goes with every answer to a call that was admitted. */

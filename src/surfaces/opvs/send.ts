@@ -10,8 +10,9 @@ import {
   type SendMessageResponseJson,
   type StreamResponseJson,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
+import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
 import { HarnessError } from "../../kernel/errors.ts";
+import { secretId } from "../../kernel/ids.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { awaitTask } from "../../kernel/queries/await-task.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
@@ -22,6 +23,7 @@ import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { followTask } from "./follow.ts";
 import { requireAccepted } from "./media-types.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
+import { readPushConfig, requirePush } from "./push-configs.ts";
 import { TaskFeed } from "./task-feed.ts";
 import { messageInput, wireKey } from "./view/parts.ts";
 import { TaskView } from "./view/task-view.ts";
@@ -32,7 +34,7 @@ const idCharsMax = 200;
 
 export async function sendMessage(call: Call, request: SendMessageRequest): Promise<SendMessageResponseJson> {
   const { kernel } = call;
-  const newTaskId = kernel.newId("task");
+  const newTaskId = newIdFor(call, "task");
   using feed = new TaskFeed(kernel.tail, newTaskId);
   const { task } = await send(call, request, newTaskId);
   const { card } = addressed(call);
@@ -77,7 +79,7 @@ export async function sendStreamingMessage(
   const { card } = addressed(call);
   if (!card.streaming) throw new OpvsError("UNSUPPORTED_OPERATION", "This agent does not stream.");
   if (card.answersWithMessage) return answerAsStream(call, request);
-  const { task, position } = await send(call, request);
+  const { task, position } = await send(call, request, newIdFor(call, "task"));
   const detail = detailOf(call, request.configuration?.historyLength);
   return followTask(call, task, { from: position, detail, endsWithQuestion: true });
 }
@@ -89,12 +91,13 @@ async function* answerAsStream(call: Call, request: SendMessageRequest): AsyncGe
 async function send(
   call: Call,
   request: SendMessageRequest,
-  newTaskId?: string,
+  newTaskId: string,
 ): Promise<{ task: TaskRecord; position: Position }> {
   const { message } = request;
   if (message === undefined) throw new InvalidParams([{ field: "message", description: "is required" }]);
   requireSendable(call, request, message);
-  const { kernel, caller, agent, trace } = call;
+  const { kernel, caller, agent, trace, version, isAnonymous } = call;
+  const config = request.configuration?.taskPushNotificationConfig;
   const { contextId, taskId } = message;
   const { result: task, position } = await kernel.dispatch(
     sendMessageCommand,
@@ -104,14 +107,24 @@ async function send(
       contextId: contextId === "" ? null : contextId,
       taskId: taskId === "" ? null : taskId,
       newTaskId,
+      newSessionId: newIdFor(call, "session"),
       message: messageInput(message),
       metadata: request.metadata,
       trace,
+      pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
     },
-    // Who did not get our answer sends the same message again and must not have the work done twice.
-    { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
+    // Who did not get our answer sends the same message again and must not have the work done twice. Those who
+    // have no name may well send the same without being the same.
+    isAnonymous
+      ? undefined
+      : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
   );
   return { task, position: position ?? (await kernel.store.head()) };
+}
+
+/** All that a caller without a name has to show for its task is that it knows the id, so nobody may guess it. */
+function newIdFor({ kernel, isAnonymous }: Call, prefix: "task" | "session"): string {
+  return isAnonymous ? secretId(prefix, kernel.clock.now()) : kernel.newId(prefix);
 }
 
 /** A client's id alone does not do: there are clients that call every message the same. */
@@ -132,24 +145,31 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   ] as const) {
     if (metadata !== undefined && wireKey in metadata) refuse(field, `uses the reserved key ${wireKey}`);
   }
+  // A name that anybody can make up is one that others may have made up as well.
+  if (call.isAnonymous && message.contextId !== "" && !isOurs(message.contextId)) {
+    refuse("message.contextId", "is one that was given out here, without credentials");
+  }
   if ((request.configuration?.historyLength ?? 0) < 0) {
     refuse("configuration.historyLength", "is not negative");
   }
   if (violations.length > 0) throw new InvalidParams(violations);
   const { card } = addressed(call);
   requireAccepted(message.parts, card.inputModes);
-  if (request.configuration?.taskPushNotificationConfig !== undefined && !card.pushNotifications) {
-    throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
-  }
+  if (request.configuration?.taskPushNotificationConfig !== undefined) requirePush(call);
 }
 
 /** Who waits is answered when the task has ended or needs somebody, and not before. */
-function requireSettled({ stopped }: Call, task: TaskRecord): void {
+function requireSettled({ stopped, isAnonymous }: Call, task: TaskRecord): void {
   if (isFinal(task.status) || task.pending !== null) return;
-  throw stopped.aborted
-    ? new HarnessError(
-        "service_unavailable",
-        `The server is stopping. Task ${task.id} goes on when it is back; the same message asks for it again.`,
-      )
-    : new HarnessError("client_closed_request", "The client has gone away.");
+  if (stopped.aborted) {
+    throw new HarnessError(
+      "service_unavailable",
+      `The server is stopping. Task ${task.id} goes on when it is back; the same message asks for it again.`,
+    );
+  }
+  if (!isAnonymous) throw new HarnessError("client_closed_request", "The client has gone away.");
+  throw new HarnessError(
+    "deadline_exceeded",
+    `Task ${task.id} goes on, but nobody is kept waiting this long without credentials. Ask for it again.`,
+  );
 }

@@ -4,18 +4,19 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { UnknownOperation } from "./errors.ts";
+import { prefixes } from "./addresses.ts";
+import { NoSuchOperation } from "./errors.ts";
 import { textOf } from "./http.ts";
 import { failJsonRpc, jsonRpc } from "./json-rpc.ts";
 import type { Opvs } from "./opvs.ts";
 import { failRest, rest } from "./rest.ts";
 import type { StreamSettings } from "./sse.ts";
-
-export const prefixes = ["/opvs", "/a2a"] as const;
+import { v03Head, v03Rest } from "./v03/rest.ts";
 
 export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyInstance) => Promise<void> {
   const answerRpc = jsonRpc(opvs, settings);
   const answerRest = rest(opvs, settings);
+  const answerV03Rest = v03Rest(opvs, settings);
   return async (app) => {
     // Bodies are read by the bindings, which have their own words for what is wrong with them.
     app.removeAllContentTypeParsers();
@@ -28,7 +29,7 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
       await app.register(
         async (inside) =>
           inside.setNotFoundHandler((request, reply) =>
-            failOpvs(opvs, new UnknownOperation("There is nothing at this address."), request, reply),
+            failOpvs(opvs, new NoSuchOperation("There is nothing at this address."), request, reply),
           ),
         { prefix },
       );
@@ -38,8 +39,12 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
           app.route({
             method,
             url: `${base}/rest/*`,
-            handler: (request: FastifyRequest, reply: FastifyReply) =>
-              answerRest(request, reply, agentOf(request), segmentsAfter(base, request)),
+            handler: (request: FastifyRequest, reply: FastifyReply) => {
+              const [head, ...below] = segmentsAfter(base, request);
+              return head === v03Head
+                ? answerV03Rest(request, reply, agentOf(request), below)
+                : answerRest(request, reply, agentOf(request), [head ?? "", ...below]);
+            },
           });
         }
       }
@@ -64,7 +69,7 @@ export function failOpvs(
   return isJsonRpc ? failJsonRpc(opvs, reply, error) : failRest(opvs, reply, error);
 }
 
-function agentOf({ params }: FastifyRequest): string | null {
+export function agentOf({ params }: FastifyRequest): string | null {
   const { agent }: { agent?: string } = Object(params);
   return agent ?? null;
 }

@@ -43,7 +43,7 @@ function violationOf(schema: DescMessage, error: unknown): Violation {
   const [, kind = "", path = "", problem = ""] =
     /(field|oneof|message) ([\w.]+) from JSON: (.*)$/s.exec(message) ?? [];
   if (kind === "message") return violationOfMessage(schema, path, problem);
-  const field = path.startsWith("lf.a2a.v1.") ? camelCase(path.split(".").at(-1) ?? "") : "params";
+  const field = /^(?:lf\.)?a2a\.v1\./.test(path) ? camelCase(path.split(".").at(-1) ?? "") : "params";
   const [said = ""] = problem.split(/, got |\s?"/);
   return { field, description: said === "" ? "cannot be read" : said.trim() };
 }
