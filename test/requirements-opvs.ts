@@ -17,7 +17,9 @@ export const opvsRequirements: readonly Requirement[] = [
   }),
   ...section("OPVS", "Versions and service parameters", {
     "OPVS-67": "A version is two numbers, major and minor.",
+    "OPVS-68": "A request is carried out as the version that it names has it.",
     "OPVS-69": "A version that is not spoken is refused, and those that are get named.",
+    "OPVS-70": "Who names no version, or an empty one, speaks 0.3.",
     "OPVS-71": "The third number of a version makes no difference.",
     "OPVS-73": "Over HTTP, service parameters are headers whose names have no case.",
     "OPVS-75": "Another version of a required extension does not stand in for it.",

@@ -13,6 +13,9 @@ const errors = {
   },
   UNSUPPORTED_OPERATION: { status: "UNIMPLEMENTED", "JSON-RPC": -32004, "HTTP+JSON": 400, gRPC: 12 },
   CONTENT_TYPE_NOT_SUPPORTED: { status: "INVALID_ARGUMENT", "JSON-RPC": -32005, "HTTP+JSON": 415, gRPC: 3 },
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: {
+    ...{ status: "FAILED_PRECONDITION", "JSON-RPC": -32007, "HTTP+JSON": 400, gRPC: 9 },
+  },
   EXTENSION_SUPPORT_REQUIRED: {
     ...{ status: "FAILED_PRECONDITION", "JSON-RPC": -32008, "HTTP+JSON": 400, gRPC: 9 },
   },
@@ -85,6 +88,8 @@ const provoked: Record<Reason, (wire: Wire) => Promise<WireFailure>> = {
     refusal(wire, "SendMessage", {
       message: message("", { parts: [{ raw: "AA==", mediaType: "image/png" }] }),
     }),
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: (wire) =>
+    refusal(wire, "GetExtendedAgentCard", {}, { agent: "reserved" }),
   EXTENSION_SUPPORT_REQUIRED: (wire) =>
     refusal(wire, "SendMessage", { message: message("x") }, { agent: "strict" }),
   VERSION_NOT_SUPPORTED: (wire) => refusal(wire, "ListTasks", {}, { headers: { "a2a-version": "9.9" } }),

@@ -269,4 +269,23 @@ describe("JSON-RPC", () => {
       assert.equal(Object.keys(result).length, 1);
     }
   });
+
+  test("OPVS-68, OPVS-70 given a method of each version, when a request names a version, none or an empty one, then only the version's own methods are there, and none is 0.3", async () => {
+    const old = call("message/send", {
+      message: {
+        kind: "message",
+        messageId: "m-old",
+        role: "user",
+        parts: [{ kind: "text", text: "hello" }],
+      },
+    });
+    const current = call("SendMessage", { message: message("hello") });
+    for (const version of ["", "0.3", "0.3.0"]) {
+      const headers = { "a2a-version": version };
+      assert.equal((await post(old, headers)).body.result.status.state, "completed", version);
+      assert.equal((await post(current, headers)).body.error.code, -32009, version);
+    }
+    assert.equal((await post(old)).body.error.code, -32601);
+    assert.equal((await post(current)).body.result.task.status.state, "TASK_STATE_COMPLETED");
+  });
 });

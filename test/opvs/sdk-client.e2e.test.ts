@@ -49,7 +49,7 @@ async function clientOf(binding: Binding, agent: string, key = adminKey): Promis
         protocolVersion: "1.0",
       },
     ],
-    capabilities: { streaming: agent !== "plain" },
+    capabilities: { streaming: agent !== "plain", pushNotifications: true, extendedAgentCard: true },
     defaultInputModes: ["text/plain"],
     defaultOutputModes: ["text/plain"],
     skills: [],
@@ -149,6 +149,25 @@ for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
         events.map(({ payload }) => payload?.$case),
         ["message"],
       );
+    });
+
+    test(`OPVS-100 given the official client over ${binding}, when it sets, reads, lists and deletes a webhook and reads the extended card, then each is there as it should be`, async () => {
+      const client = await clientOf(binding, "rehearsal");
+      const { id: taskId } = await sent(client, "ask Which?");
+      const url = "http://127.0.0.1:9/hook";
+      const named = { tenant: "", taskId, id: "hook" };
+      await client.createTaskPushNotificationConfig({ ...named, url, token: "t", authentication: undefined });
+      assert.equal((await client.getTaskPushNotificationConfig(named)).url, url);
+      const list = async () =>
+        (await client.listTaskPushNotificationConfig({ tenant: "", taskId, pageSize: 0, pageToken: "" }))
+          .configs;
+      assert.deepEqual(
+        (await list()).map(({ id }) => id),
+        ["hook"],
+      );
+      await client.deleteTaskPushNotificationConfig(named);
+      assert.deepEqual(await list(), []);
+      assert.equal((await client.getAgentCard()).name, "rehearsal");
     });
 
     test(`OPVS-78, OPVS-102 given the official client over ${binding}, when it is refused, then it knows each error by its kind`, async () => {

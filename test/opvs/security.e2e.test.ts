@@ -20,6 +20,13 @@ const operations: Record<string, { scope: string; request(id: string): Json; isS
   GetTask: { scope: "tasks:read", request: (id) => ({ id }) },
   CancelTask: { scope: "tasks:write", request: (id) => ({ id }) },
   SubscribeToTask: { scope: "tasks:read", request: (id) => ({ id }), isStream: true },
+  CreateTaskPushNotificationConfig: {
+    scope: "tasks:write",
+    request: (taskId) => ({ taskId, id: "hook", url: "https://example.com/hook" }),
+  },
+  GetTaskPushNotificationConfig: { scope: "tasks:read", request: (taskId) => ({ taskId, id: "hook" }) },
+  ListTaskPushNotificationConfigs: { scope: "tasks:read", request: (taskId) => ({ taskId }) },
+  DeleteTaskPushNotificationConfig: { scope: "tasks:write", request: (taskId) => ({ taskId, id: "hook" }) },
 };
 
 const listing: { request(id: string): Json } = { request: () => ({}) };

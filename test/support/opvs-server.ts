@@ -46,6 +46,8 @@ const server = await startServer({
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [plain, reserved, strict, messenger],
+  // Receivers of webhooks are on this machine.
+  allowPrivateAddresses: true,
   publicUrl: process.env.BRIDLE_PUBLIC_URL ?? null,
   logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
 });

@@ -5,11 +5,11 @@ import type {
   SubscribeToTaskRequest,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
-import { asRecorded, findPosition, type RecordedEvent } from "../../kernel/events.ts";
+import { asRecorded, findPosition } from "../../kernel/events.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { followLog, readLog } from "../../kernel/log-tail.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { type Caller, mayUse } from "../../policy/caller.ts";
+import { mayUse } from "../../policy/caller.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
@@ -17,6 +17,7 @@ import { InvalidParams, OpvsError } from "./errors.ts";
 import { durableCursorUri } from "./extensions.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
 import { visibleTask } from "./tasks.ts";
+import { mayHear } from "./view/audience.ts";
 import { type TaskDetail, TaskView } from "./view/task-view.ts";
 
 interface Following {
@@ -70,7 +71,11 @@ export async function* followTask(
   task: TaskRecord,
   { from, detail, endsWithQuestion }: Following,
 ): AsyncGenerator<StreamResponseJson> {
-  const { kernel, signal, stopped } = call;
+  const { kernel, caller, signal, stopped } = call;
+  const audience = {
+    readsMessages: mayUse(caller, "messages:read"),
+    readsArtifacts: mayUse(caller, "artifacts:read"),
+  };
   const view = await TaskView.read(task, from, presentationFor(call));
   yield { task: await present(call, view, detail) };
   const filter = { taskId: task.id, after: view.position };
@@ -83,17 +88,11 @@ export async function* followTask(
     for (const stored of page) {
       const event = asRecorded(stored);
       const said = await view.follow(event);
-      yield* said.filter((response) => mayHear(call.caller, event, response));
+      yield* said.filter((response) => mayHear(audience, event, response));
       if (isDone(view, endsWithQuestion)) return;
     }
   }
   if (stopped.aborted) throw new HarnessError("service_unavailable", "The server is stopping.");
-}
-
-/** What a task says and makes is told to those who could also read it. */
-function mayHear(caller: Caller, { event }: RecordedEvent, { artifactUpdate }: StreamResponseJson): boolean {
-  if (artifactUpdate !== undefined) return mayUse(caller, "artifacts:read");
-  return event !== "agent.message" || mayUse(caller, "messages:read");
 }
 
 function isDone(view: TaskView, endsWithQuestion: boolean): boolean {
