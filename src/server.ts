@@ -20,6 +20,7 @@ import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
@@ -145,6 +146,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     Object.assign(drained, await runtime.drain(graceMs));
   });
   built.defer(startScheduleClock(kernel, logger));
+  built.defer(followHandoffs({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;

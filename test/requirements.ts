@@ -458,6 +458,24 @@ export const requirements: readonly Requirement[] = [
     "PAR-1": "Code whose branches run side by side is repeated exactly, whatever they do.",
     "PAR-2": "A server killed while such code runs takes it up and brings it to its end.",
   }),
+  ...section("Bridle", "Hand-offs", {
+    "HND-1":
+      "Work for a remote agent goes through the first interface of its card that is known, and its result comes back.",
+    "HND-2": "What a remote asks is asked here, and the answer goes to the same remote task.",
+    "HND-3": "An authorization that a remote needs is asked for here; the task goes on when the remote does.",
+    "HND-4": "A crash at any stage goes on with the same message and the same remote task.",
+    "HND-5": "A task that is canceled cancels what remotes do for it.",
+    "HND-6": "Where keys are trusted, a card that none of them signed gets no work.",
+    "HND-7": "Credentials come from a vault, go to the remote alone, and are never written down.",
+    "HND-8": "Hand-offs obey the persona's list, its autonomy and the quotas.",
+    "HND-9": "A replay never calls a remote.",
+    "HND-10": "The receipt names the remotes; receipts of both sides form a delegation that can be checked.",
+    "HND-11":
+      "A remote that is away is tried again until its deadline; then the step fails and the remote is told.",
+    "HND-12": "Work for a persona or an agent that is loaded here is a child task.",
+    "HND-13": "A remote that is no agent, or means harm, fails the step with a reason.",
+    "HND-14": "Hand-offs are erased with their session, and go on only where they were begun.",
+  }),
   ...section("Bridle", "Agent cards", {
     "CRD-4":
       "Every loaded agent has a card at each of its addresses, made from what is loaded and without anything empty; an agent that is not there is 404.",
