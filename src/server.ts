@@ -37,7 +37,7 @@ import { cards } from "./surfaces/opvs/cards/routes.ts";
 import { createGrpc, type Grpc, type GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
 import { notificationShapes, notifications } from "./surfaces/opvs/notifications.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
-import { opvsHttp } from "./surfaces/opvs/surface.ts";
+import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
@@ -116,15 +116,18 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { tls } = config;
   const isHttps = config.publicUrl?.startsWith("https:") ?? tls !== null;
   const fail = harnFail(report);
-  const http = createHttp({
+  const opvs = new Opvs({
+    kernel,
+    facts,
     logger,
-    bodyBytesMax,
-    newRequestId,
-    fail,
-    trustedProxies,
-    corsOrigins,
-    tls,
-    isHttps,
+    stopped: stopped.signal,
+    isLenient: config.opvsLenientVersion,
+    anonymousMs: config.anonymousMs,
+  });
+  const http = createHttp({
+    ...{ logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps },
+    fail: (error, request, reply) =>
+      isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply),
   });
   const sockets = new WebSockets({
     payloadBytesMax: bodyBytesMax,
@@ -135,14 +138,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
-  const opvs = new Opvs({
-    kernel,
-    facts,
-    logger,
-    stopped: stopped.signal,
-    isLenient: config.opvsLenientVersion,
-    anonymousMs: config.anonymousMs,
-  });
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));

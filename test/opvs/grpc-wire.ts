@@ -38,7 +38,8 @@ export class GrpcWire implements Wire {
         headersFor(options, {}),
         input,
       );
-      return { result: toJson(method.output, answer.message), headers: answer.header };
+      const result = toJson(method.output, answer.message);
+      return { result: { ...unsaid[operation], ...Object(result) }, headers: answer.header };
     } catch (error) {
       return { error: failureOf(error), headers: metadataOf(error) };
     }
@@ -83,6 +84,11 @@ export class GrpcWire implements Wire {
     }
   }
 }
+
+/** What is required and has its default is not on this wire, and there all the same. */
+const unsaid: Record<string, Json> = {
+  ListTasks: { tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 },
+};
 
 /** gRPC has no paths: the agent goes into the tenant. */
 function addressed(request: Json, { agent }: CallOptions): Json {

@@ -369,12 +369,15 @@ describe("Webhooks", () => {
     assert.equal((await (await client.withScopes("tasks:read")).get(path)).status, 200);
   });
 
-  test("PSH-7 given a caller that may not read messages, when its webhook is told of a new task, then the history is not in it", async () => {
+  test("PSH-7 given a caller that may read neither messages nor artifacts, when its webhook is told of a task, then nothing of them is in it", async () => {
     await using receiver = await startReceiver();
     const scopes = ["tasks:read", "tasks:write", "sessions:write", "messages:write"];
     const limited = await client.withScopes(...scopes);
-    const task = await send(limited, "say hello", { url: receiver.url });
+    const task = await send(limited, "say hello\nartifact a.txt hello\nreturn hello", { url: receiver.url });
     await untilState(server, task.id, "ended");
-    assert.equal(receiver.bodies()[0].task.history, undefined);
+    const told = receiver.bodies();
+    assert.equal(told[0].task.history, undefined);
+    assert.equal(told.at(-1).statusUpdate.status.state, "TASK_STATE_COMPLETED");
+    assert(!JSON.stringify(told).includes("hello"));
   });
 });

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Json } from "../support/client.ts";
-import { adminKey, startServer, type TestServer } from "../support/server.ts";
+import { adminKey, type ServerOptions, startServer, type TestServer } from "../support/server.ts";
 import { GrpcWire } from "./grpc-wire.ts";
 
 export interface CallOptions {
@@ -292,11 +292,12 @@ export function everyBinding(
   define: (
     onEveryBinding: (name: string, run: (wire: Wire, served: Served) => Promise<void>) => void,
   ) => void,
+  env: NonNullable<ServerOptions["env"]> = {},
 ): void {
   describe(name, () => {
     let served: Served | undefined;
     before(async () => {
-      const server = await startServer({ script: opvsServer });
+      const server = await startServer({ script: opvsServer, env });
       const wires = [new JsonRpcWire(server.url), new RestWire(server.url), new GrpcWire(server.grpcUrl())];
       served = { server, wires };
     });

@@ -47,7 +47,12 @@ const server = await startServer({
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [plain, reserved, strict, messenger],
-  logger: pino({ level: "warn" }, pino.destination(2)),
+  // Every binding tries all the wrong credentials, from one address.
+  authFailuresMax: 10_000,
+  // Receivers of webhooks are on this machine.
+  allowPrivateAddresses: true,
+  publicUrl: process.env.BRIDLE_PUBLIC_URL ?? null,
+  logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
 });
 process.stdout.write(`gRPC ${server.grpcUrl}\nURL ${server.url}\n`);
 process.once("SIGINT", () => server.stop(0));

@@ -9,6 +9,7 @@ import { asRecorded, findPosition } from "../../kernel/events.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { followLog, readLog } from "../../kernel/log-tail.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { mayUse } from "../../policy/caller.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
@@ -16,6 +17,7 @@ import { InvalidParams, OpvsError } from "./errors.ts";
 import { durableCursorUri } from "./extensions.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
 import { visibleTask } from "./tasks.ts";
+import { mayHear } from "./view/audience.ts";
 import { type TaskDetail, TaskView } from "./view/task-view.ts";
 
 interface Following {
@@ -69,7 +71,11 @@ export async function* followTask(
   task: TaskRecord,
   { from, detail, endsWithQuestion }: Following,
 ): AsyncGenerator<StreamResponseJson> {
-  const { kernel, signal, stopped } = call;
+  const { kernel, caller, signal, stopped } = call;
+  const audience = {
+    readsMessages: mayUse(caller, "messages:read"),
+    readsArtifacts: mayUse(caller, "artifacts:read"),
+  };
   const view = await TaskView.read(task, from, presentationFor(call));
   yield { task: await present(call, view, detail) };
   const filter = { taskId: task.id, after: view.position };
@@ -79,8 +85,10 @@ export async function* followTask(
     : followLog(kernel.store, kernel.tail, filter, signal);
   if (isDone(view, endsWithQuestion)) return;
   for await (const page of pages) {
-    for (const event of page) {
-      yield* await view.follow(asRecorded(event));
+    for (const stored of page) {
+      const event = asRecorded(stored);
+      const said = await view.follow(event);
+      yield* said.filter((response) => mayHear(audience, event, response));
       if (isDone(view, endsWithQuestion)) return;
     }
   }

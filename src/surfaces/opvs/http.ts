@@ -1,12 +1,13 @@
 /** What the two HTTP bindings share: how a request arrives, how its body is read, and the headers of every answer. */
 
+import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../../kernel/errors.ts";
 import { continueTrace } from "../../kernel/trace.ts";
 import { problemWith } from "../http.ts";
 import type { Arrival } from "./call.ts";
-import { OpvsError, type WireError } from "./errors.ts";
+import { NoSuchOperation, OpvsError, type WireError } from "./errors.ts";
 import type { Admitted, Opvs } from "./opvs.ts";
 import { spellings } from "./service-parameters.ts";
 
@@ -32,9 +33,11 @@ export async function admitHttp(
 }
 
 export function arrivalOf(request: FastifyRequest, agent: string | null, signal: AbortSignal): Arrival {
-  const query = new Map(
-    [...queryOf(request)].map(([name, value]): [string, string] => [name.toLowerCase(), value]),
-  );
+  const query = new Map<string, string>();
+  for (const [name, value] of queryOf(request)) {
+    const before = query.get(name.toLowerCase());
+    query.set(name.toLowerCase(), before === undefined ? value : `${before},${value}`);
+  }
   return {
     header(name) {
       const value = request.headers[name];
@@ -60,12 +63,16 @@ function mediaTypeOf(request: FastifyRequest): string {
 
 export function requireMediaType(request: FastifyRequest, allowed: readonly string[]): void {
   const type = mediaTypeOf(request);
-  if (allowed.includes(type)) return;
-  throw new OpvsError(
-    "CONTENT_TYPE_NOT_SUPPORTED",
-    `Send the body as Content-Type: ${allowed.join(" or ")}.`,
-    { mediaType: type },
-  );
+  if (!allowed.includes(type)) throw new UnreadableBody(allowed, type);
+}
+
+/** The body itself, not a part in it, is of a type that is not read here. */
+export class UnreadableBody extends OpvsError {
+  constructor(allowed: readonly string[], mediaType: string) {
+    super("CONTENT_TYPE_NOT_SUPPORTED", `Send the body as Content-Type: ${allowed.join(" or ")}.`, {
+      mediaType,
+    });
+  }
 }
 
 /** The body is not JSON at all. */
@@ -75,16 +82,63 @@ export class NotJson extends HarnessError {
   }
 }
 
+/** JSON is UTF-8; what is something else must not become something that nobody sent. */
+export function textOf(body: Buffer): string {
+  if (!isUtf8(body)) throw new NotJson();
+  return body.toString("utf8");
+}
+
 export function parseJson(text: string): JsonValue {
-  let value: JsonValue;
+  const value = parseSyntax(text);
+  requireSound(value, text);
+  return value;
+}
+
+/** For those who want to look at it before they say what is wrong with it. */
+export function parseSyntax(text: string): JsonValue {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     throw new NotJson();
   }
+}
+
+/** `text` is what the value was read from. */
+export function requireSound(value: unknown, text: string): void {
   const problem = problemWith(value);
   if (problem !== null) throw new HarnessError("invalid_request", problem);
-  return value;
+  if (halfSurrogate.test(text) && !isWellFormed(value)) {
+    throw new HarnessError("invalid_request", "The body has half a character, which no text can hold.");
+  }
+}
+
+/** Whether it is worth looking: only an escape can smuggle half a character into UTF-8. */
+const halfSurrogate = /\\u[dD][89a-fA-F]/;
+
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([name, inner]) => name.isWellFormed() && isWellFormed(inner));
+}
+
+/** What Fastify refuses before a binding sees it, in our own errors. */
+export function refusalOfFastify(error: unknown, mediaTypes: readonly string[]): unknown {
+  const { code, statusCode }: { code?: unknown; statusCode?: unknown } = Object(error);
+  if (typeof code !== "string" || !code.startsWith("FST_")) return error;
+  switch (code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new HarnessError("payload_too_large", "The body is larger than this server accepts.");
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new UnreadableBody(mediaTypes, "");
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return new NotJson();
+    default:
+      if (statusCode === 404 || statusCode === 414)
+        return new NoSuchOperation("There is nothing at this address.");
+      return typeof statusCode === "number" && statusCode < 500
+        ? new HarnessError("invalid_request", "The request is malformed.")
+        : error;
+  }
 }
 
 /** The body of a request by POST; undefined where there is none. */

@@ -3,15 +3,18 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ProtocolVersion } from "./call.ts";
-import { InvalidParams, type WireError } from "./errors.ts";
+import { InvalidParams, NoSuchOperation, type WireError } from "./errors.ts";
 import {
   admitHttp,
   type HttpCall,
   NotJson,
-  parseJson,
+  parseSyntax,
+  refusalOfFastify,
   requireMediaType,
+  requireSound,
   tellError,
   tellParameters,
+  UnreadableBody,
 } from "./http.ts";
 import { isOperation, operations } from "./operations.ts";
 import type { Admitted, Opvs, StreamResponses } from "./opvs.ts";
@@ -38,8 +41,9 @@ class RpcError extends Error {
   }
 }
 
+const mediaTypes = ["application/json"];
 /** Statuses that say something to those who do not read the body: proxies, and clients that have to wait. */
-const tellingStatuses = new Set([401, 403, 413, 415, 429, 503]);
+const tellingStatuses = new Set([401, 403, 413, 429, 503]);
 
 export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
   return async (
@@ -50,9 +54,11 @@ export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
     let id: Id = null;
     let version: ProtocolVersion = "1.0";
     try {
-      requireMediaType(request, ["application/json"]);
-      const body = parseJson(String(request.body ?? ""));
+      requireMediaType(request, mediaTypes);
+      const text = String(request.body ?? "");
+      const body = parseSyntax(text);
       id = idOf(body);
+      requireSound(body, text);
       const call = await admitHttp(opvs, request, reply, agent);
       version = versionOf(body, call.admitted);
       const answer = await answerOf(opvs, call, requestOf(body, id));
@@ -70,6 +76,18 @@ export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
   };
 }
 
+/** What never became a request. */
+export function failJsonRpc(opvs: Opvs, reply: FastifyReply, error: unknown): FastifyReply {
+  if (!(error instanceof NoSuchOperation)) {
+    return sendError(opvs, reply, null, refusalOfFastify(error, mediaTypes), "1.0");
+  }
+  const message = "Request payload validation error: requests are sent by POST";
+  return reply
+    .code(405)
+    .header("Allow", "POST")
+    .send(errorBody(null, { code: -32600, message }));
+}
+
 type Answer = { result: unknown } | Events;
 
 async function answerOf(opvs: Opvs, call: HttpCall, { method, params }: RpcRequest): Promise<Answer> {
@@ -81,7 +99,7 @@ async function answerOf(opvs: Opvs, call: HttpCall, { method, params }: RpcReque
       : { events: result as StreamResponses, beginsAtOnce: false };
   }
   const inV03 = call.admitted.version === "0.3" ? v03Method(method) : null;
-  if (inV03 === null) throw new RpcError(-32601, "Method not found");
+  if (inV03 === null) throw new NoSuchOperation("Method not found");
   return await answerTo(inV03, performFor(opvs, call.admitted), params);
 }
 
@@ -104,7 +122,8 @@ function sendError(
   }
   const said = opvs.fail(error, reply.request.id);
   tellError(reply, said);
-  const status = tellingStatuses.has(said.http) ? said.http : 200;
+  const isTelling = tellingStatuses.has(said.http) || error instanceof UnreadableBody;
+  const status = isTelling ? said.http : 200;
   return reply.code(status).send(errorBody(id, showError(said, version)));
 }
 

@@ -7,6 +7,7 @@ import type { PushConfigRecord, PushVersion } from "../../kernel/resources/push-
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Position } from "../../store/port.ts";
 import { showEvent } from "./v03/results.ts";
+import { mayHear } from "./view/audience.ts";
 import { TaskView } from "./view/task-view.ts";
 
 export interface NotificationOptions {
@@ -36,12 +37,16 @@ export function notifications({ kernel, publicUrl, shapes }: NotificationOptions
       historyLength: config.with_history ? null : 0,
       withArtifacts: config.with_artifacts,
     };
+    const audience = { readsMessages: config.with_history, readsArtifacts: config.with_artifacts };
     return async (event) => {
       // A view begins with the submission, and that is told as the whole task.
       if (event.event === "task.submitted")
         return [shapes[config.protocol_version]({ task: await view.snapshot(detail) })];
       if (event.position <= view.position) return [];
-      return (await view.follow(event)).map(shapes[config.protocol_version]);
+      const said = await view.follow(event);
+      return said
+        .filter((response) => mayHear(audience, event, response))
+        .map(shapes[config.protocol_version]);
     };
   };
 }

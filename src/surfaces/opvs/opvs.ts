@@ -58,7 +58,9 @@ export class Opvs {
     const { kernel, anonymousMs } = this.#options;
     const credential = bearerOf(arrival);
     const caller = credential === null ? null : await kernel.authenticate(credential, arrival.address);
-    if (caller === null && (credential !== null || !this.#hasPublicAgents())) throw unauthenticated();
+    // Whoever presents something that is not recognized is not taken for nobody.
+    const isNobody = (arrival.header("authorization") ?? "") === "";
+    if (caller === null && !(isNobody && this.#hasPublicAgents())) throw unauthenticated();
     const endsAt = kernel.clock.now() + anonymousMs;
     return {
       ...readServiceParameters(arrival),
@@ -143,7 +145,8 @@ export class Opvs {
   /** The routing string is a tenant, an agent after an at sign, or both. */
   #route(admitted: Admitted, route: string): Pick<Call, "caller" | "agent" | "isAnonymous"> {
     const { arrival } = admitted;
-    const [tenantId = "", named] = route.split("@", 2);
+    const at = route.indexOf("@");
+    const [tenantId, named] = at === -1 ? [route, undefined] : [route.slice(0, at), route.slice(at + 1)];
     if (named !== undefined && arrival.agent !== null && named !== arrival.agent) {
       throw new HarnessError("invalid_request", "The tenant names another agent than the address.", {
         param: "tenant",
@@ -171,9 +174,7 @@ export type StreamResponses = AsyncIterable<StreamResponseJson>;
 
 function bearerOf(arrival: Arrival): string | null {
   const [scheme, credential] = (arrival.header("authorization") ?? "").split(" ");
-  if (scheme === undefined || scheme === "") return null;
-  // Something was presented, and what it is will not be recognized.
-  return scheme.toLowerCase() === "bearer" && credential ? credential : scheme;
+  return scheme?.toLowerCase() === "bearer" && credential ? credential : null;
 }
 
 function tenantOf(request: object): string {

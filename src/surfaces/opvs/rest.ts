@@ -1,11 +1,11 @@
 /** The HTTP+JSON binding: the operation in method and path. */
 
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { TaskState } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
-import type { WireError } from "./errors.ts";
-import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "./http.ts";
+import { InvalidParams, type WireError } from "./errors.ts";
+import { admitHttp, jsonBodyOf, queryOf, refusalOfFastify, tellError, tellParameters } from "./http.ts";
 import { type OperationName, operations } from "./operations.ts";
 import type { Opvs, StreamResponses } from "./opvs.ts";
 import { findRoute, type Route } from "./paths.ts";
@@ -70,8 +70,8 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       const { route, params } = match(request.method, segments);
       call.admitted = opvs.asCurrent(call.admitted);
       const { operation, status = 200, headers = {} } = route;
-      const input: JsonObject = { ...queryParams(request), ...body, ...params };
-      const result = await opvs.performJson(call.admitted, operation, input);
+      const query = queryParams(operations[operation].input, request);
+      const result = await opvs.performJson(call.admitted, operation, { ...query, ...body, ...params });
       tellParameters(reply.headers(headers), call.admitted);
       if (operations[operation].kind === "unary") {
         if (status !== 204) return reply.code(status).send(result);
@@ -82,11 +82,15 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       await sendStream(opvs, call, answer, reply, envelope, settings);
       return reply;
     } catch (error) {
-      const said = opvs.fail(error, request.id);
-      tellError(reply, said);
-      return reply.code(said.http).send(errorBody(said));
+      return failRest(opvs, reply, error);
     }
   };
+}
+
+export function failRest(opvs: Opvs, reply: FastifyReply, error: unknown): FastifyReply {
+  const said = opvs.fail(refusalOfFastify(error, mediaTypes), reply.request.id);
+  tellError(reply, said);
+  return reply.type(answerType(reply.request)).code(said.http).send(errorBody(said));
 }
 
 /** AIP-193. */
@@ -120,14 +124,20 @@ function match(method: string, segments: readonly string[]): Match {
 }
 
 /** What a query says in words; numbers and times are read as the definition reads them. */
-function queryParams(request: FastifyRequest): JsonObject {
+function queryParams(input: DescMessage, request: FastifyRequest): JsonObject {
   if (request.method !== "GET" && request.method !== "DELETE") return {};
-  const params: Record<string, JsonValue> = {};
+  const params = new Map<string, JsonValue>();
   for (const [name, value] of queryOf(request)) {
-    if (value === "true" || value === "false") params[name] = value === "true";
-    else params[name] = name === "status" ? stateName(value) : value;
+    const field = input.fields.find(({ jsonName, name: original }) => jsonName === name || original === name);
+    if (field === undefined) continue;
+    if (params.has(field.jsonName)) {
+      throw new InvalidParams([{ field: field.jsonName, description: "is given more than once" }]);
+    }
+    const isFlag = field.scalar === ScalarType.BOOL && (value === "true" || value === "false");
+    if (isFlag) params.set(field.jsonName, value === "true");
+    else params.set(field.jsonName, field.fieldKind === "enum" ? stateName(value) : value);
   }
-  return params;
+  return Object.fromEntries(params);
 }
 
 /** `working` is as good as `TASK_STATE_WORKING`. */

@@ -40,7 +40,7 @@ export function spellings(name: string): string[] {
 function parameter(arrival: Arrival, name: string): string | undefined {
   const names = spellings(name);
   const inHeaders = names.map((spelling) => arrival.header(spelling.toLowerCase()));
-  const found = inHeaders.filter((value) => value !== undefined);
+  const found = inHeaders.filter((value) => value !== undefined && value.trim() !== "");
   // A header is meant for this request; a query may be part of an address that was copied.
   const values = found.length > 0 ? found : names.map((spelling) => arrival.query(spelling));
   const distinct = new Set(values.flatMap((value) => (value === undefined ? [] : value.trim())));

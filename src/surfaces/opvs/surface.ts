@@ -5,9 +5,11 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { prefixes } from "./addresses.ts";
-import { jsonRpc } from "./json-rpc.ts";
+import { NoSuchOperation } from "./errors.ts";
+import { textOf } from "./http.ts";
+import { failJsonRpc, jsonRpc } from "./json-rpc.ts";
 import type { Opvs } from "./opvs.ts";
-import { rest } from "./rest.ts";
+import { failRest, rest } from "./rest.ts";
 import type { StreamSettings } from "./sse.ts";
 import { v03Head, v03Rest } from "./v03/rest.ts";
 
@@ -18,8 +20,19 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
   return async (app) => {
     // Bodies are read by the bindings, which have their own words for what is wrong with them.
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser("*", { parseAs: "string" }, (_request, text, done) => done(null, text));
+    app.addContentTypeParser("*", { parseAs: "buffer" }, async (_request: FastifyRequest, body: Buffer) =>
+      textOf(body),
+    );
+    app.setErrorHandler((error, request, reply) => failOpvs(opvs, error, request, reply));
     for (const prefix of prefixes) {
+      // Also what is not there is said in the protocol's own words.
+      await app.register(
+        async (inside) =>
+          inside.setNotFoundHandler((request, reply) =>
+            failOpvs(opvs, new NoSuchOperation("There is nothing at this address."), request, reply),
+          ),
+        { prefix },
+      );
       for (const base of [prefix, `${prefix}/agents/:agent`]) {
         app.post(`${base}/rpc`, (request, reply) => answerRpc(request, reply, agentOf(request)));
         for (const method of ["GET", "POST", "DELETE"] as const) {
@@ -37,6 +50,23 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
       }
     }
   };
+}
+
+/** Whether an address is one of ours. */
+export function isOpvsAddress({ url }: FastifyRequest): boolean {
+  return prefixes.some((prefix) => url.startsWith(`${prefix}/`));
+}
+
+/** What is refused before a binding is reached, in the words of the one that was meant. */
+export function failOpvs(
+  opvs: Opvs,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const [path = ""] = request.url.split("?");
+  const isJsonRpc = /^\/[^/]+(?:\/agents\/[^/]+)?\/rpc\/?$/.test(path);
+  return isJsonRpc ? failJsonRpc(opvs, reply, error) : failRest(opvs, reply, error);
 }
 
 export function agentOf({ params }: FastifyRequest): string | null {

@@ -1,6 +1,5 @@
 /** Reading tasks, listing them, and having them stop. */
 
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type CancelTaskRequest,
   type GetTaskRequest,
@@ -9,25 +8,35 @@ import {
   type TaskJson,
   TaskState,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { requireScope } from "../../kernel/authorize.ts";
 import { cancelTask as cancelTaskCommand } from "../../kernel/commands/cancel-task.ts";
 import { sessionIdOf } from "../../kernel/commands/send-message.ts";
 import { sha256Hex } from "../../kernel/content.ts";
 import { HarnessError, notFound } from "../../kernel/errors.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { rankedTasks } from "../../kernel/queries/ranked-tasks.ts";
-import { getRecord } from "../../kernel/queries/read.ts";
+import { findVisible } from "../../kernel/queries/read.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
+import type { Scope } from "../../policy/caller.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { detailOf, presentRecord } from "./present-task.ts";
 
 const pageSizeDefault = 50;
 const pageSizeMax = 100;
+/** Longer ids than this are nobody's, and not said again. */
+const idCharsMax = 200;
 
-/** A task that the caller may see, and that is one of the agent which was addressed. */
-export async function visibleTask({ kernel, caller, agent }: Call, id: string): Promise<TaskRecord> {
-  const task = await getRecord(kernel, caller, "task", id);
-  if (agent !== null && task.agent.name !== agent) throw notFound("task", id);
+/** A task that is the caller's to use in this way, and that is one of the agent which was addressed. */
+export async function visibleTask(
+  { kernel, caller, agent }: Call,
+  id: string,
+  scope: Scope = "tasks:read",
+): Promise<TaskRecord> {
+  requireScope(caller, scope);
+  const known = id.length > idCharsMax ? `${id.slice(0, 20)}…` : id;
+  const task = await findVisible(kernel.store, caller, "task", known);
+  if (task === undefined || (agent !== null && task.agent.name !== agent)) throw notFound("task", known);
   return task;
 }
 
@@ -39,7 +48,7 @@ export async function getTask(call: Call, request: GetTaskRequest): Promise<Task
 
 export async function cancelTask(call: Call, request: CancelTaskRequest): Promise<TaskJson> {
   const { kernel, caller } = call;
-  const task = await visibleTask(call, request.id);
+  const task = await visibleTask(call, request.id, "tasks:write");
   if (isFinal(task.status) && task.status !== "CANCELED") throw notCancelable(task.id, task.status);
   const reason = typeof request.metadata?.reason === "string" ? request.metadata.reason : null;
   try {
@@ -76,7 +85,7 @@ export async function listTasks(call: Call, request: ListTasksRequest): Promise<
     agent: agent ?? undefined,
     status: status === TaskState.UNSPECIFIED ? undefined : TaskState[status],
     // A time between two milliseconds is after the first of them.
-    from: from === undefined ? undefined : Math.ceil(timestampMs(from) + (from.nanos % 1_000_000) / 1e6),
+    from: from === undefined ? undefined : Number(from.seconds) * 1000 + Math.ceil(from.nanos / 1_000_000),
   };
   const filterHash = sha256Hex(JSON.stringify([caller.tenantId, filter])).slice(0, 16);
   const beyond = pageToken === "" ? undefined : readToken(pageToken, filterHash);

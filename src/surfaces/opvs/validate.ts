@@ -3,13 +3,15 @@
 import {
   type DescField,
   type DescMessage,
+  type DescOneof,
   fromJson,
   getOption,
   hasOption,
+  isFieldSet,
   type JsonValue,
+  type Message,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FieldBehavior, field_behavior } from "../../../proto/generated/google/api/field_behavior_pb.js";
 import { InvalidParams, type Violation } from "./errors.ts";
 
@@ -20,7 +22,7 @@ export function readMessage<D extends DescMessage>(schema: D, json: JsonValue): 
   try {
     return fromJson(schema, json, { ignoreUnknownFields: true });
   } catch (error) {
-    throw new InvalidParams([violationOf(error)]);
+    throw new InvalidParams([violationOf(schema, error)]);
   }
 }
 
@@ -36,14 +38,25 @@ function unknownEnums(schema: DescMessage, json: JsonValue): Violation[] {
 }
 
 /** The library says what is wrong in words; what it quotes of the input stays out. */
-function violationOf(error: unknown): Violation {
+function violationOf(schema: DescMessage, error: unknown): Violation {
   const message = error instanceof Error ? error.message : "";
-  const [, path = "", problem = ""] =
-    /(?:field|oneof|message) ([\w.]+) from JSON: (.*)$/s.exec(message) ?? [];
-  const name = path.split(".").at(-1) ?? "";
-  const field = /^(lf\.)?a2a\.v1\./.test(path) && !/^[A-Z]/.test(name) ? camelCase(name) : "params";
+  const [, kind = "", path = "", problem = ""] =
+    /(field|oneof|message) ([\w.]+) from JSON: (.*)$/s.exec(message) ?? [];
+  if (kind === "message") return violationOfMessage(schema, path, problem);
+  const field = /^(?:lf\.)?a2a\.v1\./.test(path) ? camelCase(path.split(".").at(-1) ?? "") : "params";
   const [said = ""] = problem.split(/, got |\s?"/);
   return { field, description: said === "" ? "cannot be read" : said.trim() };
+}
+
+/** It is said what should have been read, not where. Only a time says what is wrong with it; else it was no object. */
+function violationOfMessage({ fields }: DescMessage, typeName: string, problem: string): Violation {
+  const candidates = fields.filter(({ message }) => message?.typeName === typeName);
+  const [field] = candidates.length === 1 ? candidates : [];
+  const isTime = problem.includes("RFC 3339") || problem.includes("Timestamp");
+  const description = isTime
+    ? "is a time such as 2026-01-05T08:00:00.000Z"
+    : "has something else than an object";
+  return { field: field?.jsonName ?? "params", description };
 }
 
 function camelCase(name: string): string {
@@ -52,47 +65,78 @@ function camelCase(name: string): string {
 
 /** Throws with everything that is missing or out of range. */
 export function requireValid<D extends DescMessage>(schema: D, message: MessageShape<D>): void {
-  const violations = violationsIn(reflect(schema, message), "");
-  if (violations.length > 0) throw new InvalidParams(violations);
-}
-
-function violationsIn(message: ReflectMessage, path: string): Violation[] {
   const found: Violation[] = [];
-  for (const field of message.fields) found.push(...violationsOfField(message, field, path));
-  for (const oneof of message.oneofs) {
-    if (message.oneofCase(oneof) !== undefined) continue;
-    const names = oneof.fields.map(({ jsonName }) => jsonName).join(", ");
-    found.push({ field: path === "" ? oneof.name : path, description: `needs exactly one of ${names}` });
-  }
-  return found;
+  check(schema, message, "", found);
+  if (found.length > 0) throw new InvalidParams(found);
 }
 
-function violationsOfField(message: ReflectMessage, field: DescField, path: string): Violation[] {
-  const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
-  const isMissing = isRequired(field) && !message.isSet(field);
-  if (isMissing) {
-    return [
-      { field: at, description: field.fieldKind === "list" ? "needs at least one item" : "is required" },
-    ];
+type Check = (message: Message, path: string, found: Violation[]) => void;
+
+/** What there is to look at in a message: worked out once for each kind, since most fields can hold anything. */
+const plans = new WeakMap<DescMessage, readonly Check[]>();
+
+function check(schema: DescMessage, message: Message, path: string, found: Violation[]): void {
+  let plan = plans.get(schema);
+  if (plan === undefined) {
+    plan = [...schema.fields.flatMap(checksOf), ...schema.oneofs.map(requireOne)];
+    plans.set(schema, plan);
   }
-  if (!message.isSet(field)) return [];
-  switch (field.fieldKind) {
-    case "enum": {
-      const value = message.get(field);
-      return field.enum.values.some(({ number }) => number === value)
-        ? []
-        : [{ field: at, description: `is none of ${namesOf(field)}` }];
-    }
-    case "message":
-      return isWellKnown(field.message) ? [] : violationsIn(message.get(field), at);
-    case "list": {
-      if (field.listKind !== "message") return [];
-      const items = [...message.get(field)];
-      return items.flatMap((item, index) => violationsIn(item as ReflectMessage, `${at}[${index}]`));
-    }
-    default:
-      return [];
+  for (const step of plan) step(message, path, found);
+}
+
+function checksOf(field: DescField): Check[] {
+  const inside = checkInside(field);
+  return [...(isRequired(field) ? [requireSet(field)] : []), ...(inside === null ? [] : [inside])];
+}
+
+function requireSet(field: DescField): Check {
+  const description = field.fieldKind === "list" ? "needs at least one item" : "is required";
+  return (message, path, found) => {
+    if (!isFieldSet(message, field)) found.push({ field: at(path, field), description });
+  };
+}
+
+function requireOne(oneof: DescOneof): Check {
+  const names = oneof.fields.map(({ jsonName }) => jsonName).join(", ");
+  return (message, path, found) => {
+    if (oneof.fields.some((field) => isFieldSet(message, field))) return;
+    found.push({ field: path === "" ? oneof.name : path, description: `needs exactly one of ${names}` });
+  };
+}
+
+/** Null for fields that can hold anything. */
+function checkInside(field: DescField): Check | null {
+  if (field.fieldKind === "enum") {
+    const numbers: ReadonlySet<unknown> = new Set(field.enum.values.map(({ number }) => number));
+    const description = `is none of ${namesOf(field)}`;
+    return (message, path, found) => {
+      const value = memberOf(message, field);
+      if (value !== undefined && !numbers.has(value)) found.push({ field: at(path, field), description });
+    };
   }
+  const inner = field.message;
+  if (inner === undefined || isWellKnown(inner)) return null;
+  return (message, path, found) => {
+    const value = memberOf(message, field);
+    if (field.fieldKind === "message") {
+      if (value !== undefined) check(inner, value as Message, at(path, field), found);
+    } else if (field.fieldKind === "list") {
+      const items = value as Message[];
+      for (const [index, item] of items.entries()) check(inner, item, `${at(path, field)}[${index}]`, found);
+    }
+  };
+}
+
+function at(path: string, { jsonName }: DescField): string {
+  return path === "" ? jsonName : `${path}.${jsonName}`;
+}
+
+/** Generated messages are plain objects whose members are named as the descriptors say. */
+function memberOf(message: Message, { oneof, localName }: DescField): unknown {
+  const members = message as Message & Record<string, unknown>;
+  if (oneof === undefined) return members[localName];
+  const chosen: { case?: string; value?: unknown } = Object(members[oneof.localName]);
+  return chosen.case === localName ? chosen.value : undefined;
 }
 
 function isRequired(field: DescField): boolean {

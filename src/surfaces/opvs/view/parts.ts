@@ -54,7 +54,7 @@ function kernelPart({ content, mediaType }: Part): KernelPart {
   switch (content.case) {
     case "raw": {
       const mime_type = mediaType === "" ? octets : mediaType;
-      const uri = `data:${mime_type};base64,${Buffer.from(content.value).toString("base64")}`;
+      const uri = `data:${plainType(mime_type)};base64,${Buffer.from(content.value).toString("base64")}`;
       return { type: "file_ref", uri, mime_type, visibility };
     }
     case "url":
@@ -69,6 +69,12 @@ function kernelPart({ content, mediaType }: Part): KernelPart {
     default:
       return { type: "text", text: content.value ?? "", visibility };
   }
+}
+
+/** A type may have parameters with commas and quotes in them, after which nobody finds the content in an address. */
+function plainType(mediaType: string): string {
+  const [type = ""] = mediaType.split(";");
+  return /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : octets;
 }
 
 export interface Place {

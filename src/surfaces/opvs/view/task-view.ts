@@ -263,7 +263,8 @@ export class TaskView {
   }
 
   #cursor(position: Position): JsonObject {
-    if (!this.#presentation.withCursor) return {};
+    // A task that was shown without its events is not as of any of them.
+    if (!this.#presentation.withCursor || position === 0) return {};
     return { [durableCursorUri]: { eventId: eventId(position) } };
   }
 }
