@@ -285,6 +285,11 @@ export interface Served {
   wires: Wire[];
 }
 
+/** The ways to talk to one server. */
+export function wiresOf({ url }: Pick<TestServer, "url">): Wire[] {
+  return [new JsonRpcWire(url), new RestWire(url)];
+}
+
 /** A test for each binding, in a suite of its own with one server for all of them. */
 export function everyBinding(
   name: string,
@@ -296,7 +301,7 @@ export function everyBinding(
     let served: Served | undefined;
     before(async () => {
       const server = await startServer({ script: opvsServer });
-      served = { server, wires: [new JsonRpcWire(server.url), new RestWire(server.url)] };
+      served = { server, wires: wiresOf(server) };
     });
     after(() => served?.server[Symbol.asyncDispose]());
     define((title, run) => {

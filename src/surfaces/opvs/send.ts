@@ -1,7 +1,6 @@
 /** Sending a message: waiting for what comes of it, or following it as it comes. */
 
-import { createHash } from "node:crypto";
-import { toBinary } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
 import {
   type Message,
   MessageSchema,
@@ -15,6 +14,8 @@ import { HarnessError } from "../../kernel/errors.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { awaitTask } from "../../kernel/queries/await-task.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { hashWhole } from "../../kernel/well-formed.ts";
+import { hashOf } from "../../receipts/canonical.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
@@ -87,9 +88,12 @@ async function send(
   return { task, position: position ?? (await kernel.store.head()) };
 }
 
-/** A client's id alone does not do: there are clients that call every message the same. */
+/**
+ * A client's id alone does not do: there are clients that call every message the same. The members of free JSON come in
+ * any order: some libraries write them in another one with every try.
+ */
 function fingerprintOf(message: Message): string {
-  return createHash("sha256").update(toBinary(MessageSchema, message)).digest("base64url");
+  return hashWhole(toJson(MessageSchema, message), hashOf);
 }
 
 function requireSendable(call: Call, request: SendMessageRequest, message: Message): void {

@@ -1,6 +1,5 @@
 /** Reading tasks, listing them, and having them stop. */
 
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type CancelTaskRequest,
   type GetTaskRequest,
@@ -76,7 +75,7 @@ export async function listTasks(call: Call, request: ListTasksRequest): Promise<
     agent: agent ?? undefined,
     status: status === TaskState.UNSPECIFIED ? undefined : TaskState[status],
     // A time between two milliseconds is after the first of them.
-    from: from === undefined ? undefined : Math.ceil(timestampMs(from) + (from.nanos % 1_000_000) / 1e6),
+    from: from === undefined ? undefined : Number(from.seconds) * 1000 + Math.ceil(from.nanos / 1_000_000),
   };
   const filterHash = sha256Hex(JSON.stringify([caller.tenantId, filter])).slice(0, 16);
   const beyond = pageToken === "" ? undefined : readToken(pageToken, filterHash);

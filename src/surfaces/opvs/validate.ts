@@ -20,8 +20,22 @@ export function readMessage<D extends DescMessage>(schema: D, json: JsonValue): 
   try {
     return fromJson(schema, json, { ignoreUnknownFields: true });
   } catch (error) {
-    throw new InvalidParams([violationOf(error)]);
+    throw new InvalidParams([violationOf(error, () => unreadable(schema, json))]);
   }
+}
+
+/** The first member that cannot be read even by itself, where the library does not say which. */
+function unreadable(schema: DescMessage, json: JsonValue): string {
+  const members = Object.entries(Object(json)) as [string, JsonValue][];
+  const found = members.find(([name, value]) => {
+    try {
+      fromJson(schema, { [name]: value }, { ignoreUnknownFields: true });
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  return found?.[0] ?? "params";
 }
 
 /** What ignores unknown fields also ignores unknown names of enums, which would widen a filter to everything. */
@@ -36,12 +50,12 @@ function unknownEnums(schema: DescMessage, json: JsonValue): Violation[] {
 }
 
 /** The library says what is wrong in words; what it quotes of the input stays out. */
-function violationOf(error: unknown): Violation {
+function violationOf(error: unknown, member: () => string): Violation {
   const message = error instanceof Error ? error.message : "";
   const [, path = "", problem = ""] =
     /(?:field|oneof|message) ([\w.]+) from JSON: (.*)$/s.exec(message) ?? [];
   const name = path.split(".").at(-1) ?? "";
-  const field = path.startsWith("lf.a2a.v1.") && !/^[A-Z]/.test(name) ? camelCase(name) : "params";
+  const field = path.startsWith("lf.a2a.v1.") && !/^[A-Z]/.test(name) ? camelCase(name) : member();
   const [said = ""] = problem.split(/, got |\s?"/);
   return { field, description: said === "" ? "cannot be read" : said.trim() };
 }

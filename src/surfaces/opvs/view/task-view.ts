@@ -134,6 +134,8 @@ export class TaskView {
         if (written === undefined) return;
         written.chunks.push(event.payload.chunk);
         written.record = changed(written.record, event);
+        // All of it is in one place now.
+        if (written.record.complete) written.chunks = [];
         return;
       }
       default:
