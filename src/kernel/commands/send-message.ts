@@ -23,6 +23,8 @@ export interface SendMessage {
   agent: string | null;
   contextId: string | null;
   taskId: string | null;
+  /** The id that a task gets which it starts. */
+  newTaskId?: string | undefined;
   message: MessageInput;
   metadata?: JsonObject | undefined;
   trace: TraceContext | null;
@@ -53,12 +55,13 @@ async function goOn(unit: Unit, request: SendMessage, taskId: string): Promise<T
 }
 
 async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
-  const { agent, message, metadata, trace } = request;
+  const { agent, message, metadata, trace, newTaskId } = request;
   if (agent !== null && unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
   const session = await conversation(unit, request);
   const personaId = agent === null ? undefined : personaIdOf(agent, unit.caller.tenantId);
   return await submitTask.decide(unit, {
     sessionId: session.id,
+    taskId: newTaskId,
     personaId,
     input: { message },
     metadata,

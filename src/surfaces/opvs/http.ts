@@ -23,7 +23,9 @@ export async function admitHttp(
   agent: string | null,
 ): Promise<HttpCall> {
   const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) gone.abort();
+  });
   const admitted = await opvs.admit(arrivalOf(request, agent, gone.signal));
   // A refusal is part of the trace too.
   if (admitted.trace !== null) reply.header("traceparent", continueTrace(admitted.trace).traceparent);

@@ -23,6 +23,7 @@ import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { followTask } from "./follow.ts";
 import { requireAccepted } from "./media-types.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
+import { TaskFeed } from "./task-feed.ts";
 import { messageInput, wireKey } from "./view/parts.ts";
 import { TaskView } from "./view/task-view.ts";
 
@@ -31,18 +32,42 @@ const waitMsMax = 2 ** 31 - 1;
 const idCharsMax = 200;
 
 export async function sendMessage(call: Call, request: SendMessageRequest): Promise<SendMessageResponseJson> {
-  const { task } = await send(call, request);
+  const { kernel } = call;
+  const newTaskId = kernel.newId("task");
+  using feed = new TaskFeed(kernel.tail, newTaskId);
+  const { task } = await send(call, request, newTaskId);
   const { card } = addressed(call);
   const isAwaited = request.configuration?.returnImmediately !== true || card.answersWithMessage;
-  const now = isAwaited ? await settled(call, task.id) : task;
-  const detail = detailOf(call, request.configuration?.historyLength);
-  const view = await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
+  const isNew = task.id === newTaskId;
+  const view = isNew ? await viewFromFeed(call, task, feed, isAwaited) : await viewOf(call, task, isAwaited);
   const answer = card.answersWithMessage && view.task.status === "COMPLETED" ? await view.answer() : null;
   if (answer !== null) {
     const { taskId: _, ...message } = answer;
     return { message };
   }
-  return { task: await present(call, view, detail) };
+  return { task: await present(call, view, detailOf(call, request.configuration?.historyLength)) };
+}
+
+async function viewFromFeed(
+  call: Call,
+  task: TaskRecord,
+  feed: TaskFeed,
+  isAwaited: boolean,
+): Promise<TaskView> {
+  if (isAwaited) await feed.settled(call.signal);
+  const { events } = feed;
+  if (events === null) return await viewOf(call, task, isAwaited);
+  const view = TaskView.of(task, events, presentationFor(call));
+  if (isAwaited) requireSettled(call, view.task);
+  return view;
+}
+
+/** Of a task that was there before, or that has come far. */
+async function viewOf(call: Call, task: TaskRecord, isAwaited: boolean): Promise<TaskView> {
+  const { kernel, caller, signal } = call;
+  const now = isAwaited ? await awaitTask(kernel, caller, task.id, waitMsMax, signal) : task;
+  if (isAwaited) requireSettled(call, now);
+  return await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
 }
 
 /** Refused before anything is streamed; then the task as it is, and everything that becomes of it. */
@@ -65,6 +90,7 @@ async function* answerAsStream(call: Call, request: SendMessageRequest): AsyncGe
 async function send(
   call: Call,
   request: SendMessageRequest,
+  newTaskId?: string,
 ): Promise<{ task: TaskRecord; position: Position }> {
   const { message } = request;
   if (message === undefined) throw new InvalidParams([{ field: "message", description: "is required" }]);
@@ -78,6 +104,7 @@ async function send(
       agent,
       contextId: contextId === "" ? null : contextId,
       taskId: taskId === "" ? null : taskId,
+      newTaskId,
       message: messageInput(message),
       metadata: request.metadata,
       trace,
@@ -120,14 +147,13 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   }
 }
 
-/** The task once it has ended or needs somebody. */
-async function settled({ kernel, caller, signal, stopped }: Call, taskId: string): Promise<TaskRecord> {
-  const task = await awaitTask(kernel, caller, taskId, waitMsMax, signal);
-  if (isFinal(task.status) || task.pending !== null) return task;
+/** Who waits is answered when the task has ended or needs somebody, and not before. */
+function requireSettled({ stopped }: Call, task: TaskRecord): void {
+  if (isFinal(task.status) || task.pending !== null) return;
   throw stopped.aborted
     ? new HarnessError(
         "service_unavailable",
-        `The server is stopping. Task ${taskId} goes on when it is back; the same message asks for it again.`,
+        `The server is stopping. Task ${task.id} goes on when it is back; the same message asks for it again.`,
       )
     : new HarnessError("client_closed_request", "The client has gone away.");
 }

@@ -66,6 +66,13 @@ export class TaskView {
     return view;
   }
 
+  /** The task as these events leave it; they begin with its first one. */
+  static of(task: TaskRecord, events: readonly RecordedEvent[], presentation: Presentation): TaskView {
+    const view = new TaskView(task, presentation);
+    for (const event of events) view.#fold(event);
+    return view;
+  }
+
   get task(): TaskRecord {
     return this.#task;
   }

@@ -1,0 +1,51 @@
+/**
+ * What happens to a task from its first event on, for the one who is about to submit it: the answer is made from what
+ * was just recorded, without reading it back.
+ */
+
+import { asRecorded, type RecordedEvent, terminalEvents } from "../../kernel/events.ts";
+import type { LogTail } from "../../kernel/log-tail.ts";
+
+/** A task with more events than this is read from the log. */
+const eventsMax = 200;
+
+export class TaskFeed implements Disposable {
+  readonly #events: RecordedEvent[] = [];
+  #isWhole = true;
+  #settle = () => {};
+  readonly #settled: Promise<void>;
+  readonly #stop: () => void;
+
+  constructor(tail: LogTail, taskId: string) {
+    this.#settled = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.#stop = tail.on(`task:${taskId}`, (stored) => {
+      const event = asRecorded(stored);
+      if (this.#events.length < eventsMax) this.#events.push(event);
+      else this.#isWhole = false;
+      if (
+        terminalEvents.has(event.event) ||
+        event.event === "task.input_required" ||
+        event.event === "task.auth_required"
+      )
+        this.#settle();
+    });
+  }
+
+  /** All of its events so far; null when there were too many to keep. */
+  get events(): readonly RecordedEvent[] | null {
+    return this.#isWhole ? this.#events : null;
+  }
+
+  /** Resolves when the task has ended or waits for somebody, or when it is no longer worth waiting. */
+  async settled(signal: AbortSignal): Promise<void> {
+    signal.addEventListener("abort", this.#settle);
+    if (!signal.aborted) await this.#settled;
+    signal.removeEventListener("abort", this.#settle);
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+  }
+}
