@@ -63,6 +63,24 @@ everyBinding("sending a message", (onEveryBinding) => {
   );
 
   onEveryBinding(
+    "OPVS-2 given a task that asks again and again, when several clients answer at once and wait, then each is answered when the task rests, never in between",
+    async (wire) => {
+      const questions = Array.from({ length: 25 }, (_, n) => `ask ${n}?`);
+      const task = await play(wire, ...questions, "return done");
+      const states = new Set<string>();
+      const answerAll = async (name: string) => {
+        for (let n = 0; ; n++) {
+          const { result, error } = await wire.call("SendMessage", { message: reply(task, `${name} ${n}`) });
+          if (error !== undefined) return assert.equal(error.reason, "UNSUPPORTED_OPERATION", error.message);
+          states.add(result.task.status.state);
+        }
+      };
+      await Promise.all(["a", "b", "c"].map(answerAll));
+      assert.deepEqual([...states].toSorted(), ["TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED"]);
+    },
+  );
+
+  onEveryBinding(
     "OPVS-4 given work that takes long, when it is sent with returnImmediately, then the answer comes while it runs",
     async (wire) => {
       const task = await begin(wire, sleepLong);

@@ -276,7 +276,8 @@ function eventsOf(response: Response, open: (data: Json) => Json): Stream {
       for (let event = await next(); event !== undefined; event = await next()) events.push(event);
       return events;
     },
-    [Symbol.asyncDispose]: () => reader.cancel(),
+    // A connection that broke is as good as one that was closed.
+    [Symbol.asyncDispose]: () => reader.cancel().catch(() => {}),
   };
 }
 

@@ -10,9 +10,10 @@ import {
   type StreamResponseJson,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError, notFound } from "../../kernel/errors.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { awaitTask } from "../../kernel/queries/await-task.ts";
+import { findVisible } from "../../kernel/queries/read.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import { hashWhole } from "../../kernel/well-formed.ts";
 import { hashOf } from "../../receipts/canonical.ts";
@@ -56,18 +57,35 @@ async function viewFromFeed(
 ): Promise<TaskView> {
   if (isAwaited) await feed.settled(call.signal);
   const { events } = feed;
-  if (events === null) return await viewOf(call, task, isAwaited);
-  const view = TaskView.of(task, events, presentationFor(call));
-  if (isAwaited) requireSettled(call, view.task);
+  const view = events === null ? null : TaskView.of(task, events, presentationFor(call));
+  if (view === null || (isAwaited && !isAtRest(view.task))) return await viewOf(call, task, isAwaited);
   return view;
 }
 
 /** Of a task that was there before, or that has come far. */
 async function viewOf(call: Call, task: TaskRecord, isAwaited: boolean): Promise<TaskView> {
   const { kernel, caller, signal } = call;
-  const now = isAwaited ? await awaitTask(kernel, caller, task.id, waitMsMax, signal) : task;
-  if (isAwaited) requireSettled(call, now);
-  return await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
+  while (true) {
+    const now = isAwaited ? await awaitTask(kernel, caller, task.id, waitMsMax, signal) : task;
+    const view = await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
+    if (!isAwaited || isAtRest(view.task)) return view;
+    if (signal.aborted) throw unanswered(call, task);
+    // Somebody else has answered the question meanwhile, so there is more to wait for.
+  }
+}
+
+/** Who waits is answered when the task has ended or needs somebody, and not before. */
+function isAtRest({ status, pending }: TaskRecord): boolean {
+  return isFinal(status) || pending !== null;
+}
+
+function unanswered({ stopped }: Call, { id }: TaskRecord): HarnessError {
+  return stopped.aborted
+    ? new HarnessError(
+        "service_unavailable",
+        `The server is stopping. Task ${id} goes on when it is back; the same message asks for it again.`,
+      )
+    : new HarnessError("client_closed_request", "The client has gone away.");
 }
 
 /** Refused before anything is streamed; then the task as it is, and everything that becomes of it. */
@@ -97,7 +115,7 @@ async function send(
   requireSendable(call, request, message);
   const { kernel, caller, agent, trace } = call;
   const { contextId, taskId } = message;
-  const { result: task, position } = await kernel.dispatch(
+  const { result, position, replayed } = await kernel.dispatch(
     sendMessageCommand,
     caller,
     {
@@ -112,6 +130,9 @@ async function send(
     // Who did not get our answer sends the same message again and must not have the work done twice.
     { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
   );
+  // The record of then does not say that its events have left the log by age.
+  const task = replayed ? await findVisible(kernel.store, caller, "task", result.id) : result;
+  if (task === undefined) throw notFound("task", result.id);
   return { task, position: position ?? (await kernel.store.head()) };
 }
 
@@ -145,15 +166,4 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   if (request.configuration?.taskPushNotificationConfig !== undefined && !card.pushNotifications) {
     throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
   }
-}
-
-/** Who waits is answered when the task has ended or needs somebody, and not before. */
-function requireSettled({ stopped }: Call, task: TaskRecord): void {
-  if (isFinal(task.status) || task.pending !== null) return;
-  throw stopped.aborted
-    ? new HarnessError(
-        "service_unavailable",
-        `The server is stopping. Task ${task.id} goes on when it is back; the same message asks for it again.`,
-      )
-    : new HarnessError("client_closed_request", "The client has gone away.");
 }
