@@ -2,8 +2,9 @@
 
 import type { Logger } from "pino";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
-import { authFailuresMaxDefault } from "./policy/failure-limit.ts";
+import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
+import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 
 export interface ServerConfig {
   host: string;
@@ -42,14 +43,22 @@ export interface ServerConfig {
     /** How long a ticket is good. */
     ticketMs: number;
   };
+  /** How long a call of a public agent without credentials may last, streams included. */
+  anonymousMs: number;
   /** The largest artifact that can be uploaded. */
   artifactBytesMax: number;
   /** Directories in which workspaces may have their own roots; elsewhere their files are in the data directory. */
   workspaceRoots: readonly string[];
   /** The operator's master key for vaults and those before it; none means one in the data directory. */
   masterKeys: readonly string[];
+  /** Webhooks, and others that callers name, may also be on loopback or private addresses, and without TLS. */
+  allowPrivateAddresses: boolean;
+  /** When webhooks that do not take a notification are told again, and how often. */
+  webhookBackoff: Backoff;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
+  /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
+  opvsLenientVersion: boolean;
 }
 
 export const defaultConfig = {
@@ -68,8 +77,12 @@ export const defaultConfig = {
   bodyBytesMax: 4 * 1024 * 1024,
   heartbeatMs: 15_000,
   webSocket: { helloMs: 10_000, ticketMs: 60_000 },
+  anonymousMs: 10 * 60_000,
   artifactBytesMax: 256 * 1024 * 1024,
   workspaceRoots: [],
   masterKeys: [],
+  allowPrivateAddresses: false,
+  webhookBackoff,
   retainMs: null,
+  opvsLenientVersion: false,
 } as const satisfies Omit<ServerConfig, "logger">;

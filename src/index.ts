@@ -5,6 +5,7 @@ export type { ServerConfig } from "./config.ts";
 export { HarnessError } from "./kernel/errors.ts";
 export {
   type Agent,
+  type AgentCard,
   type AgentContext,
   type AgentMemory,
   defineAgent,

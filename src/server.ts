@@ -7,6 +7,7 @@ import { builtInAgents } from "./agents/index.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { systemClock } from "./kernel/clock.ts";
+import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
@@ -17,17 +18,21 @@ import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
+import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
+import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { cards } from "./surfaces/opvs/cards/routes.ts";
+import { notificationShapes, notifications } from "./surfaces/opvs/notifications.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { opvsHttp } from "./surfaces/opvs/surface.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
@@ -78,6 +83,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     ticketMs,
     masterKeys,
     files,
+    outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
   });
   built.defer(() => kernel.tail.close());
@@ -85,6 +91,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
+  await preparePublicTenants(kernel);
   warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;
@@ -94,6 +101,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     version,
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
+    grpcAddress: () => null,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   } as const;
   const report = harnReport(logger, kernel.redactor);
@@ -111,9 +119,17 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
-  const opvs = new Opvs({ kernel, facts, logger, stopped: stopped.signal });
+  const opvs = new Opvs({
+    kernel,
+    facts,
+    logger,
+    stopped: stopped.signal,
+    isLenient: config.opvsLenientVersion,
+    anonymousMs: config.anonymousMs,
+  });
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
+  await http.register(cards(opvs, { kernel, facts }));
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
 
@@ -128,6 +144,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(startHousekeeping(kernel, logger));
   const url = await http.listen({ host: config.host, port: config.port });
   listening.url = url;
+  built.defer(
+    await startWebhooks({
+      kernel,
+      logger,
+      publicUrl: facts.url,
+      narrative: notifications({ kernel, publicUrl: facts.url, shapes: notificationShapes }),
+      backoff: config.webhookBackoff,
+    }),
+  );
 
   // From here on it is the caller who takes it down, in reverse order of how it was built.
   const running = built.move();
@@ -142,6 +167,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return drained;
     },
   };
+}
+
+/** Where the work of anonymous callers goes: nothing is made for servers that have no public agent. */
+async function preparePublicTenants(kernel: Kernel): Promise<void> {
+  const tenantIds = new Set(kernel.agents.list().flatMap(({ card }) => card.public?.tenantId ?? []));
+  for (const tenantId of tenantIds) {
+    await kernel.dispatch(ensureTenant, systemCaller(tenantId), { tenantId });
+    await kernel.dispatch(ensurePublicWorkspace, systemCaller(tenantId), {});
+  }
 }
 
 /** An audience is what keeps a token that was made for others from being good here, so there must be one. */

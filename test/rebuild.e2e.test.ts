@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Client, userMessage } from "./support/client.ts";
+import { Client, until, userMessage } from "./support/client.ts";
 import { sendDelivery } from "./support/deliveries.ts";
 import { assertRebuildable } from "./support/log.ts";
+import { Hooks } from "./support/push.ts";
 import { startServer, temporaryDirectory } from "./support/server.ts";
 import { openSession } from "./support/socket.ts";
 
@@ -134,6 +135,15 @@ test("EVT-5 given every command used once, when documents are refolded from even
   const { body: skill } = await client.post("/v1/skills", { name: "sum", description: "Adds numbers." });
   await client.call(`/v1/skills/${skill.id}`, { method: "PATCH", body: { deprecated: true } });
   await client.call(`/v1/skills/${skill.id}`, { method: "DELETE" });
+  const watched = await client.rehearse(other.id, "ask for ever?");
+  const hooks = new Hooks(client, watched.id);
+  for (const path of ["a", "b"]) await hooks.create({ id: "kept", url: `https://hook.invalid/${path}` });
+  await hooks.create({ id: "deleted", url: "https://hook.invalid/" });
+  await hooks.delete("deleted");
+  await client.post("/v1/vaults/rotate-master-key");
+  await client.post(`/v1/tasks/${watched.id}/cancel`);
+  const tried = async () => (await client.get(`/v1/tasks/${watched.id}/push-configs`)).body.data[0].attempts;
+  await until(tried, (attempts) => attempts > 0);
   const connector = await client.createConnector();
   const signed = { connector, id: "msg_1", body: { type: "ping" } };
   for (const status of [202, 200]) assert.equal((await sendDelivery(client, signed)).status, status);
@@ -169,6 +179,11 @@ test("EVT-5 given every command used once, when documents are refolded from even
     "vendor.bridle.vault.data_key_rotated",
     "vendor.bridle.vault.data_key_rewrapped",
     "vendor.bridle.workspace.file_written",
+    "vendor.bridle.push_config.created",
+    "vendor.bridle.push_config.replaced",
+    "vendor.bridle.push_config.deleted",
+    "vendor.bridle.push_config.data_key_rewrapped",
+    "vendor.bridle.push_config.attempt_failed",
     "vendor.bridle.session.erased",
   ]) {
     assert.ok(kinds.has(kind), kind);

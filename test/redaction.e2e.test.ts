@@ -815,6 +815,36 @@ function bodyJobs(watch: Watch, planter: Planter, world: World, operation: Opera
   });
 }
 
+/** Plants in the configs of webhooks, one after the other: a task has room for a few only. */
+async function webhookJobs(watch: Watch, planter: Planter, client: Client): Promise<Job[]> {
+  const session = await client.createSession();
+  const { id } = await client.rehearse(session.id, "ask Go on?");
+  const path = `/opvs/rest/tasks/${id}/pushNotificationConfigs`;
+  const headers = { "a2a-version": "1.0" };
+  const hook = "https://hook.invalid/";
+  const spots: Record<string, (text: string) => Json> = {
+    token: (token) => ({ url: hook, token }),
+    credentials: (credentials) => ({ url: hook, authentication: { scheme: "Bearer", credentials } }),
+    scheme: (scheme) => ({ url: hook, authentication: { scheme, credentials: "words" } }),
+    id: (given) => ({ url: hook, id: given }),
+    "url that is refused": (text) => ({ url: `http://hook.invalid/?q=${encodeURIComponent(text)}` }),
+  };
+  const plant = async (spot: string, kind: TextKind) => {
+    const { text } = planter.text(`webhook ${spot}`, kind);
+    const body = spots[spot]?.(oneLine(text));
+    const answer = await watch.send(`POST ${path}`, { method: "POST", path, body, headers });
+    if (answer.status === 200)
+      await watch.send(`DELETE ${path}`, { method: "DELETE", path: `${path}/${answer.body.id}`, headers });
+    const isSecret = spot === "token" || spot === "credentials";
+    assert.equal(answer.status, isSecret ? 200 : 400, `${spot}: ${answer.text}`);
+  };
+  return [
+    async () => {
+      for (const spot of Object.keys(spots)) for (const kind of kinds) await plant(spot, kind);
+    },
+  ];
+}
+
 /** In a path, a query and a header there are no line breaks. */
 function oneLine(text: string): string {
   return text.replaceAll("\n", "\\n");
@@ -1424,6 +1454,7 @@ describe("secrets that callers send", () => {
       jobs.push(...brokenJobs(watch, planter, world, operation));
     }
     jobs.push(...storyJobs(watch, planter, world), ...strayJobs(watch, planter));
+    jobs.push(...(await webhookJobs(watch, planter, client)));
     jobs.push(...receiptJobs(watch, planter, world), ...(await importJobs(watch, planter, world)));
     await inParallel(jobs);
     evidence = await gather(server, watch, planter);

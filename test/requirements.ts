@@ -484,4 +484,70 @@ export const requirements: readonly Requirement[] = [
     "TRC-2": "A malformed trace is ignored.",
     "TRC-3": "The trace is kept with the task, across restarts, and its children inherit it.",
   }),
+  ...section("Bridle", "Agent cards", {
+    "CRD-4":
+      "Every loaded agent has a card at each of its addresses, made from what is loaded and without anything empty; an agent that is not there is 404.",
+    "CRD-5":
+      "Cards of 1.0 are signed so that the specification's rule and the official library's give the same text.",
+    "CRD-6":
+      "A card is believed only when an asymmetric key that has not ended signed it; the key set says which have.",
+    "CRD-7": "A card that did not change is 304 for those who have it, in the version that they have.",
+    "CRD-8": "Who speaks 0.3, or does not say, gets the old shape with all interfaces beside it.",
+    "CRD-9":
+      "The extended card is for known callers and tells each what it may see of personas and skills, and no more.",
+    "CRD-10": "A card that cannot be is refused when the agent is defined, by the name of what is wrong.",
+  }),
+  ...section("Bridle", "Public agents", {
+    "PUB-1":
+      "An agent that is declared public works without credentials, as an anonymous actor in a workspace of its own; no other agent does.",
+    "PUB-2":
+      "At a public agent a valid key works as itself, and a wrong one is refused and not taken for anonymous.",
+    "PUB-3":
+      "Calls without credentials are limited per agent and address; beyond that they are 429 with Retry-After, and nothing is done.",
+    "PUB-4": "Anonymous callers see nothing of the tenant, and of each other only what they can name.",
+    "PUB-5": "A quota of the public workspace bounds what anonymous callers can have done.",
+    "PUB-6": "A server without public agents has nothing for anonymous callers.",
+  }),
+  ...section("Bridle", "Clients of OPVS 0.3", {
+    "VCP-1": "What 1.0 says and 0.3 has words for survives the way there and back, in both forms of 0.3.",
+    "VCP-2":
+      "A request of 0.3 is read in every spelling its clients use; what is wrong is refused by its name.",
+    "VCP-3": "A refusal is a code, a message and an object for 0.3, and says no more than it does for 1.0.",
+    "VCP-4": "The official client of 0.3 carries out every operation, over JSON-RPC and over REST.",
+    "VCP-5":
+      "A call is answered in the version it came in; one that mixes versions is refused, unless that is allowed.",
+    "VCP-6": "Streams of 0.3 end with a final event; following a task that has ended gives its end.",
+    "VCP-7": "A webhook that was registered by 0.3 is told in 0.3, whoever changes the task.",
+    "VCP-8": "Tenants, credentials and limits hold for 0.3 as they do for 1.0.",
+  }),
+  ...section("Bridle", "Webhooks", {
+    "PSH-1":
+      "A webhook is told everything about its task from its registration on, in order and at least once, also when the server is killed at any moment.",
+    "PSH-2":
+      "What a webhook does not take is tried again, later each time, until it is given up; 410 ends it at once. Neither the task nor other webhooks wait for it.",
+    "PSH-3":
+      "A webhook that was deleted hears nothing more, also when it was just being tried; deleting twice is deleting once.",
+    "PSH-4":
+      "A webhook registered again under the same name takes the place of the first and goes on where that was, also after it was given up.",
+    "PSH-5":
+      "A webhook is sent the token and the credentials that it was registered with; for a scheme without credentials, a short-lived token that anybody can verify with the published keys.",
+    "PSH-6":
+      "Token, credentials and secrets in the URL of a webhook are in no answer, event, log line or file, and are destroyed once nothing is left to tell.",
+    "PSH-7": "Who sees a task sees its webhooks; others hear the same as for a task that is not there.",
+    "PSH-8": "What cannot be a webhook is refused by the name of its field, and changes nothing.",
+    "PSH-9":
+      "Webhooks end with the erasure of their session, leave with their trimmed task, stay out of exports and follow the master key.",
+    "PSH-10":
+      "How telling a webhook goes is visible: its state, attempts, last error and how far it was told.",
+  }),
+  ...section("Bridle", "Requests to others", {
+    "SSR-1":
+      "A request to an address that others chose goes to public addresses only, however they are written.",
+    "SSR-2": "Every address of a name is checked, and the connection goes to one that was.",
+    "SSR-3": "Only https URLs without credentials are asked, and redirects are not followed.",
+    "SSR-4": "Time and size of an answer are bounded.",
+    "SSR-5": "A failure names neither the URL nor what its name resolved to.",
+    "SSR-6": "Private addresses and plain http are allowed by a setting that is off by default.",
+    "SSR-7": "Libraries get the same guard as a fetch, with bodies that stream.",
+  }),
 ];

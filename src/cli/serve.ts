@@ -29,7 +29,9 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     artifactBytesMax: settings.artifactBytesMax,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
+    opvsLenientVersion: settings.opvsLenientVersion,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {

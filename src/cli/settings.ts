@@ -26,6 +26,8 @@ export interface ServeSettings {
   artifactBytesMax: number;
   workspaceRoots: string[];
   retainDays?: number;
+  opvsLenientVersion: boolean;
+  allowPrivateAddresses: boolean;
 }
 
 const apiKeyCharsMin = 8;
@@ -109,7 +111,30 @@ export const serveOptions: readonly Option[] = [
   )
     .env("BRIDLE_RETAIN_DAYS")
     .argParser(wholeNumber(1, 36_500)),
+  new Option(
+    "--opvs-lenient-version [boolean]",
+    "take OPVS calls that say no version as 1.0 when that is how they look; otherwise they are 0.3",
+  )
+    .env("BRIDLE_OPVS_LENIENT_VERSION")
+    .default(defaultConfig.opvsLenientVersion)
+    .preset("true")
+    .argParser(trueOrFalse),
+  new Option(
+    "--allow-private-addresses [boolean]",
+    "let webhooks and remote agents be on loopback and private addresses and use plain http: for development",
+  )
+    .env("BRIDLE_ALLOW_PRIVATE_ADDRESSES")
+    .default(defaultConfig.allowPrivateAddresses)
+    .preset("true")
+    .argParser(trueOrFalse),
 ];
+
+/** In the environment there is no flag without a value, and "false" must not mean yes. */
+function trueOrFalse(text: string): boolean {
+  if (text === "true" || text === "1") return true;
+  if (text === "false" || text === "0") return false;
+  throw new InvalidArgumentError("It must be true or false.");
+}
 
 function wholeNumber(min: number, max: number) {
   return (text: string): number => {

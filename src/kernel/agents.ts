@@ -27,7 +27,7 @@ export interface AgentExtension {
 
 /** What an agent shows of itself to other agents, and how it deals with them. */
 export interface AgentCardInfo {
-  /** Set for an agent that everybody may use: whose tenant the work is done in, and how many calls a minute it takes. */
+  /** Set for an agent that everybody may use: whose tenant the work is done in, and how many calls a minute it takes from one address. */
   public: { tenantId: string; requestsPerMinute: number } | null;
   /** Media types; `text/*` names all that begin so. */
   inputModes: string[];

@@ -17,6 +17,12 @@ import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "./resources/permission-request.ts";
 import type { PersonaChanges, PersonaRecord } from "./resources/persona.ts";
+import type {
+  PushAttemptFailed,
+  PushConfigRecord,
+  PushDelivered,
+  PushGaveUp,
+} from "./resources/push-config.ts";
 import type { Amounts, QuotaChanges, QuotaExhausted, QuotaRecord } from "./resources/quota.ts";
 import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
@@ -262,6 +268,15 @@ export interface EventPayloads {
   "vendor.bridle.vault.data_key_rotated": { data_key: WrappedKey; secrets: VaultSecret[]; serial: number };
   /** The same data key, under another master key. */
   "vendor.bridle.vault.data_key_rewrapped": { data_key: WrappedKey };
+
+  "vendor.bridle.push_config.created": { push_config: PushConfigRecord };
+  /** Another one under the same name, which goes on where the one before was. */
+  "vendor.bridle.push_config.replaced": { push_config: PushConfigRecord };
+  "vendor.bridle.push_config.deleted": Record<string, never>;
+  "vendor.bridle.push_config.delivered": PushDelivered;
+  "vendor.bridle.push_config.attempt_failed": PushAttemptFailed;
+  "vendor.bridle.push_config.gave_up": PushGaveUp;
+  "vendor.bridle.push_config.data_key_rewrapped": { data_key: WrappedKey };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

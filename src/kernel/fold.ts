@@ -19,6 +19,7 @@ import {
 import type { MessageRecord } from "./resources/message.ts";
 import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
 import { foldPersona, type PersonaRecord } from "./resources/persona.ts";
+import { foldPushConfig, type PushConfigRecord, pushWakeAt } from "./resources/push-config.ts";
 import { foldQuota, type QuotaRecord } from "./resources/quota.ts";
 import {
   chainIdOf,
@@ -46,6 +47,7 @@ export interface Records {
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
   persona: PersonaRecord;
+  push_config: PushConfigRecord;
   quota: QuotaRecord;
   receipt: ReceiptRecord;
   receipt_chain: ReceiptChainRecord;
@@ -105,6 +107,9 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.skill];
     case "vendor.bridle.connector.created":
       return [event.payload.connector];
+    case "vendor.bridle.push_config.created":
+    case "vendor.bridle.push_config.replaced":
+      return [event.payload.push_config];
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return createdByReceipt(event.payload);
@@ -157,6 +162,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldSkill(record, event);
     case "connector":
       return foldConnector(record, event);
+    case "push_config":
+      return foldPushConfig(record, event);
     case "vault":
       return foldVault(record, event);
     default:
@@ -223,6 +230,15 @@ export function indexOf(record: AnyRecord): DocumentIndex {
       return { tenantId, status: liveness(record) };
     case "connector":
       return { tenantId, workspaceId: record.workspace_id, status: liveness(record) };
+    case "push_config":
+      return {
+        tenantId,
+        isListed: false,
+        sessionId: record.session_id,
+        taskId: record.task_id,
+        status: liveness(record),
+        wakeAt: pushWakeAt(record),
+      };
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };

@@ -31,6 +31,12 @@ export function createIds(now: () => number): NewId {
   };
 }
 
+/** One that does not count up from another: who knows its neighbours still cannot guess it. */
+export function secretId(prefix: string, ms: number): string {
+  const digits = randomFillSync(new Uint8Array(16)).map((byte) => byte & 31);
+  return `${prefix}_${timePart(ms)}${randomPart(digits)}`;
+}
+
 function increment(digits: Uint8Array): void {
   for (let i = digits.length - 1; i >= 0; i--) {
     const digit = digits[i] ?? 0;

@@ -2,8 +2,9 @@
 
 import { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
-import { authFailuresMaxDefault, FailureLimit } from "../policy/failure-limit.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
+import { createOutbound, type Outbound } from "../policy/outbound.ts";
+import { authFailuresMaxDefault, RateLimit } from "../policy/rate-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
@@ -47,6 +48,8 @@ export interface KernelOptions {
   masterKeys?: MasterKeys;
   /** Without them, workspaces have no files. */
   files?: WorkspaceFiles;
+  /** Without it, only public addresses are reached. */
+  outbound?: Outbound;
   retainMs?: number | null;
 }
 
@@ -55,8 +58,11 @@ const ticketMsDefault = 60_000;
 
 export function createKernel(options: KernelOptions): Kernel {
   const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault, retainMs = null } = options;
-  const { masterKeys = new MasterKeys({ file: null }), files = new WorkspaceFiles({ directory: null }) } =
-    options;
+  const {
+    masterKeys = new MasterKeys({ file: null }),
+    files = new WorkspaceFiles({ directory: null }),
+    outbound = createOutbound({ allowPrivate: false }),
+  } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
     ...store,
@@ -79,12 +85,13 @@ export function createKernel(options: KernelOptions): Kernel {
     locks: new Locks(),
     masterKeys,
     files,
+    outbound,
     retainMs,
   };
   const access = {
     ...deps,
     known: new KnownCallers(tail, clock),
-    failures: new FailureLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
+    failures: new RateLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
     identity: () => options.publicUrl ?? issuer.id,
     external: options.external ?? null,
   };

@@ -7,6 +7,7 @@
 import type { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
+import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
@@ -48,6 +49,8 @@ export interface KernelDeps {
   locks: Locks;
   masterKeys: MasterKeys;
   files: WorkspaceFiles;
+  /** The way to addresses that callers and agents chose. */
+  outbound: Outbound;
   /** How long what ended is kept; null keeps everything. */
   retainMs: number | null;
 }

@@ -8,6 +8,7 @@ import type { ArtifactKind } from "../kernel/resources/artifact.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { Visibility } from "../kernel/resources/resource.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
+import { assertCard } from "./agent-card.ts";
 
 export interface Skill {
   id: string;
@@ -69,6 +70,7 @@ export function defineAgent(agent: Agent): Agent {
       `A tool of agent ${agent.name} needs a name of its own, of letters, digits, dots, dashes and underscores; found ${JSON.stringify(misnamed)}.`,
     );
   }
+  if (agent.card !== undefined) assertCard(agent.name, agent.card);
   return agent;
 }
 

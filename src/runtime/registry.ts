@@ -54,7 +54,7 @@ function describe(agent: Agent): AgentInfo {
 }
 
 const usualModes = ["text/plain", "text/markdown", "application/json"];
-/** For everybody together: enough to try an agent out, little enough to bear. */
+/** From one address: enough to try an agent out, little enough to bear. */
 const publicRequestsPerMinute = 60;
 
 function describeCard(card: AgentCard): AgentCardInfo {

@@ -8,6 +8,8 @@ export interface ServerFacts {
   createdAt: string;
   /** Where clients find the server. Never what a client says in its Host header. */
   url(): string;
+  /** `host:port` of gRPC; null when it is not spoken. */
+  grpcAddress(): string | null;
   /** New work is taken only when it is ready. */
   state(): "ready" | "draining" | "store_unavailable";
 }

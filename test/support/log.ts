@@ -48,6 +48,7 @@ const kinds = [
   "message",
   "permission_request",
   "persona",
+  "push_config",
   "quota",
   "receipt",
   "receipt_chain",

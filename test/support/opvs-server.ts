@@ -45,7 +45,7 @@ const messenger = defineAgent({
 const omnivore = defineAgent({
   name: "omnivore",
   version: "1",
-  card: { inputModes: ["*/*"] },
+  card: { inputModes: ["text", "image/*", "application/*"] },
   run: async () => "thanks",
 });
 

@@ -38,7 +38,7 @@ function newTenant(unit: Unit, tenantId: string): TenantRecord {
     created_at: unit.at,
     updated_at: unit.at,
     metadata: {},
-    default_workspace_id: `workspace_default${suffix(tenantId)}`,
+    default_workspace_id: nameIn(tenantId, "workspace_default"),
     default_persona_id: personaIdOf(defaultAgent, tenantId),
     quota_ids: [],
     organization_quota_ids: [],
@@ -51,12 +51,12 @@ function newTenant(unit: Unit, tenantId: string): TenantRecord {
 
 /** The persona that an agent has from the start. */
 export function personaIdOf(agent: string, tenantId: string): string {
-  return `persona_${agent === defaultAgent ? "default" : agent}${suffix(tenantId)}`;
+  return nameIn(tenantId, `persona_${agent === defaultAgent ? "default" : agent}`);
 }
 
 /** Names that people type in the default tenant; elsewhere the tenant's name keeps them unique. */
-function suffix(tenantId: string): string {
-  return tenantId === defaultTenantId ? "" : `.${tenantId}`;
+export function nameIn(tenantId: string, name: string): string {
+  return tenantId === defaultTenantId ? name : `${name}.${tenantId}`;
 }
 
 function emitPersona(unit: Unit, id: string, agent: string, description: string): PersonaRecord {

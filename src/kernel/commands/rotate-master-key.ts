@@ -1,5 +1,5 @@
 /**
- * Another master key, and every data key, of vaults and of connectors, wrapped with it. The older key is forgotten only when nothing needs it any
+ * Another master key, and every data key, of vaults, connectors and webhooks, wrapped with it. The older key is forgotten only when nothing needs it any
  * more: a process that dies in between finds both at its next start, and goes on from there.
  */
 
@@ -9,7 +9,9 @@ import type { Store } from "../../store/port.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
+import { activePushConfigs } from "../queries/push-configs.ts";
 import type { ConnectorRecord } from "../resources/connector.ts";
+import type { PushConfigRecord } from "../resources/push-config.ts";
 import type { VaultRecord } from "../resources/vault.ts";
 import type { KernelDeps } from "../unit.ts";
 import { currentMasterKey, openDataKey, wrapFor, wrappingLock } from "../vaults.ts";
@@ -18,7 +20,7 @@ import { defaultTenantId } from "./ensure-tenant.ts";
 export interface MasterKeyRotation {
   masterKeyId: string;
   rewrapped: number;
-  /** Vaults and connectors whose master key is not here: nothing could be done about them. */
+  /** Vaults and others whose master key is not here: nothing could be done about them. */
   locked: string[];
 }
 
@@ -80,10 +82,10 @@ const rewrap: Command<{ kind: HolderKind; id: string }, null> = {
   name: "rewrap_data_key",
   scope: "admin",
   async decide(unit, { kind, id }) {
-    const holder = await unit.require(kind, id);
-    const { data_key: before } = holder;
-    // A connector that was deleted meanwhile has none.
-    if (before === null) return null;
+    const holder = await unit.find(kind, id);
+    // One that was deleted meanwhile, or a webhook that was told everything, has none.
+    if (holder === undefined || holder.data_key === null) return null;
+    const before = holder.data_key;
     const dataKey = openDataKey(unit.deps, { ...holder, data_key: before });
     const data_key = wrapFor(unit.deps, holder, dataKey, before.version);
     unit.emit(holder, `vendor.bridle.${kind}.data_key_rewrapped`, { data_key });
@@ -92,18 +94,22 @@ const rewrap: Command<{ kind: HolderKind; id: string }, null> = {
 };
 
 /** Whatever has a data key of its own. */
-const holderKinds = ["vault", "connector"] as const;
-type HolderKind = (typeof holderKinds)[number];
-type Holder = Pick<VaultRecord | ConnectorRecord, "id" | "object" | "tenant_id"> & { data_key: WrappedKey };
+type AnyHolder = VaultRecord | ConnectorRecord | PushConfigRecord;
+type HolderKind = AnyHolder["object"];
+type Holder = Pick<AnyHolder, "id" | "object" | "tenant_id"> & { data_key: WrappedKey };
 
 /** Those of all tenants, oldest first. */
 async function* everyHolder(store: Store): AsyncGenerator<Holder> {
-  for (const kind of holderKinds) {
+  for await (const { id, object, tenant_id, data_key } of everyRecord(store)) {
+    if (data_key !== null) yield { id, object, tenant_id, data_key };
+  }
+}
+
+async function* everyRecord(store: Store): AsyncGenerator<AnyHolder> {
+  for (const kind of ["vault", "connector"]) {
     for await (const page of everyPage(store, { kind, by: { everyTenant: true } })) {
-      for (const { body } of page) {
-        const { id, object, tenant_id, data_key } = body as VaultRecord | ConnectorRecord;
-        if (data_key !== null) yield { id, object, tenant_id, data_key };
-      }
+      for (const { body } of page) yield body as VaultRecord | ConnectorRecord;
     }
   }
+  yield* activePushConfigs(store);
 }

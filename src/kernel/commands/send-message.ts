@@ -14,6 +14,7 @@ import type { TaskRecord } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 import { appendTaskMessage } from "./append-task-message.ts";
+import { addPushConfig, type PushConfigInput } from "./create-push-config.ts";
 import { createSession } from "./create-session.ts";
 import { personaIdOf } from "./ensure-tenant.ts";
 import { submitTask, tellQuota } from "./submit-task.ts";
@@ -23,18 +24,24 @@ export interface SendMessage {
   agent: string | null;
   contextId: string | null;
   taskId: string | null;
-  /** The id that a task gets which it starts. */
+  /** The ids that a task and a session get which it starts. */
   newTaskId?: string | undefined;
+  newSessionId?: string | undefined;
   message: MessageInput;
   metadata?: JsonObject | undefined;
   trace: TraceContext | null;
+  /** A webhook that is told what becomes of it, from its beginning. */
+  pushConfig?: PushConfigInput | undefined;
 }
 
 export const sendMessage: Command<SendMessage, TaskRecord> = {
   name: "send_message",
   scope: "tasks:write",
   async decide(unit, request) {
-    return request.taskId === null ? await begin(unit, request) : await goOn(unit, request, request.taskId);
+    const { taskId, pushConfig } = request;
+    const task = taskId === null ? await begin(unit, request) : await goOn(unit, request, taskId);
+    if (pushConfig !== undefined) await addPushConfig(unit, task, pushConfig);
+    return task;
   },
   refused: tellQuota,
 };
@@ -69,9 +76,9 @@ async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
   });
 }
 
-async function conversation(unit: Unit, { contextId }: SendMessage): Promise<SessionRecord> {
+async function conversation(unit: Unit, { contextId, newSessionId }: SendMessage): Promise<SessionRecord> {
   const workspaceId = await workspaceFor(unit);
-  if (contextId === null) return await createSession.decide(unit, { workspaceId });
+  if (contextId === null) return await createSession.decide(unit, { workspaceId, sessionId: newSessionId });
   const sessionId = sessionIdOf(unit.caller, contextId);
   const known = await unit.find("session", sessionId);
   if (known !== undefined) return known;
@@ -105,7 +112,8 @@ export function sessionIdOf(caller: Caller, contextId: string): string {
   return isOurs(contextId) ? contextId : adoptedSessionId(caller, contextId);
 }
 
-function isOurs(contextId: string): boolean {
+/** Whether a context was given out here. */
+export function isOurs(contextId: string): boolean {
   return contextId.startsWith("session_");
 }
 

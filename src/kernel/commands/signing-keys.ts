@@ -71,3 +71,10 @@ export async function listSigningKeys(store: Store): Promise<SigningKeyRecord[]>
 export async function publicKeys(store: Store): Promise<PublicJwk[]> {
   return (await listSigningKeys(store)).map(({ jwk }) => jwk);
 }
+
+/** The same with the end of those that have one: receipts outlive their key, cards and tokens do not. */
+export async function publishedKeys(store: Store): Promise<(PublicJwk & { exp?: number })[]> {
+  return (await listSigningKeys(store)).map(({ jwk, retired_at }) =>
+    retired_at === null ? jwk : { ...jwk, exp: Math.floor(Date.parse(retired_at) / 1000) },
+  );
+}

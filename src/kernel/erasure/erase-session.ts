@@ -14,9 +14,11 @@ import { setImmediate as othersTurn } from "node:timers/promises";
 import { type Caller, systemCaller } from "../../policy/caller.ts";
 import type { Store, StoredEvent } from "../../store/port.ts";
 import { cancelTasks } from "../commands/cancel-task.ts";
+import { deletePushConfig } from "../commands/delete-push-config.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { everyPage } from "../every-page.ts";
 import { readLog } from "../log-tail.ts";
+import type { PushConfigRecord } from "../resources/push-config.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { KernelDeps } from "../unit.ts";
 import { dropUnreferenced } from "./blobs.ts";
@@ -77,6 +79,7 @@ export async function replaceContent(
 ): Promise<{ eventCount: number; blobs: Set<string> }> {
   const system = systemCaller(tenantId);
   await cancelTasks(deps, system, { sessionId }, "The session is erased.");
+  await deletePushConfigs(deps, system, sessionId);
   await eraseTasks(deps, system, sessionId);
   await eraseRest(deps, system, sessionId);
   await eraseMemories(deps, tenantId, sessionId);
@@ -93,6 +96,16 @@ export const recordErased: Command<{ sessionId: string; eventCount: number }, Se
     return unit.emit(session, "vendor.bridle.session.erased", { event_count: eventCount });
   },
 };
+
+/** Nothing more is told to anybody about what is erased. */
+async function deletePushConfigs(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {
+  for await (const page of everyPage(deps.store, { kind: "push_config", by: { sessionId } })) {
+    for (const { body } of page) {
+      const { task_id: taskId, config_id: configId } = body as PushConfigRecord;
+      await carryOut(deps, deletePushConfig, system, { taskId, configId });
+    }
+  }
+}
 
 /** A task with everything that belongs to it is one commit. */
 async function eraseTasks(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {

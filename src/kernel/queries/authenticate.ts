@@ -7,7 +7,7 @@ import { claimedIssuer, readAccessToken } from "../../policy/access-token.ts";
 import { hashApiKey, sameHash } from "../../policy/api-key.ts";
 import { type Caller, mayUse, systemCaller } from "../../policy/caller.ts";
 import { type ExternalIssuers, KeysUnavailable } from "../../policy/external-issuers.ts";
-import { addressGroup, type FailureLimit } from "../../policy/failure-limit.ts";
+import { addressGroup, type RateLimit } from "../../policy/rate-limit.ts";
 import type { Clock } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
@@ -22,7 +22,7 @@ export type Authenticate = (presented: string, from?: string) => Promise<Caller 
 export interface AuthenticateDeps extends ReadDeps {
   clock: Clock;
   known: KnownCallers;
-  failures: FailureLimit;
+  failures: RateLimit;
   /** The name under which this server issues tokens and accepts them. */
   identity(): string;
   external: ExternalIssuers | null;

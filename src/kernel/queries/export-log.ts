@@ -1,7 +1,7 @@
 /** The log of a session or of one task, line by line, as a file that stands alone. */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store, StoredEvent } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { assertWhole } from "../erasure/assert-not-erased.ts";
 import { readLog } from "../log-tail.ts";
@@ -37,7 +37,7 @@ async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
   const given = new Set<string>();
   let count = 0;
   for await (const events of readLog(store, { ...filter, after: 0 })) {
-    for (const event of events) {
+    for (const event of events.filter(travels)) {
       for (const sha256 of blobsOf(event)) {
         const bytes = given.has(sha256) ? undefined : await store.blob(sha256);
         given.add(sha256);
@@ -48,4 +48,9 @@ async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
     }
   }
   yield JSON.stringify({ end: { events: count } });
+}
+
+/** Webhooks are told by the server that they were registered with, and their secrets stay there. */
+function travels({ resource }: StoredEvent): boolean {
+  return resource.object !== "push_config";
 }

@@ -6,7 +6,7 @@
 import { accessTokenSeconds, mintAccessToken } from "../../policy/access-token.ts";
 import { hashApiKey, keyIdOf } from "../../policy/api-key.ts";
 import { isScope, mayUse, type Scope } from "../../policy/caller.ts";
-import { addressGroup } from "../../policy/failure-limit.ts";
+import { addressGroup } from "../../policy/rate-limit.ts";
 import type { NewId } from "../ids.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Issuer } from "../signing.ts";

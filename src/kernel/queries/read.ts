@@ -39,6 +39,7 @@ const readScope: Record<Kind, Scope> = {
   message: "messages:read",
   permission_request: "tasks:read",
   persona: "personas:read",
+  push_config: "tasks:read",
   quota: "quotas:read",
   schedule: "personas:read",
   receipt: "receipts:read",

@@ -36,8 +36,10 @@ export interface TrimCounts {
   bytes: number;
 }
 
+/** Of what leaves the log, the kinds whose records leave with it. */
+const goneKinds = ["message", "artifact", "permission_request", "push_config"] as const satisfies Kind[];
 /** Everything else that names a task is not about its work: receipts, branches, quotas. */
-const goingKinds: readonly string[] = ["task", "message", "artifact", "permission_request"];
+const goingKinds: readonly string[] = ["task", ...goneKinds];
 
 export async function trimSession(deps: KernelDeps, asked: OldWork): Promise<TrimCounts> {
   const work = { ...asked, taskIds: await notNeeded(deps.store, asked.taskIds) };
@@ -151,15 +153,14 @@ async function eventsOf(
 function documentsOf(events: readonly StoredEvent[]): { kind: Kind; id: string }[] {
   const ids = new Map<string, Kind>();
   for (const { resource } of events) {
-    const kind = asGone(resource.object);
-    if (kind !== null) ids.set(resource.id, kind);
+    const { object, id } = resource;
+    if (isGone(object)) ids.set(id, object);
   }
   return [...ids].map(([id, kind]) => ({ kind, id }));
 }
 
-/** Of what leaves the log, the kinds whose records leave with it. */
-function asGone(object: string): Kind | null {
-  return object === "message" || object === "artifact" || object === "permission_request" ? object : null;
+function isGone(object: string): object is (typeof goneKinds)[number] {
+  return (goneKinds as readonly string[]).includes(object);
 }
 
 async function tombstones(

@@ -18,6 +18,7 @@ import {
   presentMessage,
   presentNewArtifact,
   presentPermissionRequest,
+  presentPushConfig,
   presentRecord,
   presentSecret,
   presentSkill,
@@ -149,6 +150,8 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return presentSecret(event.resource.id, event.payload.entry);
     case "vendor.bridle.vault.data_key_rotated":
     case "vendor.bridle.vault.data_key_rewrapped":
+    case "vendor.bridle.connector.data_key_rewrapped":
+    case "vendor.bridle.push_config.data_key_rewrapped":
       return { data_key_version: event.payload.data_key.version, master_key_id: event.payload.data_key.kid };
     case "vendor.bridle.signing_key.created":
       return { signing_key: presentRecord(event.payload.signing_key) };
@@ -168,6 +171,9 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { skill: presentSkill(event.payload.skill, event.createdAt) };
     case "vendor.bridle.connector.created":
       return { connector: presentConnector(event.payload.connector) };
+    case "vendor.bridle.push_config.created":
+    case "vendor.bridle.push_config.replaced":
+      return { push_config: presentPushConfig(event.payload.push_config) };
     case "user.input_submitted": {
       const { answer, ...shown } = event.payload;
       if (answer === undefined) return shown;

@@ -16,6 +16,7 @@ import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { PersonaRecord } from "../../kernel/resources/persona.ts";
+import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
 import type { ReplayPlan } from "../../kernel/resources/replay.ts";
 import type { Visibility } from "../../kernel/resources/resource.ts";
 import type { Compaction, SessionRecord } from "../../kernel/resources/session.ts";
@@ -66,6 +67,21 @@ export function presentConnector(connector: ConnectorRecord): Wire {
     auth: { scheme: "standard-webhooks" },
     webhook: { path: `/v1/connectors/${connector.id}/deliveries`, session_id: own_session_id },
   };
+}
+
+/** How telling a webhook goes; what it takes to reach it is shown to nobody. */
+export function presentPushConfig(config: PushConfigRecord): Wire {
+  const {
+    sealed_secrets: _,
+    data_key: __,
+    revision: ___,
+    trace: ____,
+    with_history: _____,
+    with_artifacts: ______,
+    deleted_at: _______,
+    ...shown
+  } = presentRecord(config);
+  return shown;
 }
 
 /** A memory that is not public is there for all who may see its owner; what it says is not. */

@@ -20,6 +20,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { personaRoutes } from "./routes/personas.ts";
+import { pushConfigRoutes } from "./routes/push-configs.ts";
 import { quotaRoutes } from "./routes/quotas.ts";
 import { receiptRoutes } from "./routes/receipts.ts";
 import { retentionRoutes } from "./routes/retention.ts";
@@ -64,6 +65,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...retentionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
+    ...pushConfigRoutes,
     ...artifactRoutes(artifactBytesMax),
     ...vaultRoutes,
     ...receiptRoutes(kernel),

@@ -21,6 +21,8 @@ export interface Call {
   trace: TraceContext | null;
   /** Where clients find this server. */
   publicUrl: string;
+  /** `host:port` of gRPC; null when it is not spoken. */
+  grpcAddress: string | null;
   /** Aborted when the client has gone away or the server stops. */
   signal: AbortSignal;
   /** Aborted when the server stops. */

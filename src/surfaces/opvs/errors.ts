@@ -98,6 +98,13 @@ export class InvalidParams extends Error {
   }
 }
 
+/** Nothing is offered by this name or at this address. */
+export class NoSuchOperation extends Error {
+  override name = "NoSuchOperation";
+}
+
+const noSuchOperation: Saying = { jsonRpc: -32601, status: "UNIMPLEMENTED", http: 404 };
+
 export const errorInfoType = "type.googleapis.com/google.rpc.ErrorInfo";
 export const badRequestType = "type.googleapis.com/google.rpc.BadRequest";
 const errorDomain = "a2a-protocol.org";
@@ -125,6 +132,7 @@ export function toWireError(error: unknown, redactor: Redactor): WireError {
 function sayingOf(error: unknown): WireError {
   if (error instanceof OpvsError) return opvsError(error.reason, error.message, error.metadata);
   if (error instanceof InvalidParams) return invalid(error.message, error.violations);
+  if (error instanceof NoSuchOperation) return plain(noSuchOperation, error.message);
   if (!(error instanceof HarnessError)) return internalError();
   const said = kernelErrors[error.code];
   if (typeof said === "string") return opvsError(said, error.message, textsOf(error.details));

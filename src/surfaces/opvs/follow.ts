@@ -39,7 +39,9 @@ export async function subscribeToTask(
   const task = await visibleTask(call, request.id);
   const detail = detailOf(call, undefined);
   if (since === null) {
-    if (!isFinal(task.status)) return followTask(call, task, { from: head, detail, endsWithQuestion: false });
+    // In 0.3 who follows a task that has ended is told how, and that is all.
+    const canFollow = !isFinal(task.status) || call.version === "0.3";
+    if (canFollow) return followTask(call, task, { from: head, detail, endsWithQuestion: false });
     throw new OpvsError("UNSUPPORTED_OPERATION", `Task ${task.id} has ended; there is nothing to follow.`, {
       taskId: task.id,
     });

@@ -1,5 +1,6 @@
 /** What the two HTTP bindings share: how a request arrives, how its body is read, and the headers of every answer. */
 
+import type { JsonValue } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../../kernel/errors.ts";
 import { continueTrace } from "../../kernel/trace.ts";
@@ -32,7 +33,7 @@ export async function admitHttp(
   return { admitted, gone };
 }
 
-function arrivalOf(request: FastifyRequest, agent: string | null, signal: AbortSignal): Arrival {
+export function arrivalOf(request: FastifyRequest, agent: string | null, signal: AbortSignal): Arrival {
   const query = new Map(
     [...queryOf(request)].map(([name, value]): [string, string] => [name.toLowerCase(), value]),
   );
@@ -54,7 +55,7 @@ export function queryOf({ url }: FastifyRequest): URLSearchParams {
 }
 
 /** The media type of the body, without its parameters. */
-export function mediaTypeOf(request: FastifyRequest): string {
+function mediaTypeOf(request: FastifyRequest): string {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   return type.trim().toLowerCase();
 }
@@ -76,8 +77,8 @@ export class NotJson extends HarnessError {
   }
 }
 
-export function parseJson(text: string): unknown {
-  let value: unknown;
+export function parseJson(text: string): JsonValue {
+  let value: JsonValue;
   try {
     value = JSON.parse(text);
   } catch {
@@ -86,6 +87,14 @@ export function parseJson(text: string): unknown {
   const problem = problemWith(value);
   if (problem !== null) throw new HarnessError("invalid_request", problem);
   return value;
+}
+
+/** The body of a request by POST; undefined where there is none. */
+export function jsonBodyOf(request: FastifyRequest, allowed: readonly string[]): JsonValue | undefined {
+  const text = String(request.body ?? "");
+  if (request.method !== "POST" || (text === "" && mediaTypeOf(request) === "")) return undefined;
+  requireMediaType(request, allowed);
+  return text === "" ? undefined : parseJson(text);
 }
 
 /** Which extensions are active, where some are. */

@@ -1,20 +1,31 @@
 /** The JSON-RPC 2.0 binding: one address, the operation in the body. */
 
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorDetail, InvalidParams, type WireError } from "./errors.ts";
-import { admitHttp, NotJson, parseJson, requireMediaType, tellError, tellParameters } from "./http.ts";
+import type { ProtocolVersion } from "./call.ts";
+import { InvalidParams, type WireError } from "./errors.ts";
+import {
+  admitHttp,
+  type HttpCall,
+  NotJson,
+  parseJson,
+  requireMediaType,
+  tellError,
+  tellParameters,
+} from "./http.ts";
 import { isOperation, operations } from "./operations.ts";
-import type { Opvs, StreamResponses } from "./opvs.ts";
-import { type StreamSettings, sendStream } from "./sse.ts";
-import { readMessage } from "./validate.ts";
+import type { Admitted, Opvs, StreamResponses } from "./opvs.ts";
+import { type Events, type StreamSettings, sendStream } from "./sse.ts";
+import { answerTo, performFor } from "./v03/calls.ts";
+import { showError as showV03Error } from "./v03/errors.ts";
+import { v03Method } from "./v03/methods.ts";
 
 type Id = string | number | null;
 
 interface RpcRequest {
   id: Id;
   method: string;
-  params: JsonValue;
+  params: JsonObject;
 }
 
 /** An error that only this binding has a number for. */
@@ -37,44 +48,74 @@ export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
     agent: string | null,
   ): Promise<FastifyReply> => {
     let id: Id = null;
+    let version: ProtocolVersion = "1.0";
     try {
       requireMediaType(request, ["application/json"]);
       const body = parseJson(String(request.body ?? ""));
       id = idOf(body);
       const call = await admitHttp(opvs, request, reply, agent);
-      const { method, params } = requestOf(body, id);
-      if (!isOperation(method)) throw new RpcError(-32601, "Method not found");
-      const message = readMessage(operations[method].input, params);
-      const result = await opvs.perform(call.admitted, method, message);
+      version = versionOf(body, call.admitted);
+      const answer = await answerOf(opvs, call, requestOf(body, id));
       tellParameters(reply, call.admitted);
-      if (operations[method].kind === "unary") return reply.send({ jsonrpc: "2.0", id, result });
+      if ("result" in answer) return reply.send({ jsonrpc: "2.0", id, result: answer.result });
       const envelope = {
-        event: (response: object) => ({ jsonrpc: "2.0", id, result: response }),
-        error: (error: WireError) => errorBody(id, error),
+        event: (event: object) => ({ jsonrpc: "2.0", id, result: event }),
+        error: (error: WireError) => errorBody(id, showError(error, version)),
       };
-      await sendStream(opvs, call, result as StreamResponses, reply, envelope, settings);
+      await sendStream(opvs, call, answer, reply, envelope, settings);
       return reply;
     } catch (error) {
-      return sendError(opvs, reply, id, error);
+      return sendError(opvs, reply, id, error, version);
     }
   };
 }
 
-function sendError(opvs: Opvs, reply: FastifyReply, id: Id, error: unknown): FastifyReply {
-  if (error instanceof NotJson) return reply.send(errorBody(id, { jsonRpc: -32700, message: error.message }));
-  if (error instanceof RpcError)
-    return reply.send(errorBody(id, { jsonRpc: error.code, message: error.message }));
-  const said = opvs.fail(error, reply.request.id);
-  tellError(reply, said);
-  return reply.code(tellingStatuses.has(said.http) ? said.http : 200).send(errorBody(id, said));
+type Answer = { result: unknown } | Events;
+
+async function answerOf(opvs: Opvs, call: HttpCall, { method, params }: RpcRequest): Promise<Answer> {
+  if (isOperation(method)) {
+    call.admitted = opvs.asCurrent(call.admitted);
+    const result = await opvs.performJson(call.admitted, method, params);
+    return operations[method].kind === "unary"
+      ? { result }
+      : { events: result as StreamResponses, beginsAtOnce: false };
+  }
+  const inV03 = call.admitted.version === "0.3" ? v03Method(method) : null;
+  if (inV03 === null) throw new RpcError(-32601, "Method not found");
+  return await answerTo(inV03, performFor(opvs, call.admitted), params);
 }
 
-function errorBody(
+/** Names of operations are in use since 1.0: whoever calls one reads answers of 1.0, also those that refuse. */
+function versionOf(body: unknown, { version }: Admitted): ProtocolVersion {
+  const { method }: { method?: unknown } = Object(body);
+  return typeof method === "string" && isOperation(method) ? "1.0" : version;
+}
+
+function sendError(
+  opvs: Opvs,
+  reply: FastifyReply,
   id: Id,
-  { jsonRpc, message, details = [] }: { jsonRpc: number; message: string; details?: ErrorDetail[] },
-): object {
-  const data = details.length === 0 ? {} : { data: details };
-  return { jsonrpc: "2.0", id, error: { code: jsonRpc, message, ...data } };
+  error: unknown,
+  version: ProtocolVersion,
+): FastifyReply {
+  if (error instanceof NotJson) return reply.send(errorBody(id, { code: -32700, message: error.message }));
+  if (error instanceof RpcError) {
+    return reply.send(errorBody(id, { code: error.code, message: error.message }));
+  }
+  const said = opvs.fail(error, reply.request.id);
+  tellError(reply, said);
+  const status = tellingStatuses.has(said.http) ? said.http : 200;
+  return reply.code(status).send(errorBody(id, showError(said, version)));
+}
+
+function showError(error: WireError, version: ProtocolVersion): object {
+  if (version === "0.3") return showV03Error(error);
+  const { jsonRpc: code, message, details } = error;
+  return { code, message, ...(details.length === 0 ? {} : { data: details }) };
+}
+
+function errorBody(id: Id, error: object): object {
+  return { jsonrpc: "2.0", id, error };
 }
 
 /** The id goes back with every answer, also with one that says what is wrong with the rest. */
@@ -98,5 +139,5 @@ function requestOf(body: unknown, id: Id): RpcRequest {
   if (Object.hasOwn(params, "")) {
     throw new InvalidParams([{ field: "params", description: "has a member without a name" }]);
   }
-  return { id, method: request.method, params: params as JsonValue };
+  return { id, method: request.method, params: params as JsonObject };
 }

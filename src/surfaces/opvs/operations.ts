@@ -1,11 +1,16 @@
 /** The eleven operations, each once, by the name that JSON-RPC and gRPC call it. */
 
 import type { DescMessage, MessageJsonType, MessageShape } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
   AgentCardSchema,
   CancelTaskRequestSchema,
+  DeleteTaskPushNotificationConfigRequestSchema,
   GetExtendedAgentCardRequestSchema,
+  GetTaskPushNotificationConfigRequestSchema,
   GetTaskRequestSchema,
+  ListTaskPushNotificationConfigsRequestSchema,
+  ListTaskPushNotificationConfigsResponseSchema,
   ListTasksRequestSchema,
   ListTasksResponseSchema,
   SendMessageRequestSchema,
@@ -13,11 +18,18 @@ import {
   type StreamResponseJson,
   StreamResponseSchema,
   SubscribeToTaskRequestSchema,
+  TaskPushNotificationConfigSchema,
   TaskSchema,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import type { Call } from "./call.ts";
-import { OpvsError } from "./errors.ts";
+import { extendedCard } from "./cards/extended-card.ts";
 import { subscribeToTask } from "./follow.ts";
+import {
+  createTaskPushNotificationConfig,
+  deleteTaskPushNotificationConfig,
+  getTaskPushNotificationConfig,
+  listTaskPushNotificationConfigs,
+} from "./push-configs.ts";
 import { sendMessage, sendStreamingMessage } from "./send.ts";
 import { cancelTask, getTask, listTasks } from "./tasks.ts";
 
@@ -64,9 +76,29 @@ export const operations = {
   ListTasks: unary(ListTasksRequestSchema, ListTasksResponseSchema, listTasks),
   CancelTask: unary(CancelTaskRequestSchema, TaskSchema, cancelTask, { isWork: true }),
   SubscribeToTask: streaming(SubscribeToTaskRequestSchema, subscribeToTask),
-  GetExtendedAgentCard: unary(GetExtendedAgentCardRequestSchema, AgentCardSchema, async () => {
-    throw new OpvsError("UNSUPPORTED_OPERATION", "This agent has no extended card.");
-  }),
+  CreateTaskPushNotificationConfig: unary(
+    TaskPushNotificationConfigSchema,
+    TaskPushNotificationConfigSchema,
+    createTaskPushNotificationConfig,
+    { isWork: true },
+  ),
+  GetTaskPushNotificationConfig: unary(
+    GetTaskPushNotificationConfigRequestSchema,
+    TaskPushNotificationConfigSchema,
+    getTaskPushNotificationConfig,
+  ),
+  ListTaskPushNotificationConfigs: unary(
+    ListTaskPushNotificationConfigsRequestSchema,
+    ListTaskPushNotificationConfigsResponseSchema,
+    listTaskPushNotificationConfigs,
+  ),
+  DeleteTaskPushNotificationConfig: unary(
+    DeleteTaskPushNotificationConfigRequestSchema,
+    EmptySchema,
+    deleteTaskPushNotificationConfig,
+    { isWork: true },
+  ),
+  GetExtendedAgentCard: unary(GetExtendedAgentCardRequestSchema, AgentCardSchema, extendedCard),
 };
 
 export type OperationName = keyof typeof operations;

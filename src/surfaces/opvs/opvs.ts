@@ -3,7 +3,7 @@
  * agent, whether the request is right, what is asked for beyond the protocol, and the operation itself (`perform`).
  */
 
-import type { MessageShape } from "@bufbuild/protobuf";
+import type { JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
@@ -11,11 +11,12 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import { addressed, extensionsOf } from "./agent.ts";
+import { type AnonymousCaller, createAnonymousCaller } from "./anonymous.ts";
 import type { Arrival, Call } from "./call.ts";
 import { OpvsError, toWireError, type WireError } from "./errors.ts";
 import { type OperationName, operations, type Streaming, type Unary } from "./operations.ts";
 import { readServiceParameters, type ServiceParameters } from "./service-parameters.ts";
-import { requireValid } from "./validate.ts";
+import { readMessage, requireValid } from "./validate.ts";
 
 export interface OpvsOptions {
   kernel: Kernel;
@@ -23,6 +24,10 @@ export interface OpvsOptions {
   logger: Logger;
   /** Aborted when the server stops. */
   stopped: AbortSignal;
+  /** How long a call without credentials may last: nobody could be asked to end it. */
+  anonymousMs: number;
+  /** Whether a call that says no version is one of 1.0 when it has its form. */
+  isLenient: boolean;
 }
 
 /** A call whose sender is known. */
@@ -37,27 +42,42 @@ export interface Admitted extends ServiceParameters {
 }
 
 type Request<N extends OperationName> = MessageShape<(typeof operations)[N]["input"]>;
-type Result<N extends OperationName> = Awaited<ReturnType<(typeof operations)[N]["run"]>>;
+export type Result<N extends OperationName> = Awaited<ReturnType<(typeof operations)[N]["run"]>>;
 
 export class Opvs {
   readonly #options: OpvsOptions;
+  readonly #anonymousCaller: AnonymousCaller;
 
   constructor(options: OpvsOptions) {
     this.#options = options;
+    const { agents, clock } = options.kernel;
+    this.#anonymousCaller = createAnonymousCaller(agents, () => clock.now());
   }
 
   async admit(arrival: Arrival): Promise<Admitted> {
-    const { kernel } = this.#options;
+    const { kernel, anonymousMs } = this.#options;
     const credential = bearerOf(arrival);
     const caller = credential === null ? null : await kernel.authenticate(credential, arrival.address);
     if (caller === null && (credential !== null || !this.#hasPublicAgents())) throw unauthenticated();
+    const endsAt = kernel.clock.now() + anonymousMs;
     return {
       ...readServiceParameters(arrival),
       arrival,
       caller,
       activated: [],
-      isStillAllowed: async () => credential === null || (await kernel.authenticate(credential)) !== null,
+      isStillAllowed: async () =>
+        credential === null ? kernel.clock.now() < endsAt : (await kernel.authenticate(credential)) !== null,
     };
+  }
+
+  /** The request in the JSON of the definition, in any spelling that this allows. */
+  async performJson<N extends OperationName>(
+    admitted: Admitted,
+    name: N,
+    json: JsonValue,
+  ): Promise<Result<N>> {
+    const operation: Unary | Streaming = operations[name];
+    return (await this.#carryOut(admitted, name, readMessage(operation.input, json))) as Result<N>;
   }
 
   async perform<N extends OperationName>(
@@ -65,7 +85,11 @@ export class Opvs {
     name: N,
     request: Request<N>,
   ): Promise<Result<N>> {
-    const { kernel, facts, stopped } = this.#options;
+    return (await this.#carryOut(admitted, name, request)) as Result<N>;
+  }
+
+  async #carryOut(admitted: Admitted, name: OperationName, request: Message): Promise<unknown> {
+    const { kernel, facts, stopped, anonymousMs } = this.#options;
     const operation: Unary | Streaming = operations[name];
     const { caller, agent, isAnonymous } = this.#route(admitted, tenantOf(request));
     requireValid(operation.input, request);
@@ -87,10 +111,25 @@ export class Opvs {
       since: admitted.since,
       trace: admitted.trace,
       publicUrl: facts.url(),
-      signal: AbortSignal.any([admitted.arrival.signal, stopped]),
+      grpcAddress: facts.grpcAddress(),
+      signal: AbortSignal.any([
+        ...[admitted.arrival.signal, stopped],
+        ...(isAnonymous ? [AbortSignal.timeout(anonymousMs)] : []),
+      ]),
       stopped,
     };
-    return (await operation.run(call, request)) as Result<N>;
+    return await operation.run(call, request);
+  }
+
+  /** For a call that has the form of 1.0, which is therefore what it has to say, or may leave unsaid. */
+  asCurrent(admitted: Admitted): Admitted {
+    if (admitted.version === "1.0") return admitted;
+    if (this.#options.isLenient && !admitted.isVersionGiven) return { ...admitted, version: "1.0" };
+    throw new OpvsError(
+      "VERSION_NOT_SUPPORTED",
+      "This is a call of version 1.0, which has to say so: OPVS-Version: 1.0. Without it, it is one of 0.3.",
+      { supportedVersions: "1.0" },
+    );
   }
 
   /** How an error is said; what was our fault is in the log. */
@@ -103,7 +142,7 @@ export class Opvs {
 
   /** The routing string is a tenant, an agent after an at sign, or both. */
   #route(admitted: Admitted, route: string): Pick<Call, "caller" | "agent" | "isAnonymous"> {
-    const { arrival, caller } = admitted;
+    const { arrival } = admitted;
     const [tenantId = "", named] = route.split("@", 2);
     if (named !== undefined && arrival.agent !== null && named !== arrival.agent) {
       throw new HarnessError("invalid_request", "The tenant names another agent than the address.", {
@@ -111,13 +150,16 @@ export class Opvs {
       });
     }
     const agent = arrival.agent ?? named ?? null;
-    if (caller === null) throw unauthenticated();
+    const isAnonymous = admitted.caller === null;
+    // The work of those without a name is for the agent that is public, whatever the tenant's default may be.
+    const reached = isAnonymous ? addressed({ kernel: this.#options.kernel, agent }).name : agent;
+    const caller = admitted.caller ?? this.#anonymousCaller(reached ?? "", arrival.address);
     if (tenantId !== "" && tenantId !== caller.tenantId) {
       throw new HarnessError("permission_denied", "These credentials are not for this tenant.", {
         param: "tenant",
       });
     }
-    return { caller, agent, isAnonymous: false };
+    return { caller, agent: reached, isAnonymous };
   }
 
   #hasPublicAgents(): boolean {

@@ -5,30 +5,24 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { TaskState } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { WireError } from "./errors.ts";
-import {
-  admitHttp,
-  mediaTypeOf,
-  parseJson,
-  queryOf,
-  requireMediaType,
-  tellError,
-  tellParameters,
-} from "./http.ts";
+import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "./http.ts";
 import { type OperationName, operations } from "./operations.ts";
 import type { Opvs, StreamResponses } from "./opvs.ts";
+import { findRoute, type Route } from "./paths.ts";
+import { spellings } from "./service-parameters.ts";
 import { type StreamSettings, sendStream } from "./sse.ts";
-import { readMessage } from "./validate.ts";
 
 const opvsJson = "application/a2a+json";
 const mediaTypes = ["application/json", opvsJson];
 
-interface RestRoute {
-  methods: readonly string[];
-  /** Segments; one in braces takes any text, one with a suffix after a colon the text before that. */
-  path: readonly string[];
+interface RestRoute extends Route {
   operation: OperationName;
   status?: number;
+  /** Of an answer that went well. */
+  headers?: Readonly<Record<string, string>>;
 }
+
+const configsPath = ["tasks", "{taskId}", "pushNotificationConfigs"];
 
 const routes: readonly RestRoute[] = [
   { methods: ["POST"], path: ["message:send"], operation: "SendMessage" },
@@ -37,10 +31,28 @@ const routes: readonly RestRoute[] = [
   { methods: ["POST"], path: ["tasks", "{id}:cancel"], operation: "CancelTask" },
   { methods: ["GET", "POST"], path: ["tasks", "{id}:subscribe"], operation: "SubscribeToTask" },
   { methods: ["GET"], path: ["tasks", "{id}"], operation: "GetTask" },
-  { methods: ["GET"], path: ["extendedAgentCard"], operation: "GetExtendedAgentCard" },
+  { methods: ["POST"], path: configsPath, operation: "CreateTaskPushNotificationConfig" },
+  { methods: ["GET"], path: configsPath, operation: "ListTaskPushNotificationConfigs" },
+  { methods: ["GET"], path: [...configsPath, "{id}"], operation: "GetTaskPushNotificationConfig" },
+  {
+    methods: ["DELETE"],
+    path: [...configsPath, "{id}"],
+    operation: "DeleteTaskPushNotificationConfig",
+    status: 204,
+  },
+  {
+    methods: ["GET"],
+    path: ["extendedAgentCard"],
+    operation: "GetExtendedAgentCard",
+    // It is made for the one who asks, who may keep it as long as a public one.
+    headers: {
+      "Cache-Control": "private, max-age=60",
+      Vary: ["Authorization", ...spellings("Version")].join(", "),
+    },
+  },
 ];
 
-/** First segments of paths, which therefore cannot be tenants. */
+/** First segments of paths, which therefore cannot be tenants. Where it is that of 0.3, another answers. */
 const heads: ReadonlySet<string> = new Set(routes.flatMap(({ path }) => path.slice(0, 1)));
 
 export function rest(opvs: Opvs, settings: StreamSettings) {
@@ -56,16 +68,18 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       const body = bodyOf(request);
       const call = await admitHttp(opvs, request, reply, agent);
       const { route, params } = match(request.method, segments);
-      const { operation, status = 200 } = route;
+      call.admitted = opvs.asCurrent(call.admitted);
+      const { operation, status = 200, headers = {} } = route;
       const input: JsonObject = { ...queryParams(request), ...body, ...params };
-      const message = readMessage(operations[operation].input, input);
-      const result = await opvs.perform(call.admitted, operation, message);
-      tellParameters(reply, call.admitted);
+      const result = await opvs.performJson(call.admitted, operation, input);
+      tellParameters(reply.headers(headers), call.admitted);
       if (operations[operation].kind === "unary") {
-        return status === 204 ? reply.code(status).send() : reply.code(status).send(result);
+        if (status !== 204) return reply.code(status).send(result);
+        return reply.removeHeader("content-type").code(status).send();
       }
       const envelope = { event: (response: object) => response, error: errorBody };
-      await sendStream(opvs, call, result as StreamResponses, reply, envelope, settings);
+      const answer = { events: result as StreamResponses, beginsAtOnce: false };
+      await sendStream(opvs, call, answer, reply, envelope, settings);
       return reply;
     } catch (error) {
       const said = opvs.fail(error, request.id);
@@ -75,7 +89,8 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
   };
 }
 
-function errorBody({ http, status, message, details }: WireError): object {
+/** AIP-193. */
+export function errorBody({ http, status, message, details }: WireError): object {
   return { error: { code: http, status, message, details } };
 }
 
@@ -85,12 +100,9 @@ function answerType(request: FastifyRequest): string {
 
 /** Only POST has a body, and not always. */
 function bodyOf(request: FastifyRequest): JsonObject {
-  const text = String(request.body ?? "");
-  if (request.method !== "POST" || (text === "" && mediaTypeOf(request) === "")) return {};
-  requireMediaType(request, mediaTypes);
-  if (text === "") return {};
-  const body = parseJson(text);
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as JsonObject;
+  const body = jsonBodyOf(request, mediaTypes);
+  if (body === undefined) return {};
+  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body;
   throw new HarnessError("invalid_request", "The body is not a JSON object.");
 }
 
@@ -103,28 +115,8 @@ interface Match {
 function match(method: string, segments: readonly string[]): Match {
   const [first = "", ...others] = segments;
   const [tenant, path] = heads.has(first) ? [null, segments] : [first, others];
-  for (const route of routes) {
-    const params = route.methods.includes(method) ? paramsOf(route.path, path) : null;
-    if (params !== null) return { route, params: tenant === null ? params : { ...params, tenant } };
-  }
-  throw new HarnessError("resource_not_found", "There is no operation at this address.");
-}
-
-function paramsOf(pattern: readonly string[], segments: readonly string[]): JsonObject | null {
-  if (pattern.length !== segments.length) return null;
-  const params: JsonObject = {};
-  for (const [index, part] of pattern.entries()) {
-    const segment = segments[index] ?? "";
-    const [, name, suffix = ""] = /^\{(\w+)\}(:\w+)?$/.exec(part) ?? [];
-    if (name === undefined) {
-      if (part !== segment) return null;
-      continue;
-    }
-    const value = segment.slice(0, segment.length - suffix.length);
-    if (!segment.endsWith(suffix) || value === "") return null;
-    params[name] = value;
-  }
-  return params;
+  const found = findRoute(routes, method, path);
+  return { ...found, params: tenant === null ? found.params : { ...found.params, tenant } };
 }
 
 /** What a query says in words; numbers and times are read as the definition reads them. */

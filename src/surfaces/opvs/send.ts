@@ -9,8 +9,9 @@ import {
   type SendMessageResponseJson,
   type StreamResponseJson,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
+import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
 import { HarnessError, notFound } from "../../kernel/errors.ts";
+import { secretId } from "../../kernel/ids.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { awaitTask } from "../../kernel/queries/await-task.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
@@ -24,6 +25,7 @@ import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { followTask } from "./follow.ts";
 import { requireAccepted } from "./media-types.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
+import { readPushConfig, requirePush } from "./push-configs.ts";
 import { TaskFeed } from "./task-feed.ts";
 import { messageInput, wireKey } from "./view/parts.ts";
 import { TaskView } from "./view/task-view.ts";
@@ -34,7 +36,7 @@ const idCharsMax = 200;
 
 export async function sendMessage(call: Call, request: SendMessageRequest): Promise<SendMessageResponseJson> {
   const { kernel } = call;
-  const newTaskId = kernel.newId("task");
+  const newTaskId = newIdFor(call, "task");
   using feed = new TaskFeed(kernel.tail, newTaskId);
   const { task } = await send(call, request, newTaskId);
   const { card } = addressed(call);
@@ -79,13 +81,18 @@ function isAtRest({ status, pending }: TaskRecord): boolean {
   return isFinal(status) || pending !== null;
 }
 
-function unanswered({ stopped }: Call, { id }: TaskRecord): HarnessError {
-  return stopped.aborted
-    ? new HarnessError(
-        "service_unavailable",
-        `The server is stopping. Task ${id} goes on when it is back; the same message asks for it again.`,
-      )
-    : new HarnessError("client_closed_request", "The client has gone away.");
+function unanswered({ stopped, isAnonymous }: Call, { id }: TaskRecord): HarnessError {
+  if (stopped.aborted) {
+    return new HarnessError(
+      "service_unavailable",
+      `The server is stopping. Task ${id} goes on when it is back; the same message asks for it again.`,
+    );
+  }
+  if (!isAnonymous) return new HarnessError("client_closed_request", "The client has gone away.");
+  return new HarnessError(
+    "deadline_exceeded",
+    `Task ${id} goes on, but nobody is kept waiting this long without credentials. Ask for it again.`,
+  );
 }
 
 /** Refused before anything is streamed; then the task as it is, and everything that becomes of it. */
@@ -96,7 +103,7 @@ export async function sendStreamingMessage(
   const { card } = addressed(call);
   if (!card.streaming) throw new OpvsError("UNSUPPORTED_OPERATION", "This agent does not stream.");
   if (card.answersWithMessage) return answerAsStream(call, request);
-  const { task, position } = await send(call, request);
+  const { task, position } = await send(call, request, newIdFor(call, "task"));
   const detail = detailOf(call, request.configuration?.historyLength);
   return followTask(call, task, { from: position, detail, endsWithQuestion: true });
 }
@@ -108,12 +115,13 @@ async function* answerAsStream(call: Call, request: SendMessageRequest): AsyncGe
 async function send(
   call: Call,
   request: SendMessageRequest,
-  newTaskId?: string,
+  newTaskId: string,
 ): Promise<{ task: TaskRecord; position: Position }> {
   const { message } = request;
   if (message === undefined) throw new InvalidParams([{ field: "message", description: "is required" }]);
   requireSendable(call, request, message);
-  const { kernel, caller, agent, trace } = call;
+  const { kernel, caller, agent, trace, version, isAnonymous } = call;
+  const config = request.configuration?.taskPushNotificationConfig;
   const { contextId, taskId } = message;
   const { result, position, replayed } = await kernel.dispatch(
     sendMessageCommand,
@@ -123,17 +131,27 @@ async function send(
       contextId: contextId === "" ? null : contextId,
       taskId: taskId === "" ? null : taskId,
       newTaskId,
+      newSessionId: newIdFor(call, "session"),
       message: messageInput(message),
       metadata: request.metadata,
       trace,
+      pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
     },
-    // Who did not get our answer sends the same message again and must not have the work done twice.
-    { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
+    // Who did not get our answer sends the same message again and must not have the work done twice. Those who
+    // have no name may well send the same without being the same.
+    isAnonymous
+      ? undefined
+      : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
   );
   // The record of then does not say that its events have left the log by age.
   const task = replayed ? await findVisible(kernel.store, caller, "task", result.id) : result;
   if (task === undefined) throw notFound("task", result.id);
   return { task, position: position ?? (await kernel.store.head()) };
+}
+
+/** All that a caller without a name has to show for its task is that it knows the id, so nobody may guess it. */
+function newIdFor({ kernel, isAnonymous }: Call, prefix: "task" | "session"): string {
+  return isAnonymous ? secretId(prefix, kernel.clock.now()) : kernel.newId(prefix);
 }
 
 /**
@@ -157,13 +175,15 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   ] as const) {
     if (metadata !== undefined && wireKey in metadata) refuse(field, `uses the reserved key ${wireKey}`);
   }
+  // A name that anybody can make up is one that others may have made up as well.
+  if (call.isAnonymous && message.contextId !== "" && !isOurs(message.contextId)) {
+    refuse("message.contextId", "is one that was given out here, without credentials");
+  }
   if ((request.configuration?.historyLength ?? 0) < 0) {
     refuse("configuration.historyLength", "is not negative");
   }
   if (violations.length > 0) throw new InvalidParams(violations);
   const { card } = addressed(call);
   requireAccepted(message.parts, card.inputModes);
-  if (request.configuration?.taskPushNotificationConfig !== undefined && !card.pushNotifications) {
-    throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
-  }
+  if (request.configuration?.taskPushNotificationConfig !== undefined) requirePush(call);
 }

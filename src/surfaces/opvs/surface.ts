@@ -4,16 +4,17 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { prefixes } from "./addresses.ts";
 import { jsonRpc } from "./json-rpc.ts";
 import type { Opvs } from "./opvs.ts";
 import { rest } from "./rest.ts";
 import type { StreamSettings } from "./sse.ts";
-
-export const prefixes = ["/opvs", "/a2a"] as const;
+import { v03Head, v03Rest } from "./v03/rest.ts";
 
 export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyInstance) => Promise<void> {
   const answerRpc = jsonRpc(opvs, settings);
   const answerRest = rest(opvs, settings);
+  const answerV03Rest = v03Rest(opvs, settings);
   return async (app) => {
     // Bodies are read by the bindings, which have their own words for what is wrong with them.
     app.removeAllContentTypeParsers();
@@ -25,8 +26,12 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
           app.route({
             method,
             url: `${base}/rest/*`,
-            handler: (request: FastifyRequest, reply: FastifyReply) =>
-              answerRest(request, reply, agentOf(request), segmentsAfter(base, request)),
+            handler: (request: FastifyRequest, reply: FastifyReply) => {
+              const [head, ...below] = segmentsAfter(base, request);
+              return head === v03Head
+                ? answerV03Rest(request, reply, agentOf(request), below)
+                : answerRest(request, reply, agentOf(request), [head ?? "", ...below]);
+            },
           });
         }
       }
@@ -34,7 +39,7 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
   };
 }
 
-function agentOf({ params }: FastifyRequest): string | null {
+export function agentOf({ params }: FastifyRequest): string | null {
   const { agent }: { agent?: string } = Object(params);
   return agent ?? null;
 }

@@ -55,7 +55,7 @@ function violationOf(error: unknown, member: () => string): Violation {
   const [, path = "", problem = ""] =
     /(?:field|oneof|message) ([\w.]+) from JSON: (.*)$/s.exec(message) ?? [];
   const name = path.split(".").at(-1) ?? "";
-  const field = path.startsWith("lf.a2a.v1.") && !/^[A-Z]/.test(name) ? camelCase(name) : member();
+  const field = /^(lf\.)?a2a\.v1\./.test(path) && !/^[A-Z]/.test(name) ? camelCase(name) : member();
   const [said = ""] = problem.split(/, got |\s?"/);
   return { field, description: said === "" ? "cannot be read" : said.trim() };
 }

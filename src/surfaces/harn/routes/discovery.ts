@@ -6,6 +6,7 @@ import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
 import type { ServerFacts } from "../../server-facts.ts";
+import { SignedDocuments } from "../../signed-documents.ts";
 import { presentSkill } from "../present.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
 import { publicRoute, type Route, route } from "../route.ts";
@@ -17,7 +18,7 @@ import {
   RuntimeMetadata,
   RuntimeVersion,
 } from "../schemas.ts";
-import { createSendCard } from "../signed-card.ts";
+import { signHarnCard } from "../signed-card.ts";
 
 const tag = "Discovery";
 
@@ -41,7 +42,7 @@ const capabilities = [
 ];
 
 export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
-  const sendCard = createSendCard(kernel.issuer);
+  const cards = new SignedDocuments(kernel.issuer, signHarnCard);
   return [
     publicRoute({
       path: "/health",
@@ -91,7 +92,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
       summary: "The signed card of this server and its agents. `If-None-Match` asks whether it has changed.",
       tag,
       response: HarnAgentCard,
-      handle: async (request, reply) => sendCard(agentCard(kernel, facts), request, reply),
+      handle: async (request, reply) => cards.send("card", agentCard(kernel, facts), request, reply),
     }),
     route({
       method: "GET",

@@ -3,7 +3,7 @@
 import type { Static } from "typebox";
 import { requireScope } from "../../../kernel/authorize.ts";
 import { timestamp } from "../../../kernel/clock.ts";
-import { publicKeys, rotateSigningKey } from "../../../kernel/commands/signing-keys.ts";
+import { publicKeys, publishedKeys, rotateSigningKey } from "../../../kernel/commands/signing-keys.ts";
 import { verifyStoredReceipt } from "../../../kernel/commands/verify-receipt.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
@@ -76,7 +76,7 @@ export function receiptRoutes(kernel: Kernel): Route[] {
       summary: "The public keys of this server, past and present.",
       tag,
       response: JwksSchema,
-      handle: async () => ({ keys: await publicKeys(kernel.store) }),
+      handle: async () => ({ keys: await publishedKeys(kernel.store) }),
     }),
     route({
       method: "GET",

@@ -1,12 +1,12 @@
-/** The bucket of failures: how it empties, fills and is forgotten. */
+/** The bucket: how it empties, fills and is forgotten. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressGroup, FailureLimit } from "./failure-limit.ts";
+import { addressGroup, RateLimit } from "./rate-limit.ts";
 
 test("SEC-3 given a limit, when one address fails as often, then it waits and others do not, and time makes it good", () => {
   let now = 0;
-  const limit = new FailureLimit(3, () => now);
+  const limit = new RateLimit(3, () => now);
   for (let n = 0; n < 3; n++) {
     assert.equal(limit.secondsToWait("a"), 0);
     limit.count("a");
@@ -26,14 +26,14 @@ test("SEC-3 given a limit, when one address fails as often, then it waits and ot
 
 test("SEC-3 given a clock that goes back, when it does, then nobody waits longer than before", () => {
   let now = 1_000_000;
-  const limit = new FailureLimit(1, () => now);
+  const limit = new RateLimit(1, () => now);
   limit.count("a");
   now -= 500_000;
   assert.equal(limit.secondsToWait("a"), 60);
 });
 
 test("SEC-3 given more addresses than are kept, when the newest fail, then the oldest are forgotten and the newest are not", () => {
-  const limit = new FailureLimit(1, () => 0);
+  const limit = new RateLimit(1, () => 0);
   for (let n = 0; n < 10_001; n++) limit.count(`address ${n}`);
   assert.equal(limit.secondsToWait("address 0"), 0);
   assert.equal(limit.secondsToWait("address 1"), 60);

@@ -1,6 +1,7 @@
 /**
- * How often somebody may fail to prove who they are: a token bucket for each address, in memory. Nobody guesses 256
- * bits; what is spared is work, and what is gained is that a client gone wrong is told to slow down.
+ * How often somebody may do something: a token bucket for each, in memory. It counts failures to prove who one is, where
+ * nobody guesses 256 bits but work is spared and a client gone wrong is told to slow down, and calls of those who need
+ * not prove it.
  */
 
 import { isIP, isIPv6 } from "node:net";
@@ -13,19 +14,19 @@ const bucketsMax = 10_000;
 
 const minuteMs = 60_000;
 
-export class FailureLimit {
-  /** When each bucket will be full again. Every failure puts that off by what it costs. */
+export class RateLimit {
+  /** When each bucket will be full again. Everything that is counted puts that off by what it costs. */
   readonly #fullAt = new Map<string, number>();
   readonly #costMs: number;
   readonly #now: () => number;
 
-  /** As many failures at once as in a minute. */
+  /** As many at once as in a minute. */
   constructor(perMinute: number, now: () => number) {
     this.#costMs = minuteMs / perMinute;
     this.#now = now;
   }
 
-  /** Seconds until the next failure is allowed; 0 when it is allowed now. */
+  /** Seconds until the next one is allowed; 0 when it is allowed now. */
   secondsToWait(who: string): number {
     const overdraftMs = this.#msUntilFull(who) + this.#costMs - minuteMs;
     return Math.max(0, Math.ceil(overdraftMs / 1000));
@@ -33,7 +34,7 @@ export class FailureLimit {
 
   count(who: string): void {
     const fullInMs = Math.min(minuteMs, this.#msUntilFull(who) + this.#costMs);
-    // Put at the end again: the first in the map is the one that failed longest ago.
+    // Put at the end again: the first in the map is the one that was counted longest ago.
     this.#fullAt.delete(who);
     this.#fullAt.set(who, this.#now() + fullInMs);
     const [oldest] = this.#fullAt.keys();

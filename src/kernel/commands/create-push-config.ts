@@ -1,0 +1,213 @@
+/**
+ * Register a webhook that is told what happens to a task, or put another in the place of the one with the same name. What
+ * is still to be told stays to be told, so a webhook that was given up goes on where it failed.
+ */
+
+import { mayUse } from "../../policy/caller.ts";
+import { OutboundRefused } from "../../policy/outbound.ts";
+import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
+import type { Command } from "../dispatch.ts";
+import { assertNotErased } from "../erasure/assert-not-erased.ts";
+import { HarnessError } from "../errors.ts";
+import { eventId } from "../events.ts";
+import { isFinal } from "../lifecycle.ts";
+import {
+  type PushConfigRecord,
+  type PushSecrets,
+  type PushState,
+  type PushVersion,
+  pushConfigId,
+} from "../resources/push-config.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+import { currentMasterKey, wrapFor, wrappingLock } from "../vaults.ts";
+
+export interface PushConfigInput {
+  /** What the client calls it; it is given a name when it has none. */
+  id?: string | undefined;
+  url: string;
+  token?: string | undefined;
+  authentication?: { scheme: string; credentials?: string | undefined } | undefined;
+  version: PushVersion;
+  /** Where in a request it stands, for errors that name its fields. */
+  path?: string | undefined;
+}
+
+/** Every one of them is told everything. */
+const configsPerTaskMax = 10;
+const idCharsMax = 256;
+const urlCharsMax = 2048;
+const secretCharsMax = 4096;
+const schemeCharsMax = 64;
+
+/** A token of RFC 9110: what can stand before the credentials. */
+const schemePattern = /^[\w!#$%&'*+.^`|~-]+$/;
+/** What can stand in a header and comes out as it went in. */
+const headerPattern = /^[!-~](?:[ -~]*[!-~])?$/;
+
+export const createPushConfig: Command<{ taskId: string; config: PushConfigInput }, PushConfigRecord> = {
+  name: "create_push_config",
+  scope: "tasks:write",
+  async decide(unit, { taskId, config }) {
+    // A busy run would otherwise be faster again and again.
+    await unit.hold(taskId);
+    return await addPushConfig(unit, await unit.require("task", taskId), config);
+  },
+  // A plain hash of a short secret is as good as the secret.
+  fingerprint: (deps, canonical) => {
+    currentMasterKey(deps);
+    return deps.masterKeys.fingerprint(canonical);
+  },
+};
+
+/** The same inside another command: the webhook is there from the first event of the same commit on. */
+export async function addPushConfig(
+  unit: Unit,
+  task: TaskRecord,
+  input: PushConfigInput,
+): Promise<PushConfigRecord> {
+  assertInput(unit, input, (field) => (input.path === undefined ? field : `${input.path}.${field}`));
+  await assertTakesWebhooks(unit, task);
+  const { id: configId = unit.newId("pushcfg"), url, authentication } = input;
+  const id = pushConfigId(task.id, configId);
+  await unit.hold(`push_configs:${task.id}`);
+  const known = await unit.findEvenDeleted("push_config", id);
+  const before = known?.deleted_at === null ? known : undefined;
+  if (before === undefined) await assertRoom(unit, task.id);
+  const envelope = { ...unit.envelope("push_config", "push"), id };
+  const state = stateAfter(task, before);
+  const push_config: PushConfigRecord = {
+    ...envelope,
+    created_at: known?.created_at ?? envelope.created_at,
+    metadata: {},
+    workspace_id: task.workspace_id,
+    session_id: task.session_id,
+    task_id: task.id,
+    config_id: configId,
+    revision: (known?.revision ?? 0) + 1,
+    url,
+    auth_scheme: authentication?.scheme ?? null,
+    protocol_version: input.version,
+    with_history: mayUse(unit.caller, "messages:read"),
+    with_artifacts: mayUse(unit.caller, "artifacts:read"),
+    trace: task.trace ?? null,
+    ...(await sealFor(unit, envelope, state, input)),
+    state,
+    delivered_through_event_id: before?.delivered_through_event_id ?? eventId(await unit.deps.store.head()),
+    delivered_count: before?.delivered_count ?? 0,
+    attempts: 0,
+    next_attempt_at: null,
+    last_error: null,
+    deleted_at: null,
+  };
+  const fact = known === undefined ? "created" : "replaced";
+  return unit.emit(push_config, `vendor.bridle.push_config.${fact}`, { push_config });
+}
+
+/** One for a task that has ended is there and has nothing to tell. */
+function stateAfter(task: TaskRecord, before: PushConfigRecord | undefined): PushState {
+  const isOver = before === undefined ? isFinal(task.status) : before.state === "ended";
+  return isOver ? "ended" : "active";
+}
+
+async function sealFor(
+  unit: Unit,
+  owner: { id: string; tenant_id: string },
+  state: PushState,
+  { url, token, authentication }: PushConfigInput,
+): Promise<Pick<PushConfigRecord, "sealed_secrets" | "data_key">> {
+  if (state !== "active") return { sealed_secrets: "", data_key: null };
+  const secrets: PushSecrets = {
+    url,
+    token: token ?? null,
+    credentials: authentication?.credentials ?? null,
+  };
+  await unit.hold(wrappingLock);
+  const dataKey = newDataKey();
+  return {
+    sealed_secrets: sealSecret(dataKey, JSON.stringify(secrets), [owner.tenant_id, owner.id]),
+    data_key: wrapFor(unit.deps, owner, dataKey, 1),
+  };
+}
+
+/** What a field is called in the request. */
+type NameOf = (field: string) => string;
+
+function assertInput(unit: Unit, config: PushConfigInput, nameOf: NameOf): void {
+  const { id, url, token, authentication } = config;
+  if (id !== undefined) assertId(unit, id, nameOf("id"));
+  assertUrl(unit, url, nameOf("url"));
+  if (token !== undefined) assertHeader(token, nameOf("token"));
+  if (authentication === undefined) return;
+  const { scheme, credentials } = authentication;
+  if (scheme.length > schemeCharsMax || !schemePattern.test(scheme)) {
+    throw invalid(
+      nameOf("authentication.scheme"),
+      `must be the name of an HTTP authentication scheme, such as Bearer, of at most ${schemeCharsMax} characters`,
+    );
+  }
+  const param = nameOf("authentication.credentials");
+  if (credentials !== undefined) assertHeader(credentials, param);
+  else if (scheme.toLowerCase() !== "bearer") {
+    throw invalid(param, "may be left out for the scheme Bearer only");
+  }
+}
+
+function assertId({ redactor }: Unit, id: string, param: string): void {
+  const isFine = id !== "" && id.length <= idCharsMax && /^\P{C}+$/u.test(id) && redactor.text(id) === id;
+  if (isFine) return;
+  throw invalid(
+    param,
+    `must have 1 to ${idCharsMax} characters, none of them invisible, and be no secret itself`,
+  );
+}
+
+function assertUrl({ deps }: Unit, url: string, param: string): void {
+  if (url.length > urlCharsMax) throw invalid(param, `must not have more than ${urlCharsMax} characters`);
+  try {
+    deps.outbound.check(url);
+  } catch (error) {
+    if (!(error instanceof OutboundRefused)) throw error;
+    throw invalid(param, `cannot be a webhook. ${error.message.replace(/\.$/, "")}`);
+  }
+}
+
+function assertHeader(value: string, param: string): void {
+  if (value.length <= secretCharsMax && headerPattern.test(value)) return;
+  throw invalid(
+    param,
+    `must have 1 to ${secretCharsMax} printable ASCII characters and no space at its ends`,
+  );
+}
+
+async function assertTakesWebhooks(unit: Unit, task: TaskRecord): Promise<void> {
+  assertNotErased(await unit.require("session", task.session_id));
+  if (task.trimmed === undefined) return;
+  throw new HarnessError(
+    "conflict",
+    `Task ${task.id} has left the log by age: there is nothing to tell of it.`,
+    {
+      details: { task_id: task.id },
+    },
+  );
+}
+
+async function assertRoom(unit: Unit, taskId: string): Promise<void> {
+  const live = await unit.deps.store.list({
+    kind: "push_config",
+    by: { taskId },
+    statuses: ["live"],
+    order: "oldest_first",
+    limit: configsPerTaskMax,
+  });
+  if (live.length < configsPerTaskMax) return;
+  throw new HarnessError(
+    "policy_violation",
+    `Task ${taskId} has ${configsPerTaskMax} push configs, and cannot have more.`,
+    { details: { task_id: taskId } },
+  );
+}
+
+function invalid(param: string, problem: string): HarnessError {
+  return new HarnessError("invalid_request", `${param} ${problem}.`, { param });
+}

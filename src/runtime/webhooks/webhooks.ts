@@ -1,0 +1,370 @@
+/**
+ * Tells webhooks what happens to tasks. It learns of it from the log and from the clock, tells each webhook everything in
+ * order, one after the other, and holds up neither tasks nor other webhooks.
+ *
+ * Invariants
+ *   H1  A config is told of an event only after all events before it were taken by its receiver.
+ *   H2  What was taken is recorded afterwards: a process that dies in between tells it again, and never skips it.
+ *   H3  Nothing is sent any more once the commit that deletes a config is acknowledged.
+ */
+
+import type { Logger } from "pino";
+import { timestamp } from "../../kernel/clock.ts";
+import { type PushReport, reportPush } from "../../kernel/commands/report-push.ts";
+import {
+  asRecorded,
+  eventId,
+  type KernelEvent,
+  positionOf,
+  type RecordedEvent,
+  terminalEvents,
+} from "../../kernel/events.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { openPushConfig } from "../../kernel/queries/push-configs.ts";
+import type { PushConfigRecord, PushDelivered } from "../../kernel/resources/push-config.ts";
+import type { Position, StoredEvent } from "../../store/port.ts";
+import { ReadyQueue } from "../ready-queue.ts";
+import { type Backoff, waitMs } from "./backoff.ts";
+import { type Failure, post } from "./post.ts";
+
+/** What an event has to say to a webhook: nothing, or the bodies of one or more notifications. */
+export type Narrate = (event: RecordedEvent) => Promise<object[]>;
+
+/** For a webhook that was told everything up to a position: it is given every event after it, in order. */
+export type OpenNarrative = (config: PushConfigRecord, after: Position) => Promise<Narrate>;
+
+export interface WebhooksOptions {
+  kernel: Kernel;
+  logger: Logger;
+  /** Where clients find this server. */
+  publicUrl(): string;
+  narrative: OpenNarrative;
+  backoff: Backoff;
+}
+
+/** Webhooks that are told something at the same time. */
+const concurrency = 32;
+/** Configs known to have something to tell; more than this are found again on disk. */
+const readyMax = 10_000;
+const sweepEveryMs = 250;
+const sweepPage = 500;
+/** Of one webhook's events, before it is the turn of others. */
+const eventsAtOnce = 100;
+/** While one notification follows the other, what was taken is recorded this often. */
+const reportEveryMs = 1000;
+/** Narratives that are kept for the next event, each with what its task said; others begin again from the log. */
+const narrativesMax = 64;
+/** After a fault that is not the receiver's: the store takes no writes, a key is missing. */
+const retryFaultMs = 5000;
+/** How long notifications under way may take to end when the server stops. */
+const stopMsMax = 1000;
+
+/** Returns the way to stop it. */
+export async function startWebhooks(options: WebhooksOptions): Promise<() => Promise<void>> {
+  const webhooks = new Webhooks(options);
+  await webhooks.start();
+  return () => webhooks.stop();
+}
+
+interface Narrative {
+  /** The last event that it was given. */
+  through: Position;
+  narrate: Narrate;
+}
+
+type Known = Pick<PushConfigRecord, "id" | "task_id">;
+
+/** A webhook in the middle of being told something. */
+interface Telling {
+  controller: AbortController;
+  ended: Promise<void>;
+}
+
+class Webhooks {
+  readonly #options: WebhooksOptions;
+  readonly #backoff: Backoff;
+  /** The active configs of a task, by its id. */
+  readonly #byTask = new Map<string, Set<string>>();
+  readonly #queue = new ReadyQueue(readyMax);
+  readonly #telling = new Map<string, Telling>();
+  /** Of these, the ones for which something came that they may have missed. */
+  readonly #again = new Set<string>();
+  /** Where telling stopped, for configs that were told all there was. */
+  readonly #narratives = new Map<string, Narrative>();
+  #swept = { wakeAt: -1, id: "" };
+  #overflowed = false;
+  #sweeping: Promise<void> | null = null;
+  #stopped = false;
+  #stopFollowing = () => {};
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: WebhooksOptions) {
+    this.#options = options;
+    this.#backoff = options.backoff;
+  }
+
+  async start(): Promise<void> {
+    this.#stopFollowing = this.#options.kernel.tail.onCommit((events) => this.#hear(events));
+    await this.#sweep();
+    this.#timer = setInterval(() => {
+      this.#sweeping ??= this.#sweep().finally(() => {
+        this.#sweeping = null;
+      });
+    }, sweepEveryMs);
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#stopFollowing();
+    clearInterval(this.#timer);
+    const impatience = setTimeout(() => {
+      for (const { controller } of this.#telling.values()) controller.abort();
+    }, stopMsMax);
+    await Promise.all([this.#sweeping, ...[...this.#telling.values()].map(({ ended }) => ended)]);
+    clearTimeout(impatience);
+  }
+
+  #hear(events: readonly StoredEvent[]): void {
+    for (const event of events.map(asRecorded)) {
+      if (event.resource.object === "push_config") this.#hearOfConfig(event);
+      else if (event.taskId !== null) {
+        for (const id of this.#byTask.get(event.taskId) ?? []) this.#wake(id, event.tenantId);
+      }
+    }
+  }
+
+  #hearOfConfig(event: KernelEvent): void {
+    const { id } = event.resource;
+    switch (event.event) {
+      case "vendor.bridle.push_config.created":
+      case "vendor.bridle.push_config.replaced":
+        this.#telling.get(id)?.controller.abort();
+        this.#forget(event.payload.push_config);
+        if (event.payload.push_config.state !== "active") break;
+        this.#know(event.payload.push_config);
+        this.#wake(id, event.tenantId);
+        break;
+      case "vendor.bridle.push_config.deleted":
+        this.#telling.get(id)?.controller.abort();
+        if (event.taskId !== null) this.#forget({ id, task_id: event.taskId });
+        break;
+    }
+  }
+
+  #know({ id, task_id }: Known): void {
+    this.#byTask.set(task_id, (this.#byTask.get(task_id) ?? new Set()).add(id));
+  }
+
+  #forget({ id, task_id }: Known): void {
+    this.#narratives.delete(id);
+    const ids = this.#byTask.get(task_id);
+    ids?.delete(id);
+    if (ids?.size === 0) this.#byTask.delete(task_id);
+  }
+
+  #wake(id: string, tenantId: string): void {
+    if (this.#stopped) return;
+    if (this.#telling.has(id)) this.#again.add(id);
+    else if (!this.#queue.add(id, tenantId)) this.#overflowed = true;
+    this.#dispatch();
+  }
+
+  #dispatch(): void {
+    while (this.#telling.size < concurrency && !this.#stopped) {
+      const id = this.#queue.next();
+      if (id === undefined) return;
+      if (this.#telling.has(id)) this.#again.add(id);
+      else {
+        const controller = new AbortController();
+        this.#telling.set(id, { controller, ended: this.#takeTurn(id, controller.signal) });
+      }
+    }
+  }
+
+  async #takeTurn(id: string, signal: AbortSignal): Promise<void> {
+    const { kernel, logger } = this.#options;
+    // The turn must be known to all before it can end.
+    await null;
+    let tenantId = "";
+    try {
+      const config = (await kernel.store.get("push_config", id))?.body as PushConfigRecord | undefined;
+      tenantId = config?.tenant_id ?? "";
+      if (config === undefined) return;
+      if (config.state !== "active" || config.deleted_at !== null) this.#forget(config);
+      else if (isDue(config, kernel.clock.now()) && (await this.#tell(config, signal))) this.#again.add(id);
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.error({ err: error, push_config: id }, "a webhook could not be told; it is tried again");
+      setTimeout(() => this.#wake(id, tenantId), retryFaultMs).unref();
+    } finally {
+      this.#telling.delete(id);
+      if (this.#again.delete(id)) this.#wake(id, tenantId);
+      this.#dispatch();
+    }
+  }
+
+  /** Tells what the log has beyond what was told. True when it is to be asked again at once. */
+  async #tell(config: PushConfigRecord, signal: AbortSignal): Promise<boolean> {
+    const { store, clock } = this.#options.kernel;
+    this.#know(config);
+    const { id, task_id: taskId } = config;
+    const { through: from, narrate } = await this.#takeNarrative(config);
+    const events = await store.events({ taskId, after: from, limit: eventsAtOnce });
+    const progress = new Progress(from, clock.now());
+    try {
+      for (const event of events.map(asRecorded)) {
+        const failure = await this.#tellAll(config, await narrate(event), progress, signal);
+        if (failure !== null) return await this.#failed(config, progress, failure);
+        const isLast = terminalEvents.has(event.event) && event.resource.id === taskId;
+        progress.passed(event.position);
+        if (isLast || progress.isWorthRecording(clock.now())) await this.#record(config, progress, isLast);
+        if (isLast) return false;
+      }
+    } finally {
+      // Also when the server stops, or something is wrong with the event after these.
+      if (progress.isWorthRecording(Number.POSITIVE_INFINITY)) await this.#record(config, progress, false);
+    }
+    this.#keepNarrative(id, { through: progress.through, narrate });
+    return events.length === eventsAtOnce;
+  }
+
+  async #record(config: PushConfigRecord, progress: Progress, isLast: boolean): Promise<void> {
+    await this.#report(config, {
+      outcome: "delivered",
+      payload: progress.take(isLast, this.#options.kernel.clock.now()),
+    });
+  }
+
+  /** One that was left in the middle of an event is not there: it begins again where the config was told last. */
+  async #takeNarrative(config: PushConfigRecord): Promise<Narrative> {
+    const kept = this.#narratives.get(config.id);
+    this.#narratives.delete(config.id);
+    if (kept !== undefined) return kept;
+    const through = positionOf(config.delivered_through_event_id, "delivered_through_event_id");
+    return { through, narrate: await this.#options.narrative(config, through) };
+  }
+
+  #keepNarrative(id: string, narrative: Narrative): void {
+    const [oldest] = this.#narratives.keys();
+    if (oldest !== undefined && this.#narratives.size >= narrativesMax) this.#narratives.delete(oldest);
+    this.#narratives.set(id, narrative);
+  }
+
+  async #tellAll(
+    config: PushConfigRecord,
+    bodies: readonly object[],
+    progress: Progress,
+    signal: AbortSignal,
+  ): Promise<Failure | null> {
+    const { kernel } = this.#options;
+    for (const body of bodies) {
+      // Deleted or replaced meanwhile (H3).
+      signal.throwIfAborted();
+      const secrets = openPushConfig(kernel, config);
+      if (secrets === null) throw new Error(`${config.id} is active and has no secrets`);
+      const failure = await post({
+        kernel,
+        publicUrl: this.#options.publicUrl(),
+        config,
+        secrets,
+        body,
+        signal,
+      });
+      if (failure !== null) return failure;
+      progress.count += 1;
+    }
+    return null;
+  }
+
+  async #failed(config: PushConfigRecord, progress: Progress, failure: Failure): Promise<boolean> {
+    const { clock } = this.#options.kernel;
+    const attempts = progress.hasMoved ? 1 : config.attempts + 1;
+    const { is_last: _, ...told } = progress.take(false, clock.now());
+    const { problem, isGone, retryAfterMs } = failure;
+    if (isGone || attempts >= this.#backoff.attemptsMax) {
+      await this.#report(config, { outcome: "gave_up", payload: { ...told, attempts, problem } });
+      return false;
+    }
+    const at = clock.now() + waitMs(this.#backoff, attempts, retryAfterMs);
+    const payload = { ...told, attempts, next_attempt_at: timestamp(at), problem };
+    await this.#report(config, { outcome: "attempt_failed", payload });
+    // The clock may have passed it before it was on disk for the sweep to find.
+    return at <= this.#swept.wakeAt;
+  }
+
+  /** Nothing is recorded about a config that was deleted or replaced meanwhile: the signal says so too. */
+  async #report(config: PushConfigRecord, report: PushReport): Promise<void> {
+    const after = await reportPush(this.#options.kernel, config, report);
+    if (after !== null && after.state !== "active") this.#forget(config);
+  }
+
+  /** Takes up what has become due since the last look; everything that is active, the first time and after an overflow. */
+  async #sweep(): Promise<void> {
+    const { kernel, logger } = this.#options;
+    try {
+      if (this.#overflowed && this.#queue.size === 0) {
+        this.#overflowed = false;
+        this.#swept = { wakeAt: -1, id: "" };
+      }
+      const through = kernel.clock.now();
+      while (!this.#overflowed && !this.#stopped) {
+        const due = await kernel.store.due({
+          kind: "push_config",
+          after: this.#swept,
+          through,
+          limit: sweepPage,
+        });
+        for (const { id } of due) await this.#wakeDue(id);
+        this.#swept = due.at(-1) ?? this.#swept;
+        if (due.length < sweepPage) break;
+      }
+    } catch (error) {
+      logger.error({ err: error }, "looking for due webhooks failed; trying again");
+    }
+  }
+
+  async #wakeDue(id: string): Promise<void> {
+    const document = await this.#options.kernel.store.get("push_config", id);
+    const config = document?.body as PushConfigRecord | undefined;
+    if (config === undefined || config.state !== "active" || config.deleted_at !== null) return;
+    this.#know(config);
+    this.#wake(id, config.tenant_id);
+  }
+}
+
+function isDue({ next_attempt_at }: PushConfigRecord, nowMs: number): boolean {
+  return next_attempt_at === null || Date.parse(next_attempt_at) <= nowMs;
+}
+
+/** How far one turn has come since it was recorded last. */
+class Progress {
+  through: Position;
+  /** Notifications that were taken and are not recorded yet. */
+  count = 0;
+  /** Whether an event was told to its end since the turn began. */
+  hasMoved = false;
+  #recordedAt: number;
+
+  constructor(through: Position, nowMs: number) {
+    this.through = through;
+    this.#recordedAt = nowMs;
+  }
+
+  passed(position: Position): void {
+    this.through = position;
+    if (this.count > 0) this.hasMoved = true;
+  }
+
+  /** If there is something to say and it was not just said. */
+  isWorthRecording(nowMs: number): boolean {
+    return this.count > 0 && this.hasMoved && nowMs - this.#recordedAt >= reportEveryMs;
+  }
+
+  take(isLast: boolean, nowMs: number): PushDelivered {
+    const { through, count } = this;
+    this.count = 0;
+    this.#recordedAt = nowMs;
+    return { through_event_id: eventId(through), count, is_last: isLast };
+  }
+}

@@ -1,0 +1,9 @@
+/** Where the surface is found, by the HTTP bindings that serve it and the cards that tell of it. */
+
+/** Ours, and that of A2A, under which everything is found as well. */
+export const prefixes = ["/opvs", "/a2a"] as const;
+
+/** The front door, where the default agent is, or an agent's own. */
+export function endpointOf(publicUrl: string, agent: string | null): string {
+  return `${publicUrl}${prefixes[0]}${agent === null ? "" : `/agents/${encodeURIComponent(agent)}`}`;
+}

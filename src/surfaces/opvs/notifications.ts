@@ -1,0 +1,47 @@
+/** What webhooks are told: the same as a stream would say, in the shape of the version that they were registered under. */
+
+import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import type { RecordedEvent } from "../../kernel/events.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { PushConfigRecord, PushVersion } from "../../kernel/resources/push-config.ts";
+import type { TaskRecord } from "../../kernel/resources/task.ts";
+import type { Position } from "../../store/port.ts";
+import { showEvent } from "./v03/results.ts";
+import { TaskView } from "./view/task-view.ts";
+
+export interface NotificationOptions {
+  kernel: Kernel;
+  /** Where clients find this server. */
+  publicUrl(): string;
+  /** How each version says it. */
+  shapes: Record<PushVersion, (response: StreamResponseJson) => object>;
+}
+
+/** How each version says what happened. */
+export const notificationShapes: NotificationOptions["shapes"] = {
+  "1.0": (response) => response,
+  "0.3": showEvent,
+};
+
+type Narrate = (event: RecordedEvent) => Promise<object[]>;
+
+/** Gives what is to be told about a task, event by event, to one that was told everything up to a position. */
+export function notifications({ kernel, publicUrl, shapes }: NotificationOptions) {
+  return async (config: PushConfigRecord, after: Position): Promise<Narrate> => {
+    const document = await kernel.store.get("task", config.task_id);
+    if (document === undefined) return async () => [];
+    const presentation = { store: kernel.store, publicUrl: publicUrl(), withCursor: false };
+    const view = await TaskView.read(document.body as TaskRecord, after, presentation);
+    const detail = {
+      historyLength: config.with_history ? null : 0,
+      withArtifacts: config.with_artifacts,
+    };
+    return async (event) => {
+      // A view begins with the submission, and that is told as the whole task.
+      if (event.event === "task.submitted")
+        return [shapes[config.protocol_version]({ task: await view.snapshot(detail) })];
+      if (event.position <= view.position) return [];
+      return (await view.follow(event)).map(shapes[config.protocol_version]);
+    };
+  };
+}

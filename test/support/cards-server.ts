@@ -1,0 +1,89 @@
+/** A server with agents whose cards differ in every way that a card can, public ones among them. */
+
+import { parseArgs } from "node:util";
+import { pino } from "pino";
+import { Type } from "typebox";
+import { type AgentCard, defineAgent } from "../../src/runtime/agent.ts";
+import { startServer } from "../../src/server.ts";
+
+const { values } = parseArgs({
+  options: {
+    port: { type: "string" },
+    data: { type: "string" },
+    /** Without the public agents. */
+    closed: { type: "boolean" },
+    /** How long a call without credentials may last. */
+    "anonymous-ms": { type: "string", default: "600000" },
+  },
+});
+
+function agentWith(name: string, card: AgentCard, description = `Is ${name}.`) {
+  return defineAgent({ name, version: "2.1.0", description, card, run: async (ctx) => `heard: ${ctx.text}` });
+}
+
+const skilled = defineAgent({
+  name: "skilled",
+  version: "1.0.0",
+  description: "Has skills, some of which say little of themselves. \u{1F9F0}\uD800",
+  skills: [
+    {
+      id: "count-words",
+      name: "Count words",
+      description: "Counts.",
+      input: Type.Object({ text: Type.String() }),
+    },
+    { id: "ÄÖ.x", name: " ", description: "" },
+  ],
+  card: {
+    inputModes: ["text/plain", "image/*"],
+    outputModes: ["application/json"],
+    streaming: false,
+    pushNotifications: false,
+    extensions: [
+      { uri: "urn:example:plain:1" },
+      {
+        uri: "urn:example:needed:2",
+        description: "Needed.",
+        required: true,
+        params: { depth: 3, of: ["a", false] },
+      },
+    ],
+  },
+  run: async () => "done",
+});
+
+/** Never comes to an end by itself. */
+const patient = defineAgent({
+  name: "patient",
+  version: "1",
+  description: "Sleeps.",
+  card: { public: { requestsPerMinute: 1000 } },
+  async run(ctx) {
+    await ctx.sleep(60 * 60_000);
+    return "done";
+  },
+});
+
+const closed = [
+  skilled,
+  agentWith("silent", {}, "  "),
+  agentWith("plain", { extendedCard: "no" }),
+  agentWith("unset", { extendedCard: "unconfigured" }),
+];
+const open = [
+  patient,
+  agentWith("open", { public: { requestsPerMinute: 1000 } }),
+  agentWith("narrow", { public: { requestsPerMinute: 3 } }),
+  agentWith("elsewhere", { public: { tenantId: "tenant_lobby", requestsPerMinute: 1000 } }),
+];
+
+const server = await startServer({
+  port: Number(values.port),
+  dataDirectory: values.data ?? "",
+  apiKey: process.env.BRIDLE_API_KEY ?? null,
+  anonymousMs: Number(values["anonymous-ms"]),
+  agents: values.closed ? closed : [...closed, ...open],
+  logger: pino({ level: "warn" }, pino.destination(2)),
+});
+process.stdout.write(`URL ${server.url}\n`);
+process.once("SIGINT", () => server.stop(0));
