@@ -474,6 +474,10 @@ export const requirements: readonly Requirement[] = [
     "DED-4":
       "Who waits for an answer when the server stops is told to send the same again, and then gets the same task.",
   }),
+  ...section("Bridle", "Scopes of those who follow", {
+    "SCO-1":
+      "A stream tells a caller no more than reading would: messages and artifacts need their own scopes.",
+  }),
   ...section("Bridle", "Contexts that clients name", {
     "CTX-1": "A name that a client made up for a context is kept, and what uses it is one conversation.",
     "CTX-2":

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { type Json, until } from "../support/client.ts";
+import { Client, type Json, until } from "../support/client.ts";
 import type { TestServer } from "../support/server.ts";
 import { cancel, follow, get, play, rehearsal, reply, script, sleepLong, stateOf } from "./play.ts";
 import { everyBinding, message, type Stream, type Wire } from "./wire.ts";
@@ -223,6 +223,25 @@ everyBinding("streams", (onEveryBinding) => {
         ({ status }) => status.state === "TASK_STATE_COMPLETED",
       );
       assert.equal(ended.artifacts[0].parts[0].text, "done");
+    },
+  );
+
+  onEveryBinding(
+    "SCO-1 given a caller that may read tasks and neither messages nor artifacts, when it sends, streams and follows, then it is told where tasks stand and nothing of what they say or make",
+    async (wire, { server }) => {
+      const { key } = await new Client(server).withScopes("tasks:read", "tasks:write");
+      const lines = ["say hidden", "artifact a.txt hidden", "stream 2", "return hidden"];
+      await using sent = await wire.stream(
+        "SendStreamingMessage",
+        { message: script(...lines) },
+        { ...rehearsal, key },
+      );
+      const task = await play(wire, "ask go?", ...lines);
+      const [followed, first] = await follow(wire, task, { key });
+      await wire.call("SendMessage", { message: reply(task, "now") });
+      const events = [...(await sent.rest()), { task: first }, ...(await followed.rest())];
+      assert.ok(!/hidden|chunk/.test(JSON.stringify(events)));
+      assert.equal(stateOf(events.at(-1)), "TASK_STATE_COMPLETED");
     },
   );
 
