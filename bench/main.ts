@@ -87,7 +87,7 @@ const data = mkdtempSync(join(tmpdir(), "bridle-bench-"));
 try {
   await using echo = await startProcess([path("./echo-server.ts")]);
   await using sdk = await startProcess([path("./a2a-sdk-server.ts")]);
-  const flags = ["--port", "0", "--data", data, "--log-level", "error"];
+  const flags = ["--port", "0", "--grpc-port", "off", "--data", data, "--log-level", "error"];
   await using bridle = await startProcess([path("../src/cli/main.ts"), "serve", ...flags], {
     BRIDLE_API_KEY: key,
   });

@@ -6,10 +6,19 @@ import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 
+export interface Tls {
+  cert: string;
+  key: string;
+}
+
 export interface ServerConfig {
   host: string;
   /** 0 lets the system choose. */
   port: number;
+  /** The port for gRPC; null has none. */
+  grpcPort: number | null;
+  /** A certificate and its key, as PEM, for both ports; null leaves encryption to whoever is in front. */
+  tls: Tls | null;
   dataDirectory: string;
   /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
   apiKey: string | null;
@@ -61,9 +70,14 @@ export interface ServerConfig {
   opvsLenientVersion: boolean;
 }
 
+/** Of `bridle serve`. A server within another program opens a second port only when it is told to. */
+export const grpcPortDefault = 50_051;
+
 export const defaultConfig = {
   host: "127.0.0.1",
   port: 8080,
+  grpcPort: null,
+  tls: null,
   dataDirectory: "./.bridle",
   apiKey: null,
   agents: [],

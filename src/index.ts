@@ -9,6 +9,8 @@ export {
   type AgentContext,
   type AgentMemory,
   defineAgent,
+  type HandoffRequest,
+  type HandoffResult,
   type MemoryFound,
   type MemoryScope,
 } from "./runtime/agent.ts";

@@ -20,6 +20,7 @@ import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
@@ -31,10 +32,13 @@ import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
+import { createGrpc, type Grpc, type GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
 import { notificationShapes, notifications } from "./surfaces/opvs/notifications.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { opvsHttp } from "./surfaces/opvs/surface.ts";
+import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
@@ -42,6 +46,8 @@ const closeMsMax = 1000;
 
 export interface Server {
   url: string;
+  /** Where gRPC is spoken, if it is. */
+  grpcUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
@@ -95,21 +101,31 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;
-  const listening = { url: "" };
+  const listening: { url: string; grpcUrl: string | null } = { url: "", grpcUrl: null };
   const stopped = new AbortController();
-  const facts = {
+  const facts: ServerFacts = {
     version,
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
-    grpcAddress: () => null,
+    grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
-  } as const;
+  };
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
   const { bodyBytesMax, trustedProxies, corsOrigins, artifactBytesMax, heartbeatMs } = config;
-  const isHttps = config.publicUrl?.startsWith("https:") ?? false;
+  const { tls } = config;
+  const isHttps = config.publicUrl?.startsWith("https:") ?? tls !== null;
   const fail = harnFail(report);
-  const http = createHttp({ logger, bodyBytesMax, newRequestId, fail, trustedProxies, corsOrigins, isHttps });
+  const http = createHttp({
+    logger,
+    bodyBytesMax,
+    newRequestId,
+    fail,
+    trustedProxies,
+    corsOrigins,
+    tls,
+    isHttps,
+  });
   const sockets = new WebSockets({
     payloadBytesMax: bodyBytesMax,
     heartbeatMs,
@@ -130,7 +146,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
-  built.defer(() => closeHttp(http));
+  const grpc = grpcFor(config, {
+    opvs,
+    newRequestId,
+    isReady: () => facts.state() === "ready",
+    stopped: stopped.signal,
+  });
+  built.defer(async () => {
+    await Promise.all([closeHttp(http), grpc?.close()]);
+  });
   built.defer(() => stopped.abort());
 
   const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
@@ -141,9 +165,11 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     Object.assign(drained, await runtime.drain(graceMs));
   });
   built.defer(startScheduleClock(kernel, logger));
+  built.defer(followHandoffs({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
+  const grpcUrl = (await grpc?.listen()) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });
-  listening.url = url;
+  Object.assign(listening, { url, grpcUrl });
   built.defer(
     await startWebhooks({
       kernel,
@@ -158,6 +184,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const running = built.move();
   return {
     url,
+    grpcUrl,
     adminKey,
     kernel,
     async stop(grace) {
@@ -167,6 +194,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return drained;
     },
   };
+}
+
+type GrpcParts = Pick<GrpcOptions, "opvs" | "newRequestId" | "isReady" | "stopped">;
+
+function grpcFor(config: ServerConfig, parts: GrpcParts): Grpc | null {
+  const { grpcPort } = config;
+  return grpcPort === null ? null : createGrpc({ ...config, ...parts, port: grpcPort });
 }
 
 /** Where the work of anonymous callers goes: nothing is made for servers that have no public agent. */

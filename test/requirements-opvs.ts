@@ -65,6 +65,15 @@ export const opvsRequirements: readonly Requirement[] = [
     "OPVS-142": "The state alone authorizes nothing.",
     "OPVS-143": "What was authorized does not extend to what comes later.",
   }),
+  ...section("OPVS", "As a client", {
+    "OPVS-39": "A task that is named to a remote is one that the remote named first.",
+    "OPVS-40": "A result does not depend on messages being kept in the remote's history.",
+    "OPVS-66": "Every request to a remote says which version it speaks.",
+    "OPVS-72": "Version and binding are chosen from what the remote's card offers.",
+    "OPVS-120": "The first interface of a card that is known is used, at its own URL.",
+    "OPVS-121": "The tenant of that interface goes with every request.",
+    "OPVS-131": "A card is checked against the form that was signed, with a key that is trusted by name.",
+  }),
   ...section("OPVS", "Capabilities", {
     "OPVS-43": "An agent whose card has no extended card answers that the operation is not supported.",
     "OPVS-44": "An extended card that is declared but not set up has an error of its own.",

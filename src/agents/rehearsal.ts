@@ -66,6 +66,13 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Host ${capability} gave ${JSON.stringify(given)}`);
     return undefined;
   },
+  async handoff(ctx, argument) {
+    const [url, text] = splitWord(argument);
+    const { status, output } = await ctx.handoff({ url, input: text });
+    const said = typeof output === "string" ? output : JSON.stringify(output);
+    await ctx.say(`Hand-off to ${url} ended ${status}: ${said}`);
+    return undefined;
+  },
   async secret(ctx, name) {
     const value = await ctx.secret(name);
     await ctx.say(`Secret ${name} has ${[...value].length} characters`);
@@ -187,6 +194,9 @@ function check({ number, word, argument }: Line): void {
       "bad_instruction",
       `Line ${number}: "memory" needs "write KEY TEXT" or "read KEY" after it.`,
     );
+  }
+  if (word === "handoff" && !/^https?:\/\/\S+\s+\S/.test(argument)) {
+    throw new AgentFailure("bad_instruction", `Line ${number}: "handoff" needs a URL and a text after it.`);
   }
   if (word === "host") {
     const [, json] = splitWord(argument);

@@ -1,6 +1,7 @@
 /** `bridle serve`: start the server, say how to use it, and stop it gently on Ctrl-C. */
 
 import { resolve } from "node:path";
+import type { Tls } from "../config.ts";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
@@ -15,6 +16,8 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
   const server = await startServer({
     host: settings.host,
     port: settings.port,
+    grpcPort: settings.grpcPort === "off" ? null : settings.grpcPort,
+    tls: tlsOf(settings),
     dataDirectory: resolve(settings.data),
     apiKey: settings.apiKey ?? null,
     logger,
@@ -65,7 +68,11 @@ function interrupted(): Promise<void> {
   });
 }
 
-function greeting({ url, adminKey }: Server, { data }: ServeSettings): string {
+function tlsOf({ tlsCert, tlsKey }: ServeSettings): Tls | null {
+  return tlsCert === undefined || tlsKey === undefined ? null : { cert: tlsCert, key: tlsKey };
+}
+
+function greeting({ url, grpcUrl, adminKey }: Server, { data }: ServeSettings): string {
   const key = {
     created: `  API key   ${adminKey.key}\n            shown this once; kept in ${adminKey.file}`,
     file: `  API key   in ${adminKey.file}`,
@@ -76,6 +83,7 @@ function greeting({ url, adminKey }: Server, { data }: ServeSettings): string {
 Bridle ${version} is ready.
 
   URL       ${url}
+  gRPC      ${grpcUrl ?? "off"}
   Data      ${resolve(data)}
 ${key}
 

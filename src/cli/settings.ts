@@ -1,8 +1,10 @@
 /** The settings of `bridle serve`: one name everywhere, by flag or environment, with a default. */
 
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
 import { InvalidArgumentError, Option } from "commander";
-import { defaultConfig } from "../config.ts";
+import { defaultConfig, grpcPortDefault } from "../config.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
 import { parseMasterKey } from "../policy/vault-crypto.ts";
 
@@ -10,7 +12,11 @@ export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "s
 
 export interface ServeSettings {
   port: number;
+  grpcPort: number | "off";
   host: string;
+  /** What is in the files. */
+  tlsCert?: string;
+  tlsKey?: string;
   data: string;
   apiKey?: string;
   logLevel: (typeof logLevels)[number];
@@ -37,10 +43,23 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_PORT")
     .default(defaultConfig.port)
     .argParser(wholeNumber(0, 65_535)),
+  new Option("--grpc-port <number>", "port for gRPC; 0 lets the system choose, off has none")
+    .env("BRIDLE_GRPC_PORT")
+    .default(grpcPortDefault)
+    .argParser(portOrOff),
   new Option("--host <address>", "address to listen on; the default is reachable from this machine only")
     .env("BRIDLE_HOST")
     .default(defaultConfig.host)
     .argParser(notEmpty),
+  new Option(
+    "--tls-cert <file>",
+    "certificate for both ports, with those that vouch for it (PEM); then https",
+  )
+    .env("BRIDLE_TLS_CERT")
+    .argParser(pemFile("CERTIFICATE")),
+  new Option("--tls-key <file>", "private key of the certificate (PEM, without a passphrase)")
+    .env("BRIDLE_TLS_KEY")
+    .argParser(pemFile("PRIVATE KEY")),
   new Option("--data <directory>", "where the log and everything else is kept")
     .env("BRIDLE_DATA")
     .default(defaultConfig.dataDirectory)
@@ -144,6 +163,33 @@ function wholeNumber(min: number, max: number) {
   };
 }
 
+function portOrOff(text: string): number | "off" {
+  if (text === "off") return text;
+  try {
+    return wholeNumber(0, 65_535)(text);
+  } catch {
+    throw new InvalidArgumentError("It must be a whole number from 0 to 65535, or off.");
+  }
+}
+
+/** What is in the file, which must be of that kind. */
+function pemFile(kind: string) {
+  return (file: string): string => {
+    const text = readText(file);
+    if (new RegExp(`^-----BEGIN [A-Z0-9 ]*${kind}-----`, "m").test(text)) return text;
+    throw new InvalidArgumentError(`There is no ${kind} in this file.`);
+  };
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+    throw new InvalidArgumentError(`The file cannot be read${code}.`);
+  }
+}
+
 export function httpUrl(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text.replace(/\/+$/, "");
   throw new InvalidArgumentError("It must be an http or https URL.");
@@ -206,7 +252,20 @@ export function problemWith(settings: ServeSettings, masterKeys: readonly string
   if (masterKeys.some((key) => parseMasterKey(key) === null)) {
     return "BRIDLE_MASTER_KEY and BRIDLE_MASTER_KEY_PREVIOUS are 32 bytes each, as hex or base64.";
   }
-  return apiKey === undefined ? null : problemWithApiKey(apiKey);
+  return problemWithTls(settings) ?? (apiKey === undefined ? null : problemWithApiKey(apiKey));
+}
+
+function problemWithTls({ tlsCert, tlsKey }: ServeSettings): string | null {
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    return "options '--tls-cert <file>' and '--tls-key <file>' need each other: set both, or neither.";
+  }
+  if (tlsCert === undefined || tlsKey === undefined) return null;
+  try {
+    createSecureContext({ cert: tlsCert, key: tlsKey });
+    return null;
+  } catch {
+    return "options '--tls-cert <file>' and '--tls-key <file>': the key must be that of the certificate, and not locked with a passphrase.";
+  }
 }
 
 /**

@@ -12,6 +12,7 @@ import type { ApiKeyRecord } from "./resources/api-key.ts";
 import type { ArtifactRecord } from "./resources/artifact.ts";
 import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
 import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
+import type { HandoffChanges, HandoffRecord, Outgoing, RemoteReceipt } from "./resources/handoff.ts";
 import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
@@ -66,6 +67,7 @@ export interface StepSpan {
     | "spend"
     | "sleep"
     | "spawn"
+    | "handoff"
     | "time"
     | "random"
     | "checkpoint"
@@ -74,6 +76,14 @@ export interface StepSpan {
     | "approve"
     | "memory";
   name: string;
+}
+
+/** Of a step that waited for a remote agent: whether that was the last of it, and what the remote came to. */
+export interface HandoffEnding {
+  handoff_id: string;
+  is_over: boolean;
+  state?: string;
+  receipt?: RemoteReceipt;
 }
 
 /** How much left the log, and the last event among it: a cursor before that one cannot be continued from. */
@@ -154,8 +164,10 @@ export interface EventPayloads {
   /** Roles that the protocol gives no message event of their own: system and tool. */
   "vendor.bridle.message": MessageAppended;
 
-  /** Work goes to another persona, as a task of its own. */
-  "agent.handoff": { step: string; persona_id: string; task_id: string };
+  /** Work goes to another persona, as a task of its own, or to a remote agent, which has taken it. */
+  "agent.handoff": { step: string; task_id: string } & ({ persona_id: string } | { url: string });
+  "vendor.bridle.handoff.created": { handoff: HandoffRecord };
+  "vendor.bridle.handoff.updated": { changes: HandoffChanges };
 
   "branch.created": { branch: BranchRecord };
   "branch.updated": { changes: BranchChanges };
@@ -196,6 +208,8 @@ export interface EventPayloads {
     child_task_id?: string;
     /** What a host is asked to do; nothing but its answer or the time ends the step. */
     host_call?: { call_id: string; input: Content<JsonValue>; expires_at: string };
+    /** What a remote agent is told; null when it is only waited for. */
+    handoff?: { handoff_id: string; message: Outgoing | null; expires_at: string };
   };
   "span.updated": {
     step?: string;
@@ -213,11 +227,12 @@ export interface EventPayloads {
     call_id?: string;
     /** Of a secret: the vault it came from. */
     from_vault?: { vault_id: string; version: number };
+    handoff?: HandoffEnding;
     simulated?: Simulated;
     /** What the step used of the budget, beside counting as a call. */
     spent?: Amounts;
   };
-  "span.failed": StepSpan & { result: StepResult; call_id?: string };
+  "span.failed": StepSpan & { result: StepResult; call_id?: string; handoff?: HandoffEnding };
 
   "receipt.issued": ReceiptIssued;
   /** A receipt of another server, taken over with the log that it is about. */

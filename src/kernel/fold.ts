@@ -9,6 +9,7 @@ import { type ApiKeyRecord, foldApiKey } from "./resources/api-key.ts";
 import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
 import { type BranchRecord, foldBranch } from "./resources/branch.ts";
 import { type ConnectorRecord, foldConnector } from "./resources/connector.ts";
+import { foldHandoff, type HandoffRecord, handoffWakeAt } from "./resources/handoff.ts";
 import {
   foldMemory,
   type MemoryRecord,
@@ -43,6 +44,7 @@ export interface Records {
   artifact: ArtifactRecord;
   branch: BranchRecord;
   connector: ConnectorRecord;
+  handoff: HandoffRecord;
   memory: MemoryRecord;
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
@@ -97,6 +99,8 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
+    case "vendor.bridle.handoff.created":
+      return [event.payload.handoff];
     case "vendor.bridle.vault.created":
       return [event.payload.vault];
     case "vendor.bridle.signing_key.created":
@@ -140,6 +144,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldArtifact(record, event);
     case "permission_request":
       return foldPermissionRequest(record, event);
+    case "handoff":
+      return foldHandoff(record, event);
     case "api_key":
       return foldApiKey(record, event);
     case "persona":
@@ -205,6 +211,14 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         workspaceId: record.workspace_id,
         sessionId: record.session_id,
         taskId: record.task_id,
+      };
+    case "handoff":
+      return {
+        tenantId,
+        isListed: false,
+        sessionId: record.session_id,
+        taskId: record.task_id,
+        wakeAt: handoffWakeAt(record),
       };
     case "quota":
       // What was deleted is in the log, not in lists.

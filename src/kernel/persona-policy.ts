@@ -23,6 +23,23 @@ export function requireHandoff(task: Named, personaId: string): void {
   throw violation(task, "handoffs", `hand work to ${personaId}`, personaId);
 }
 
+/** A remote agent is named by its URL, by its origin, or by a beginning of its URL with a star after it. */
+export function requireRemoteHandoff(task: Named, url: string): void {
+  const { handoffs } = task.policy;
+  if (handoffs === undefined || handoffs.some((entry) => meansUrl(entry, new URL(url)))) return;
+  throw violation(task, "handoffs", `hand work to ${quote(url)}`, url);
+}
+
+/** A beginning names the whole origin: `https://good.example*` is not `https://good.example.evil.example`. */
+function meansUrl(entry: string, url: URL): boolean {
+  if (entry === "*") return true;
+  const isPrefix = entry.endsWith("*");
+  const named = URL.parse(isPrefix ? entry.slice(0, -1) : entry);
+  if (named === null || named.origin !== url.origin || named.origin === "null") return false;
+  if (isPrefix) return url.href.startsWith(named.href);
+  return url.href === named.href || entry === named.origin;
+}
+
 export interface ModelCall {
   /** `provider/model` */
   model?: string | undefined;

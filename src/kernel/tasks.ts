@@ -2,6 +2,7 @@
 
 import type { JsonValue } from "../store/port.ts";
 import type { EventPayloads } from "./events.ts";
+import { abandonHandoff } from "./handoffs.ts";
 import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
 import { releaseTask } from "./quotas/ledger.ts";
 import { issueApprovalReceipt, issueTaskReceipt } from "./receipts/issue.ts";
@@ -68,6 +69,7 @@ export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Prom
     ? task
     : moveTask(unit, task, "WORKING", "no longer waits");
   await withdrawPermission(unit, task, "canceled", `The task is ${ending.status}.`);
+  for (const id of task.handoff_ids ?? []) await abandonHandoff(unit, id);
   const receiptId = await issueTaskReceipt(unit, able, ending);
   await releaseTask(unit, task, receiptId);
   const outcome: Outcome = {

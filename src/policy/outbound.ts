@@ -70,6 +70,11 @@ export class OutboundFailed extends Error {
   override name = "OutboundFailed";
 }
 
+/** The answer pointed elsewhere, and that is not followed. */
+export class OutboundRedirected extends OutboundFailed {
+  override name = "OutboundRedirected";
+}
+
 export const defaultLimits: OutboundLimits = {
   connectMs: 10_000,
   headersMs: 30_000,
@@ -228,7 +233,7 @@ function answerOf(
       const { statusCode = 0 } = response;
       if (!redirects.has(statusCode)) return resolve(response);
       request.destroy();
-      reject(new OutboundFailed(`The answer was ${statusCode}: redirects are not followed.`));
+      reject(new OutboundRedirected(`The answer was ${statusCode}: redirects are not followed.`));
     });
     ended.addEventListener("abort", onEnded);
     if (ended.aborted) onEnded();

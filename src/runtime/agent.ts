@@ -175,7 +175,7 @@ export interface AgentMemory {
 export interface SpawnRequest {
   /** Whose work it is; the parent's persona when left out. */
   personaId?: string;
-  input: string | JsonObject;
+  input: string | JsonObject | Part[];
 }
 
 export type ChildResult = {
@@ -189,6 +189,39 @@ export interface Child {
   taskId: string;
   result(): Promise<ChildResult>;
 }
+
+/** Who work is handed to: a remote agent by the URL of its card or its server, a persona, or an agent that is loaded here. */
+export type HandoffTarget = { url: string } | { persona: string } | { agent: string };
+
+export type HandoffRequest = HandoffTarget & HandoffOptions & { input: string | JsonObject | Part[] };
+
+/** All of these are about remote agents. */
+export interface HandoffOptions {
+  /** The name of a secret of a vault. Its value is sent as a bearer token, and is never written down. */
+  credentials?: string;
+  /** Only this vault, when it is named. */
+  vault?: string;
+  /** The card of the remote must be signed by one of these keys, given as JWKs or by the URLs of key sets. */
+  trust?: { keys?: JsonObject[]; jwksUrls?: string[] };
+  /** How long the remote may take in all, with its questions; seven days when left out. */
+  expiresInMs?: number;
+}
+
+export type HandoffArtifact = { artifact_id: string; name: string; parts: Part[] };
+
+/** What came of it. `SIMULATED` and `PROPOSED`: the persona's autonomy did not let it happen. */
+export type HandoffResult = {
+  task_id: string | null;
+  context_id: string | null;
+  status: "SUCCEEDED" | "FAILED" | "CANCELED" | "REJECTED" | "SIMULATED" | "PROPOSED";
+  /** A sentence about it. */
+  summary: string;
+  /** The text or the JSON of the result. */
+  output: JsonValue;
+  artifacts: HandoffArtifact[];
+  /** The receipt of the remote, when it gave one. */
+  receipt?: { receipt_id: string; receipt_hash: string };
+};
 
 export interface FileWritten {
   path: string;
@@ -274,4 +307,9 @@ export interface AgentContext {
   readonly memory: AgentMemory;
   /** Submits another task in the same session. */
   spawn(request: SpawnRequest): Promise<Child>;
+  /**
+   * Gives work to another agent and waits for what comes of it, however long it takes. What a remote agent asks is asked
+   * here, and the answer goes to it. Throws when the remote cannot be reached, trusted or understood.
+   */
+  handoff(request: HandoffRequest): Promise<HandoffResult>;
 }

@@ -2,41 +2,29 @@
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
 import { unseal } from "../kernel/content.ts";
-import { HarnessError } from "../kernel/errors.ts";
 import type { StepSpan } from "../kernel/events.ts";
 import { requireModel, requireTool } from "../kernel/persona-policy.ts";
-import { noteRefusal, QuotaRefusal } from "../kernel/quotas/ledger.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
-import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage } from "../kernel/tasks.ts";
-import type { Unit } from "../kernel/unit.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
-import type {
-  AgentContext,
-  ArtifactContent,
-  ArtifactInput,
-  Child,
-  ChildResult,
-  SpawnRequest,
-  Spending,
-  StepContext,
-} from "./agent.ts";
+import type { AgentContext, ArtifactContent, ArtifactInput, Spending, StepContext } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
+import { spawn } from "./children.ts";
 import { performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
 import { filesOf } from "./files.ts";
+import { handOff } from "./handoff/hand-off.ts";
 import { hostCall } from "./host.ts";
-import { begunTurn, type JournalEntry } from "./journal.ts";
+import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { createMemory } from "./memory.ts";
-import { guarded, handled } from "./promises.ts";
+import { guarded } from "./promises.ts";
 import { approve, ask } from "./questions.ts";
 import { allowed, attemptStep, oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import { asJsonSchema } from "./registry.ts";
-import { type Attempted, never, type Run } from "./run.ts";
+import type { Attempted, Run } from "./run.ts";
 import { readSecret, secret } from "./secrets.ts";
 
 export interface RunInput {
@@ -165,6 +153,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     memory: guarded(createMemory(run)),
 
     spawn: (request) => spawn(run, request),
+    handoff: (request) => handOff(run, request),
   });
 }
 
@@ -210,88 +199,4 @@ async function isSaidAgain(
   }
   await run.differs(`${step} ${JSON.stringify(said)}`, `${step} ${JSON.stringify(written)}`);
   return false;
-}
-
-async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Child> {
-  const span: StepSpan = { step: run.key("spawn"), kind: "spawn", name: personaId ?? run.task.persona_id };
-  const recorded = await run.recallBegun(span.step);
-  // The result takes its turn whether or not the agent ever asks for it.
-  const ended = recorded?.ended == null ? null : run.turnOf(span.step).then(() => recorded.ended);
-  const childId = await begin();
-  let result: Promise<ChildResult> | null = null;
-  return {
-    taskId: childId,
-    result() {
-      result ??= handled(resultOf());
-      return result;
-    },
-  };
-
-  async function begin(): Promise<string> {
-    if (recorded === undefined) return await submitChild(run, span, personaId, input);
-    const { begun, arrived, isBegunGiven } = recorded;
-    if (begun?.event === "span.started" && begun.payload.child_task_id !== undefined) {
-      await (isBegunGiven ? run.turnOf(begunTurn(span.step)) : run.give(begunTurn(span.step)));
-      return begun.payload.child_task_id;
-    }
-    // It was refused.
-    if (arrived !== null) await run.give(span.step);
-    await outputOf(run, { ended: arrived ?? (await ended) });
-    return await never();
-  }
-
-  async function resultOf(): Promise<ChildResult> {
-    const event =
-      (await ended) ??
-      (await run.wait({ key: span.step, kind: "child", reason: `waits for task ${childId}`, until: null }));
-    if (event === "elapsed") return await never();
-    // Written by the kernel when the child ended, in this very shape.
-    return (await outputOf(run, { ended: event })) as ChildResult;
-  }
-}
-
-/** A child that is refused is a step that failed, now and whenever the run is repeated. Only the commit can tell. */
-async function submitChild(
-  run: Run,
-  span: StepSpan,
-  personaId: string | undefined,
-  input: SpawnRequest["input"],
-): Promise<string> {
-  const taskId = run.kernel.newId("task");
-  const request: SubmitTask = {
-    sessionId: run.task.session_id,
-    personaId: personaId ?? run.task.persona_id,
-    parentTaskId: run.task.id,
-    parentStep: span.step,
-    taskId,
-    input: { payload: typeof input === "string" ? { text: input } : jsonCopy(input) },
-  };
-  const seen: { refusal: HarnessError | null } = { refusal: null };
-  await run.note(async (unit, task) => {
-    const child = await submitOrRefuse(unit, request);
-    seen.refusal = child instanceof HarnessError ? child : null;
-    if (child instanceof HarnessError) {
-      const { code, message } = child;
-      return unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } });
-    }
-    const { persona_id } = child;
-    if (persona_id !== task.persona_id)
-      unit.emit(task, "agent.handoff", { step: span.step, persona_id, task_id: taskId });
-    return unit.emit(task, "span.started", { ...span, child_task_id: taskId });
-  });
-  await run.flush();
-  await run.give(seen.refusal === null ? begunTurn(span.step) : span.step);
-  if (seen.refusal !== null) throw new AgentFailure(seen.refusal.code, seen.refusal.message);
-  return taskId;
-}
-
-/** Submits the child with the records of its parent. A refusal leaves nothing of the child behind. */
-async function submitOrRefuse(unit: Unit, request: SubmitTask): Promise<TaskRecord | HarnessError> {
-  try {
-    return await submitTask.decide(unit, request);
-  } catch (error) {
-    if (!(error instanceof HarnessError)) throw error;
-    if (error instanceof QuotaRefusal) await noteRefusal(unit, error.quotaId);
-    return error;
-  }
 }

@@ -52,6 +52,15 @@ export class NobodyServed extends AgentFailure {
   }
 }
 
+/** A remote agent did not come to an end in time. */
+export class RemoteTooSlow extends AgentFailure {
+  override name = "RemoteTooSlow";
+
+  constructor(url: string, expiredAt: string) {
+    super("deadline_exceeded", `The remote agent at ${url} was not done before ${expiredAt}.`);
+  }
+}
+
 /** The code no longer asks for the steps that were recorded. */
 export class NondeterministicRun extends AgentFailure {
   override name = "NondeterministicRun";

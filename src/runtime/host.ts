@@ -76,7 +76,7 @@ async function assertSameInput(run: Run, { step }: StepSpan, begun: Begun, input
 }
 
 async function begin(run: Run, span: StepSpan, input: JsonValue, expiresInMs: number): Promise<Begun> {
-  await run.beforeNewHostCall(span.step);
+  await run.beforeAsking("host", span.step);
   const expires_at = new Date(run.kernel.clock.now() + expiresInMs).toISOString();
   const call: Begun = { call_id: callIdOf(run.task.id, span.step), input: { inline: input }, expires_at };
   await run.note((unit, task) =>

@@ -159,7 +159,8 @@ export function begunTurn(key: string): string {
 /** What only a commit decides, or somebody outside, is given after it was recorded; the log says when (J6 in `run.ts`). */
 function isGivenLater(key: string, entry: Pick<JournalEntry, "begun"> | undefined): boolean {
   // A host that is asked is outside; a step of the agent's own code about a host is not, and has no beginning.
-  return /^(?:ask|approve|spawn):/.test(key) || (key.startsWith("host:") && entry?.begun != null);
+  // The same goes for a remote agent: what the persona did not let happen has no beginning.
+  return /^(?:ask|approve|spawn):/.test(key) || (/^(?:host|handoff):/.test(key) && entry?.begun != null);
 }
 
 async function* recordsOf(store: Store, taskId: string): AsyncGenerator<RecordedEvent[]> {

@@ -215,8 +215,8 @@ export class Replay extends Run {
   }
 
   /** What a host would do now has no place in the story of what it did then. */
-  override async beforeNewHostCall(key: string): Promise<void> {
-    await this.unavailable(key, "a replay asks no host; give its answer as an override");
+  override async beforeAsking(whom: "host" | "remote agent", key: string): Promise<void> {
+    await this.unavailable(key, `a replay asks no ${whom}; give its answer as an override`);
   }
 
   /** Perhaps the code does not need it: it lost a race then, and will lose it again. */

@@ -298,8 +298,8 @@ export class Run {
     await this.diverged(recorded, attempted);
   }
 
-  /** Before a host is asked for something that no host was asked for yet. */
-  async beforeNewHostCall(_key: string): Promise<void> {}
+  /** Before somebody outside is asked for something that nobody was asked for yet. */
+  async beforeAsking(_whom: "host" | "remote agent", _key: string): Promise<void> {}
 
   /** The code does at a recorded step what it did then. */
   async repeat(_key: string): Promise<void> {}

@@ -300,11 +300,12 @@ function answeredStep(event: KernelEvent): string | null {
     case "user.tool_confirmation":
       return event.payload.step;
     case "span.completed":
-      return event.payload.kind === "spawn" || event.payload.call_id !== undefined
-        ? event.payload.step
-        : null;
-    case "span.failed":
-      return event.payload.call_id === undefined ? null : event.payload.step;
+    case "span.failed": {
+      const { kind, call_id, handoff, step } = event.payload;
+      const isChild = kind === "spawn" && event.event === "span.completed";
+      const isFromOutside = isChild || call_id !== undefined || handoff !== undefined;
+      return isFromOutside ? step : null;
+    }
     default:
       return null;
   }

@@ -14,7 +14,7 @@ export interface Wait {
   /** What it waits for, in words that an operator understands. */
   reason: string;
   /** A question to a person is on the task already; anything else has to be noted when the run is dropped. */
-  kind: "person" | "timer" | "child" | "host";
+  kind: "person" | "timer" | "child" | "host" | "remote";
   until: number | null;
 }
 

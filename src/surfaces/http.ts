@@ -25,6 +25,8 @@ export interface HttpOptions {
   trustedProxies: readonly string[];
   /** Origins whose scripts may use the API from a browser. */
   corsOrigins: readonly string[];
+  /** A certificate and its key, as PEM; without them nothing is encrypted. */
+  tls: { cert: string; key: string } | null;
   /** Whether clients reach the server by https only. */
   isHttps: boolean;
   /** How an error is answered, for what is refused before any surface is reached. */
@@ -60,9 +62,10 @@ const bodyDepthMax = 100;
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { logger, bodyBytesMax, newRequestId, fail } = options;
   const securityHeaders = securityHeadersFor(options.isHttps);
+  const listening = { shouldUpgradeCallback: wantsWebSocket };
   const app = Fastify({
     logger: false,
-    http: { shouldUpgradeCallback: wantsWebSocket },
+    ...(options.tls === null ? { http: listening } : { https: { ...listening, ...options.tls } }),
     // A HEAD request to a stream would never end.
     exposeHeadRoutes: false,
     genReqId: newRequestId,

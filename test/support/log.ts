@@ -44,6 +44,7 @@ const kinds = [
   "artifact",
   "branch",
   "connector",
+  "handoff",
   "memory",
   "message",
   "permission_request",

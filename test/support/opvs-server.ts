@@ -71,10 +71,11 @@ const torrent = defineAgent({
 
 const server = await startServer({
   port: Number(values.port),
+  grpcPort: 0,
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [plain, reserved, strict, messenger, omnivore, delegator, torrent],
   logger: pino({ level: "warn" }, pino.destination(2)),
 });
-process.stdout.write(`URL ${server.url}\n`);
+process.stdout.write(`gRPC ${server.grpcUrl}\nURL ${server.url}\n`);
 process.once("SIGINT", () => server.stop(0));

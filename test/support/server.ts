@@ -14,7 +14,13 @@ export const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.u
 const startMsMax = 30_000;
 
 export const adminKey = "test-admin-key";
-export const environment = { PATH: process.env.PATH, BRIDLE_API_KEY: adminKey, BRIDLE_LOG_LEVEL: "warn" };
+export const environment = {
+  PATH: process.env.PATH,
+  BRIDLE_API_KEY: adminKey,
+  BRIDLE_LOG_LEVEL: "warn",
+  // Servers run side by side in tests.
+  BRIDLE_GRPC_PORT: "0",
+};
 
 export interface ServerOptions {
   /** Kept across restarts; a fresh one otherwise. */
@@ -33,6 +39,8 @@ export interface ServerOptions {
 
 export interface TestServer extends AsyncDisposable {
   url: string;
+  /** Where it speaks gRPC, as it says itself. */
+  grpcUrl(): string;
   data: string;
   process: ChildProcess;
   /** Everything it has written to standard output and standard error. */
@@ -82,6 +90,10 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   };
   return {
     url,
+    grpcUrl() {
+      const line = lines.find((text) => /^\s*gRPC\s+/.test(text));
+      return line?.trim().split(/\s+/)[1] ?? "";
+    },
     data,
     process: child,
     output: () => lines.join("\n"),

@@ -52,6 +52,8 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "agent.handoff",
+  "vendor.bridle.handoff.created",
+  "vendor.bridle.handoff.updated",
   "agent.memory_read",
   "agent.memory_write",
   "vendor.bridle.quota.exhausted",
@@ -92,9 +94,20 @@ export const importSession: Command<{ text: string }, SessionRecord> = {
     }
     for (const blob of bundle.blobs) unit.keepBlob(blob);
     for (const event of bundle.events) asWritten(event, () => unit.adopt(asImported(event)));
+    await leaveHandoffs(unit, bundle);
     return await unit.require("session", session_id);
   },
 };
+
+/** Remote agents are the business of the server that gave them the work. */
+async function leaveHandoffs(unit: Unit, { events }: LogBundle): Promise<void> {
+  for (const { event, resource } of events) {
+    if (event !== "vendor.bridle.handoff.created") continue;
+    const handoff = await unit.require("handoff", resource.id);
+    if (handoff.status === "ended") continue;
+    unit.emit(handoff, "vendor.bridle.handoff.updated", { changes: { status: "ended", step: null } });
+  }
+}
 
 /** Events are checked by what they mean; one that does not even have the shape of its kind shows itself here. */
 function asWritten<T>({ event }: NewEvent, read: () => T): T {
@@ -163,7 +176,8 @@ function assertEnded({ events }: LogBundle): void {
       taskId !== null &&
       state.get(taskId) === "ended" &&
       !event.startsWith("receipt.") &&
-      event !== "artifact.created"
+      event !== "artifact.created" &&
+      !event.startsWith("vendor.bridle.handoff.")
     ) {
       throw refused(`Task ${taskId} goes on after its end.`);
     } else if (terminalEvents.has(event)) state.set(resource.id, "ended");

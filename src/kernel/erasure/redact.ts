@@ -36,6 +36,7 @@ const structuralKeys = new Set([
   "decision",
   "source",
   "step",
+  "first_step",
   "parent_step",
   "given",
   "checkpoint",

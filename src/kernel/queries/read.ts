@@ -35,6 +35,7 @@ const readScope: Record<Kind, Scope> = {
   artifact: "artifacts:read",
   branch: "branches:read",
   connector: "connectors:read",
+  handoff: "tasks:read",
   memory: "memories:read",
   message: "messages:read",
   permission_request: "tasks:read",

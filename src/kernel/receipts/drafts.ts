@@ -73,13 +73,14 @@ export function draftTaskReceipt(
       fs_writes: facts.fileWrites,
       network_egress: [],
       tool_calls: facts.toolCalls,
-      a2a_handoffs: facts.handoffs,
+      a2a_handoffs: facts.handoffs.list,
     },
     final_artifacts: facts.artifacts,
     redactions: [...facts.redactions, ...failureCuts(ending)],
     metadata: {
       agent: task.assigned_agent_id ?? task.agent.name,
       ...(facts.exhausted.length === 0 ? {} : { exhausted_quotas: facts.exhausted }),
+      ...facts.handoffs.metadata,
     },
   };
 }

@@ -13,7 +13,6 @@ import type {
   Approval,
   ArtifactRef,
   FileWrite,
-  Handoff,
   Redaction,
   ReplayMaterial,
   ToolCall,
@@ -26,6 +25,7 @@ import { type Amounts, plus } from "../resources/quota.ts";
 import type { StepResult } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
 import { hashWhole } from "../well-formed.ts";
+import { HandoffFacts } from "./handoff-facts.ts";
 
 /** What is listed one by one; the rest is counted, and the hash of the log covers all of it. */
 const listedMax = 100;
@@ -39,10 +39,18 @@ const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> =
   file: "host_fact",
   file_read: "host_fact",
   file_list: "host_fact",
+  handoff: "host_fact",
 };
 
 /** Those that count as calls of a tool; the others only look, or are counted in another way. */
-const toolKinds: ReadonlySet<StepSpan["kind"]> = new Set(["step", "mcp", "host", "effect", "file"]);
+const toolKinds: ReadonlySet<StepSpan["kind"]> = new Set([
+  "step",
+  "mcp",
+  "host",
+  "effect",
+  "file",
+  "handoff",
+]);
 
 export class TaskFacts {
   readonly #log = createHash("sha256");
@@ -50,7 +58,7 @@ export class TaskFacts {
   readonly #messages = new Map<string, string>();
   readonly #requests = new Map<string, PermissionRequestRecord>();
   readonly #artifacts = new Map<string, ArtifactRef>();
-  readonly #handoffs = new Map<string, Handoff>();
+  readonly handoffs = new HandoffFacts();
   readonly #redacted = new Set<string>();
   readonly approvals: Approval[] = [];
   readonly materials: ReplayMaterial[] = [];
@@ -66,17 +74,14 @@ export class TaskFacts {
   readonly exhausted: { quota_id: string; limit: string; reason: string }[] = [];
   #materialCount = 0;
   #artifactCount = 0;
-  #handoffCount = 0;
   #approvalCount = 0;
   usesSecrets = false;
   callsModels = false;
 
   add(event: KernelEvent): void {
     this.#addToLog(event);
+    this.handoffs.add(event);
     switch (event.event) {
-      case "span.started":
-        if (event.payload.kind === "spawn") this.#handOff(event.payload);
-        break;
       case "span.completed":
       case "span.failed":
         this.#addStep(event.payload, event.replay?.is_copy === false);
@@ -114,10 +119,6 @@ export class TaskFacts {
     return [...this.#artifacts.values()];
   }
 
-  get handoffs(): Handoff[] {
-    return [...this.#handoffs.values()];
-  }
-
   /** What the receipt leaves out, and why. */
   get redactions(): Redaction[] {
     const proof_hash = this.logHash;
@@ -134,7 +135,7 @@ export class TaskFacts {
       ...unlisted("/replay_input/materials", this.#materialCount),
       ...unlisted("/side_effects/fs_writes", this.#fileWriteCount),
       ...unlisted("/side_effects/tool_calls", this.toolCallCount),
-      ...unlisted("/side_effects/a2a_handoffs", this.#handoffCount),
+      ...unlisted("/side_effects/a2a_handoffs", this.handoffs.count),
       ...unlisted("/final_artifacts", this.#artifactCount),
       ...unlisted("/approvals", this.#approvalCount),
     ];
@@ -179,7 +180,6 @@ export class TaskFacts {
   }
 
   #addStep(span: EventPayloads["span.completed"], isLive: boolean): void {
-    if (span.kind === "spawn") this.#endHandOff(span);
     if (span.kind === "secret") this.usesSecrets = true;
     if (span.kind === "file" && span.simulated === undefined) this.#addFileWrite(span.result);
     if (span.spent !== undefined) this.spent = plus(this.spent, span.spent);
@@ -191,7 +191,8 @@ export class TaskFacts {
       this.materials.push({ kind, id: span.step, sha256, metadata: { step_kind: span.kind } });
     }
     if (span.kind === "llm") this.callsModels = true;
-    if (!toolKinds.has(span.kind)) return;
+    // A remote agent that asks back is still the same call.
+    if (!toolKinds.has(span.kind) || span.handoff?.is_over === false) return;
     if (span.simulated === undefined) this.toolCallCount += 1;
     const call = toolCallOf(span, sha256);
     if (this.toolCalls.length < listedMax) this.toolCalls.push(call);
@@ -203,24 +204,6 @@ export class TaskFacts {
     if (write === null) return;
     this.#fileWriteCount += 1;
     if (this.fileWrites.length < listedMax) this.fileWrites.push(write);
-  }
-
-  #handOff({ step, name, child_task_id }: EventPayloads["span.started"]): void {
-    if (child_task_id === undefined) return;
-    this.#handoffCount += 1;
-    if (this.#handoffs.size >= listedMax) return;
-    this.#handoffs.set(step, { target_agent: name, task_id: child_task_id, status: "accepted" });
-  }
-
-  #endHandOff({ step, result, child }: EventPayloads["span.completed"]): void {
-    const handoff = this.#handoffs.get(step);
-    if (handoff === undefined) return;
-    const failed = "error" in result || child?.status !== "SUCCEEDED";
-    this.#handoffs.set(step, {
-      ...handoff,
-      status: failed ? "failed" : "completed",
-      ...(child?.receipt_id == null ? {} : { receipt_id: child.receipt_id }),
-    });
   }
 
   #addArtifact({ id, kind, uri, sha256 }: ArtifactRecord): void {

@@ -232,6 +232,7 @@ const materialKinds: Record<string, ReplayMaterial["kind"]> = {
   ask: "event_log",
   approve: "event_log",
   spawn: "event_log",
+  handoff: "event_log",
 };
 
 /** One for each override, in the order of their keys. */

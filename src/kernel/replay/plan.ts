@@ -68,6 +68,7 @@ const kindsOfStep: Record<string, readonly OverrideKind[]> = {
   ask: ["event_payload"],
   approve: ["event_payload"],
   spawn: ["event_payload", "tool_result"],
+  handoff: ["tool_result", "event_payload"],
   checkpoint: ["checkpoint_value"],
   memory: ["host_fact", "tool_result"],
 };

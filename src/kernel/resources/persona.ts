@@ -14,7 +14,7 @@ export interface Permissions {
   tools?: string[];
   /** What the runtime offers beside them: `secrets`, `memory:write`, `files:write`, and the names of host capabilities. */
   capabilities?: string[];
-  /** Personas that work may be handed to. */
+  /** Personas, and URLs of remote agents, that work may be handed to. */
   handoffs?: string[];
   model_policy?: ModelPolicy;
 }

@@ -78,6 +78,8 @@ export interface TaskRecord extends Resource<"task"> {
   parked: Parked | null;
   /** Absent until the first host call. */
   host_calls?: HostCall[];
+  /** Work that remote agents have and have not ended. Absent until there is some. */
+  handoff_ids?: string[];
   /** Since when there is something to run. */
   runnable_since: string;
   /** What the client that submitted it calls the session, where that is not the session's id. */
@@ -130,7 +132,7 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
     case "user.tool_confirmation":
       return { ...task, pending: null, parked: null, runnable_since: at, updated_at: at };
     case "span.started":
-      return withHostCall(task, event.payload, at);
+      return withHandoff(withHostCall(task, event.payload, at), event.payload, at);
     case "span.updated":
       return event.payload.parked === undefined
         ? task
@@ -174,26 +176,41 @@ function withHostCall(
   return { ...task, host_calls: [...(task.host_calls ?? []), call], updated_at: at };
 }
 
+function withHandoff(task: TaskRecord, { handoff }: EventPayloads["span.started"], at: string): TaskRecord {
+  const known = task.handoff_ids ?? [];
+  if (handoff === undefined || known.includes(handoff.handoff_id)) return task;
+  return { ...task, handoff_ids: [...known, handoff.handoff_id], updated_at: at };
+}
+
 /**
- * A result that came from outside the run (a child ended, a host answered) always changes the record, so that a run which is just being
+ * A result that came from outside the run (a child ended, a host or a remote agent answered) always changes the record, so that a run which is just being
  * dropped from memory cannot miss it. A result of the run itself changes it only if it had been waiting.
  */
-function afterStep(task: TaskRecord, { step, kind }: StepSpan, at: string): TaskRecord {
+function afterStep(
+  task: TaskRecord,
+  { step, kind, handoff }: StepSpan & Pick<EventPayloads["span.completed"], "handoff">,
+  at: string,
+): TaskRecord {
   const answersPending = task.pending?.step === step;
   const answersHostCall = task.host_calls?.some((call) => call.step === step) ?? false;
-  if (task.parked === null && !answersPending && !answersHostCall && kind !== "spawn") return task;
+  if (task.parked === null && !answersPending && !answersHostCall && !outsideKinds.has(kind)) return task;
   return {
     ...task,
     pending: answersPending ? null : task.pending,
     ...(answersHostCall ? { host_calls: task.host_calls?.filter((call) => call.step !== step) ?? [] } : {}),
+    ...(handoff?.is_over === true
+      ? { handoff_ids: task.handoff_ids?.filter((id) => id !== handoff.handoff_id) ?? [] }
+      : {}),
     parked: null,
     runnable_since: at,
     updated_at: at,
   };
 }
 
+const outsideKinds: ReadonlySet<StepSpan["kind"]> = new Set(["spawn", "handoff"]);
+
 /** A task that has ended waits for nothing. */
-function atRest({ host_calls: _, ...task }: TaskRecord): TaskRecord {
+function atRest({ host_calls: _, handoff_ids: __, ...task }: TaskRecord): TaskRecord {
   return { ...task, pending: null, parked: null };
 }
 

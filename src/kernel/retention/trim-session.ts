@@ -37,7 +37,13 @@ export interface TrimCounts {
 }
 
 /** Of what leaves the log, the kinds whose records leave with it. */
-const goneKinds = ["message", "artifact", "permission_request", "push_config"] as const satisfies Kind[];
+const goneKinds = [
+  "message",
+  "artifact",
+  "permission_request",
+  "push_config",
+  "handoff",
+] as const satisfies Kind[];
 /** Everything else that names a task is not about its work: receipts, branches, quotas. */
 const goingKinds: readonly string[] = ["task", ...goneKinds];
 

@@ -2,6 +2,7 @@
 
 import { type Content, unsealShown } from "../../kernel/content.ts";
 import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
+import type { HandoffChanges } from "../../kernel/resources/handoff.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf } from "../../kernel/resources/replay.ts";
@@ -155,6 +156,10 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { data_key_version: event.payload.data_key.version, master_key_id: event.payload.data_key.kid };
     case "vendor.bridle.signing_key.created":
       return { signing_key: presentRecord(event.payload.signing_key) };
+    case "vendor.bridle.handoff.created":
+      return { handoff: presentHandoff(presentRecord(event.payload.handoff)) };
+    case "vendor.bridle.handoff.updated":
+      return { changes: presentHandoff(event.payload.changes) };
     case "branch.created":
       return { branch: presentBranch(event.payload.branch) };
     case "vendor.bridle.persona.created":
@@ -220,11 +225,18 @@ function presentOutcomeSummary(taskId: string, outcome: Outcome): Wire {
   return { id: outcomeIdOf(taskId), object: "outcome", task_id: taskId, ...outcome };
 }
 
+/** What was said to a remote agent is internal; that something is still to be said is not. */
+function presentHandoff<T extends HandoffChanges>({ outgoing, ...shown }: T): Wire {
+  return outgoing == null ? shown : { ...shown, outgoing: { message_id: outgoing.message_id } };
+}
+
 /** What a host is asked with is internal, like what it gives. */
 async function presentStarted(
-  { host_call, ...span }: EventPayloads["span.started"],
+  { host_call, handoff, ...rest }: EventPayloads["span.started"],
   viewer: Viewer,
 ): Promise<object> {
+  const { handoff_id, expires_at } = handoff ?? {};
+  const span = handoff === undefined ? rest : { ...rest, handoff: { handoff_id, expires_at } };
   if (host_call === undefined) return span;
   const found = await unsealShown(host_call.input, viewer.store);
   return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer.caller) } };

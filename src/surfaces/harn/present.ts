@@ -164,6 +164,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     pending,
     parked,
     host_calls,
+    handoff_ids,
     runnable_since: __,
     status_at: _______,
     context_id: ________,
@@ -185,7 +186,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: quota_ids[0] ?? null,
     replay: replay === null ? null : presentPlan(replay),
-    waiting_for: waitingFor({ pending, parked, host_calls }),
+    waiting_for: waitingFor({ pending, parked, host_calls, handoff_ids }),
   };
 }
 
@@ -204,9 +205,17 @@ async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> 
   return await presentMessage(document.body as MessageRecord, viewer);
 }
 
-type Waiting = Pick<TaskRecord, "pending" | "parked"> & { host_calls: TaskRecord["host_calls"] | undefined };
+interface Waiting extends Pick<TaskRecord, "pending" | "parked"> {
+  host_calls: TaskRecord["host_calls"] | undefined;
+  handoff_ids: TaskRecord["handoff_ids"] | undefined;
+}
 
-function waitingFor({ pending, parked, host_calls: hostCalls = [] }: Waiting): Wire | null {
+function waitingFor({
+  pending,
+  parked,
+  host_calls: hostCalls = [],
+  handoff_ids: handoffIds = [],
+}: Waiting): Wire | null {
   if (pending !== null) {
     return {
       kind: pending.kind,
@@ -228,7 +237,7 @@ function waitingFor({ pending, parked, host_calls: hostCalls = [] }: Waiting): W
   }
   if (parked === null) return null;
   return {
-    kind: "timer_or_child",
+    kind: handoffIds.length > 0 ? "remote_agent" : "timer_or_child",
     description: parked.reason,
     permission_request_id: null,
     schema: null,

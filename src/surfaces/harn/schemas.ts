@@ -103,7 +103,7 @@ export const Task = Envelope("task", {
   ),
   waiting_for: Nullable(
     Type.Object({
-      kind: Type.Enum(["input", "approval", "timer_or_child", "host"]),
+      kind: Type.Enum(["input", "approval", "timer_or_child", "host", "remote_agent"]),
       description: Type.String(),
       permission_request_id: Nullable(Type.String()),
       schema: Nullable(JsonObject),

@@ -1,0 +1,313 @@
+/**
+ * Follows the remote agents that runs wait for, outside of any run. It learns of them from the log and, after a start, from
+ * the records; each is followed in stretches, so that many can take turns with few connections. What fails is tried again,
+ * later and later, until the hand-off's own deadline; what cannot succeed ends the step that waits.
+ */
+
+import type { Logger } from "pino";
+import { endHandoffTurn } from "../../kernel/commands/end-handoff-turn.ts";
+import { noteHandoff } from "../../kernel/commands/note-handoff.ts";
+import { carryOut } from "../../kernel/dispatch.ts";
+import { HarnessError } from "../../kernel/errors.ts";
+import { asKernelEvent, type KernelEvent } from "../../kernel/events.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { requireRemoteHandoff } from "../../kernel/persona-policy.ts";
+import { readSecret } from "../../kernel/queries/read-secret.ts";
+import type { HandoffRecord } from "../../kernel/resources/handoff.ts";
+import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { continueTrace } from "../../kernel/trace.ts";
+import { systemCaller } from "../../policy/caller.ts";
+import type { Fetch } from "../../policy/outbound.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
+import type { StoredEvent } from "../../store/port.ts";
+
+/** Remotes followed at once; the others take turns with them. */
+const followedMax = 256;
+const sweepEveryMs = 1000;
+/** Every so often all records are looked at again, in case one was overlooked. */
+const sweepsBeforeAll = 60;
+const sweepPage = 500;
+const retryMs = { least: 500, most: 5 * 60_000 };
+/** Tries before a remote that never took the work is given up: about four minutes. */
+const unansweredMax = 10;
+/** Tries before a remote is left alone that should be told that nobody waits any more. */
+const cancelMax = 5;
+/** After a failure of our own. */
+const againMs = 1000;
+/** Some remotes answer only when they are done. Whoever waits has a limit of its own; this is beyond all of them. */
+const answerMsMax = 15 * 60_000;
+
+export interface FollowerOptions {
+  kernel: Kernel;
+  logger: Logger;
+}
+
+/** Returns the way to stop it. */
+export function followHandoffs(options: FollowerOptions): () => Promise<void> {
+  const follower = new Follower(options);
+  follower.start();
+  return () => follower.stop();
+}
+
+class Follower {
+  readonly #kernel: Kernel;
+  readonly #logger: Logger;
+  readonly #fetch: Fetch;
+  readonly #queue = new Set<string>();
+  readonly #followed = new Map<string, Followed>();
+  /** Those of the followed ones about which something has changed since. */
+  readonly #again = new Set<string>();
+  #swept = { wakeAt: -1, id: "" };
+  #sweeps = 0;
+  #sweeping: Promise<void> | null = null;
+  #isStopped = false;
+  #stopHearing = () => {};
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ kernel, logger }: FollowerOptions) {
+    this.#kernel = kernel;
+    this.#logger = logger;
+    this.#fetch = kernel.outbound.fetchWithin({ headersMs: answerMsMax });
+  }
+
+  start(): void {
+    this.#stopHearing = this.#kernel.tail.onCommit((events) => this.#hear(events));
+    const sweep = () => {
+      this.#sweeping ??= this.#sweep().finally(() => {
+        this.#sweeping = null;
+      });
+    };
+    this.#timer = setInterval(sweep, sweepEveryMs);
+    this.#timer.unref();
+    sweep();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    this.#stopHearing();
+    await this.#sweeping;
+    const followed = [...this.#followed.values()];
+    for (const { abort } of followed) abort.abort();
+    await Promise.all(followed.map(({ ended }) => ended));
+  }
+
+  #hear(events: readonly StoredEvent[]): void {
+    for (const stored of events) {
+      const event = asKernelEvent(stored);
+      if (stored.resource.object === "handoff" && isNews(event)) this.#interrupt(stored.resource.id, event);
+    }
+  }
+
+  /** Takes up what has become due since the last look; everything due, the first time and every now and then. */
+  async #sweep(): Promise<void> {
+    if (this.#sweeps++ % sweepsBeforeAll === 0) this.#swept = { wakeAt: -1, id: "" };
+    const through = this.#kernel.clock.now();
+    try {
+      while (!this.#isStopped) {
+        const query = { kind: "handoff", after: this.#swept, through, limit: sweepPage };
+        const due = await this.#kernel.store.due(query);
+        for (const { id } of due) this.#take(id);
+        this.#swept = due.at(-1) ?? this.#swept;
+        if (due.length < sweepPage) return;
+      }
+    } catch (error) {
+      this.#logger.error({ err: error }, "looking for hand-offs failed; trying again");
+    }
+  }
+
+  #take(id: string): void {
+    if (this.#isStopped || this.#followed.has(id)) return;
+    this.#queue.add(id);
+    this.#dispatch();
+  }
+
+  /** What it was followed for is no longer what is wanted. What it knew already must not stop it: it may be sending. */
+  #interrupt(id: string, event: KernelEvent): void {
+    const followed = this.#followed.get(id);
+    if (followed === undefined) {
+      this.#take(id);
+      return;
+    }
+    if (followed.seen !== null && isKnownTo(followed.seen, event)) return;
+    this.#again.add(id);
+    followed.abort.abort();
+  }
+
+  #dispatch(): void {
+    for (const id of this.#queue) {
+      if (this.#followed.size >= followedMax || this.#isStopped) return;
+      this.#queue.delete(id);
+      const followed: Followed = { abort: new AbortController(), seen: null, ended: Promise.resolve() };
+      this.#followed.set(id, followed);
+      followed.ended = this.#follow(id, followed);
+    }
+  }
+
+  async #follow(id: string, followed: Followed): Promise<void> {
+    let isToGoOn = false;
+    try {
+      isToGoOn = await this.#stretch(id, followed);
+    } catch (error) {
+      this.#logger.error({ err: error, handoff_id: id }, "a hand-off could not be followed; trying again");
+      setTimeout(() => this.#take(id), againMs).unref();
+    }
+    // Whatever is still open towards the remote.
+    followed.abort.abort();
+    this.#followed.delete(id);
+    if ((this.#again.delete(id) || isToGoOn) && !this.#isStopped) this.#queue.add(id);
+    this.#dispatch();
+  }
+
+  /** True when there is more to follow at once. */
+  async #stretch(id: string, followed: Followed): Promise<boolean> {
+    const handoff = await this.#read<HandoffRecord>("handoff", id);
+    const task = handoff && (await this.#read<TaskRecord>("task", handoff.task_id));
+    if (handoff === undefined || task === undefined || handoff.status === "ended") return false;
+    followed.seen = handoff;
+    const news = followed.abort.signal;
+    if (news.aborted) return false;
+    const known: Known = { handoff, task, redactor: this.#kernel.redactor };
+    try {
+      return await this.#talk(known, news);
+    } catch (error) {
+      if (!news.aborted) await this.#failed(known, error);
+      return false;
+    }
+  }
+
+  /** The client library is heavy; a server that hands nothing off never loads it. */
+  async #talk(known: Known, news: AbortSignal): Promise<boolean> {
+    const [{ connect }, { Following }] = await Promise.all([
+      import("./connect.ts"),
+      import("./following.ts"),
+    ]);
+    const { handoff, task } = known;
+    const isCanceling = handoff.status === "canceling";
+    if (isCanceling && handoff.remote?.task_id == null) {
+      await this.#ended(known, null);
+      return false;
+    }
+    const token = await this.#token(known);
+    const connection = await connect({
+      url: handoff.url,
+      trust: handoff.trust,
+      token,
+      headers: traceHeaders(task),
+      fetch: this.#fetch,
+      now: this.#kernel.clock.now(),
+      signal: news,
+      assertAllowed: (url) => requireRemoteHandoff(task, url),
+    });
+    const { redactor } = known;
+    const following = new Following({ kernel: this.#kernel, handoff, connection, redactor, news });
+    if (!isCanceling) return await following.go();
+    await following.cancel();
+    await this.#ended(known, null);
+    return false;
+  }
+
+  /** Read whenever it is needed and kept nowhere; from here on it is taken out of everything that is written. */
+  async #token(known: Known): Promise<string | null> {
+    const {
+      credentials,
+      tenant_id: tenantId,
+      workspace_id: workspaceId,
+      session_id: sessionId,
+    } = known.handoff;
+    if (credentials === null) return null;
+    const { name, vault_id } = credentials;
+    const request = { tenantId, workspaceId, sessionId, name, vaultId: vault_id ?? undefined };
+    const { value } = await readSecret(this.#kernel, request);
+    this.#kernel.seenSecrets.add(value);
+    known.redactor = this.#kernel.redactor.with([value]);
+    return value;
+  }
+
+  async #failed(known: Known, error: unknown): Promise<void> {
+    const { isOurs, problemOf, RemoteProblem } = await import("./problems.ts");
+    if (isOurs(error)) throw error;
+    const refused =
+      error instanceof HarnessError ? new RemoteProblem(error.code, error.message) : problemOf(error);
+    const { code, isPassing } = refused;
+    const message = known.redactor.text(refused.message);
+    const handoff = (await this.#read<HandoffRecord>("handoff", known.handoff.id)) ?? known.handoff;
+    const attempts = handoff.attempts + 1;
+    const most =
+      handoff.status === "canceling" ? cancelMax : handoff.remote === null ? unansweredMax : Infinity;
+    const about = { handoff_id: handoff.id, task_id: handoff.task_id, problem: message, attempts };
+    if (isPassing && attempts < most) {
+      this.#logger.info(about, "a remote agent cannot be followed now; trying again");
+      await this.#delay(known, attempts, message);
+      return;
+    }
+    this.#logger.warn(about, "a hand-off to a remote agent has failed");
+    if (handoff.status === "canceling") return await this.#ended(known, message);
+    await this.#endStep(known, handoff, { code, message });
+  }
+
+  async #delay(known: Known, attempts: number, problem: string): Promise<void> {
+    const ms = Math.min(retryMs.least * 2 ** (attempts - 1), retryMs.most);
+    // Remotes that went down together must not be asked together when they come back.
+    const at = this.#kernel.clock.now() + ms * (0.75 + Math.random() / 2);
+    await this.#note(known, { attempts, problem, look_at: new Date(at).toISOString() });
+  }
+
+  async #ended(known: Known, problem: string | null): Promise<void> {
+    await this.#note(known, { status: "ended", outgoing: null, problem });
+  }
+
+  async #note(
+    { handoff, redactor }: Known,
+    changes: Parameters<typeof noteHandoff.decide>[1]["changes"],
+  ): Promise<void> {
+    const request = { handoffId: handoff.id, taskId: handoff.task_id, changes, redactor };
+    await carryOut(this.#kernel, noteHandoff, systemCaller(handoff.tenant_id), request);
+  }
+
+  async #endStep(
+    { redactor }: Known,
+    { id: handoffId, task_id: taskId, tenant_id, step }: HandoffRecord,
+    error: { code: string; message: string },
+  ): Promise<void> {
+    if (step === null) return;
+    const request = { handoffId, taskId, step, result: { error }, isOver: true, remote: null, redactor };
+    await carryOut(this.#kernel, endHandoffTurn, systemCaller(tenant_id), request);
+  }
+
+  async #read<R extends HandoffRecord | TaskRecord>(kind: R["object"], id: string): Promise<R | undefined> {
+    return (await this.#kernel.store.get(kind, id))?.body as R | undefined;
+  }
+}
+
+interface Followed {
+  abort: AbortController;
+  /** The record that it is followed by; none while that is read. */
+  seen: HandoffRecord | null;
+  ended: Promise<void>;
+}
+
+interface Known {
+  handoff: HandoffRecord;
+  task: TaskRecord;
+  redactor: Redactor;
+}
+
+/** The remote's work is part of the trace that ours is part of. */
+function traceHeaders({ trace }: TaskRecord): Record<string, string> {
+  return trace === undefined ? {} : { ...continueTrace(trace) };
+}
+
+/** Somebody waits for the remote now, or nobody does any more. What is learnt by following is no news. */
+function isNews(event: KernelEvent): boolean {
+  if (event.event === "vendor.bridle.handoff.created") return true;
+  if (event.event !== "vendor.bridle.handoff.updated") return false;
+  const { step, status } = event.payload.changes;
+  return typeof step === "string" || status === "canceling";
+}
+
+function isKnownTo(seen: HandoffRecord, event: KernelEvent): boolean {
+  if (event.event !== "vendor.bridle.handoff.updated") return true;
+  const { step, status } = event.payload.changes;
+  return (step === undefined || step === seen.step) && (status === undefined || status === seen.status);
+}

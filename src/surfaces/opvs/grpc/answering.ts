@@ -1,0 +1,138 @@
+/** What is done with a request on the gRPC port, whichever protocol it came by. */
+
+import type { IncomingHttpHeaders } from "node:http";
+import { constants } from "node:http2";
+import { Code, ConnectError, createConnectRouter, createContextValues } from "@connectrpc/connect";
+import {
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
+import type { Logger } from "pino";
+import type { Opvs } from "../opvs.ts";
+import { Binding, peerKey } from "./binding.ts";
+import { allowOrigin, type Request, type Response } from "./cors.ts";
+import { createPeerAddress } from "./peer-address.ts";
+import { addServices, gate } from "./services.ts";
+
+export interface Answering {
+  opvs: Opvs;
+  logger: Logger;
+  newRequestId(): string;
+  /** How often a connection is asked whether it is still there, and a stream whether it may be. */
+  heartbeatMs: number;
+  /** The largest message that is read. */
+  bodyBytesMax: number;
+  /** Addresses of proxies that are believed when they say for whom they ask. */
+  trustedProxies: readonly string[];
+  /** Origins whose scripts may use gRPC-Web from a browser. */
+  corsOrigins: readonly string[];
+  /** Whether new work is taken. */
+  isReady(): boolean;
+  /** Aborted when the server stops: ends open calls. */
+  stopped: AbortSignal;
+}
+
+/** Longest a client may take to send its message. */
+const requestMs = 60_000;
+/** A deadline further away than a timer can count is none. */
+const deadlineMsMax = 2 ** 31 - 1;
+const hourMs = 60 * 60_000;
+const deadlineUnitMs: Record<string, number> = { H: hourMs, M: 60_000, S: 1000 };
+
+/**
+ * Does what Connect's own adapter does, but a request that cannot be read is answered instead of ending the process, and
+ * what goes wrong with a connection goes to our log.
+ */
+export function createAnswering(options: Answering): (request: Request, response: Response) => void {
+  const { opvs, logger, bodyBytesMax, trustedProxies, isReady, newRequestId, stopped } = options;
+  const binding = new Binding(opvs, options.heartbeatMs);
+  const router = createConnectRouter({
+    // Whoever can speak Connect's own protocol can speak REST.
+    connect: false,
+    acceptCompression: [compressionGzip],
+    readMaxBytes: bodyBytesMax,
+    shutdownSignal: stoppingOf(stopped),
+    requestGate: (context) => gate(binding, context),
+  });
+  addServices(router, binding, isReady);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const origins = new Set(options.corsOrigins);
+  const addressOf = createPeerAddress(trustedProxies);
+
+  async function answer(request: Request, response: Response): Promise<void> {
+    if (allowOrigin(origins, request, response)) return;
+    const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
+    if (handler === undefined) return answerUnknown(request, response);
+    limitTime(request);
+    dropRest(request);
+    dropFarDeadline(request.headers);
+    const requestId = newRequestId();
+    response.setHeader("X-Request-Id", requestId);
+    const address = addressOf(request.socket.remoteAddress ?? "", textOf(request.headers["x-forwarded-for"]));
+    const values = createContextValues().set(peerKey, { address, requestId });
+    const call = universalRequestFromNodeRequest(request, response, undefined, values);
+    await universalResponseToNodeResponse(await handler(call), response);
+  }
+
+  return (request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      if (!response.headersSent) endWith(response, 400);
+      // Mostly clients that hang up in the middle.
+      logger.debug({ err: error }, "a gRPC call was not answered");
+    });
+  };
+}
+
+/** The same moment, with words for those whose calls it ends. */
+function stoppingOf(stopped: AbortSignal): AbortSignal {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort(new ConnectError("The server is stopping.", Code.Unavailable));
+  if (stopped.aborted) stop();
+  else stopped.addEventListener("abort", stop, { once: true });
+  return stopping.signal;
+}
+
+/** In gRPC an unknown service or method is a status; everywhere else there is nothing here. */
+function answerUnknown({ headers }: Request, response: Response): void {
+  const contentType = headers["content-type"] ?? "";
+  const isGrpc = contentType.startsWith("application/grpc");
+  if (isGrpc) {
+    response.setHeader("Content-Type", contentType);
+    response.setHeader("Grpc-Status", String(Code.Unimplemented));
+    response.setHeader("Grpc-Message", "There is no such method.");
+  }
+  endWith(response, isGrpc ? 200 : 404);
+}
+
+function endWith(response: Response, status: number): void {
+  response.statusCode = status;
+  response.end();
+}
+
+/** Hangs up on a client that does not come to the end of its message. */
+function limitTime(request: Request): void {
+  const patience = setTimeout(() => {
+    if ("stream" in request) request.stream.close(constants.NGHTTP2_CANCEL);
+    else request.destroy();
+  }, requestMs);
+  const done = () => clearTimeout(patience);
+  request.once("end", done).once("close", done);
+}
+
+/** A client that is still sending when it has its answer must come to its end, or the call would stay open. */
+function dropRest(request: Request): void {
+  // For HTTP/1.1 it is done already.
+  if (!("stream" in request)) return;
+  const { stream } = request;
+  stream.once("finish", () => stream.removeAllListeners("data").resume());
+}
+
+function dropFarDeadline(headers: IncomingHttpHeaders): void {
+  const [, count, unit = ""] = /^(\d{1,8})([HMS])$/.exec(textOf(headers["grpc-timeout"]) ?? "") ?? [];
+  if (Number(count) * (deadlineUnitMs[unit] ?? 0) > deadlineMsMax) delete headers["grpc-timeout"];
+}
+
+function textOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(",") : value;
+}
