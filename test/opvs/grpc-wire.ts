@@ -38,7 +38,7 @@ export class GrpcWire implements Wire {
         headersFor(options, {}),
         input,
       );
-      return { result: toJson(method.output, answer.message), headers: answer.header };
+      return { result: withRequired(method, toJson(method.output, answer.message)), headers: answer.header };
     } catch (error) {
       return { error: failureOf(error), headers: metadataOf(error) };
     }
@@ -82,6 +82,11 @@ export class GrpcWire implements Wire {
       return refused(failureOf(error), metadataOf(error));
     }
   }
+}
+
+/** Protobuf does not write what is empty; whoever reads it finds it all the same. */
+function withRequired({ name }: DescMethodUnary, result: Json): Json {
+  return name === "ListTasks" ? { tasks: [], nextPageToken: "", totalSize: 0, ...result } : result;
 }
 
 /** gRPC has no paths: the agent goes into the tenant. */

@@ -134,7 +134,8 @@ everyBinding("lists of tasks", (onEveryBinding) => {
         for (const task of (await list(wire, request)).tasks) assert.equal("artifacts" in task, false);
       }
       const [without, with_] = (await list(wire, { contextId, includeArtifacts: true })).tasks;
-      assert.deepEqual(without.artifacts, []);
+      // Protobuf has no empty list that is there.
+      assert.deepEqual(without.artifacts, wire.name === "gRPC" ? undefined : []);
       assert.equal(with_.artifacts[0].parts[0].text, "A");
     },
   );
@@ -192,10 +193,14 @@ everyBinding("lists of tasks", (onEveryBinding) => {
         ["pageToken", { pageToken: Buffer.from("[1,2,3]").toString("base64url") }],
         ["pageToken", { pageToken: nextPageToken }],
         ["pageToken", { contextId, status: "TASK_STATE_FAILED", pageToken: nextPageToken }],
+        ["status", { status: 99 }],
+      ];
+      // What cannot even be written in protobuf.
+      const unwritable: [string, Json][] = [
         ["status", { status: "TASK_STATE_NONSENSE" }],
         ["statusTimestampAfter", { statusTimestampAfter: "yesterday" }],
       ];
-      for (const [field, request] of bad) {
+      for (const [field, request] of wire.name === "gRPC" ? bad : [...bad, ...unwritable]) {
         const { error } = await wire.call("ListTasks", request);
         assert.equal(error?.status, "INVALID_ARGUMENT", JSON.stringify(request));
         assert.equal(error.details[0].fieldViolations[0].field, field);

@@ -53,9 +53,9 @@ test("DED-1, DED-4, TRC-3 given clients that wait for answers and follow streams
   await before.stop();
 
   for (const { broken } of running) await broken;
-  for (const [n, { error }] of (await blocked).entries()) {
+  for (const { error } of await blocked) {
     assert.match(error?.message ?? "", /the same message asks for it again/);
-    assert.ok(error?.message.includes(running[n]?.task.id));
+    assert.match(error?.status ?? "", /UNAVAILABLE|INTERNAL/);
   }
   await using after = await start(directory.path);
   await onEach(after, async (wire, n) => {

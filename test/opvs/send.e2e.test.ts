@@ -131,7 +131,7 @@ everyBinding("sending a message", (onEveryBinding) => {
         }
       }
       assert.deepEqual(await tasksIn(wire, contextId), []);
-      for (const mediaType of [undefined, "text/plain", "TEXT/PLAIN; charset=utf-8"]) {
+      for (const mediaType of ["", "text/plain", "TEXT/PLAIN; charset=utf-8"]) {
         const said = message("", { contextId, parts: [{ text: "look", mediaType }] });
         const { result } = await wire.call("SendMessage", { message: said }, to);
         assert.equal(result.task.status.state, "TASK_STATE_COMPLETED");
