@@ -5,3 +5,5 @@ export const tokenPath = "/oauth/token";
 /** What RFC 8414 says a client looks for. */
 export const tokenMetadataPath = "/.well-known/oauth-authorization-server";
 export const keySetPath = "/.well-known/jwks.json";
+/** Below which other agents speak to the default agent. */
+export const opvsPath = "/opvs";

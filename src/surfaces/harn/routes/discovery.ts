@@ -4,7 +4,7 @@ import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
-import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
+import { opvsPath, tokenMetadataPath, tokenPath } from "../../addresses.ts";
 import type { ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
 import { presentSkill } from "../present.ts";
@@ -146,9 +146,12 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
       name,
       description,
       version,
-      // The binding is named by what it is: a client that speaks only A2A bindings sees that there is none here.
-      supportedInterfaces: [{ url: `${url}/v1`, protocolBinding: "HARN+JSON", protocolVersion }],
-      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
+      supportedInterfaces: [
+        { url: `${url}${opvsPath}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+        { url: `${url}${opvsPath}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+        { url: `${url}/v1`, protocolBinding: "HARN+JSON", protocolVersion },
+      ],
+      capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
       defaultInputModes: ["text/plain", "application/json"],
       defaultOutputModes: ["text/plain", "application/json"],
       securitySchemes: {
