@@ -11,6 +11,10 @@ const gate = new Promise<void>((resolve) => {
   release = resolve;
 });
 
+/** How often the agent `pensive` has begun; the second time it waits before its first question. */
+let pensiveRuns = 0;
+const answered = Promise.withResolvers<void>();
+
 function agent(name: string, run: Agent["run"]): Agent {
   return defineAgent({ name, version: "1.0.0", run });
 }
@@ -47,6 +51,14 @@ const agents: Agent[] = [
     for (let n = 0; n < 520; n++) await ctx.spawn({ personaId: "persona_asking", input: "x" });
     await ctx.step("wait", () => gate);
   }),
+  agent("pensive", async (ctx) => {
+    pensiveRuns += 1;
+    if (pensiveRuns === 2) await answered.promise;
+    const first = ctx.ask("first?");
+    // Too long to be spent in memory.
+    await ctx.sleep(3000);
+    return [await first, await ctx.ask("second?")];
+  }),
   agent("asking", async (ctx) => await ctx.ask("still there?")),
 ];
 
@@ -75,6 +87,20 @@ describe("regressions", () => {
   function submit(name: string, input: Json = { text: "go" }): Promise<Json> {
     return client.submit(sessionId, "", { persona_id: `persona_${name}`, input });
   }
+
+  test("given a question that is answered while its run is being repeated, when the agent asks the next one, then it is asked", async () => {
+    const { id } = await submit("pensive");
+    await until(
+      async () => pensiveRuns,
+      (runs) => runs === 2,
+    );
+    await client.answer(id, "one");
+    answered.resolve();
+    await client.untilTask(id, ({ waiting_for }) => waiting_for?.description === "second?");
+    await client.answer(id, "two");
+    const task = await client.untilTask(id, isFinal);
+    assert.equal(task.status, "COMPLETED");
+  });
 
   test("given two steps of which the second fails first, when the agent awaits them in order, then its task fails and the process lives", async () => {
     const { id } = await submit("careless");

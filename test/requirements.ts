@@ -458,6 +458,36 @@ export const requirements: readonly Requirement[] = [
     "PAR-1": "Code whose branches run side by side is repeated exactly, whatever they do.",
     "PAR-2": "A server killed while such code runs takes it up and brings it to its end.",
   }),
+  ...section("Bridle", "Durable cursor", {
+    "DCU-1":
+      "Plain clients never see it; for those who ask for the extension, the task and every event of a stream say which event of the log they are.",
+    "DCU-2":
+      "A subscription that names an event goes on right after it, wherever the connection was cut, also when the task has ended meanwhile.",
+    "DCU-3": "That holds across a server that was killed in the middle.",
+    "DCU-4": "What cannot be an event of this server is refused, and a gap that retention made is said.",
+  }),
+  ...section("Bridle", "Messages sent again", {
+    "DED-1":
+      "The same message again, at once or later, sent or streamed, is the same task, also after a restart.",
+    "DED-2": "Another message under the same id, or the same from another tenant, is other work.",
+    "DED-3": "An answer that is sent again answers no other question.",
+    "DED-4":
+      "Who waits for an answer when the server stops is told to send the same again, and then gets the same task.",
+  }),
+  ...section("Bridle", "Scopes of those who follow", {
+    "SCO-1":
+      "A stream tells a caller no more than reading would: messages and artifacts need their own scopes.",
+  }),
+  ...section("Bridle", "Contexts that clients name", {
+    "CTX-1": "A name that a client made up for a context is kept, and what uses it is one conversation.",
+    "CTX-2":
+      "The same name from another tenant, or from a key for other workspaces, is another conversation.",
+  }),
+  ...section("Bridle", "Traces", {
+    "TRC-1": "An answer to a call with a trace, also a refusal, names the trace with a span of its own.",
+    "TRC-2": "A malformed trace is ignored.",
+    "TRC-3": "The trace is kept with the task, across restarts, and its children inherit it.",
+  }),
   ...section("Bridle", "Hand-offs", {
     "HND-1":
       "Work for a remote agent goes through the first interface of its card that is known, and its result comes back.",

@@ -433,8 +433,9 @@ export class Run {
 
   /** A task asks people one thing at a time; the next question waits for its turn. */
   inTurn<T>(step: string, ask: () => Promise<T>): Promise<T> {
-    if (this.#arrived.has(step)) return ask();
+    // Open since an earlier run; it may have been answered while this one was coming to it, and the next waits for it.
     if (this.task.pending?.step === step) return ask().finally(this.#questionClosed);
+    if (this.#arrived.has(step)) return ask();
     const turn = this.#question.then(ask);
     this.#question = turn.catch(() => {});
     return turn;

@@ -27,6 +27,8 @@ export class SseResponse {
     const response = reply.raw;
     this.#response = response;
     response.once("close", () => this.#gone.abort());
+    // Whoever left before there was anything to say is not told again.
+    if (response.destroyed) this.#gone.abort();
     this.signal = AbortSignal.any([this.#gone.signal, stopped]);
     reply.hijack();
     reply.headers({

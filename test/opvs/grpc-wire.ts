@@ -38,8 +38,7 @@ export class GrpcWire implements Wire {
         headersFor(options, {}),
         input,
       );
-      const result = toJson(method.output, answer.message);
-      return { result: { ...unsaid[operation], ...Object(result) }, headers: answer.header };
+      return { result: withRequired(method, toJson(method.output, answer.message)), headers: answer.header };
     } catch (error) {
       return { error: failureOf(error), headers: metadataOf(error) };
     }
@@ -85,10 +84,10 @@ export class GrpcWire implements Wire {
   }
 }
 
-/** What is required and has its default is not on this wire, and there all the same. */
-const unsaid: Record<string, Json> = {
-  ListTasks: { tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 },
-};
+/** Protobuf does not write what is empty; whoever reads it finds it all the same. */
+function withRequired({ name }: DescMethodUnary, result: Json): Json {
+  return name === "ListTasks" ? { tasks: [], nextPageToken: "", totalSize: 0, ...result } : result;
+}
 
 /** gRPC has no paths: the agent goes into the tenant. */
 function addressed(request: Json, { agent }: CallOptions): Json {

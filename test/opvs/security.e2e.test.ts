@@ -145,13 +145,11 @@ everyBinding(
             const absent = await refusal(wire, name, request(unknownId), { key });
             assert.deepEqual(hidden && gist(hidden, task.id), absent && gist(absent, unknownId), name);
           }
-          const inContext = await refusal(
-            wire,
-            "SendMessage",
-            { message: message("x", { contextId: task.contextId }) },
-            { key },
-          );
-          assert.equal(inContext?.status, "NOT_FOUND");
+          const inContext = async (contextId: string) =>
+            await refusal(wire, "SendMessage", { message: message("x", { contextId }) }, { key });
+          const [hidden, absent] = [await inContext(task.contextId), await inContext("session_unknown")];
+          assert.equal(hidden?.status, "INVALID_ARGUMENT");
+          assert.deepEqual(hidden && gist(hidden, task.contextId), absent && gist(absent, "session_unknown"));
           for (const filter of [{}, { contextId: task.contextId }, { status: "TASK_STATE_INPUT_REQUIRED" }]) {
             const { result } = await wire.call("ListTasks", filter, { key });
             assert.deepEqual([result.tasks, result.totalSize], [[], 0]);

@@ -277,13 +277,19 @@ function eventsOf(response: Response, open: (data: Json) => Json): Stream {
       for (let event = await next(); event !== undefined; event = await next()) events.push(event);
       return events;
     },
-    [Symbol.asyncDispose]: () => reader.cancel(),
+    // A connection that broke is as good as one that was closed.
+    [Symbol.asyncDispose]: () => reader.cancel().catch(() => {}),
   };
 }
 
 export interface Served {
   server: TestServer;
   wires: Wire[];
+}
+
+/** The ways to talk to one server. */
+export function wiresOf({ url, grpcUrl }: Pick<TestServer, "url" | "grpcUrl">): Wire[] {
+  return [new JsonRpcWire(url), new RestWire(url), new GrpcWire(grpcUrl())];
 }
 
 /** A test for each binding, in a suite of its own with one server for all of them. */
@@ -298,8 +304,7 @@ export function everyBinding(
     let served: Served | undefined;
     before(async () => {
       const server = await startServer({ script: opvsServer, env });
-      const wires = [new JsonRpcWire(server.url), new RestWire(server.url), new GrpcWire(server.grpcUrl())];
-      served = { server, wires };
+      served = { server, wires: wiresOf(server) };
     });
     after(() => served?.server[Symbol.asyncDispose]());
     define((title, run) => {

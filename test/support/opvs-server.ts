@@ -41,12 +41,40 @@ const messenger = defineAgent({
   run: async (ctx) => `You said ${ctx.text}`,
 });
 
+/** Takes whatever there is. */
+const omnivore = defineAgent({
+  name: "omnivore",
+  version: "1",
+  card: { inputModes: ["text", "image/*", "application/*"] },
+  run: async () => "thanks",
+});
+
+/** Hands its work on to another agent. */
+const delegator = defineAgent({
+  name: "delegator",
+  version: "1",
+  run: async (ctx) =>
+    (await (await ctx.spawn({ personaId: "persona_messenger", input: ctx.text })).result()).task_id,
+});
+
+/** Asks how many pieces of 100,000 characters it is to write, and writes them. */
+const torrent = defineAgent({
+  name: "torrent",
+  version: "1",
+  async run(ctx) {
+    const count = Number(await ctx.ask("How many?"));
+    const artifact = await ctx.streamArtifact({ name: "torrent.txt", mimeType: "text/plain" });
+    for (let n = 1; n <= count; n++) await artifact.write(String(n % 10).repeat(100_000));
+    await artifact.close();
+  },
+});
+
 const server = await startServer({
   port: Number(values.port),
   grpcPort: 0,
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
-  agents: [plain, reserved, strict, messenger],
+  agents: [plain, reserved, strict, messenger, omnivore, delegator, torrent],
   // Every binding tries all the wrong credentials, from one address.
   authFailuresMax: 10_000,
   // Receivers of webhooks are on this machine.

@@ -6,11 +6,12 @@ import { startServer } from "../../src/server.ts";
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 const server = await startServer({
   port: Number(values.port),
+  grpcPort: 0,
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   retainMs: Number(process.env.RETAIN_MS),
 });
-process.stdout.write(`  URL       ${server.url}\n`);
+process.stdout.write(`gRPC ${server.grpcUrl}\nURL ${server.url}\n`);
 process.once("SIGINT", async () => {
   await server.stop(1000);
   process.exit(0);

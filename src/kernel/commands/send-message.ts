@@ -79,10 +79,15 @@ async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
 async function conversation(unit: Unit, { contextId, newSessionId }: SendMessage): Promise<SessionRecord> {
   const workspaceId = await workspaceFor(unit);
   if (contextId === null) return await createSession.decide(unit, { workspaceId, sessionId: newSessionId });
-  if (isOurs(contextId)) return await unit.require("session", contextId);
-  const sessionId = adoptedSessionId(unit.caller, contextId);
+  const sessionId = sessionIdOf(unit.caller, contextId);
   const known = await unit.find("session", sessionId);
-  return known ?? (await createSession.decide(unit, { workspaceId, sessionId, contextId }));
+  if (known !== undefined) return known;
+  if (isOurs(contextId)) {
+    throw new HarnessError("invalid_request", "There is no such context here.", {
+      param: "message.contextId",
+    });
+  }
+  return await createSession.decide(unit, { workspaceId, sessionId, contextId });
 }
 
 /** The tenant's own, or the first of those that the caller is bound to. */

@@ -29,6 +29,8 @@ export async function admitHttp(
     if (!reply.raw.writableFinished) gone.abort();
   });
   const admitted = await opvs.admit(arrivalOf(request, agent, gone.signal));
+  // A refusal is part of the trace too.
+  if (admitted.trace !== null) reply.header("traceparent", continueTrace(admitted.trace).traceparent);
   return { admitted, gone };
 }
 
@@ -149,13 +151,11 @@ export function jsonBodyOf(request: FastifyRequest, allowed: readonly string[]):
   return text === "" ? undefined : parseJson(text);
 }
 
-/** What goes with every answer to a call that was admitted. */
-export function tellParameters(reply: FastifyReply, { activated, trace, version }: Admitted): void {
-  if (activated.length > 0) {
-    const names = version === "0.3" ? ["X-A2A-Extensions"] : spellings("Extensions");
-    for (const name of names) reply.header(name, activated.join(", "));
-  }
-  if (trace !== null) reply.header("traceparent", continueTrace(trace).traceparent);
+/** Which extensions are active, where some are. */
+export function tellParameters(reply: FastifyReply, { activated, version }: Admitted): void {
+  if (activated.length === 0) return;
+  const names = version === "0.3" ? ["X-A2A-Extensions"] : spellings("Extensions");
+  for (const name of names) reply.header(name, activated.join(", "));
 }
 
 export function tellError(reply: FastifyReply, { http, retryAfterSeconds }: WireError): void {

@@ -31,7 +31,13 @@ export function notifications({ kernel, publicUrl, shapes }: NotificationOptions
   return async (config: PushConfigRecord, after: Position): Promise<Narrate> => {
     const document = await kernel.store.get("task", config.task_id);
     if (document === undefined) return async () => [];
-    const presentation = { store: kernel.store, publicUrl: publicUrl(), withCursor: false };
+    const presentation = {
+      store: kernel.store,
+      publicUrl: publicUrl(),
+      withCursor: false,
+      withMessages: config.with_history,
+      withArtifacts: config.with_artifacts,
+    };
     const view = await TaskView.read(document.body as TaskRecord, after, presentation);
     const detail = {
       historyLength: config.with_history ? null : 0,

@@ -9,8 +9,14 @@ import type { Call } from "./call.ts";
 import { delegationUri, durableCursorUri } from "./extensions.ts";
 import { type Presentation, type TaskDetail, TaskView } from "./view/task-view.ts";
 
-export function presentationFor({ kernel, publicUrl, extensions }: Call): Presentation {
-  return { store: kernel.store, publicUrl, withCursor: extensions.has(durableCursorUri) };
+export function presentationFor({ kernel, caller, publicUrl, extensions }: Call): Presentation {
+  return {
+    store: kernel.store,
+    publicUrl,
+    withCursor: extensions.has(durableCursorUri),
+    withMessages: mayUse(caller, "messages:read"),
+    withArtifacts: mayUse(caller, "artifacts:read"),
+  };
 }
 
 /** A length that was not given means all of the history. */

@@ -1,7 +1,6 @@
 /** Sending a message: waiting for what comes of it, or following it as it comes. */
 
-import { createHash } from "node:crypto";
-import { toBinary } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
 import {
   type Message,
   MessageSchema,
@@ -11,11 +10,14 @@ import {
   type StreamResponseJson,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError, notFound } from "../../kernel/errors.ts";
 import { secretId } from "../../kernel/ids.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { awaitTask } from "../../kernel/queries/await-task.ts";
+import { findVisible } from "../../kernel/queries/read.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { hashWhole } from "../../kernel/well-formed.ts";
+import { hashOf } from "../../receipts/canonical.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
@@ -57,18 +59,40 @@ async function viewFromFeed(
 ): Promise<TaskView> {
   if (isAwaited) await feed.settled(call.signal);
   const { events } = feed;
-  if (events === null) return await viewOf(call, task, isAwaited);
-  const view = TaskView.of(task, events, presentationFor(call));
-  if (isAwaited) requireSettled(call, view.task);
+  const view = events === null ? null : TaskView.of(task, events, presentationFor(call));
+  if (view === null || (isAwaited && !isAtRest(view.task))) return await viewOf(call, task, isAwaited);
   return view;
 }
 
 /** Of a task that was there before, or that has come far. */
 async function viewOf(call: Call, task: TaskRecord, isAwaited: boolean): Promise<TaskView> {
   const { kernel, caller, signal } = call;
-  const now = isAwaited ? await awaitTask(kernel, caller, task.id, waitMsMax, signal) : task;
-  if (isAwaited) requireSettled(call, now);
-  return await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
+  while (true) {
+    const now = isAwaited ? await awaitTask(kernel, caller, task.id, waitMsMax, signal) : task;
+    const view = await TaskView.read(now, Number.POSITIVE_INFINITY, presentationFor(call));
+    if (!isAwaited || isAtRest(view.task)) return view;
+    if (signal.aborted) throw unanswered(call, task);
+    // Somebody else has answered the question meanwhile, so there is more to wait for.
+  }
+}
+
+/** Who waits is answered when the task has ended or needs somebody, and not before. */
+function isAtRest({ status, pending }: TaskRecord): boolean {
+  return isFinal(status) || pending !== null;
+}
+
+function unanswered({ stopped, isAnonymous }: Call, { id }: TaskRecord): HarnessError {
+  if (stopped.aborted) {
+    return new HarnessError(
+      "service_unavailable",
+      `The server is stopping. Task ${id} goes on when it is back; the same message asks for it again.`,
+    );
+  }
+  if (!isAnonymous) return new HarnessError("client_closed_request", "The client has gone away.");
+  return new HarnessError(
+    "deadline_exceeded",
+    `Task ${id} goes on, but nobody is kept waiting this long without credentials. Ask for it again.`,
+  );
 }
 
 /** Refused before anything is streamed; then the task as it is, and everything that becomes of it. */
@@ -99,7 +123,7 @@ async function send(
   const { kernel, caller, agent, trace, version, isAnonymous } = call;
   const config = request.configuration?.taskPushNotificationConfig;
   const { contextId, taskId } = message;
-  const { result: task, position } = await kernel.dispatch(
+  const { result, position, replayed } = await kernel.dispatch(
     sendMessageCommand,
     caller,
     {
@@ -119,6 +143,9 @@ async function send(
       ? undefined
       : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
   );
+  // The record of then does not say that its events have left the log by age.
+  const task = replayed ? await findVisible(kernel.store, caller, "task", result.id) : result;
+  if (task === undefined) throw notFound("task", result.id);
   return { task, position: position ?? (await kernel.store.head()) };
 }
 
@@ -127,9 +154,12 @@ function newIdFor({ kernel, isAnonymous }: Call, prefix: "task" | "session"): st
   return isAnonymous ? secretId(prefix, kernel.clock.now()) : kernel.newId(prefix);
 }
 
-/** A client's id alone does not do: there are clients that call every message the same. */
+/**
+ * A client's id alone does not do: there are clients that call every message the same. The members of free JSON come in
+ * any order: some libraries write them in another one with every try.
+ */
 function fingerprintOf(message: Message): string {
-  return createHash("sha256").update(toBinary(MessageSchema, message)).digest("base64url");
+  return hashWhole(toJson(MessageSchema, message), hashOf);
 }
 
 function requireSendable(call: Call, request: SendMessageRequest, message: Message): void {
@@ -156,20 +186,4 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   const { card } = addressed(call);
   requireAccepted(message.parts, card.inputModes);
   if (request.configuration?.taskPushNotificationConfig !== undefined) requirePush(call);
-}
-
-/** Who waits is answered when the task has ended or needs somebody, and not before. */
-function requireSettled({ stopped, isAnonymous }: Call, task: TaskRecord): void {
-  if (isFinal(task.status) || task.pending !== null) return;
-  if (stopped.aborted) {
-    throw new HarnessError(
-      "service_unavailable",
-      `The server is stopping. Task ${task.id} goes on when it is back; the same message asks for it again.`,
-    );
-  }
-  if (!isAnonymous) throw new HarnessError("client_closed_request", "The client has gone away.");
-  throw new HarnessError(
-    "deadline_exceeded",
-    `Task ${task.id} goes on, but nobody is kept waiting this long without credentials. Ask for it again.`,
-  );
 }

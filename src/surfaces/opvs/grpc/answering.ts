@@ -87,7 +87,9 @@ export function createAnswering(options: Answering): (request: Request, response
 /** The same moment, with words for those whose calls it ends. */
 function stoppingOf(stopped: AbortSignal): AbortSignal {
   const stopping = new AbortController();
-  const stop = () => stopping.abort(new ConnectError("The server is stopping.", Code.Unavailable));
+  const words =
+    "The server is stopping. What it was given goes on when it is back; the same message asks for it again.";
+  const stop = () => stopping.abort(new ConnectError(words, Code.Unavailable));
   if (stopped.aborted) stop();
   else stopped.addEventListener("abort", stop, { once: true });
   return stopping.signal;

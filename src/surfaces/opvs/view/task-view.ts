@@ -28,6 +28,9 @@ export interface Presentation {
   publicUrl: string;
   /** Whether events say where in the log they stand. */
   withCursor: boolean;
+  /** Whether what the agent says, and what it makes, may be told. */
+  withMessages: boolean;
+  withArtifacts: boolean;
 }
 
 export interface TaskDetail {
@@ -141,6 +144,8 @@ export class TaskView {
         if (written === undefined) return;
         written.chunks.push(event.payload.chunk);
         written.record = changed(written.record, event);
+        // All of it is in one place now.
+        if (written.record.complete) written.chunks = [];
         return;
       }
       default:
@@ -149,9 +154,10 @@ export class TaskView {
   }
 
   async #say(event: RecordedEvent): Promise<StreamResponseJson[]> {
+    const { withMessages, withArtifacts } = this.#presentation;
     switch (event.event) {
       case "task.submitted":
-        return [{ task: await this.snapshot({ historyLength: null, withArtifacts: true }) }];
+        return [{ task: await this.snapshot({ historyLength: withMessages ? null : 0, withArtifacts }) }];
       case "task.status_changed":
         // Every other change is told by the event that comes with it and knows more.
         return event.payload.to === "WORKING" ? [this.#status(event)] : [];
@@ -159,24 +165,25 @@ export class TaskView {
       case "task.auth_required":
         return event.replay?.is_copy === true ? [] : [this.#status(event)];
       case "agent.message": {
+        if (!withMessages) return [];
         // The result is told as an artifact, with the end.
         const message = event.payload.step === undefined ? null : await this.#message(event.payload.message);
         return message === null ? [] : [this.#status(event, message)];
       }
       case "span.updated": {
         const { message, percent, step = "progress" } = event.payload;
-        if (message === undefined) return [];
+        if (message === undefined || !withMessages) return [];
         const about = percent === undefined ? undefined : { percent };
         return [this.#status(event, agentMessage(this.#task, step, message, about))];
       }
       case "artifact.created":
       case "artifact.updated":
-        return await this.#artifactUpdate(event);
+        return withArtifacts ? await this.#artifactUpdate(event) : [];
       case "task.completed":
       case "task.failed":
       case "task.canceled": {
         if (event.replay?.is_copy === true) return [];
-        const result = await this.#result();
+        const result = withArtifacts ? await this.#result() : null;
         return [
           ...(result === null ? [] : [this.#artifact(result, { lastChunk: true })]),
           this.#status(event),
