@@ -172,4 +172,13 @@ export const opvsRequirements: readonly Requirement[] = [
     "OPVS-56": "What is sent is a StreamResponse with exactly one member.",
     "OPVS-57": "Configured credentials are in the headers of what is sent.",
   }),
+  ...section("OPVS", "gRPC", {
+    "OPVS-74": "gRPC takes service parameters as metadata.",
+    "OPVS-80": "Errors over gRPC hold an ErrorInfo in the details of the status.",
+    "OPVS-108": "gRPC is the published service over HTTP/2, with TLS where there is a certificate.",
+    "OPVS-109": "Streams are server-streaming calls.",
+  }),
+  ...section("OPVS", "Addresses in parts", {
+    "OPVS-146": "An address in a part is kept as it is and never asked by the server.",
+  }),
 ];

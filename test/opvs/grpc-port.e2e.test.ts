@@ -177,7 +177,7 @@ describe("Calls that end early", () => {
     assert.equal(trailers["grpc-status"], String(Code.InvalidArgument));
   });
 
-  test("GRP-11 given two streams of a task, when one client hangs up, then the other stream and the task go on (OPVS-64, OPVS-65)", async () => {
+  test("GRP-11 given two streams of a task, when one client hangs up, then the other stream and the task go on", async () => {
     const client = grpcClient(running.grpcUrl);
     const { taskId } = await openTask("sleep 400\nstream 5\nreturn done");
     const hanging = new AbortController();

@@ -82,7 +82,7 @@ function problemWithFlags(args: string[]): string | null {
 }
 
 describe("TLS", () => {
-  test("GRP-22 given a certificate, when clients come by gRPC, gRPC-Web and HTTPS, then all of them are served encrypted and nobody otherwise (OPVS-108, OPVS-133)", async () => {
+  test("GRP-22, OPVS-108, OPVS-133 given a certificate, when clients come by gRPC, gRPC-Web and HTTPS, then all of them are served encrypted and nobody otherwise", async () => {
     await using server = await startServer({ flags: tlsFlags });
     const baseUrl = server.grpcUrl();
     assert.match(baseUrl, /^https:/);

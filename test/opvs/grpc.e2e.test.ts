@@ -58,7 +58,7 @@ describe("The operations", () => {
   const services = { A2AService, OPVSService };
   for (const [transportName, transport] of Object.entries(transports)) {
     for (const [serviceName, service] of Object.entries(services)) {
-      test(`GRP-1 given ${serviceName} by ${transportName}, when its operations are called, then they give what JSON-RPC gives (OPVS-98, OPVS-101, OPVS-108, OPVS-109)`, async () => {
+      test(`GRP-1, OPVS-109 given ${serviceName} by ${transportName}, when its operations are called, then they give what JSON-RPC gives`, async () => {
         const client = createClient(service, transport(running.grpcUrl));
         const options = callOptions();
         const { payload } = await client.sendMessage(script("say hello\nreturn done"), options);
@@ -90,7 +90,7 @@ describe("The operations", () => {
       });
     }
 
-    test(`GRP-2 given a task that makes an artifact in pieces, when it is streamed by ${transportName}, then the task comes first, every piece in its order, and the end last (OPVS-61)`, async () => {
+    test(`GRP-2 given a task that makes an artifact in pieces, when it is streamed by ${transportName}, then the task comes first, every piece in its order, and the end last`, async () => {
       const client = createClient(A2AService, transport(running.grpcUrl));
       const events = await all(client.sendStreamingMessage(script("stream 60"), callOptions()));
       assert.equal(events[0]?.payload.case, "task");
@@ -105,7 +105,7 @@ describe("The operations", () => {
     });
   }
 
-  test("GRP-1 given a client's message of everything that a part can be, when it is sent by gRPC, then JSON-RPC tells the same of it (OPVS-98)", async () => {
+  test("GRP-1 given a client's message of everything that a part can be, when it is sent by gRPC, then JSON-RPC tells the same of it", async () => {
     const client = grpcClient(running.grpcUrl);
     const parts: Json[] = [
       { content: { case: "text", value: "return ok" } },
@@ -136,7 +136,7 @@ describe("The operations", () => {
 });
 
 describe("Refusals", () => {
-  test("GRP-3 given a task that is not there, when it is asked for, then the status is NOT_FOUND and its details say why (OPVS-80, OPVS-102)", async () => {
+  test("GRP-3, OPVS-80 given a task that is not there, when it is asked for, then the status is NOT_FOUND and its details say why", async () => {
     const client = grpcClient(running.grpcUrl);
     const refusal = await refusalOf(() => client.getTask({ id: "task_none" }, callOptions()));
     assert.equal(refusal.code, Code.NotFound);
@@ -173,7 +173,7 @@ describe("Refusals", () => {
     assert.equal(refusal.findDetails(ErrorInfoSchema)[0]?.reason, "UNSUPPORTED_OPERATION");
   });
 
-  test("GRP-4 given credentials that are missing, wrong or for too little, when a call is made, then it is refused before or after its message is read, with what to do (OPVS-103)", async () => {
+  test("GRP-4 given credentials that are missing, wrong or for too little, when a call is made, then it is refused before or after its message is read, with what to do", async () => {
     const client = grpcClient(running.grpcUrl);
     const none = await refusalOf(() => client.listTasks({}, { headers: { "a2a-version": "1.0" } }));
     const wrong = await refusalOf(() => client.listTasks({}, callOptions({}, "wrong-key")));
@@ -193,7 +193,7 @@ describe("Refusals", () => {
 describe("Service parameters", () => {
   const cursor = "urn:bridle:durable-cursor:1";
 
-  test("GRP-5 given parameters as metadata in either spelling, when a call is made, then they hold, and what came of them is in the headers of the answer (OPVS-74)", async () => {
+  test("GRP-5, OPVS-74 given parameters as metadata in either spelling, when a call is made, then they hold, and what came of them is in the headers of the answer", async () => {
     const client = grpcClient(running.grpcUrl);
     for (const spelling of ["a2a", "opvs"]) {
       let header = new Headers();
@@ -234,7 +234,7 @@ describe("Service parameters", () => {
     assert.deepEqual(rest.slice(1), updates.slice(10));
   });
 
-  test("GRP-6 given versions that a service does not speak, or that disagree, when it is called, then the refusal names what it speaks (OPVS-69, OPVS-70)", async () => {
+  test("GRP-6 given versions that a service does not speak, or that disagree, when it is called, then the refusal names what it speaks", async () => {
     const client = grpcClient(running.grpcUrl);
     const authorization = `Bearer ${adminKey}`;
     for (const version of [{}, { "a2a-version": "0.3" }, { "a2a-version": "2.0" }]) {

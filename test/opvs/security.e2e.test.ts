@@ -1,6 +1,9 @@
 /** Who may do what: every operation, asked by those who may not, and what they learn from the refusal. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Client, type Json } from "../support/client.ts";
 import { tokenFor } from "../support/oauth.ts";
 import type { TestServer } from "../support/server.ts";
@@ -278,6 +281,26 @@ everyBinding(
         await wire.call("SendMessage", { message: message("my name is Xaver Unverwechselbar") });
         assert.match(server.output(), /"msg":"request"/);
         for (const word of [secret, "Unverwechselbar"]) assert(!server.output().includes(word));
+      },
+    );
+
+    onEveryBinding(
+      "OPVS-146 given an address in a part, when the message is sent and read again, then it is as it was, and nobody asked there",
+      async (wire) => {
+        let asked = 0;
+        const receiver = createServer((_request, response) => {
+          asked += 1;
+          response.end();
+        }).listen(0, "127.0.0.1");
+        await once(receiver, "listening");
+        const { port } = receiver.address() as AddressInfo;
+        const part = { url: `http://127.0.0.1:${port}/latest/meta-data`, mediaType: "text/plain" };
+        const { result } = await wire.call("SendMessage", { message: message("x", { parts: [part] }) });
+        assert.deepEqual(result.task.history[0].parts, [part]);
+        const read = await wire.call("GetTask", { id: result.task.id });
+        assert.deepEqual(read.result.history[0].parts, [part]);
+        assert.equal(asked, 0);
+        receiver.close();
       },
     );
 
