@@ -196,6 +196,20 @@ everyBinding("errors", (onEveryBinding) => {
   );
 
   onEveryBinding(
+    "OPVS-46 given a task of an agent without push notifications, when they are asked for at the front door, then it is that agent's card that counts",
+    async (wire) => {
+      const { result } = await wire.call("SendMessage", { message: message("x") }, { agent: "plain" });
+      const request = { taskId: result.task.id, url: "https://example.com/hook" };
+      assertSaid(
+        wire,
+        await refusal(wire, "CreateTaskPushNotificationConfig", request, {}),
+        "PUSH_NOTIFICATION_NOT_SUPPORTED",
+      );
+      assert.equal((await wire.call("GetTask", { id: result.task.id })).result.id, result.task.id);
+    },
+  );
+
+  onEveryBinding(
     "OPVS-84 given requests with several mistakes, when they are sent, then all are named and nothing is done",
     async (wire) => {
       const contextId = crypto.randomUUID();

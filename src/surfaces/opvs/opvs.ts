@@ -8,6 +8,7 @@ import type { Logger } from "pino";
 import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { findVisible } from "../../kernel/queries/read.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import { addressed, extensionsOf } from "./agent.ts";
@@ -93,12 +94,12 @@ export class Opvs {
   async #carryOut(admitted: Admitted, name: OperationName, request: Message): Promise<unknown> {
     const { kernel, facts, stopped, anonymousMs } = this.#options;
     const operation: Unary | Streaming = operations[name];
-    const { caller, agent, isAnonymous } = this.#route(admitted, tenantOf(request));
+    const { caller, agent: named, isAnonymous } = this.#route(admitted, tenantOf(request));
     requireValid(operation.input, request);
     const refusal = operation.isWork ? refusalOf(facts) : null;
     if (refusal !== null) throw refusal;
-    const info = addressed({ kernel, agent });
-    const declared = extensionsOf(info);
+    const agent = named ?? (await agentOfTask(kernel, caller, request));
+    const declared = extensionsOf(addressed({ kernel, agent }));
     if (name === "SendMessage" || name === "SendStreamingMessage") requireExtensions(declared, admitted);
     admitted.activated = declared
       .map(({ uri }) => uri)
@@ -178,7 +179,25 @@ function bearerOf(arrival: Arrival): string | null {
 }
 
 function tenantOf(request: object): string {
-  return "tenant" in request && typeof request.tenant === "string" ? request.tenant : "";
+  return textIn(request, "tenant");
+}
+
+/** At the front door it is the task that says whose it is, and with that what can be asked for. */
+async function agentOfTask(
+  { store, agents }: Kernel,
+  caller: Caller,
+  request: object,
+): Promise<string | null> {
+  const message = "message" in request ? Object(request.message) : {};
+  const taskId = textIn(message, "taskId") || textIn(request, "taskId") || textIn(request, "id");
+  const task = taskId === "" ? undefined : await findVisible(store, caller, "task", taskId);
+  // What an agent did that is no longer loaded can still be read.
+  return task === undefined || agents.find(task.agent.name) === undefined ? null : task.agent.name;
+}
+
+function textIn(request: object, name: string): string {
+  const value: unknown = Object.getOwnPropertyDescriptor(request, name)?.value;
+  return typeof value === "string" ? value : "";
 }
 
 function unauthenticated(): HarnessError {
