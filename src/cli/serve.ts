@@ -1,5 +1,6 @@
 /** `bridle serve`: start the server, say how to use it, and stop it gently on Ctrl-C. */
 
+import { flushCompileCache } from "node:module";
 import { resolve } from "node:path";
 import type { Tls } from "../config.ts";
 import { createLogger } from "../logger.ts";
@@ -46,6 +47,8 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     );
   });
   process.stdout.write(greeting(server, settings));
+  // Not left to the end, which may come without warning.
+  flushCompileCache();
   await interrupted();
   process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");
   const { interrupted: cut } = await server.stop(settings.graceMs);

@@ -16,6 +16,7 @@ const startMsMax = 30_000;
 export const adminKey = "test-admin-key";
 export const environment = {
   PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
   BRIDLE_API_KEY: adminKey,
   BRIDLE_LOG_LEVEL: "warn",
   // Servers run side by side in tests.

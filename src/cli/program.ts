@@ -1,0 +1,70 @@
+/** What the `bridle` command can do. */
+
+import { Command, CommanderError } from "commander";
+import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
+import { version } from "../version.ts";
+import { addCheckCommand } from "./check.ts";
+import { addGcCommand } from "./gc.ts";
+import { addKeyCommands } from "./keys.ts";
+import { addReceiptCommands } from "./receipt.ts";
+import { addReplayCommand } from "./replay.ts";
+import { problemWith, type ServeSettings, serveOptions, takeMasterKeys } from "./settings.ts";
+import { addTransferCommands } from "./transfer.ts";
+import { addVaultCommands } from "./vault.ts";
+
+const wrongUse = 2;
+/** An error is one line, with the suggestion if there is one. */
+const oneLine = {
+  outputError: (text: string, write: (line: string) => void) =>
+    write(`${text.trim().replaceAll(/\s*\n\s*/g, " ")}\n`),
+};
+
+const program = new Command("bridle")
+  .description("A durable agent harness: tasks that survive crashes, streams that never lose an event.")
+  .version(version)
+  .showSuggestionAfterError()
+  .exitOverride()
+  .configureOutput(oneLine);
+
+const serveCommand = program
+  .command("serve")
+  .description("Start the server.")
+  .action(async (settings: ServeSettings) => {
+    const masterKeys = takeMasterKeys(process.env);
+    const problem = problemWith(settings, masterKeys);
+    if (problem !== null) serveCommand.error(`error: ${problem}`);
+    // The server is large; the other commands do not need it.
+    const { serve } = await import("./serve.ts");
+    await serve(settings, masterKeys);
+  })
+  .exitOverride()
+  .configureOutput(oneLine);
+for (const option of serveOptions) serveCommand.addOption(option);
+addReplayCommand(program);
+addCheckCommand(program);
+addReceiptCommands(program);
+addTransferCommands(program);
+addKeyCommands(program);
+addVaultCommands(program);
+addGcCommand(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    // Help and version are not errors; everything else commander throws is a mistake in how we were called.
+    process.exitCode = error.exitCode === 0 ? 0 : wrongUse;
+  } else {
+    process.stderr.write(`bridle: ${explain(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof DataDirectoryInUse) return error.message;
+  if ("code" in error && error.code === "EADDRINUSE") {
+    return `the port is taken (${error.message}). Choose another with --port.`;
+  }
+  return error.message;
+}
