@@ -15,7 +15,7 @@ import {
 import { FieldBehavior, field_behavior } from "../../../proto/generated/google/api/field_behavior_pb.js";
 import { InvalidParams, type Violation } from "./errors.ts";
 
-/** Reads JSON as a message of this kind: any spelling that ProtoJSON allows, fields that nobody knows ignored. */
+/** Reads JSON as a message of this kind, in every spelling that ProtoJSON allows, fields that nobody knows ignored. */
 export function readMessage<D extends DescMessage>(schema: D, json: JsonValue): MessageShape<D> {
   const unknown = unknownEnums(schema, json);
   if (unknown.length > 0) throw new InvalidParams(unknown);

@@ -62,6 +62,6 @@ export async function findConfig(
     throw refused("pushNotificationConfigId", "is needed, because the task has several");
   }
   if (only !== undefined) return only;
-  // One that is not there is refused as any other that is not there.
+  // One that is not there is refused like every other that is not there.
   return await perform("GetTaskPushNotificationConfig", { taskId, id: "none" });
 }
