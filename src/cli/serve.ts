@@ -99,6 +99,8 @@ Try it:
      curl -s $BRIDLE_URL/v1/tasks -H "Authorization: Bearer $BRIDLE_KEY" -H "$HARN" -H "Prefer: wait=10" --json '{"session_id":"<id>","input":{"text":"hello"}}'
   3. watch everything that happens, as it happens
      curl -N $BRIDLE_URL/v1/events/stream -H "Authorization: Bearer $BRIDLE_KEY" -H "$HARN"
+  4. the same as other agents would, over OPVS (A2A 1.0)
+     curl -s $BRIDLE_URL/opvs/rest/message:send -H "Authorization: Bearer $BRIDLE_KEY" -H "A2A-Version: 1.0" --json '{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
 
   More keys: POST /v1/api-keys. The whole API: ${url}/openapi.json. Stop with Ctrl-C.
 
