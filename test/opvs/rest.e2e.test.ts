@@ -303,6 +303,18 @@ describe("HTTP+JSON", () => {
     }
   });
 
+  test("OPVS-47, OPVS-54 given a webhook, when it is created, read and deleted twice, then the statuses are 201, 200 and 204 without a body", async () => {
+    const path = `/tasks/${task.id}/pushNotificationConfigs`;
+    const body = JSON.stringify({ id: "mine", url: "https://example.com/hook" });
+    const created = await ask(path, { method: "POST", body });
+    assert.deepEqual([created.status, created.body.id], [201, "mine"]);
+    assert.equal((await ask(`${path}/mine`)).status, 200);
+    for (const _ of ["once", "twice"]) {
+      const { status, type, body: nothing } = await ask(`${path}/mine`, { method: "DELETE" });
+      assert.deepEqual([status, type, nothing], [204, "", ""]);
+    }
+  });
+
   test("OPVS-73 given a version in the query, when no header says one, then it holds, in any case; a header has the last word", async () => {
     const unsaid = { "a2a-version": "" };
     for (const name of ["OPVS-Version", "a2a-version", "A2A-VERSION"]) {

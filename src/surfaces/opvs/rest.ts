@@ -31,7 +31,7 @@ const routes: readonly RestRoute[] = [
   { methods: ["POST"], path: ["tasks", "{id}:cancel"], operation: "CancelTask" },
   { methods: ["GET", "POST"], path: ["tasks", "{id}:subscribe"], operation: "SubscribeToTask" },
   { methods: ["GET"], path: ["tasks", "{id}"], operation: "GetTask" },
-  { methods: ["POST"], path: configsPath, operation: "CreateTaskPushNotificationConfig" },
+  { methods: ["POST"], path: configsPath, operation: "CreateTaskPushNotificationConfig", status: 201 },
   { methods: ["GET"], path: configsPath, operation: "ListTaskPushNotificationConfigs" },
   { methods: ["GET"], path: [...configsPath, "{id}"], operation: "GetTaskPushNotificationConfig" },
   {
