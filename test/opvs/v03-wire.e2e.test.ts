@@ -13,6 +13,7 @@ import {
   current,
   frames,
   kinded,
+  listen,
   rehearsal,
   rpc,
   startedTask,
@@ -317,11 +318,19 @@ describe("streams of 0.3", () => {
   test("VCP-6 given a server that was killed, when its task is followed again, then the stream goes on to its end", async () => {
     await using directory = await temporaryDirectory();
     const first = await startServer({ data: directory.path });
-    const params = { ...kinded("sleep 1200\nsay after the crash"), configuration: { blocking: false } };
-    const { body } = await ask(first.url, rpc("message/send", params, rehearsal));
+    const { body } = await ask(
+      first.url,
+      rpc("message/send", kinded("ask Still there?\nsay after the crash"), rehearsal),
+    );
+    const { id } = body.result;
     await first.kill();
     await using second = await startServer({ data: directory.path });
-    const { text } = await ask(second.url, rpc("tasks/resubscribe", { id: body.result.id }));
+    let text = "";
+    for await (const piece of listen(second.url, rpc("tasks/resubscribe", { id }))) {
+      // It has begun to follow; now there is something to be told.
+      if (text === "") await ask(second.url, rpc("message/send", kinded("yes", { taskId: id }), rehearsal));
+      text += piece;
+    }
     const told = frames(text).map(({ data }) => data.result);
     assert.equal(told[0].kind, "task");
     assert.deepEqual([told.at(-1).status.state, told.at(-1).final], ["completed", true]);

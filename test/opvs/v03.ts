@@ -21,16 +21,26 @@ export interface Answered {
   body: Json;
 }
 
-export async function ask(
+function send(
   url: string,
   { path, method = "POST", body, raw, headers, key = adminKey }: Asked,
-): Promise<Answered> {
+): Promise<Response> {
   const text = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-  const response = await fetch(url + path, {
+  return fetch(url + path, {
     method,
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
     ...(text === undefined ? {} : { body: text }),
   });
+}
+
+/** The text of a stream as it comes. */
+export async function* listen(url: string, asked: Asked): AsyncGenerator<string> {
+  const { body } = await send(url, asked);
+  if (body !== null) yield* body.pipeThrough(new TextDecoderStream());
+}
+
+export async function ask(url: string, asked: Asked): Promise<Answered> {
+  const response = await send(url, asked);
   const answer = await response.text();
   const [type = ""] = (response.headers.get("content-type") ?? "").split(";");
   const read = type === "application/json" && answer !== "" ? JSON.parse(answer) : undefined;
