@@ -157,10 +157,10 @@ describe("Health", () => {
 
 describe("Calls that end early", () => {
   test("GRP-10 given a deadline, when the answer takes longer, then the server itself ends the call with DEADLINE_EXCEEDED, and the task goes on", async () => {
-    const { contextId, taskId } = await openTask("sleep 700\nreturn late");
+    const { contextId, taskId } = await openTask("sleep 2500\nreturn late");
     const { trailers } = await rawCall("SubscribeToTask", subscription(taskId), { "grpc-timeout": "200m" });
     assert.equal(trailers["grpc-status"], String(Code.DeadlineExceeded));
-    const blocked = await rawCall("SendMessage", envelope(requestBytes("sleep 700\nreturn late")), {
+    const blocked = await rawCall("SendMessage", envelope(requestBytes("sleep 2500\nreturn late")), {
       "grpc-timeout": "200m",
     });
     assert.equal(blocked.trailers["grpc-status"], String(Code.DeadlineExceeded));
@@ -179,7 +179,7 @@ describe("Calls that end early", () => {
 
   test("GRP-11 given two streams of a task, when one client hangs up, then the other stream and the task go on", async () => {
     const client = grpcClient(running.grpcUrl);
-    const { taskId } = await openTask("sleep 400\nstream 5\nreturn done");
+    const { taskId } = await openTask("sleep 2000\nstream 5\nreturn done");
     const hanging = new AbortController();
     const options = { ...callOptions(), signal: hanging.signal };
     const left = client.subscribeToTask({ id: taskId }, options)[Symbol.asyncIterator]();

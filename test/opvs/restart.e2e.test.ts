@@ -27,7 +27,7 @@ test("DED-1, DED-4, TRC-3 given clients that wait for answers and follow streams
   await using before = await start(directory.path);
   // Ends some time after the server is back, by the clock and not by how long it was up.
   const requests = wiresOf(before).map(({ name }) => ({
-    message: { ...script("sleep 1500", "return done"), contextId: `waiting ${name}` },
+    message: { ...script("sleep 6000", "return done"), contextId: `waiting ${name}` },
   }));
   const to = { ...rehearsal, headers: trace };
   const blocked = onEach(before, (wire, n) => wire.call("SendMessage", requests[n], to));
