@@ -252,7 +252,8 @@ everyBinding("streams", (onEveryBinding) => {
       const before = await residentMb(server);
       await readTorrent(wire, 10);
       const after = await residentMb(server);
-      assert.ok(after - before < 75, `grew from ${before} MB to ${after} MB`);
+      // Held for them it would be 150 MB; what the collector has not come to yet is less than that.
+      assert.ok(after - before < 110, `grew from ${before} MB to ${after} MB`);
     },
   );
 });
