@@ -11,6 +11,8 @@ import {
 } from "node:net";
 import { describe, test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { createOutbound, OutboundFailed, OutboundRefused } from "./outbound.ts";
 import { isReachable } from "./reachable.ts";
@@ -399,6 +401,27 @@ describe("Answers", () => {
     assert.equal((await reader.read()).value, "data: 2\n\n");
     await reader.cancel();
     await closed;
+  });
+
+  test("SSR-7 given an answer that is a stream, when memory was collected before it is given up by a signal, then it ends all the same", async () => {
+    await using server = await listen((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("data: 1\n\n");
+    });
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const abort = new AbortController();
+    const { body } = await outbound.fetch(`http://127.0.0.1:${server.port}/`, { signal: abort.signal });
+    assert.ok(body);
+    const reader = body.getReader();
+    await reader.read();
+    // What only belongs to the request is gone by now.
+    for (const _ of Array(5)) {
+      await new Promise((resolve) => setImmediate(resolve));
+      collect();
+    }
+    abort.abort(new Error("given up"));
+    await assert.rejects(reader.read(), /given up/);
   });
 
   test("SSR-7 given a body that is a stream, when it is sent, then it arrives in parts", async () => {

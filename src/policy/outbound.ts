@@ -289,7 +289,9 @@ async function* bounded(
 }
 
 async function readRequest(asked: Request, init: RequestInit | undefined): Promise<OutboundRequest> {
-  const { method, headers, body, signal } = asked;
+  const { method, headers, body } = asked;
+  // Not that of the request, which no longer hears of its origin once the request is collected.
+  const signal = init?.signal ?? asked.signal;
   const isStream = init !== undefined && "duplex" in init && body !== null;
   const whole = body === null || isStream ? null : new Uint8Array(await asked.arrayBuffer());
   return { method, headers: Object.fromEntries(headers), body: isStream ? body : whole, signal };
