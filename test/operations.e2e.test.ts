@@ -63,7 +63,7 @@ async function takePort(): Promise<{ port: number } & AsyncDisposable> {
 const bareStartsMax = 50;
 
 describe("starting", () => {
-  test("OPS-1 given a directory that does not exist, when the server is started, then it says URL, data directory and key, and the three commands it shows work as they are", async () => {
+  test("OPS-1 given a directory that does not exist, when the server is started, then it says URL, data directory and key, and the commands it shows work as they are", async () => {
     await using parent = await temporaryDirectory();
     const data = join(parent.path, "new");
     await using server = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
@@ -78,12 +78,14 @@ describe("starting", () => {
     assert.equal((await fetch(`${server.url}/ready`)).status, 200);
 
     const { settings, commands } = commandsOf(server);
-    const [open = "", submit = "", watch = "", ...more] = commands;
+    const [open = "", submit = "", watch = "", send = "", ...more] = commands;
     assert.deepEqual(more, []);
     const opened = await run("sh", ["-c", `${settings}\n${open}`]);
     const { id } = JSON.parse(opened.stdout);
     const submitted = await run("sh", ["-c", `${settings}\n${submit.replace("<id>", id)}`]);
     assert.equal(JSON.parse(submitted.stdout).status, "COMPLETED", submitted.stdout);
+    const sent = await run("sh", ["-c", `${settings}\n${send}`]);
+    assert.equal(JSON.parse(sent.stdout).task.status.state, "TASK_STATE_COMPLETED", sent.stdout);
 
     const watching = spawn("sh", ["-c", `${settings}\nexec ${watch}`], {
       stdio: ["ignore", "pipe", "ignore"],

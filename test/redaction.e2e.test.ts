@@ -833,10 +833,10 @@ async function webhookJobs(watch: Watch, planter: Planter, client: Client): Prom
     const { text } = planter.text(`webhook ${spot}`, kind);
     const body = spots[spot]?.(oneLine(text));
     const answer = await watch.send(`POST ${path}`, { method: "POST", path, body, headers });
-    if (answer.status === 200)
+    if (answer.status === 201)
       await watch.send(`DELETE ${path}`, { method: "DELETE", path: `${path}/${answer.body.id}`, headers });
     const isSecret = spot === "token" || spot === "credentials";
-    assert.equal(answer.status, isSecret ? 200 : 400, `${spot}: ${answer.text}`);
+    assert.equal(answer.status, isSecret ? 201 : 400, `${spot}: ${answer.text}`);
   };
   return [
     async () => {
