@@ -330,6 +330,12 @@ export const terminalEvents: ReadonlySet<string> = new Set<EventKind>([
   "task.canceled",
 ]);
 
+/** Those with which it waits for a person. */
+export const askingEvents: ReadonlySet<string> = new Set<EventKind>([
+  "task.input_required",
+  "task.auth_required",
+]);
+
 const idPattern = /^evt_([0-9]{16})$/;
 
 /** An event's id is its position, written so that ids sort as positions do. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { durableCursorUri } from "../../src/surfaces/opvs/extensions.ts";
+import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
 import { Client, type Json, until } from "../support/client.ts";
 import { startServer } from "../support/server.ts";
 import { begin, cancel, get, play, rehearsal, reply, script, sleepLong, stateOf } from "./play.ts";

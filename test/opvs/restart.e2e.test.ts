@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { durableCursorUri } from "../../src/surfaces/opvs/extensions.ts";
 import { type Json, until } from "../support/client.ts";
 import { readWholeLog } from "../support/log.ts";
 import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";

@@ -5,7 +5,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { notFound } from "../errors.ts";
-import { terminalEvents } from "../events.ts";
+import { askingEvents, terminalEvents } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
 import type { LogTail } from "../log-tail.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -24,7 +24,7 @@ export async function awaitTask(
   });
   const stop = deps.tail.on(`task:${taskId}`, ({ event, replay }) => {
     // A replay's copy of a question asks nobody.
-    if (terminalEvents.has(event) || (asking.has(event) && replay === undefined)) settled();
+    if (terminalEvents.has(event) || (askingEvents.has(event) && replay === undefined)) settled();
   });
   try {
     const task = await read(deps, caller, taskId);
@@ -45,5 +45,3 @@ async function read({ store }: ReadDeps, caller: Caller, taskId: string): Promis
   if (task === undefined) throw notFound("task", taskId);
   return task;
 }
-
-const asking: ReadonlySet<string> = new Set(["task.input_required", "task.auth_required"]);

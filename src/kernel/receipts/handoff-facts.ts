@@ -4,7 +4,8 @@ import { hashOf } from "../../receipts/canonical.ts";
 import type { Handoff } from "../../receipts/schema.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { EventPayloads, HandoffEnding, KernelEvent } from "../events.ts";
-import { type Delegation, delegationUri, type HandoffRecord } from "../resources/handoff.ts";
+import { delegationUri } from "../extension-uris.ts";
+import type { Delegation, HandoffRecord } from "../resources/handoff.ts";
 import { hashWhole } from "../well-formed.ts";
 
 /** What is listed one by one; the rest is counted. */

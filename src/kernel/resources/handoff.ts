@@ -9,9 +9,6 @@ import type { KernelEvent } from "../events.ts";
 import type { Part } from "./message.ts";
 import type { Resource } from "./resource.ts";
 
-/** Where both sides of a delegation put what the other needs to check it: a key of `metadata`. */
-export const delegationUri = "urn:bridle:delegation:1";
-
 /** What the callee is told of the caller. Its hash is in the receipts of both. */
 export type Delegation = {
   /** The server that hands the work over. */

@@ -14,13 +14,9 @@ import { type EndHandoffTurn, endHandoffTurn } from "../../kernel/commands/end-h
 import { noteHandoff } from "../../kernel/commands/note-handoff.ts";
 import { unseal } from "../../kernel/content.ts";
 import { carryOut } from "../../kernel/dispatch.ts";
+import { delegationUri, durableCursorUri } from "../../kernel/extension-uris.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import {
-  delegationUri,
-  type HandoffChanges,
-  type HandoffRecord,
-  type Remote,
-} from "../../kernel/resources/handoff.ts";
+import type { HandoffChanges, HandoffRecord, Remote } from "../../kernel/resources/handoff.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import { jsonCopy } from "../json.ts";
@@ -38,10 +34,8 @@ import {
   stateOf,
 } from "./translate.ts";
 
-/** How a remote says that its streams can be continued, and under which key its events say where they stand. */
-const cursorUri = "urn:bridle:durable-cursor:1";
 /** What is asked of a remote that offers it. */
-const usedExtensions: readonly string[] = [cursorUri, delegationUri];
+const usedExtensions: readonly string[] = [durableCursorUri, delegationUri];
 const requestMsMax = 30_000;
 /**
  * How long a remote may take to say that it has what was sent. It is long, because some answer only when they are done, and
@@ -260,7 +254,7 @@ export class Following {
 
   /** Written down with what is recorded next: a stream that is continued from an earlier place only repeats itself. */
   #remember(metadata: Record<string, unknown> | undefined): void {
-    const said = metadata?.[cursorUri];
+    const said = metadata?.[durableCursorUri];
     if (typeof said !== "object" || said === null || !("eventId" in said)) return;
     const { remote } = this.#handoff;
     if (remote === null || typeof said.eventId !== "string" || said.eventId.length > 100) return;
@@ -350,7 +344,7 @@ export class Following {
   }
 
   get #hasCursor(): boolean {
-    return this.#extensions.includes(cursorUri);
+    return this.#extensions.includes(durableCursorUri);
   }
 
   get #extensions(): string[] {

@@ -9,7 +9,8 @@ import {
   type TaskStatus,
   taskStateToJSON,
 } from "@a2a-js/sdk";
-import { type Delegation, delegationUri, type RemoteReceipt } from "../../kernel/resources/handoff.ts";
+import { delegationUri } from "../../kernel/extension-uris.ts";
+import type { Delegation, RemoteReceipt } from "../../kernel/resources/handoff.ts";
 import { type Part, textOf, textPart } from "../../kernel/resources/message.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { HandoffArtifact, HandoffResult } from "../agent.ts";

@@ -1,14 +1,7 @@
 /** What this server offers beyond the protocol. Plain clients never notice; who asks for one by its URI gets it. */
 
 import type { AgentExtension } from "../../kernel/agents.ts";
-
-/**
- * Every streamed event carries the id of the log's event in its metadata, and a subscription goes on after the event
- * that `since` names.
- */
-export const durableCursorUri = "urn:bridle:durable-cursor:1";
-/** Work that is handed on says under which receipt, and a task that has ended says under which receipt it was done. */
-export const delegationUri = "urn:bridle:delegation:1";
+import { delegationUri, durableCursorUri } from "../../kernel/extension-uris.ts";
 
 export const builtInExtensions: readonly AgentExtension[] = [
   {

@@ -6,18 +6,16 @@ import type {
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/errors.ts";
 import { asRecorded, findPosition } from "../../kernel/events.ts";
+import { durableCursorUri } from "../../kernel/extension-uris.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { followLog, readLog } from "../../kernel/log-tail.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { mayUse } from "../../policy/caller.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError } from "./errors.ts";
-import { durableCursorUri } from "./extensions.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
 import { visibleTask } from "./tasks.ts";
-import { mayHear } from "./view/audience.ts";
 import { type TaskDetail, TaskView } from "./view/task-view.ts";
 
 interface Following {
@@ -39,7 +37,7 @@ export async function subscribeToTask(
   const head = await kernel.store.head();
   const since = call.extensions.has(durableCursorUri) ? sincePosition(call, head) : null;
   const task = await visibleTask(call, request.id);
-  const detail = detailOf(call, undefined);
+  const detail = detailOf(undefined);
   if (since === null) {
     // In 0.3 who follows a task that has ended is told how, and that is all.
     const canFollow = !isFinal(task.status) || call.version === "0.3";
@@ -71,11 +69,7 @@ export async function* followTask(
   task: TaskRecord,
   { from, detail, endsWithQuestion }: Following,
 ): AsyncGenerator<StreamResponseJson> {
-  const { kernel, caller, signal, stopped } = call;
-  const audience = {
-    readsMessages: mayUse(caller, "messages:read"),
-    readsArtifacts: mayUse(caller, "artifacts:read"),
-  };
+  const { kernel, signal, stopped } = call;
   const view = await TaskView.read(task, from, presentationFor(call));
   yield { task: await present(call, view, detail) };
   const filter = { taskId: task.id, after: view.position };
@@ -85,10 +79,8 @@ export async function* followTask(
     : followLog(kernel.store, kernel.tail, filter, signal);
   if (isDone(view, endsWithQuestion)) return;
   for await (const page of pages) {
-    for (const stored of page) {
-      const event = asRecorded(stored);
-      const said = await view.follow(event);
-      yield* said.filter((response) => mayHear(audience, event, response));
+    for (const event of page) {
+      yield* await view.follow(asRecorded(event));
       if (isDone(view, endsWithQuestion)) return;
     }
   }

@@ -7,8 +7,7 @@ import type { PushConfigRecord, PushVersion } from "../../kernel/resources/push-
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Position } from "../../store/port.ts";
 import { showEvent } from "./v03/results.ts";
-import { mayHear } from "./view/audience.ts";
-import { TaskView } from "./view/task-view.ts";
+import { TaskView, wholeTask } from "./view/task-view.ts";
 
 export interface NotificationOptions {
   kernel: Kernel;
@@ -39,20 +38,11 @@ export function notifications({ kernel, publicUrl, shapes }: NotificationOptions
       withArtifacts: config.with_artifacts,
     };
     const view = await TaskView.read(document.body as TaskRecord, after, presentation);
-    const detail = {
-      historyLength: config.with_history ? null : 0,
-      withArtifacts: config.with_artifacts,
-    };
-    const audience = { readsMessages: config.with_history, readsArtifacts: config.with_artifacts };
+    const shape = shapes[config.protocol_version];
     return async (event) => {
       // A view begins with the submission, and that is told as the whole task.
-      if (event.event === "task.submitted")
-        return [shapes[config.protocol_version]({ task: await view.snapshot(detail) })];
-      if (event.position <= view.position) return [];
-      const said = await view.follow(event);
-      return said
-        .filter((response) => mayHear(audience, event, response))
-        .map(shapes[config.protocol_version]);
+      if (event.event === "task.submitted") return [shape({ task: await view.snapshot(wholeTask) })];
+      return event.position <= view.position ? [] : (await view.follow(event)).map(shape);
     };
   };
 }

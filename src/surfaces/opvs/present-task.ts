@@ -1,13 +1,13 @@
 /** A task for the one who asked: as much of it as was asked for and may be seen. */
 
 import type { TaskJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { delegationUri, durableCursorUri } from "../../kernel/extension-uris.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import { mayUse } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { Call } from "./call.ts";
-import { delegationUri, durableCursorUri } from "./extensions.ts";
-import { type Presentation, type TaskDetail, TaskView } from "./view/task-view.ts";
+import { type Presentation, type TaskDetail, TaskView, wholeTask } from "./view/task-view.ts";
 
 export function presentationFor({ kernel, caller, publicUrl, extensions }: Call): Presentation {
   return {
@@ -20,11 +20,8 @@ export function presentationFor({ kernel, caller, publicUrl, extensions }: Call)
 }
 
 /** A length that was not given means all of the history. */
-export function detailOf({ caller }: Call, historyLength: number | undefined): TaskDetail {
-  return {
-    historyLength: mayUse(caller, "messages:read") ? (historyLength ?? null) : 0,
-    withArtifacts: mayUse(caller, "artifacts:read"),
-  };
+export function detailOf(historyLength: number | undefined): TaskDetail {
+  return { ...wholeTask, historyLength: historyLength ?? null };
 }
 
 export async function present(call: Call, view: TaskView, detail: TaskDetail): Promise<TaskJson> {

@@ -48,7 +48,7 @@ export async function sendMessage(call: Call, request: SendMessageRequest): Prom
     const { taskId: _, ...message } = answer;
     return { message };
   }
-  return { task: await present(call, view, detailOf(call, request.configuration?.historyLength)) };
+  return { task: await present(call, view, detailOf(request.configuration?.historyLength)) };
 }
 
 async function viewFromFeed(
@@ -104,7 +104,7 @@ export async function sendStreamingMessage(
   if (!card.streaming) throw new OpvsError("UNSUPPORTED_OPERATION", "This agent does not stream.");
   if (card.answersWithMessage) return answerAsStream(call, request);
   const { task, position } = await send(call, request, newIdFor(call, "task"));
-  const detail = detailOf(call, request.configuration?.historyLength);
+  const detail = detailOf(request.configuration?.historyLength);
   return followTask(call, task, { from: position, detail, endsWithQuestion: true });
 }
 

@@ -3,7 +3,7 @@
  * was just recorded, without reading it back.
  */
 
-import { asRecorded, type RecordedEvent, terminalEvents } from "../../kernel/events.ts";
+import { askingEvents, asRecorded, type RecordedEvent, terminalEvents } from "../../kernel/events.ts";
 import type { LogTail } from "../../kernel/log-tail.ts";
 
 /** A task with more events than this is read from the log. */
@@ -24,12 +24,7 @@ export class TaskFeed implements Disposable {
       const event = asRecorded(stored);
       if (this.#events.length < eventsMax) this.#events.push(event);
       else this.#isWhole = false;
-      if (
-        terminalEvents.has(event.event) ||
-        event.event === "task.input_required" ||
-        event.event === "task.auth_required"
-      )
-        this.#settle();
+      if (terminalEvents.has(event.event) || askingEvents.has(event.event)) this.#settle();
     });
   }
 

@@ -43,7 +43,7 @@ export async function visibleTask(
 export async function getTask(call: Call, request: GetTaskRequest): Promise<TaskJson> {
   requireHistoryLength(request.historyLength);
   const task = await visibleTask(call, request.id);
-  return await presentRecord(call, task, detailOf(call, request.historyLength));
+  return await presentRecord(call, task, detailOf(request.historyLength));
 }
 
 export async function cancelTask(call: Call, request: CancelTaskRequest): Promise<TaskJson> {
@@ -53,7 +53,7 @@ export async function cancelTask(call: Call, request: CancelTaskRequest): Promis
   const reason = typeof request.metadata?.reason === "string" ? request.metadata.reason : null;
   try {
     const { result } = await kernel.dispatch(cancelTaskCommand, caller, { taskId: task.id, reason });
-    return await presentRecord(call, result, detailOf(call, undefined));
+    return await presentRecord(call, result, detailOf(undefined));
   } catch (error) {
     // It ended while it was being canceled.
     if (error instanceof HarnessError && error.code === "conflict") {
@@ -90,10 +90,7 @@ export async function listTasks(call: Call, request: ListTasksRequest): Promise<
   const filterHash = sha256Hex(JSON.stringify([caller.tenantId, filter])).slice(0, 16);
   const beyond = pageToken === "" ? undefined : readToken(pageToken, filterHash);
   const { tasks, total, next } = await rankedTasks(kernel, caller, { ...filter, beyond, limit: pageSize });
-  const detail = {
-    ...detailOf(call, historyLength ?? 0),
-    ...(includeArtifacts ? {} : { withArtifacts: false }),
-  };
+  const detail = { historyLength: historyLength ?? 0, withArtifacts: includeArtifacts };
   const shown = await Promise.all(tasks.map((task) => presentRecord(call, task, detail)));
   return {
     tasks: includeArtifacts ? shown.map((task) => ({ ...task, artifacts: task.artifacts ?? [] })) : shown,

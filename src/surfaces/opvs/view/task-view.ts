@@ -12,13 +12,13 @@ import type {
 import { contextIdOf } from "../../../kernel/commands/send-message.ts";
 import { unsealShown } from "../../../kernel/content.ts";
 import { asRecorded, eventId, type RecordedEvent } from "../../../kernel/events.ts";
+import { durableCursorUri } from "../../../kernel/extension-uris.ts";
 import { changed } from "../../../kernel/fold.ts";
 import { isFinal } from "../../../kernel/lifecycle.ts";
 import { readLog } from "../../../kernel/log-tail.ts";
 import type { MessageRecord } from "../../../kernel/resources/message.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
 import type { JsonObject, Position, Store } from "../../../store/port.ts";
-import { durableCursorUri } from "../extensions.ts";
 import { artifactJson, chunkJson, type WrittenArtifact } from "./artifacts.ts";
 import { messageJson, type Place, wireKey } from "./parts.ts";
 import { agentMessage, stateOf, statusJson } from "./status.ts";
@@ -38,6 +38,9 @@ export interface TaskDetail {
   historyLength: number | null;
   withArtifacts: boolean;
 }
+
+/** Everything of it that may be told. */
+export const wholeTask: TaskDetail = { historyLength: null, withArtifacts: true };
 
 export class TaskView {
   readonly #presentation: Presentation;
@@ -94,8 +97,9 @@ export class TaskView {
     this.#told = this.#position;
     const { [wireKey]: _, ...given } = this.#task.metadata;
     const all = { ...given, ...metadata, ...this.#cursor(this.#position) };
-    const history = detail.historyLength === 0 ? [] : await this.#history(detail.historyLength);
-    const artifacts = detail.withArtifacts ? await this.#shownArtifacts() : [];
+    const { withMessages, withArtifacts } = this.#presentation;
+    const history = withMessages ? await this.#history(detail.historyLength) : [];
+    const artifacts = withArtifacts && detail.withArtifacts ? await this.#shownArtifacts() : [];
     return {
       id: this.#task.id,
       contextId: contextIdOf(this.#task),
@@ -118,8 +122,13 @@ export class TaskView {
     return marked;
   }
 
-  /** The agent's answer: what the run gave in the end. */
+  /** The agent's answer, for those who may read it. */
   async answer(): Promise<MessageJson | null> {
+    return this.#presentation.withMessages ? await this.#lastMessage() : null;
+  }
+
+  /** What the run gave in the end. */
+  async #lastMessage(): Promise<MessageJson | null> {
     const ids = this.#task.outcome?.message_ids ?? [];
     const last = this.#messages.findLast(({ id }) => ids.includes(id));
     return last === undefined ? null : await this.#message(last);
@@ -157,7 +166,7 @@ export class TaskView {
     const { withMessages, withArtifacts } = this.#presentation;
     switch (event.event) {
       case "task.submitted":
-        return [{ task: await this.snapshot({ historyLength: withMessages ? null : 0, withArtifacts }) }];
+        return [{ task: await this.snapshot(wholeTask) }];
       case "task.status_changed":
         // Every other change is told by the event that comes with it and knows more.
         return event.payload.to === "WORKING" ? [this.#status(event)] : [];
@@ -240,7 +249,7 @@ export class TaskView {
   }
 
   async #history(length: number | null): Promise<MessageJson[]> {
-    const messages = length === null ? this.#messages : this.#messages.slice(-length);
+    const messages = length === null ? this.#messages : length === 0 ? [] : this.#messages.slice(-length);
     const shown = await Promise.all(messages.map((message) => this.#message(message)));
     return shown.filter((message) => message !== null);
   }
@@ -265,8 +274,8 @@ export class TaskView {
 
   /** What the run gave in the end: results are artifacts, and so is this one. */
   async #result(): Promise<ArtifactJson | null> {
-    const answer = await this.answer();
-    return answer === null ? null : { artifactId: "result", name: "result", parts: answer.parts ?? [] };
+    const last = await this.#lastMessage();
+    return last === null ? null : { artifactId: "result", name: "result", parts: last.parts ?? [] };
   }
 
   #cursor(position: Position): JsonObject {
