@@ -1,7 +1,14 @@
 /** The gRPC binding in the shape of the others: JSON of the definition goes in and comes out. */
 
 import assert from "node:assert/strict";
-import { type DescMethodServerStreaming, type DescMethodUnary, fromJson, toJson } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  fromJson,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { BadRequestSchema, ErrorInfoSchema } from "../../proto/generated/google/rpc/error_details_pb.js";
@@ -38,7 +45,7 @@ export class GrpcWire implements Wire {
         headersFor(options, {}),
         input,
       );
-      return { result: withRequired(method, toJson(method.output, answer.message)), headers: answer.header };
+      return { result: withRequired(method, shown(method.output, answer.message)), headers: answer.header };
     } catch (error) {
       return { error: failureOf(error), headers: metadataOf(error) };
     }
@@ -63,7 +70,7 @@ export class GrpcWire implements Wire {
       const next = async () => {
         const { done, value } = await (first ?? events.next());
         first = null;
-        return done === true ? undefined : toJson(method.output, value);
+        return done === true ? undefined : shown(method.output, value);
       };
       return {
         error: null,
@@ -82,6 +89,12 @@ export class GrpcWire implements Wire {
       return refused(failureOf(error), metadataOf(error));
     }
   }
+}
+
+/** The library leaves out milliseconds that are zero; times on this wire are numbers. */
+function shown<D extends DescMessage>(schema: D, message: MessageShape<D>): Json {
+  const text = JSON.stringify(toJson<D, undefined>(schema, message));
+  return JSON.parse(text.replaceAll(/("\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z"/g, '$1.000Z"'));
 }
 
 /** Protobuf does not write what is empty; whoever reads it finds it all the same. */
