@@ -92,7 +92,7 @@ export class GrpcWire implements Wire {
 }
 
 /** The library leaves out milliseconds that are zero; times on this wire are numbers. */
-function shown<D extends DescMessage>(schema: D, message: MessageShape<D>): Json {
+export function shown<D extends DescMessage>(schema: D, message: MessageShape<D>): Json {
   const text = JSON.stringify(toJson<D, undefined>(schema, message));
   return JSON.parse(text.replaceAll(/("\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z"/g, '$1.000Z"'));
 }

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { toJson } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema } from "../../proto/generated/google/rpc/error_details_pb.js";
 import {
@@ -25,6 +24,7 @@ import {
   transports,
 } from "../support/grpc.ts";
 import { adminKey } from "../support/server.ts";
+import { shown } from "./grpc-wire.ts";
 
 let running: GrpcServer;
 let harn: Client;
@@ -66,13 +66,13 @@ describe("The operations", () => {
         const { id, contextId, status } = payload.value;
         assert.equal(status?.state, TaskState.COMPLETED);
         const { result: sent } = await overJsonRpc("GetTask", { id });
-        assert.deepEqual(toJson(TaskSchema, payload.value), sent);
-        assert.deepEqual(toJson(TaskSchema, await client.getTask({ id }, options)), sent);
+        assert.deepEqual(shown(TaskSchema, payload.value), sent);
+        assert.deepEqual(shown(TaskSchema, await client.getTask({ id }, options)), sent);
 
         const listed = await client.listTasks({ contextId }, options);
         assert.equal(listed.tasks.length, 1);
         assert.deepEqual(
-          toJson(ListTasksResponseSchema, listed, { alwaysEmitImplicit: false }).tasks,
+          shown(ListTasksResponseSchema, listed).tasks,
           (await overJsonRpc("ListTasks", { contextId })).result.tasks,
         );
 
@@ -127,7 +127,7 @@ describe("The operations", () => {
     );
     assert.ok(payload.case === "task");
     const { result } = await overJsonRpc("GetTask", { id: payload.value.id });
-    assert.deepEqual(toJson(TaskSchema, payload.value), result);
+    assert.deepEqual(shown(TaskSchema, payload.value), result);
     assert.deepEqual(
       result.history[0].parts.map(({ text, raw, url, data }: Json) => text ?? raw ?? url ?? data),
       ["return ok", "AP8B", "https://example.com/b.json", 4.5],
