@@ -12,12 +12,14 @@ const source = fileURLToPath(new URL("../src", import.meta.url));
 const mayImport: Record<string, readonly string[]> = {
   store: [],
   files: [],
+  approvals: [],
+  gateway: ["approvals", "store"],
   policy: ["receipts", "store"],
   receipts: [],
-  kernel: ["files", "policy", "receipts", "store"],
-  runtime: ["files", "kernel", "policy", "receipts", "store"],
+  kernel: ["approvals", "files", "policy", "receipts", "store"],
+  runtime: ["approvals", "files", "kernel", "policy", "receipts", "store"],
   agents: ["runtime", "store"],
-  surfaces: ["files", "kernel", "policy", "receipts", "store"],
+  surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
 };
 /** Files at the top, and the command line, put everything together. */
 const composition = new Set(["server.ts", "config.ts", "index.ts", "logger.ts", "version.ts", "cli"]);
