@@ -1,6 +1,7 @@
 /** What a server is told, and what it does when it is told nothing. */
 
 import type { Logger } from "pino";
+import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
@@ -68,6 +69,8 @@ export interface ServerConfig {
   retainMs: number | null;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
+  /** What holds for the gateway. */
+  gateway: GatewaySettings;
 }
 
 /** Of `bridle serve`. A server within another program opens a second port only when it is told to. */
@@ -99,4 +102,5 @@ export const defaultConfig = {
   webhookBackoff,
   retainMs: null,
   opvsLenientVersion: false,
+  gateway: gatewayDefaults,
 } as const satisfies Omit<ServerConfig, "logger">;
