@@ -6,11 +6,7 @@ import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
-
-export interface Tls {
-  cert: string;
-  key: string;
-}
+import type { Tls } from "./surfaces/tls.ts";
 
 export interface ServerConfig {
   host: string;
@@ -18,7 +14,9 @@ export interface ServerConfig {
   port: number;
   /** The port for gRPC; null has none. */
   grpcPort: number | null;
-  /** A certificate and its key, as PEM, for both ports; null leaves encryption to whoever is in front. */
+  /** The port on which the gateway is alone, beside its place on the first one; null has none. */
+  harpPort: number | null;
+  /** A certificate and its key, as PEM, for all ports; null leaves encryption to whoever is in front. */
   tls: Tls | null;
   dataDirectory: string;
   /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
@@ -80,6 +78,7 @@ export const defaultConfig = {
   host: "127.0.0.1",
   port: 8080,
   grpcPort: null,
+  harpPort: null,
   tls: null,
   dataDirectory: "./.bridle",
   apiKey: null,

@@ -33,7 +33,7 @@ import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harpPath } from "./surfaces/addresses.ts";
 import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
-import { Limits } from "./surfaces/harp/limits.ts";
+import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
@@ -53,6 +53,8 @@ export interface Server {
   url: string;
   /** Where gRPC is spoken, if it is. */
   grpcUrl: string | null;
+  /** Where the gateway is alone, if it is; it is always at /harp as well. */
+  harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
   /** For those in this process who ask people for permission. */
@@ -142,11 +144,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       logger,
     }),
   );
-  const limits = new Limits(config.gateway, () => systemClock.now());
-  const binding = { gateway, kernel, facts, logger, limits };
+  const isMutualTls = tls?.clientCa !== undefined;
+  const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
   const failHarp = harpFail(binding);
+  const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({
-    ...{ logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps },
+    ...httpOptions,
     fail(error, request, reply) {
       if (isHarpAddress(request)) return failHarp(error, request, reply);
       return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
@@ -165,6 +168,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });
+  const harpHttp = config.harpPort === null ? null : await createHarpHttp(binding, httpOptions);
   const grpc = grpcFor(config, {
     opvs,
     newRequestId,
@@ -172,7 +176,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     stopped: stopped.signal,
   });
   built.defer(async () => {
-    await Promise.all([closeHttp(http), grpc?.close()]);
+    await Promise.all([closeHttp(http), harpHttp === null ? null : closeHttp(harpHttp), grpc?.close()]);
   });
   built.defer(() => stopped.abort());
 
@@ -187,6 +191,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(followHandoffs({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
   const grpcUrl = (await grpc?.listen()) ?? null;
+  const harpUrl = (await harpHttp?.listen({ host: config.host, port: config.harpPort ?? 0 })) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });
   Object.assign(listening, { url, grpcUrl });
   built.defer(
@@ -204,6 +209,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   return {
     url,
     grpcUrl,
+    harpUrl,
     adminKey,
     kernel,
     gateway,

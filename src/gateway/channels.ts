@@ -193,7 +193,7 @@ export class Channel {
 export class Channels {
   readonly #gateway: Gateway;
   /** Of each mailbox, in the order in which they connected. */
-  readonly #open = new Map<string, Channel[]>();
+  readonly #open = new Map<string, readonly Channel[]>();
   #count = 0;
 
   constructor(gateway: Gateway) {
@@ -202,17 +202,18 @@ export class Channels {
 
   /** From here on it is told what waits, from the oldest that was not acknowledged. */
   connect(mailbox: Mailbox, outlet: Outlet): Channel {
-    const key = ownerId(mailbox);
-    const channels = this.#open.get(key) ?? [];
-    if (channels.length >= channelsMaxEach || this.#count >= channelsMax) {
-      throw refusal("RateLimited", "Too many channels are open already. Close some.");
-    }
+    this.requireRoom(mailbox);
     const channel = new Channel(this.#gateway, mailbox, outlet);
-    this.#open.set(key, [...channels, channel]);
+    this.#open.set(ownerId(mailbox), [...this.of(mailbox), channel]);
     this.#count += 1;
     if (mailbox.role === "enforcer") this.#gateway.presence.connected(mailbox, outlet.transport);
     channel.startOver();
     return channel;
+  }
+
+  requireRoom(mailbox: Mailbox): void {
+    if (this.of(mailbox).length < channelsMaxEach && this.#count < channelsMax) return;
+    throw refusal("RateLimited", "Too many channels are open already. Close some.");
   }
 
   of(mailbox: Mailbox): readonly Channel[] {

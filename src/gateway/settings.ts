@@ -20,6 +20,9 @@ export interface GatewaySettings {
   callsPerMinute: number;
   /** Codes that one approver may try in a minute; all of a tenant together may try ten times as many. */
   pairingsPerMinute: number;
+  /** How often an open connection is pinged, and after how long without a sign of life it is ended. */
+  pingMs: number;
+  idleMs: number;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -36,4 +39,6 @@ export const gatewayDefaults: GatewaySettings = {
   // One approver for a whole fleet can decide hundreds of times a second; a client that runs in circles does more.
   callsPerMinute: 30_000,
   pairingsPerMinute: 30,
+  pingMs: 30_000,
+  idleMs: 120_000,
 };

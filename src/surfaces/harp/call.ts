@@ -71,6 +71,19 @@ export class Parties {
     return this.#all[0] ?? null;
   }
 
+  /** For what is the same for all of them. */
+  get any(): Principal {
+    if (this.first !== null) return this.first;
+    throw refusal("Forbidden", "These credentials are not for this.");
+  }
+
+  /** For what is for one of them: the first of that role. */
+  the(role: Role): Principal {
+    const found = this.#all.find((party) => party.role === role || party.role === "admin");
+    if (found !== undefined) return found;
+    throw refusal("Forbidden", `This is for ${role}s only.`);
+  }
+
   mayBe(role: Role | "admin"): boolean {
     return this.#all.some((party) => party.role === role || party.role === "admin");
   }

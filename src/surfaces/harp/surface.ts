@@ -12,6 +12,7 @@ import { refusal } from "../../gateway/refusals.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { harpPath } from "../addresses.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
+import type { WebSockets } from "../websocket.ts";
 import { requireSecure } from "./admit.ts";
 import { noSuchRoute, refusalsTo } from "./errors.ts";
 import type { Limits } from "./limits.ts";
@@ -19,6 +20,13 @@ import { requestIdIn, textOf } from "./read.ts";
 import { type HarpRoute, registerRoute } from "./route.ts";
 import { exchangeRoutes } from "./routes/exchanges.ts";
 import { inboxRoutes } from "./routes/inboxes.ts";
+import { pairingRoutes } from "./routes/pairing.ts";
+import { platformRoutes } from "./routes/platform.ts";
+import { presenceRoutes } from "./routes/presence.ts";
+import { refreshRoutes } from "./routes/refresh.ts";
+import { statusPath, statusRoute } from "./routes/status.ts";
+import { streamRoutes } from "./routes/streams.ts";
+import { webSocketRoutes } from "./routes/websocket.ts";
 
 export interface HarpOptions {
   gateway: Gateway;
@@ -26,6 +34,11 @@ export interface HarpOptions {
   facts: ServerFacts;
   logger: Logger;
   limits: Limits;
+  sockets: WebSockets;
+  /** Whether clients have to show a certificate. */
+  isMutualTls: boolean;
+  /** Aborted when the server stops. */
+  stopped: AbortSignal;
 }
 
 /** Seconds after which a client may find the gateway, or the one that it asks for, back. */
@@ -34,7 +47,16 @@ const retryAfterSeconds = 5;
 export function harp(options: HarpOptions): (app: FastifyInstance) => Promise<void> {
   const { logger, facts } = options;
   const fail = harpFail(options);
-  const routes: HarpRoute[] = [...exchangeRoutes, ...inboxRoutes];
+  const routes: HarpRoute[] = [
+    ...exchangeRoutes,
+    ...inboxRoutes,
+    ...refreshRoutes,
+    ...presenceRoutes,
+    ...pairingRoutes,
+    ...streamRoutes,
+    ...webSocketRoutes,
+    ...platformRoutes,
+  ];
   return async (app) => {
     // What is in a body is for the routes to read, which have their own words for what is wrong with it.
     app.removeAllContentTypeParsers();
@@ -53,11 +75,13 @@ export function harp(options: HarpOptions): (app: FastifyInstance) => Promise<vo
     });
     app.setErrorHandler(fail);
     app.setNotFoundHandler((request, reply) => {
-      const allowed = methodsAt(routes, request.url.slice(app.prefix.length));
+      const known = [...routes, { method: "GET", path: statusPath } as const];
+      const allowed = methodsAt(known, request.url.slice(app.prefix.length));
       if (allowed.length === 0) return fail(noSuchRoute(), request, reply);
       reply.header("Allow", allowed.join(", "));
       return fail(refusal("MethodNotAllowed", "This address is not for this method."), request, reply);
     });
+    statusRoute(app, options);
     for (const route of routes) registerRoute(app, options, route);
   };
 }
@@ -107,7 +131,7 @@ function requestIdOf({ params, body }: FastifyRequest): string | null {
   }
 }
 
-function methodsAt(routes: readonly HarpRoute[], url: string): string[] {
+function methodsAt(routes: readonly Pick<HarpRoute, "method" | "path">[], url: string): string[] {
   const [path = ""] = url.split("?");
   const found = routes.filter((route) => matches(route.path, path));
   return [...new Set(found.map(({ method }) => method))];

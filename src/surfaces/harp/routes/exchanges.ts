@@ -69,13 +69,14 @@ export const exchangeRoutes: HarpRoute[] = [
     path: "/v1/exchanges/:requestId/wait",
     for: "enforcer",
     body: "ignored",
-    async handle(call) {
+    async handle(call, { stopped }) {
       const requestId = call.param("requestId");
       const timeoutMs = waitSeconds(call) * 1000;
       const gone = new AbortController();
       call.reply.raw.once("close", () => gone.abort());
+      const signal = AbortSignal.any([gone.signal, stopped]);
       const delivered = await call.parties.either(["enforcer"], (principal) =>
-        call.gateway.waitForDecision(principal, requestId, { timeoutMs, signal: gone.signal }),
+        call.gateway.waitForDecision(principal, requestId, { timeoutMs, signal }),
       );
       return delivered === null ? noContent : ok(delivered);
     },
