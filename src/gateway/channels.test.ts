@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { principal, refusalOf, TestGateway } from "../../test/support/gateway.ts";
+import { until } from "../../test/support/client.ts";
+import { principal, refusalOf, TestGateway, tenantId } from "../../test/support/gateway.ts";
+import type { StoredDocument } from "../store/port.ts";
 
 const enforcer = principal("enforcer", "enf");
 
@@ -119,6 +121,42 @@ test("HARP-77 given a reader that takes one message and no more, when hundreds w
   );
   const [hint, ...more] = told.filter(({ msgType }) => msgType === "exchange.withdrawn");
   assert.deepEqual([hint?.requestId, more], ["r299", []]);
+});
+
+test("HARP-63, HARP-77 given a decision that is on disk while its commit has not been told yet, when the channel is nudged by others, then it is told all the same", async () => {
+  const told = Promise.withResolvers<void>();
+  const stale = new Map<string, StoredDocument | undefined>();
+  let isLate = false;
+  await using test = await TestGateway.open({
+    through: (store) => ({
+      ...store,
+      async get(kind, id) {
+        return stale.has(id) ? stale.get(id) : await store.get(kind, id);
+      },
+      async commit(batch) {
+        const ids = isLate ? batch.expect : [];
+        for (const { kind, id } of ids) stale.set(id, await store.get(kind, id));
+        const events = await store.commit(batch);
+        if (isLate) await told.promise;
+        stale.clear();
+        return events;
+      },
+    }),
+  });
+  const approver = await test.approver("app");
+  await test.gateway.submitArtifact(enforcer, test.artifact("r1"));
+  const channel = await test.channel("enforcer", "enf");
+  isLate = true;
+  const deciding = test.gateway.submitDecision(approver, test.decision("r1", "app"));
+  await until(
+    async () => await test.store.count("delivery", tenantId),
+    (count) => count === 1,
+  );
+  test.gateway.channels.nudge({ tenantId, role: "enforcer", id: "enf" });
+  await new Promise((resolve) => setImmediate(resolve));
+  told.resolve();
+  await deciding;
+  await channel.untilTold(1);
 });
 
 test("given an enforcer that opens channels and closes none, when there are too many, then the next is refused, and closing one makes room", async () => {

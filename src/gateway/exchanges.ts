@@ -72,9 +72,14 @@ export class Exchanges {
     return await this.change(ref, (current) => ({ result: current }));
   }
 
-  /** As it was written last, for what does not change with time. */
-  async stored(ref: ExchangeRef): Promise<Exchange | null> {
-    return bodyOf(await this.#load(ref));
+  /**
+   * As it was written last, for what does not change with time. A list can be ahead of what is read by its key, for as long
+   * as the commit behind it has not been told: who changes the exchange then still has the turn.
+   */
+  async stored(ref: ExchangeRef, versionMin: number): Promise<Exchange | null> {
+    const stored = await this.#load(ref);
+    if (stored === undefined || stored.version >= versionMin) return bodyOf(stored);
+    return await this.#turns.take(exchangeId(ref), async () => bodyOf(await this.#load(ref)));
   }
 
   async change<Result>(
@@ -178,11 +183,13 @@ export class Exchanges {
     const { store, now, settings } = this.#deps;
     const before = bodyOf(stored);
     const document = exchangeDocument(next, settings.retainMs);
-    const [was, is] = [before === null ? new Map<string, never>() : entriesOf(before), entriesOf(next)];
+    const version = stored?.version ?? 0;
+    const was = before === null ? new Map<string, never>() : entriesOf(before, version);
+    const is = entriesOf(next, version + 1);
     const isSame = (id: string) => was.get(id)?.index.status === is.get(id)?.index.status;
     const { tenantId, requestId, state } = next;
     const batch: Batch = {
-      expect: [{ kind: document.kind, id: document.id, version: stored?.version ?? 0 }],
+      expect: [{ kind: document.kind, id: document.id, version }],
       events: [
         {
           event,
@@ -218,7 +225,10 @@ export class Exchanges {
       await store.dropBlobs({ sha256s: [exchange.sealed.sha256], scannedThrough });
     }
     const events = await this.#positionsOf(id);
-    const documents = [{ kind, id }, ...entriesOf(exchange).values()].map(({ kind, id }) => ({ kind, id }));
+    const documents = [{ kind, id }, ...entriesOf(exchange, version).values()].map(({ kind, id }) => ({
+      kind,
+      id,
+    }));
     await store.commit({
       expect: [{ kind, id, version }],
       events: [],

@@ -130,9 +130,9 @@ export interface Message {
 export async function messageOf(
   { exchanges, envelopes }: Gateway,
   { tenantId, role, id }: Mailbox,
-  { requestId, msgId }: InboxEntry,
+  { requestId, msgId, version }: InboxEntry,
 ): Promise<Message | null> {
-  const exchange = await exchanges.stored({ tenantId, requestId });
+  const exchange = await exchanges.stored({ tenantId, requestId }, version);
   if (exchange === null) return null;
   const bytes = sealedBytes(exchange.sealed);
   if (role === "enforcer") {

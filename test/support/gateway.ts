@@ -28,6 +28,8 @@ export interface TestGatewayOptions {
   newId?: (prefix: string) => string;
   /** Where the clock starts. */
   at?: string;
+  /** What the gateway sees of the store. */
+  through?: (store: Store) => Store;
 }
 
 export class TestGateway implements AsyncDisposable {
@@ -42,7 +44,7 @@ export class TestGateway implements AsyncDisposable {
     this.#directory = directory;
     this.#nowMs = Date.parse(options.at ?? "2026-02-24T10:00:00Z");
     this.gateway = new Gateway({
-      store,
+      store: options.through?.(store) ?? store,
       now: () => this.#nowMs,
       newId: options.newId ?? ((prefix) => `${prefix}-${++this.#ids}`),
       secrets: { ...randomSecrets, ...options.secrets },

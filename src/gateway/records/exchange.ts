@@ -72,6 +72,8 @@ export interface InboxEntry {
   status: EntryStatus;
   createdAtMs: number;
   expiresAtMs: number;
+  /** The version of the exchange that it follows from. */
+  version: number;
 }
 
 /** An item that was acknowledged is not sent again, but stays listed. */
@@ -128,12 +130,13 @@ export function exchangeDocument(exchange: Exchange, retainMs: number): NewDocum
   };
 }
 
-/** The entries that follow from it, by their ids. */
-export function entriesOf(exchange: Exchange): Map<string, NewDocument> {
+/** The entries that follow from it in this version, by their ids. */
+export function entriesOf(exchange: Exchange, version: number): Map<string, NewDocument> {
   const { state, decision, approvers, createdAt } = exchange;
   const entries = new Map<string, NewDocument>();
   const add = (kind: string, mailbox: Mailbox, entry: Pick<InboxEntry, "msgId" | "status">, at: string) => {
-    const document = entryDocument(exchange, kind, mailbox, { ...entry, createdAtMs: Date.parse(at) });
+    const createdAtMs = Date.parse(at);
+    const document = entryDocument(exchange, kind, mailbox, { ...entry, createdAtMs, version });
     entries.set(document.id, document);
   };
   if (state === "pendingApproval" || state === "expired") {
@@ -154,14 +157,14 @@ function entryDocument(
   exchange: Exchange,
   kind: string,
   mailbox: Mailbox,
-  { msgId, status, createdAtMs }: Pick<InboxEntry, "msgId" | "status" | "createdAtMs">,
+  entry: Omit<InboxEntry, "requestId" | "expiresAtMs">,
 ): NewDocument {
   const { tenantId, requestId, expiresAtMs } = exchange;
-  const body: InboxEntry = { requestId, msgId, status, createdAtMs, expiresAtMs };
+  const body: InboxEntry = { requestId, expiresAtMs, ...entry };
   return {
     kind,
     id: entryId(mailbox, requestId),
-    index: { tenantId, isListed: false, ownerId: ownerId(mailbox), status },
+    index: { tenantId, isListed: false, ownerId: ownerId(mailbox), status: entry.status },
     body,
   };
 }
