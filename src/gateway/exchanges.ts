@@ -98,8 +98,8 @@ export class Exchanges {
           if (write !== undefined) await this.#write(stored, write);
           return result;
         } catch (error) {
-          if (error instanceof StoreUnavailable) throw unavailable();
-          if (!(error instanceof VersionConflict) || attempt === triesMax) throw error;
+          if (!(error instanceof VersionConflict || error instanceof StoreUnavailable)) throw error;
+          if (error instanceof StoreUnavailable || attempt >= triesMax) throw unavailable();
         }
       }
     });

@@ -12,6 +12,9 @@ import { chooseApprovers } from "./routing.ts";
 import { seal } from "./sealed.ts";
 import { instantOf } from "./times.ts";
 
+/** What is longer is no id of an exchange. */
+const idCharsMax = 128;
+
 /** The same artifact again is the same exchange, whatever has become of it; that is looked at before anything else. */
 export async function submitArtifact(
   gateway: Gateway,
@@ -35,7 +38,11 @@ export async function submitArtifact(
     }
     requireTime(envelope, moment.nowMs, deps.settings.lifetimeMsMax);
     const { exchange, blobs } = begin(gateway, enforcer, envelope, chosen, moment);
-    const payload = { enforcerId: enforcer.id, artifactHash: exchange.artifactHash, approverIds: chosen };
+    const payload = {
+      enforcerId: enforcer.id,
+      artifactHash: exchange.artifactHash,
+      approvers: chosen.length,
+    };
     return {
       result: envelopes.artifactAccepted(exchange, false),
       write: { next: exchange, event: "exchange.submitted", actor: actorOf(enforcer), payload, blobs },
@@ -80,7 +87,7 @@ function begin(
     state: stateAfter("artifact_same", "none"),
     ...{ artifactType, artifactHash, sealed },
     metadata: shownMetadata(metadata, deps.settings.strippedMetadata),
-    refreshOf: typeof refreshOf === "string" ? refreshOf : null,
+    refreshOf: typeof refreshOf === "string" && refreshOf.length <= idCharsMax ? refreshOf : null,
     createdAt: stamp(),
     expiresAt,
     expiresAtMs: instantOf(expiresAt) ?? 0,
