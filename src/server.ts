@@ -28,7 +28,7 @@ import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
-import { subprotocol } from "./surfaces/harn/credentials.ts";
+import { subprotocol } from "./surfaces/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
