@@ -42,14 +42,14 @@ const director = defineAgent({
 
 const gone = "environment_gone";
 
-/** How long the password is that it was told: the state goes nowhere else. */
-async function passwordLength(ctx: AgentContext, name: string): Promise<JsonValue> {
+/** How long the word is that it was told: the state goes nowhere else. */
+async function wordLength(ctx: AgentContext, name: string): Promise<JsonValue> {
   const environment = await ctx.shell.environment();
   return await ctx.step(name, (step) => lengthOf(environment?.reveal(step)));
 }
 
 function lengthOf(state: JsonObject | undefined): number {
-  return String(state?.password ?? "").length;
+  return String(state?.word ?? "").length;
 }
 
 const confidences: Record<string, (ctx: AgentContext) => Promise<JsonValue | undefined>> = {
@@ -64,17 +64,16 @@ const confidences: Record<string, (ctx: AgentContext) => Promise<JsonValue | und
     await ctx.say(`I was told ${secret}`);
     await ctx.progress(`still thinking about ${secret}`);
     await ctx.artifact({ name: `about-${String(told.state.pin)}`, text: secret });
-    await ctx.step(`step ${String(told.state.password)}`, () => told.state);
+    await ctx.step(`step ${String(told.state.word)}`, () => told.state);
     await ctx.shell.directive({ action_type: "render_ui", payload: { component: "Leak", data: told.state } });
-    await ctx.ask(`Is it ${String(told.state.password)}?`);
-    throw new AgentFailure("leaked", `It was ${secret}`);
+    throw new AgentFailure("leaked", `It was ${secret}`, told.state);
   },
   async count(ctx) {
-    return await passwordLength(ctx, "look");
+    return await wordLength(ctx, "look");
   },
   /** Looks before and after a question, and asks for what is gone. */
   async again(ctx) {
-    const first = await passwordLength(ctx, "first");
+    const first = await wordLength(ctx, "first");
     const answer = await ctx.ask("Shall I go on?");
     const environment = await ctx.shell.environment();
     try {
@@ -87,7 +86,7 @@ const confidences: Record<string, (ctx: AgentContext) => Promise<JsonValue | und
       action_type: "com.bridle.environment.request",
       payload: { fallback_message: "Please sign in again." },
     });
-    return { first, answer, status, again: await passwordLength(ctx, "third") };
+    return { first, answer, status, again: await wordLength(ctx, "third") };
   },
   async outside(ctx) {
     const environment = await ctx.shell.environment();
