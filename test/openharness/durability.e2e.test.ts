@@ -226,7 +226,7 @@ describe("Crashes", () => {
     const events = await assertRebuildable(directory.path);
     const answered = events.filter(({ event }) => event === "vendor.bridle.shell_link.turn_answered");
     const turns = new Set(
-      answered.map(({ resource, payload }) => JSON.stringify([resource.id, (payload as Json).answer.turn])),
+      answered.map(({ resource, payload }) => JSON.stringify([resource.id, (payload as Json).told.turn])),
     );
     assert.equal(turns.size, answered.length, "each turn was answered once");
   });
