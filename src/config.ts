@@ -66,6 +66,8 @@ export interface ServerConfig {
   webhookBackoff: Backoff;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
+  /** What approvers are told about who asks them. */
+  enforcerLabel: string;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
 }
@@ -98,5 +100,6 @@ export const defaultConfig = {
   allowPrivateAddresses: false,
   webhookBackoff,
   retainMs: null,
+  enforcerLabel: "Bridle",
   opvsLenientVersion: false,
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -4,8 +4,11 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
+import { newEnforcerBundle } from "./approvals/keys.ts";
+import { skewMsDefault } from "./approvals/times.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
+import { type ApprovalAccess, exchangeMsMaxDefault } from "./kernel/approvals/access.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
@@ -16,10 +19,12 @@ import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
+import { loadEnforcerKey } from "./policy/enforcer-key.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
@@ -77,6 +82,18 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     guarded: dataDirectory,
   });
   const { retainMs } = config;
+  const enforcerKey = await loadEnforcerKey(join(dataDirectory, "enforcer.key"), async () => {
+    const { bundle } = await newEnforcerBundle(new Date(systemClock.now()));
+    return bundle;
+  });
+  const approvals: ApprovalAccess = {
+    mac: enforcerKey.mac,
+    enforcerBundle: enforcerKey.bundle,
+    enforcerLabel: config.enforcerLabel,
+    linkOf: () => null,
+    skewMs: skewMsDefault,
+    exchangeMsMax: exchangeMsMaxDefault,
+  };
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -91,6 +108,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     files,
     outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
+    approvals,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -108,6 +126,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
+    gatewayUrl: () => `${facts.url()}/harp`,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   };
   const report = harnReport(logger, kernel.redactor);
@@ -161,6 +180,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(startScheduleClock(kernel, logger));
   built.defer(followHandoffs({ kernel, logger }));
+  built.defer(await startEnforcer({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
   const grpcUrl = (await grpc?.listen()) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });

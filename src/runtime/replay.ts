@@ -219,6 +219,11 @@ export class Replay extends Run {
     await this.unavailable(key, `a replay asks no ${whom}; give its answer as an override`);
   }
 
+  /** An approval is good for one time, and that was the source's; what was overridden was never approved at all. */
+  override async beforeUsing(key: string): Promise<void> {
+    await this.unavailable(key, "it needed an approval, which a replay cannot use again");
+  }
+
   /** Perhaps the code does not need it: it lost a race then, and will lose it again. */
   override async wait({ key, reason }: Wait): Promise<Arrival> {
     await this.holds(() => false);

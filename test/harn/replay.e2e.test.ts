@@ -239,8 +239,9 @@ class Stage implements AsyncDisposable {
   }
 }
 
-/** The life of a task, which a replay has for itself. */
+/** The life of a task, which a replay has for itself; and that an approval was used, which a replay never does. */
 const lifecycle = new Set([
+  "vendor.bridle.approval.used",
   "task.submitted",
   "task.started",
   "task.status_changed",

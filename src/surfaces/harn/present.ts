@@ -14,7 +14,7 @@ import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
 import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { outcomeIdOf } from "../../kernel/resources/outcome.ts";
-import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
+import { exchangesOf, type PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { PersonaRecord } from "../../kernel/resources/persona.ts";
 import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
 import type { ReplayPlan } from "../../kernel/resources/replay.ts";
@@ -293,8 +293,13 @@ export async function presentTruncation(
 }
 
 export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
-  const { step: _, ...shown } = presentRecord(request);
-  return shown;
+  const { step: _, binding: __, exchanges: ___, use: ____, ...shown } = presentRecord(request);
+  const approvers = exchangesOf(request).map(
+    ({ approver_id, request_id, state, reason, created_at, expires_at }) => ({
+      ...{ approver_id, request_id, state, reason, created_at, expires_at },
+    }),
+  );
+  return { ...shown, approvers };
 }
 
 /** The receipt of an artifact is that of the task that made it, once that has ended. */
