@@ -87,7 +87,7 @@ describe("keys of an approver", () => {
     const other = await exportSecrets(await generateApproverKeys(now));
     for (const curve of ["ed25519", "x25519"] as const) {
       const mixed = { ...one, [curve]: { ...one[curve], publicKey: other[curve].publicKey } };
-      await assert.rejects(importApproverKeys(mixed));
+      await assert.rejects(importApproverKeys(mixed), { details: { reason: "not_a_pair" } });
     }
   });
 });
