@@ -141,7 +141,7 @@ describe("opening a request", () => {
     await assert.rejects(opened(sealed, stranger), { details: { reason: "not_addressed" } });
   });
 
-  for (const name of ["tag", "nonce", "aad", "epk"] as const) {
+  for (const name of ["data", "tag", "nonce", "aad", "epk"] as const) {
     test(`HARP-41 given the sealed ${name}, when any bit is flipped, then nothing is shown`, async () => {
       const bytes = decodeBase64url(sealed[name]);
       for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -151,14 +151,6 @@ describe("opening a request", () => {
       }
     });
   }
-
-  test("HARP-41 given the sealed data, when a bit of any byte is flipped, then nothing is shown", async () => {
-    const bytes = decodeBase64url(sealed.data);
-    for (let i = 0; i < bytes.length; i++) {
-      const changed = { ...sealed, data: encodeBase64url(flipped(bytes, i * 8 + (i % 8))) };
-      await assert.rejects(opened(changed), { details: { reason: "not_decryptable" } }, `byte ${i}`);
-    }
-  });
 
   test("HARP-41 given the wrapped key, when any bit is flipped, then nothing is shown", async () => {
     const [mine, others] = sealed.recipients;
