@@ -4,24 +4,22 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
-import { newEnforcerBundle } from "./approvals/keys.ts";
-import { skewMsDefault } from "./approvals/times.ts";
+import { openApprovalAccess } from "./approval-access.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { startGateway } from "./gateway/start.ts";
-import { type ApprovalAccess, exchangeMsMaxDefault } from "./kernel/approvals/access.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
+import { createIds } from "./kernel/ids.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
-import { loadEnforcerKey } from "./policy/enforcer-key.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
@@ -91,18 +89,18 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     guarded: dataDirectory,
   });
   const { retainMs } = config;
-  const enforcerKey = await loadEnforcerKey(join(dataDirectory, "enforcer.key"), async () => {
-    const { bundle } = await newEnforcerBundle(new Date(systemClock.now()));
-    return bundle;
-  });
-  const approvals: ApprovalAccess = {
-    mac: enforcerKey.mac,
-    enforcerBundle: enforcerKey.bundle,
-    enforcerLabel: config.enforcerLabel,
-    linkOf: () => null,
-    skewMs: skewMsDefault,
-    exchangeMsMax: exchangeMsMaxDefault,
-  };
+  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
+  built.defer(() => gatewayStore.close());
+  const { gateway } = built.use(
+    startGateway({
+      store: gatewayStore,
+      now: () => systemClock.now(),
+      newId: createIds(() => systemClock.now()),
+      settings: config.gateway,
+      logger,
+    }),
+  );
+  const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -135,7 +133,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
-    gatewayUrl: () => `${facts.url()}/harp`,
+    gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   };
   const report = harnReport(logger, kernel.redactor);
@@ -152,17 +150,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     isLenient: config.opvsLenientVersion,
     anonymousMs: config.anonymousMs,
   });
-  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
-  built.defer(() => gatewayStore.close());
-  const { gateway } = built.use(
-    startGateway({
-      store: gatewayStore,
-      now: () => systemClock.now(),
-      newId: kernel.newId,
-      settings: config.gateway,
-      logger,
-    }),
-  );
   const isMutualTls = tls?.clientCa !== undefined;
   const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
   const failHarp = harpFail(binding);

@@ -11,8 +11,17 @@ import type { ServeSettings } from "./settings.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-export async function serve(settings: ServeSettings, masterKeys: readonly string[]): Promise<void> {
-  const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
+/** What must not be in the list of processes, and so comes by the environment. */
+export interface ServeSecrets {
+  masterKeys: readonly string[];
+  gatewayKey: string | null;
+}
+
+export async function serve(
+  settings: ServeSettings,
+  { masterKeys, gatewayKey }: ServeSecrets,
+): Promise<void> {
+  const secrets = [settings.apiKey, gatewayKey, ...masterKeys].filter((secret) => secret != null);
   const logger = createLogger(settings.logLevel, secrets);
   const server = await startServer({
     host: settings.host,
@@ -33,6 +42,14 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     artifactBytesMax: settings.artifactBytesMax,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    enforcer: {
+      id: settings.enforcerId,
+      label: settings.enforcerLabel,
+      remoteGateway:
+        settings.gateway === undefined || gatewayKey === null
+          ? null
+          : { url: settings.gateway, key: gatewayKey },
+    },
     allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
     opvsLenientVersion: settings.opvsLenientVersion,

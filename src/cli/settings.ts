@@ -34,6 +34,9 @@ export interface ServeSettings {
   retainDays?: number;
   opvsLenientVersion: boolean;
   allowPrivateAddresses: boolean;
+  gateway?: string;
+  enforcerId: string;
+  enforcerLabel: string;
 }
 
 const apiKeyCharsMin = 8;
@@ -146,6 +149,20 @@ export const serveOptions: readonly Option[] = [
     .default(defaultConfig.allowPrivateAddresses)
     .preset("true")
     .argParser(trueOrFalse),
+  new Option(
+    "--gateway <url>",
+    "ask approvers through this HARP gateway instead of the one in this process; its key is BRIDLE_GATEWAY_KEY",
+  )
+    .env("BRIDLE_GATEWAY")
+    .argParser(secureUrl),
+  new Option("--enforcer-id <id>", "the name under which approvers are asked at the gateway")
+    .env("BRIDLE_ENFORCER_ID")
+    .default(defaultConfig.enforcer.id)
+    .argParser(harpId),
+  new Option("--enforcer-label <text>", "what approvers are told about who asks them; a gateway can read it")
+    .env("BRIDLE_ENFORCER_LABEL")
+    .default(defaultConfig.enforcer.label)
+    .argParser(notEmpty),
 ];
 
 /** In the environment there is no flag without a value, and "false" must not mean yes. */
@@ -195,6 +212,22 @@ export function httpUrl(text: string): string {
   throw new InvalidArgumentError("It must be an http or https URL.");
 }
 
+/** A key that is sent without TLS is everybody's, unless it stays on this machine. */
+function secureUrl(text: string): string {
+  const url = httpUrl(text);
+  if (url.startsWith("https:") || isThisMachine(URL.parse(url))) return url;
+  throw new InvalidArgumentError("It must be https, or on this machine.");
+}
+
+function isThisMachine(url: URL | null): boolean {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(url?.hostname ?? "");
+}
+
+function harpId(text: string): string {
+  if (/^[\x21-\x7e]{1,128}$/.test(text)) return text;
+  throw new InvalidArgumentError("It must have 1 to 128 letters, digits or signs, and no spaces.");
+}
+
 /** One or more values, by repeated flags or, in the environment, with spaces between them. */
 function listOf<T>(parse: (text: string) => T) {
   return (text: string, before: readonly T[]): T[] => [
@@ -214,8 +247,7 @@ function trustedIssuer(text: string): TrustedIssuer {
 /** Keys that somebody on the way can exchange prove nothing. */
 function keysUrl(text: string): URL {
   const url = URL.parse(text);
-  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(url?.hostname ?? "");
-  if (url !== null && (url.protocol === "https:" || isHere)) return url;
+  if (url !== null && (url.protocol === "https:" || isThisMachine(url))) return url;
   throw new InvalidArgumentError("Keys must be fetched by https, or from this machine.");
 }
 
@@ -244,7 +276,14 @@ function notEmpty(text: string): string {
 }
 
 /** What is wrong with settings that are well-formed one by one. */
-export function problemWith(settings: ServeSettings, masterKeys: readonly string[]): string | null {
+export function problemWith(
+  settings: ServeSettings,
+  masterKeys: readonly string[],
+  gatewayKey: string | null,
+): string | null {
+  if (settings.gateway !== undefined && gatewayKey === null) {
+    return "option '--gateway <url>': set BRIDLE_GATEWAY_KEY to an API key of that gateway for this enforcer.";
+  }
   const { apiKey, oauthIssuer, oauthAudience, publicUrl } = settings;
   if (oauthIssuer.length > 0 && oauthAudience === undefined && publicUrl === undefined) {
     return "option '--oauth-issuer <issuer=jwks...>': its tokens need an audience; set --oauth-audience or --public-url.";
@@ -277,6 +316,13 @@ export function takeMasterKeys(environment: NodeJS.ProcessEnv): string[] {
   const keys = names.flatMap((name) => environment[name]?.trim() || []);
   for (const name of names) delete environment[name];
   return keys;
+}
+
+/** The key for a gateway elsewhere, from the environment only, as the master key. */
+export function takeGatewayKey(environment: NodeJS.ProcessEnv): string | null {
+  const key = environment.BRIDLE_GATEWAY_KEY?.trim() || null;
+  delete environment.BRIDLE_GATEWAY_KEY;
+  return key;
 }
 
 /** What is wrong with a key, in words that do not repeat it. */

@@ -108,6 +108,8 @@ export const Task = Envelope("task", {
       permission_request_id: Nullable(Type.String()),
       schema: Nullable(JsonObject),
       until: Nullable(Timestamp),
+      /** Of an approval that only a paired approver can give. */
+      signature_required: Type.Optional(Type.Boolean()),
     }),
   ),
   trimmed: Type.Optional(Trimmed),
