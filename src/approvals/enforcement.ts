@@ -154,7 +154,8 @@ async function signedOne(candidates: Decision[], body: DecisionBody, key: Approv
   );
 }
 
-function assertInTime(decision: Decision, artifact: Artifact, nowMs: number, skewMs: number): void {
+/** Asked again right before anything runs: between a decision and its use, time passes. */
+export function assertInTime(decision: Decision, artifact: Artifact, nowMs: number, skewMs: number): void {
   if (isExpired(decision.expiresAt, nowMs, skewMs)) {
     throw new HarpError("HARP_ERR_EXPIRED", "The decision has expired.", { reason: "decision_expired" });
   }
