@@ -31,6 +31,7 @@ export async function* watchInbox(watching: Watching): AsyncGenerator<ListedMess
       if (signal.aborted) return;
       if (!(error instanceof GatewayRefusal && error.isRetryable)) throw error;
     }
+    if (signal.aborted) return;
     const waitMs = progress.hasStream ? backoff(progress.failures, waiting.random) : pollMs;
     progress.failures += 1;
     await waiting.pause(waitMs, signal);
