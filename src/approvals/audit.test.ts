@@ -77,6 +77,17 @@ describe("audit", () => {
     }
   });
 
+  test("given a number that was left out, when the chain is read, then it breaks there", async () => {
+    const [first] = chain;
+    assert.ok(first);
+    const skipping = await nextAuditRecord(
+      { seq: 2, hash: first.hash },
+      "2026-02-21T12:00:01Z",
+      "key.revoked",
+    );
+    assert.deepEqual(await verifyAudit([first, skipping]), { valid: false, seq: 2, why: "its seq is 3" });
+  });
+
   test("given a fact that was hidden or added, when the chain is read, then it breaks", async () => {
     const [first] = chain;
     assert.ok(first);
