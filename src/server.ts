@@ -1,7 +1,6 @@
 /** Builds everything, in the order in which it depends on each other, and takes it down in reverse. */
 
 import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
 import { openApprovalAccess } from "./approval-access.ts";
@@ -38,7 +37,7 @@ import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
-import { createHttp } from "./surfaces/http.ts";
+import { closeHttp, createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
@@ -49,8 +48,6 @@ import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
-
-const closeMsMax = 1000;
 
 export interface Server {
   url: string;
@@ -268,11 +265,4 @@ function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readon
   if (problem === null && locked.length === 0) return;
   const about = { master_key: problem ?? undefined, locked: locked.slice(0, 10) };
   logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
-}
-
-/** Open requests are answered first; a client that does not take its answer is not waited for long. */
-async function closeHttp(http: FastifyInstance): Promise<void> {
-  const impatience = setTimeout(() => http.server.closeAllConnections(), closeMsMax);
-  await http.close();
-  clearTimeout(impatience);
 }

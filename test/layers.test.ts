@@ -25,6 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
 const composition = new Set([
   "server.ts",
   "approval-access.ts",
+  "gateway-server.ts",
   "config.ts",
   "index.ts",
   "logger.ts",

@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
 import { addCheckCommand } from "./check.ts";
+import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
@@ -41,6 +42,7 @@ const serveCommand = program
   .exitOverride()
   .configureOutput(oneLine);
 for (const option of serveOptions) serveCommand.addOption(option);
+addGatewayCommand(program);
 addReplayCommand(program);
 addCheckCommand(program);
 addReceiptCommands(program);
