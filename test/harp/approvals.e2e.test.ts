@@ -5,7 +5,8 @@ import { after, before, describe, test } from "node:test";
 import { verifyAudit } from "../../src/approvals/audit.ts";
 import { verifyApprovalProof } from "../../src/approvals/proof.ts";
 import { ApprovalStage, type Person } from "../support/approvals.ts";
-import { errorOf, isFinal, type Json } from "../support/client.ts";
+import { Client, errorOf, isFinal, type Json } from "../support/client.ts";
+import { main, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 describe("through the gateway in the process", () => {
   let stage: ApprovalStage;
@@ -173,5 +174,71 @@ describe("processes that die", () => {
         else assert.equal(failure.code, "approval_used");
       }
     }
+  });
+});
+
+/** `bridle gateway`, which comes back at the same address when it was killed. */
+class GatewayElsewhere {
+  readonly #data: string;
+  readonly #dispose: () => PromiseLike<void>;
+  #server: TestServer;
+  readonly url: string;
+
+  constructor(server: TestServer, data: { path: string } & AsyncDisposable) {
+    this.#server = server;
+    this.url = server.url;
+    this.#data = data.path;
+    this.#dispose = () => data[Symbol.asyncDispose]();
+  }
+
+  static async start(): Promise<GatewayElsewhere> {
+    const data = await temporaryDirectory();
+    return new GatewayElsewhere(await GatewayElsewhere.#run(data.path, "0"), data);
+  }
+
+  static #run(data: string, port: string): Promise<TestServer> {
+    return startServer({ script: main, args: ["gateway", "--port", port, "--data", data] });
+  }
+
+  async key(scope: string): Promise<string> {
+    return (await new Client(this.#server).createKey({ scopes: [scope] })).key;
+  }
+
+  async restart(): Promise<void> {
+    await this.#server.kill();
+    this.#server = await GatewayElsewhere.#run(this.#data, new URL(this.url).port);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server[Symbol.asyncDispose]();
+    await this.#dispose();
+  }
+}
+
+describe("through a gateway elsewhere", () => {
+  test("given a server that asks through a gateway of its own process, when either is killed and started again, then approvals go on where they were", async () => {
+    await using elsewhere = await GatewayElsewhere.start();
+    const enforcerKey = await elsewhere.key("harp:enforcer:office");
+    await using stage = await ApprovalStage.open(["--gateway", elsewhere.url, "--enforcer-id", "office"], {
+      BRIDLE_GATEWAY_KEY: enforcerKey,
+    });
+    const ann = await stage.approver("ann", {
+      url: elsewhere.url,
+      key: await elsewhere.key("harp:approver:ann"),
+    });
+    const persona = await stage.persona();
+    const first = await stage.task(persona);
+    await ann.decide(first, "approve");
+    assert.equal((await stage.ended(first)).status, "COMPLETED");
+
+    // The gateway is away while the task begins to wait, and while the enforcer is started again.
+    const second = await stage.task(persona);
+    await ann.asked(second);
+    await elsewhere.restart();
+    await stage.restart();
+    await ann.decide(second, "approve");
+    assert.equal((await stage.ended(second)).status, "COMPLETED");
+    assert.equal(stage.deploysOf(second), 1);
+    assert.ok(!stage.server.output().includes(enforcerKey));
   });
 });
