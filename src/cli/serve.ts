@@ -86,7 +86,7 @@ Bridle ${version} is ready.
 
   URL       ${url}
   gRPC      ${grpcUrl ?? "off"}
-  HARP      ${[`${url}${harpPath}`, harpUrl].filter((at) => at !== null).join(", ")}
+  HARP      ${[harpUrl, url + harpPath].filter((at) => at !== null).join("\n            ")}
   Data      ${resolve(data)}
 ${keyLines(adminKey)}
 
