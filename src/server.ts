@@ -148,7 +148,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     anonymousMs: config.anonymousMs,
   });
   const isMutualTls = tls?.clientCa !== undefined;
-  const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
+  const binding = harpBinding({
+    gateway,
+    kernel,
+    facts,
+    logger,
+    isEnforcer: true,
+    isMutualTls,
+    stopped: stopped.signal,
+  });
   const failHarp = harpFail(binding);
   const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({

@@ -19,6 +19,8 @@ import type { ArtifactRecord } from "./resources/artifact.ts";
 import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
 import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
 import type { HandoffChanges, HandoffRecord, Outgoing, RemoteReceipt } from "./resources/handoff.ts";
+import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
+import type { HarpSessionRecord, HarpSessionTold } from "./resources/harp-session.ts";
 import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
@@ -229,6 +231,11 @@ export interface EventPayloads {
   "vendor.bridle.approvers.changed": { keys: ApproverKey[]; mac: string };
   "vendor.bridle.approvals.audit_begun": { approval_audit: ApprovalAuditRecord };
   "vendor.bridle.approvals.audited": { record: AuditRecord };
+
+  /** In the commit with the message and the task that the prompt became. */
+  "vendor.bridle.harp_prompt.delivered": { harp_prompt: HarpPromptRecord };
+  "vendor.bridle.harp_session.begun": { harp_session: HarpSessionRecord };
+  "vendor.bridle.harp_session.told": HarpSessionTold;
 
   "span.started": StepSpan & {
     until?: string;

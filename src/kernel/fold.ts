@@ -13,6 +13,8 @@ import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
 import { type BranchRecord, foldBranch } from "./resources/branch.ts";
 import { type ConnectorRecord, foldConnector } from "./resources/connector.ts";
 import { foldHandoff, type HandoffRecord, handoffWakeAt } from "./resources/handoff.ts";
+import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
+import { foldHarpSession, type HarpSessionRecord } from "./resources/harp-session.ts";
 import {
   foldMemory,
   type MemoryRecord,
@@ -55,6 +57,8 @@ export interface Records {
   branch: BranchRecord;
   connector: ConnectorRecord;
   handoff: HandoffRecord;
+  harp_prompt: HarpPromptRecord;
+  harp_session: HarpSessionRecord;
   memory: MemoryRecord;
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
@@ -115,6 +119,10 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.approver_registry];
     case "vendor.bridle.approvals.audit_begun":
       return [event.payload.approval_audit];
+    case "vendor.bridle.harp_prompt.delivered":
+      return [event.payload.harp_prompt];
+    case "vendor.bridle.harp_session.begun":
+      return [event.payload.harp_session];
     case "vendor.bridle.handoff.created":
       return [event.payload.handoff];
     case "vendor.bridle.vault.created":
@@ -164,6 +172,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldApproverRegistry(record, event);
     case "approval_audit":
       return foldApprovalAudit(record, event);
+    case "harp_session":
+      return foldHarpSession(record, event);
     case "handoff":
       return foldHandoff(record, event);
     case "api_key":
@@ -283,6 +293,8 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         status: liveness(record),
         wakeAt: pushWakeAt(record),
       };
+    case "harp_prompt":
+    case "harp_session":
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };

@@ -48,6 +48,8 @@ const kinds = [
   "branch",
   "connector",
   "handoff",
+  "harp_prompt",
+  "harp_session",
   "memory",
   "message",
   "permission_request",

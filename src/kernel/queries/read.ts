@@ -39,6 +39,8 @@ const readScope: Record<Kind, Scope> = {
   branch: "branches:read",
   connector: "connectors:read",
   handoff: "tasks:read",
+  harp_prompt: "tasks:read",
+  harp_session: "sessions:read",
   memory: "memories:read",
   message: "messages:read",
   permission_request: "tasks:read",
