@@ -3,9 +3,12 @@
 import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
+import { addApproverCommands } from "./approver.ts";
+import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
 import { addGcCommand } from "./gc.ts";
 import { addKeyCommands } from "./keys.ts";
+import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
 import { problemWith, type ServeSettings, serveOptions, takeMasterKeys } from "./settings.ts";
@@ -47,6 +50,9 @@ addTransferCommands(program);
 addKeyCommands(program);
 addVaultCommands(program);
 addGcCommand(program);
+addPairCommand(program);
+addApproverListCommands(program);
+addApproverCommands(program);
 
 try {
   await program.parseAsync();
