@@ -1,15 +1,12 @@
 /** What a server is told, and what it does when it is told nothing. */
 
 import type { Logger } from "pino";
+import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
-
-export interface Tls {
-  cert: string;
-  key: string;
-}
+import type { Tls } from "./surfaces/tls.ts";
 
 export interface ServerConfig {
   host: string;
@@ -17,7 +14,9 @@ export interface ServerConfig {
   port: number;
   /** The port for gRPC; null has none. */
   grpcPort: number | null;
-  /** A certificate and its key, as PEM, for both ports; null leaves encryption to whoever is in front. */
+  /** The port on which the gateway is alone, beside its place on the first one; null has none. */
+  harpPort: number | null;
+  /** A certificate and its key, as PEM, for all ports; null leaves encryption to whoever is in front. */
   tls: Tls | null;
   dataDirectory: string;
   /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
@@ -68,6 +67,8 @@ export interface ServerConfig {
   retainMs: number | null;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
+  /** What holds for the gateway. */
+  gateway: GatewaySettings;
 }
 
 /** Of `bridle serve`. A server within another program opens a second port only when it is told to. */
@@ -77,6 +78,7 @@ export const defaultConfig = {
   host: "127.0.0.1",
   port: 8080,
   grpcPort: null,
+  harpPort: null,
   tls: null,
   dataDirectory: "./.bridle",
   apiKey: null,
@@ -99,4 +101,5 @@ export const defaultConfig = {
   webhookBackoff,
   retainMs: null,
   opvsLenientVersion: false,
+  gateway: gatewayDefaults,
 } as const satisfies Omit<ServerConfig, "logger">;

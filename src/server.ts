@@ -6,6 +6,8 @@ import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
+import type { Gateway } from "./gateway/gateway.ts";
+import { startGateway } from "./gateway/start.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
@@ -28,8 +30,11 @@ import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
+import { harpPath } from "./surfaces/addresses.ts";
 import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
+import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
+import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
@@ -48,8 +53,12 @@ export interface Server {
   url: string;
   /** Where gRPC is spoken, if it is. */
   grpcUrl: string | null;
+  /** Where the gateway is alone, if it is; it is always at /harp as well. */
+  harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
+  /** For those in this process who ask people for permission. */
+  gateway: Gateway;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
   stop(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -124,10 +133,27 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     isLenient: config.opvsLenientVersion,
     anonymousMs: config.anonymousMs,
   });
+  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
+  built.defer(() => gatewayStore.close());
+  const { gateway } = built.use(
+    startGateway({
+      store: gatewayStore,
+      now: () => systemClock.now(),
+      newId: kernel.newId,
+      settings: config.gateway,
+      logger,
+    }),
+  );
+  const isMutualTls = tls?.clientCa !== undefined;
+  const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
+  const failHarp = harpFail(binding);
+  const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({
-    ...{ logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps },
-    fail: (error, request, reply) =>
-      isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply),
+    ...httpOptions,
+    fail(error, request, reply) {
+      if (isHarpAddress(request)) return failHarp(error, request, reply);
+      return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
+    },
   });
   const sockets = new WebSockets({
     payloadBytesMax: bodyBytesMax,
@@ -141,6 +167,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
+  await http.register(harp(binding), { prefix: harpPath });
+  const harpHttp = config.harpPort === null ? null : await createHarpHttp(binding, httpOptions);
   const grpc = grpcFor(config, {
     opvs,
     newRequestId,
@@ -148,7 +176,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     stopped: stopped.signal,
   });
   built.defer(async () => {
-    await Promise.all([closeHttp(http), grpc?.close()]);
+    await Promise.all([closeHttp(http), harpHttp === null ? null : closeHttp(harpHttp), grpc?.close()]);
   });
   built.defer(() => stopped.abort());
 
@@ -163,6 +191,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(followHandoffs({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
   const grpcUrl = (await grpc?.listen()) ?? null;
+  const harpUrl = (await harpHttp?.listen({ host: config.host, port: config.harpPort ?? 0 })) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });
   Object.assign(listening, { url, grpcUrl });
   built.defer(
@@ -180,8 +209,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   return {
     url,
     grpcUrl,
+    harpUrl,
     adminKey,
     kernel,
+    gateway,
     async stop(grace) {
       stopping = true;
       graceMs = grace;

@@ -2,9 +2,9 @@
 
 import { flushCompileCache } from "node:module";
 import { resolve } from "node:path";
-import type { Tls } from "../config.ts";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
+import type { Tls } from "../surfaces/tls.ts";
 import { version } from "../version.ts";
 import { loadAgents } from "./load-agents.ts";
 import type { ServeSettings } from "./settings.ts";

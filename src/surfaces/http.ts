@@ -8,6 +8,7 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
+import { type Tls, tlsOptions } from "./tls.ts";
 import { wantsWebSocket } from "./websocket.ts";
 
 declare module "fastify" {
@@ -26,7 +27,7 @@ export interface HttpOptions {
   /** Origins whose scripts may use the API from a browser. */
   corsOrigins: readonly string[];
   /** A certificate and its key, as PEM; without them nothing is encrypted. */
-  tls: { cert: string; key: string } | null;
+  tls: Tls | null;
   /** Whether clients reach the server by https only. */
   isHttps: boolean;
   /** How an error is answered, for what is refused before any surface is reached. */
@@ -49,12 +50,13 @@ const requestHeaders = [
   ...["Authorization", "Content-Type", "Accept", "Prefer", "Range", "If-None-Match", "If-Range"],
   ...["Idempotency-Key", "Harn-Agents-Protocol-Version", "Last-Event-ID", "traceparent", "tracestate"],
   ...["OPVS-Version", "OPVS-Extensions", "OPVS-Since", "A2A-Version", "A2A-Extensions", "A2A-Since"],
+  "X-HARP-Version",
 ];
 const answerHeaders = [
   ...["X-Request-Id", "Idempotent-Replayed", "ETag", "Location", "Retry-After", "Preference-Applied"],
   ...["RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
   ...["Content-Range", "Content-Disposition", "WWW-Authenticate"],
-  ...["OPVS-Extensions", "A2A-Extensions", "traceparent"],
+  ...["OPVS-Extensions", "A2A-Extensions", "X-HARP-Version", "traceparent"],
 ];
 /** JSON nested deeper than this is an attack on somebody's stack, not data. */
 const bodyDepthMax = 100;
@@ -65,7 +67,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   const listening = { shouldUpgradeCallback: wantsWebSocket };
   const app = Fastify({
     logger: false,
-    ...(options.tls === null ? { http: listening } : { https: { ...listening, ...options.tls } }),
+    ...(options.tls === null ? { http: listening } : { https: { ...listening, ...tlsOptions(options.tls) } }),
     // A HEAD request to a stream would never end.
     exposeHeadRoutes: false,
     genReqId: newRequestId,
