@@ -46,15 +46,28 @@ export function harmlessJsonText(json: string): string {
 
 const gutter = "  │ ";
 
+/** Where nobody says how wide it is. */
+const columnsDefault = 100;
+
 /** Several lines, each behind a bar: what is in them cannot pass for something that we say. */
-export function quoted(text: string, columns = process.stdout.columns): string {
-  // Unknown where output goes to a file, which does not break lines.
-  const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(20, columns - gutter.length - 1);
+export function quoted(text: string): string {
+  const width = Math.max(20, columns() - gutter.length - 1);
   return harmless(text)
     .split("\n")
     .flatMap((line) => broken(line, width))
     .map((line) => `${gutter}${line}\n`)
     .join("");
+}
+
+/** Whether a text is one line, and stays one behind this many columns. */
+export function fitsBehind(text: string, used: number): boolean {
+  const line = harmless(text);
+  return !line.includes("\n") && used + widthOf(line) < columns();
+}
+
+function columns(): number {
+  // A terminal may not know either, and say 0.
+  return process.stdout.columns || columnsDefault;
 }
 
 /** Broken by us, since a terminal would go on at the edge, outside of the bar. */
@@ -63,8 +76,7 @@ function broken(line: string, width: number): string[] {
   let part = "";
   let used = 0;
   for (const character of line) {
-    // Whatever is not plain may be twice as wide.
-    const wide = character <= "~" ? 1 : 2;
+    const wide = widthOf(character);
     if (used + wide > width) {
       parts.push(part);
       [part, used] = ["", 0];
@@ -73,6 +85,13 @@ function broken(line: string, width: number): string[] {
     used += wide;
   }
   return [...parts, part];
+}
+
+/** At most: whatever is not plain may be twice as wide. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) width += character <= "~" ? 1 : 2;
+  return width;
 }
 
 const colours = { bold: "1", dim: "2", red: "1;31", yellow: "33", green: "32" } as const;
@@ -102,9 +121,10 @@ export async function ask(question: string, signal?: AbortSignal): Promise<strin
 
 /** The same without showing what is typed. */
 export async function askHidden(question: string): Promise<string | null> {
-  process.stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  // Only now that the terminal shows nothing any more.
+  process.stderr.write(question);
   const answer = await answered(lines, "");
   process.stderr.write("\n");
   return answer;

@@ -38,7 +38,8 @@ export async function pair(text: string, settings: PairSettings, command: Comman
   warnAboutPlainHttp(gateway);
   const { keys, secrets } = before === null ? await newDevice(settings) : await knownDevice(before, settings);
   const approver = new Approver({ url: gateway, key, approverId, keys });
-  const offer = await resolve(approver, invitation.code, settings);
+  await requireSelf(approver, settings);
+  const offer = await approver.pair(invitation.code);
   const profile: Profile = {
     v: 1,
     gateway,
@@ -53,6 +54,11 @@ export async function pair(text: string, settings: PairSettings, command: Comman
   const { enforcerId, enforcerLabel: label, workspaceName: workspace } = offer;
   const named = { ...(label === null ? {} : { label }), ...(workspace === null ? {} : { workspace }) };
   saveProfile(settings.profile, withPairing(profile, { enforcerId, ...named, at: new Date().toISOString() }));
+  if (!isLocked(profile)) {
+    process.stderr.write(
+      "Warning: without a passphrase, whoever gets hold of your keys' file can sign as you.\n",
+    );
+  }
   report(offer, approver, keys, settings, isLocked(profile));
 }
 
@@ -97,12 +103,14 @@ async function knownDevice(before: Profile, settings: PairSettings): Promise<Dev
   return { keys, secrets: await lockWith(before.secrets, givenPassphrase(settings)) };
 }
 
-async function resolve(approver: Approver, code: string, { id }: PairSettings): Promise<PairingOffer> {
+/** Asked first, since a code is used up by the first who presents it. */
+async function requireSelf(approver: Approver, { id }: PairSettings): Promise<void> {
   try {
-    return await approver.pair(code);
+    await approver.inbox().next();
   } catch (error) {
-    if (!(error instanceof GatewayRefusal && error.status === 403 && id === undefined)) throw error;
-    throw new Error(`${harmlessLine(error.message)} Say with --id which approver the API key was made for.`);
+    if (!(error instanceof GatewayRefusal && error.status === 403)) throw error;
+    const hint = id === undefined ? " Say with --id which approver the API key was made for." : "";
+    throw new Error(`${harmlessLine(error.message)} (${error.code})${hint}`);
   }
 }
 

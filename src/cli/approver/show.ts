@@ -2,11 +2,9 @@
 
 import type { Artifact, OpenedRequest, PendingRequest, UnopenedRequest } from "../../approvals/approver.ts";
 import { parseTime } from "../../approvals/times.ts";
-import { coloured, harmless, harmlessJson, harmlessLine, quoted } from "../terminal.ts";
+import { coloured, fitsBehind, harmless, harmlessJson, harmlessLine, quoted } from "../terminal.ts";
 
 const labelWidth = 10;
-/** Longer texts get lines of their own. */
-const inlineCharsMax = 200;
 
 /** Members of a payload that have a place of their own; all others are shown below them. */
 const known = ["action", "title", "risk", "details", "task", "step"] as const;
@@ -57,7 +55,7 @@ function describePayload({ payload }: Artifact): string[] {
 const riskColours = { low: "green", medium: "yellow", high: "red", critical: "red" } as const;
 
 function riskField(risk: unknown): string {
-  if (typeof risk !== "string" || risk.length > inlineCharsMax) return field("Risk", risk);
+  if (typeof risk !== "string" || !fitsBehind(risk, labelWidth + 1)) return field("Risk", risk);
   const level = Object.entries(riskColours).find(([name]) => name === risk.toLowerCase());
   const text = harmlessLine(risk);
   return `${label("Risk")}${level === undefined ? text : coloured(text, level[1])}\n`;
@@ -93,10 +91,8 @@ function describeMetadata(metadata: Record<string, unknown>): string {
 
 function field(name: string, value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  const isShort = text.length <= inlineCharsMax && !/[\r\n\u2028\u2029]/.test(text);
-  return isShort && typeof value !== "object"
-    ? `${label(name)}${harmless(text)}\n`
-    : `${label(name).trimEnd()}\n${quoted(text)}`;
+  const isInline = typeof value !== "object" && fitsBehind(text, labelWidth + 1);
+  return isInline ? `${label(name)}${harmless(text)}\n` : `${name}\n${quoted(text)}`;
 }
 
 function label(name: string): string {
