@@ -13,16 +13,15 @@ export interface KeyPair {
 
 export type Curve = "Ed25519" | "X25519";
 
-const usagesOf = { Ed25519: ["sign"], X25519: ["deriveBits"] } as const satisfies Record<Curve, KeyUsage[]>;
-type KeyUsage = "sign" | "verify" | "deriveBits";
+/** Of private keys. Public ones are kept raw, and imported where they are used. */
+const usagesOf: Record<Curve, ("sign" | "deriveBits")[]> = { Ed25519: ["sign"], X25519: ["deriveBits"] };
 
 export function randomBytes(length: number): Bytes {
   return crypto.getRandomValues(new Uint8Array(length));
 }
 
 export async function generateKeyPair(curve: Curve, isExtractable: boolean): Promise<KeyPair> {
-  const usages: KeyUsage[] = curve === "Ed25519" ? ["sign", "verify"] : ["deriveBits"];
-  const pair = await crypto.subtle.generateKey(curve, isExtractable, usages);
+  const pair = await crypto.subtle.generateKey(curve, isExtractable, usagesOf[curve]);
   if (!("privateKey" in pair)) throw new TypeError(`${curve} gave no pair of keys`);
   const publicKey = new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey));
   return { publicKey, privateKey: pair.privateKey };

@@ -92,6 +92,9 @@ async function checked(received: ReceivedDecision, against: DecisionContext): Pr
   return decision;
 }
 
+/** Decisions come more than once; a memory shorter than any redelivery would be none. */
+const replayKeptMsMin = 10 * 60_000;
+
 /** For how long a decision is remembered, so that it is never accepted again. */
 export function replayKeptUntil(
   decisionExpiresAtMs: number,
@@ -100,9 +103,6 @@ export function replayKeptUntil(
 ): number {
   return Math.max(decisionExpiresAtMs + skewMs, recordedAtMs + replayKeptMsMin);
 }
-
-/** Decisions come more than once; a memory shorter than any redelivery would be none. */
-const replayKeptMsMin = 10 * 60_000;
 
 /** A session's approval is good in that session only, and it says so itself: the binding is signed. */
 export function assertScope(decision: Decision, artifact: Artifact, liveSessionId: string | null): void {
@@ -128,7 +128,8 @@ function keyFor(body: DecisionBody, against: DecisionContext): ApproverKey {
     throw new HarpError("HARP_ERR_SIGNATURE_INVALID", "The key may not sign decisions.", { reason });
   }
   if (key.alg !== "Ed25519") throw new HarpError("HARP_ERR_UNSUPPORTED", "The key is not an Ed25519 key.");
-  if (!against.mayApprove(key)) {
+  // Nothing but a plain yes: a policy that answers later has not answered.
+  if (against.mayApprove(key) !== true) {
     throw new HarpError("HARP_ERR_POLICY_DENY", "The approver has no role that may decide this.", {
       reason: "role",
     });

@@ -5,6 +5,7 @@ import { canonicalBytes, parseCanonical, sha256, sha256Hex } from "./canonical.t
 import {
   agree,
   type Bytes,
+  type Curve,
   concat,
   exportPrivateKey,
   generateKeyPair,
@@ -91,14 +92,8 @@ export async function exportSecrets(keys: ApproverKeys): Promise<ApproverSecrets
 /** What comes back cannot be exported again. Refuses a private key that does not belong to its public key. */
 export async function importApproverKeys(secrets: ApproverSecrets): Promise<ApproverKeys> {
   const { deviceId, createdAt, ed25519, x25519 } = readSecrets(secrets);
-  const signing = {
-    publicKey: decodeBase64url(ed25519.publicKey, keyBytes),
-    privateKey: await importPrivateKey("Ed25519", ed25519.seed, ed25519.publicKey),
-  };
-  const agreeing = {
-    publicKey: decodeBase64url(x25519.publicKey, keyBytes),
-    privateKey: await importPrivateKey("X25519", x25519.seed, x25519.publicKey),
-  };
+  const signing = await importPair("Ed25519", ed25519);
+  const agreeing = await importPair("X25519", x25519);
   if (!((await isSigningPair(signing)) && (await isAgreeingPair(agreeing)))) throw notAPair();
   const signerKeyId = await signerKeyIdOf(signing.publicKey);
   return { signerKeyId, deviceId, createdAt, ed25519: signing, x25519: agreeing };
@@ -183,6 +178,15 @@ async function exportPair({ publicKey, privateKey }: KeyPair): Promise<{ seed: s
     });
   }
   return { seed: await exportPrivateKey(privateKey), publicKey: encodeBase64url(publicKey) };
+}
+
+async function importPair(curve: Curve, pair: ApproverSecrets["ed25519"]): Promise<KeyPair> {
+  const publicKey = decodeBase64url(pair.publicKey, keyBytes);
+  // Some platforms notice by themselves when the two do not belong together.
+  const privateKey = await importPrivateKey(curve, pair.seed, pair.publicKey).catch(() => {
+    throw notAPair();
+  });
+  return { publicKey, privateKey };
 }
 
 async function isSigningPair({ publicKey, privateKey }: KeyPair): Promise<boolean> {

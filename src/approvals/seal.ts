@@ -25,7 +25,7 @@ export const sealAlg = "AES-256-GCM";
 export const sealKdf = "X25519+HKDF-SHA256";
 /** What a gateway is told of an artifact's type, unless it is configured to be told more. */
 export const coreArtifactType = "core.artifact";
-/** As many as a gateway's body has room for without anybody noticing. */
+/** Each adds some 120 bytes to a message that a gateway limits. */
 export const recipientsMax = 64;
 /** As much as a gateway takes. */
 export const artifactBytesMax = 2 * 1024 * 1024;

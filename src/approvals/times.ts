@@ -19,7 +19,7 @@ export function parseTime(text: string): number | null {
   // Not Date.UTC, which takes the year 26 for 1926.
   date.setUTCFullYear(year, month - 1, day);
   // A day that the month does not have would have become one of the next month.
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  if (date.getUTCMonth() !== month - 1) return null;
   date.setUTCHours(hour, minute, second, Number((groups.fraction ?? "").padEnd(3, "0").slice(0, 3)));
   const offsetMs = (part("offsetHour") * 60 + part("offsetMinute")) * 60_000;
   return date.getTime() - (groups.sign === "-" ? -offsetMs : offsetMs);
