@@ -8,6 +8,16 @@ import type { Agent } from "./runtime/agent.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 import type { Tls } from "./surfaces/tls.ts";
 
+/** How the server asks approvers. */
+export interface EnforcerConfig {
+  /** Its name at the gateway. */
+  id: string;
+  /** What approvers are told about who asks them. */
+  label: string;
+  /** The gateway that it asks through, and the key for it; null is the one in this process. */
+  remoteGateway: { url: string; key: string } | null;
+}
+
 export interface ServerConfig {
   host: string;
   /** 0 lets the system choose. */
@@ -65,6 +75,7 @@ export interface ServerConfig {
   webhookBackoff: Backoff;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
+  enforcer: EnforcerConfig;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
   /** What holds for the gateway. */
@@ -100,6 +111,7 @@ export const defaultConfig = {
   allowPrivateAddresses: false,
   webhookBackoff,
   retainMs: null,
+  enforcer: { id: "bridle", label: "Bridle", remoteGateway: null },
   opvsLenientVersion: false,
   gateway: gatewayDefaults,
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -1,9 +1,9 @@
 /** Builds everything, in the order in which it depends on each other, and takes it down in reverse. */
 
 import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
+import { openApprovalAccess } from "./approval-access.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import type { Gateway } from "./gateway/gateway.ts";
@@ -13,6 +13,7 @@ import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
+import { createIds } from "./kernel/ids.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
@@ -22,6 +23,7 @@ import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
@@ -35,7 +37,7 @@ import { subprotocol } from "./surfaces/harn/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
-import { createHttp } from "./surfaces/http.ts";
+import { closeHttp, createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
@@ -46,8 +48,6 @@ import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
-
-const closeMsMax = 1000;
 
 export interface Server {
   url: string;
@@ -86,6 +86,18 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     guarded: dataDirectory,
   });
   const { retainMs } = config;
+  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
+  built.defer(() => gatewayStore.close());
+  const { gateway } = built.use(
+    startGateway({
+      store: gatewayStore,
+      now: () => systemClock.now(),
+      newId: createIds(() => systemClock.now()),
+      settings: config.gateway,
+      logger,
+    }),
+  );
+  const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -100,6 +112,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     files,
     outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
+    approvals,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -117,6 +130,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
+    gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   };
   const report = harnReport(logger, kernel.redactor);
@@ -133,17 +147,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     isLenient: config.opvsLenientVersion,
     anonymousMs: config.anonymousMs,
   });
-  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
-  built.defer(() => gatewayStore.close());
-  const { gateway } = built.use(
-    startGateway({
-      store: gatewayStore,
-      now: () => systemClock.now(),
-      newId: kernel.newId,
-      settings: config.gateway,
-      logger,
-    }),
-  );
   const isMutualTls = tls?.clientCa !== undefined;
   const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
   const failHarp = harpFail(binding);
@@ -189,6 +192,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(startScheduleClock(kernel, logger));
   built.defer(followHandoffs({ kernel, logger }));
+  built.defer(await startEnforcer({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
   const grpcUrl = (await grpc?.listen()) ?? null;
   const harpUrl = (await harpHttp?.listen({ host: config.host, port: config.harpPort ?? 0 })) ?? null;
@@ -261,11 +265,4 @@ function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readon
   if (problem === null && locked.length === 0) return;
   const about = { master_key: problem ?? undefined, locked: locked.slice(0, 10) };
   logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
-}
-
-/** Open requests are answered first; a client that does not take its answer is not waited for long. */
-async function closeHttp(http: FastifyInstance): Promise<void> {
-  const impatience = setTimeout(() => http.server.closeAllConnections(), closeMsMax);
-  await http.close();
-  clearTimeout(impatience);
 }

@@ -19,7 +19,6 @@ export interface GatewayAddress {
 export interface Call {
   method?: "GET" | "POST" | "DELETE";
   body?: object;
-  mediaType?: string;
   headers?: Record<string, string>;
   /** The largest answer that is read. */
   bytesMax?: number;
@@ -93,7 +92,7 @@ export class GatewayClient {
   }
 
   async #fetch(path: string, call: Call, patience: Patience): Promise<Response> {
-    const { method = call.body === undefined ? "GET" : "POST", body, mediaType = harpMediaType } = call;
+    const { method = call.body === undefined ? "GET" : "POST", body } = call;
     return await this.#told(patience, () =>
       fetch(this.url + path, {
         method,
@@ -101,7 +100,7 @@ export class GatewayClient {
           Authorization: `Bearer ${this.#key}`,
           Accept: harpMediaType,
           [harpVersionHeader]: harpVersion,
-          ...(body === undefined ? {} : { "Content-Type": mediaType }),
+          ...(body === undefined ? {} : { "Content-Type": harpMediaType }),
           ...call.headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

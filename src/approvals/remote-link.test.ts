@@ -94,7 +94,6 @@ describe("An enforcer's link to a gateway elsewhere", () => {
       if (path === "/v1/pairing/initiate") send(response, 200, { code: "ABCD2345", nonce, expiresAt });
       else if (path === `/v1/pairing/${nonce}/status`)
         send(response, 200, { nonce, state: "initiated", expiresAt, more: 1 });
-      else if (path === "/v1/pairing/revoke") response.writeHead(204).end();
       else refuse(response, 404, "PairingNotFound");
     });
     const { link, gateway } = world;
@@ -106,7 +105,6 @@ describe("An enforcer's link to a gateway elsewhere", () => {
     await link.initiatePairing({ enforcerLabel: "Other" });
     assert.deepEqual(await link.pairing(nonce), { nonce, state: "initiated", expiresAt });
     assert.equal(await link.pairing("pn-2"), null);
-    await link.revokeToken("rt-1");
     assert.deepEqual(
       gateway.at("/v1/pairing/initiate").map(({ body }) => body),
       [
@@ -114,9 +112,6 @@ describe("An enforcer's link to a gateway elsewhere", () => {
         { enforcerId: "enf/1", enforcerLabel: "Other" },
       ],
     );
-    const [revoked] = gateway.at("/v1/pairing/revoke");
-    assert.equal(revoked?.headers["content-type"], "application/json");
-    assert.deepEqual(revoked?.body, { routingToken: "rt-1" });
   });
 
   test("given decisions that wait and others that come, when messages are read, then all are handed on as they came, and what makes no sense is passed over", async () => {

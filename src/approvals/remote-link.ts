@@ -62,11 +62,6 @@ export function remoteLink(options: RemoteLinkOptions): GatewayLink {
       const path = `/v1/pairing/${encodeURIComponent(nonce)}/status`;
       return await orNull(() => client.call(path, readPairingStatus));
     },
-    async revokeToken(routingToken) {
-      // No endpoint of HARP, so not in its media type either.
-      const body = { routingToken };
-      await client.call("/v1/pairing/revoke", anything, { body, mediaType: "application/json" });
-    },
   };
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { defaultConfig } from "../config.ts";
 import { protocolVersion } from "../kernel/protocol-version.ts";
-import { httpUrl } from "./settings.ts";
+import { httpUrl } from "./option-parsers.ts";
 
 export interface RemoteSettings {
   url: string;

@@ -18,7 +18,7 @@ export interface GatewaySettings {
   strippedMetadata: readonly string[];
   /** Calls a minute of one enforcer or approver, frames of a WebSocket among them. */
   callsPerMinute: number;
-  /** Codes that one approver may try in a minute; all of a tenant together may try ten times as many. */
+  /** Codes that one approver may try in a minute; all of a tenant together may try four times as many. */
   pairingsPerMinute: number;
   /** How often an open connection is pinged, and after how long without a sign of life it is ended. */
   pingMs: number;

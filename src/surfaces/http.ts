@@ -39,6 +39,8 @@ const requestTimeoutMs = 60 * 60_000;
 /** The same for a body that is read as a whole before anything is done with it. */
 const bodyTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
+/** How long somebody who does not take an answer is waited for when the server stops. */
+const closeMsMax = 1000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
 /** A year, as browsers expect of those who mean it. */
@@ -149,15 +151,39 @@ function limitTime({ raw }: FastifyRequest): void {
   raw.once("end", () => clearTimeout(patience));
 }
 
-/** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */
-export function problemWith(value: unknown, levels = bodyDepthMax): string | null {
+/** What JSON can say but nobody can give back: endless numbers, endless nesting, a name that is none. */
+export function problemWith(value: unknown): string | null {
+  return firstProblem(value, bodyDepthMax, (object) =>
+    Object.hasOwn(object, "__proto__") ? "The body has a key that no object may have: __proto__." : null,
+  );
+}
+
+/** The same for what is passed on as it came, by whoever never gives a name a meaning. */
+export function problemWithOpaque(value: unknown): string | null {
+  return firstProblem(value, bodyDepthMax, () => null);
+}
+
+/** Goes no deeper than it must. */
+function firstProblem(
+  value: unknown,
+  levels: number,
+  problemIn: (object: object) => string | null,
+): string | null {
   if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
   if (typeof value !== "object" || value === null) return null;
-  if (Object.hasOwn(value, "__proto__")) return "The body has a key that no object may have: __proto__.";
+  const found = problemIn(value);
+  if (found !== null) return found;
   if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;
   for (const inner of Object.values(value)) {
-    const problem = problemWith(inner, levels - 1);
+    const problem = firstProblem(inner, levels - 1, problemIn);
     if (problem !== null) return problem;
   }
   return null;
+}
+
+/** Open requests are answered first; a client that does not take its answer is not waited for long. */
+export async function closeHttp(http: FastifyInstance): Promise<void> {
+  const impatience = setTimeout(() => http.server.closeAllConnections(), closeMsMax);
+  await http.close();
+  clearTimeout(impatience);
 }

@@ -44,6 +44,8 @@ export class SseResponse {
       if (value !== undefined) response.setHeader(name, value);
     }
     response.writeHead(200);
+    // Whoever asked is told that the stream is open, however long nothing happens.
+    response.flushHeaders();
     this.#heartbeat = setInterval(async () => {
       // Who does not read is not sent ever more signs of life.
       if (!response.writableNeedDrain) response.write(heartbeat);

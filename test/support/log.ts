@@ -41,6 +41,9 @@ export function assertSoundLog(events: readonly StoredEvent[]): void {
 
 const kinds = [
   "api_key",
+  "approval_audit",
+  "approval_nonce",
+  "approver_registry",
   "artifact",
   "branch",
   "connector",

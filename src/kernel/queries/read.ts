@@ -32,6 +32,9 @@ export function fitPage<T>(items: readonly T[], limit: number, bytesOf: (item: T
 
 const readScope: Record<Kind, Scope> = {
   api_key: "api_keys:read",
+  approval_audit: "approvers:read",
+  approval_nonce: "approvers:read",
+  approver_registry: "approvers:read",
   artifact: "artifacts:read",
   branch: "branches:read",
   connector: "connectors:read",

@@ -140,6 +140,10 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { ...event.payload, chunk: await presentChunk(event.payload, viewer) };
     case "tool.approval_required":
       return { permission_request: presentPermissionRequest(event.payload.permission_request) };
+    case "vendor.bridle.approvers.created":
+    case "vendor.bridle.approvers.changed":
+      // Who they are is read at its own address, by those who may.
+      return {};
     case "vendor.bridle.api_key.created":
       return { api_key: presentApiKey(event.payload.api_key) };
     case "receipt.issued":

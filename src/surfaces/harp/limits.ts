@@ -6,21 +6,28 @@ import { RateLimit } from "../../policy/rate-limit.ts";
 import { countCall } from "./admit.ts";
 
 /** How much more often than one of its approvers a tenant may try. */
-const pairingsOfTenant = 10;
+const pairingsOfTenant = 4;
 
 export class Limits {
   readonly #calls: RateLimit;
+  readonly #newCodes: RateLimit;
   readonly #pairings: RateLimit;
   readonly #pairingsOfTenants: RateLimit;
 
   constructor({ callsPerMinute, pairingsPerMinute }: GatewaySettings, now: () => number) {
     this.#calls = new RateLimit(callsPerMinute, now);
+    this.#newCodes = new RateLimit(pairingsPerMinute, now);
     this.#pairings = new RateLimit(pairingsPerMinute, now);
     this.#pairingsOfTenants = new RateLimit(pairingsPerMinute * pairingsOfTenant, now);
   }
 
   call(principal: Principal): void {
     countCall(this.#calls, nameOf(principal));
+  }
+
+  /** A code is asked for. */
+  newCode(principal: Principal): void {
+    countCall(this.#newCodes, nameOf(principal));
   }
 
   /** Right or wrong: a guess is not known to be one before it was made. */

@@ -9,7 +9,7 @@ import { noRequestId } from "../../approvals/wire.ts";
 import { refusal } from "../../gateway/refusals.ts";
 import { instantOf } from "../../gateway/times.ts";
 import { parseUnambiguousJson } from "../../receipts/strict-json.ts";
-import { problemWith } from "../http.ts";
+import { problemWithOpaque } from "../http.ts";
 import { checker } from "../validate.ts";
 import { AckSubmit, AnyEnvelope, ArtifactSubmit, DecisionSubmit } from "./schemas.ts";
 
@@ -34,7 +34,7 @@ export function readJson(text: string): unknown {
     // What exactly is wrong with it may be quoted from it, and it may be a secret.
     throw refusal("MalformedJson", "This is not JSON, or not JSON that can be read in one way only.");
   }
-  const problem = problemWith(value);
+  const problem = problemWithOpaque(value);
   if (problem !== null) throw refusal("ValidationError", problem);
   return value;
 }

@@ -76,7 +76,7 @@ export const DecisionSubmit = envelopeOf(
   closed({
     artifactHash: Text,
     decision: Type.Union([Type.Literal("approve"), Type.Literal("reject")]),
-    signerKeyId: Text,
+    signerKeyId: Id,
     nonce: Text,
     signature: Type.String({ minLength: 1 }),
     reason: Type.Optional(Type.String()),

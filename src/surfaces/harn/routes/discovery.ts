@@ -41,8 +41,8 @@ const capabilities = [
   { id: "artifact_uploads", description: "Artifacts are uploaded as streams and downloaded in ranges." },
 ];
 
-export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
-  const cards = new SignedDocuments(kernel.issuer, signHarnCard);
+/** Whether the server lives, takes work, and in which version. */
+export function healthRoutes(facts: ServerFacts): Route[] {
   return [
     publicRoute({
       path: "/health",
@@ -72,6 +72,13 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
       response: RuntimeVersion,
       handle: async () => ({ object: "version", version: facts.version, protocol_version: protocolVersion }),
     }),
+  ];
+}
+
+export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
+  const cards = new SignedDocuments(kernel.issuer, signHarnCard);
+  return [
+    ...healthRoutes(facts),
     publicRoute({
       path: "/v1",
       operationId: "getProtocolDiscovery",

@@ -18,7 +18,7 @@ export const pairingRoutes: HarpRoute[] = [
     async handle(call, { limits }) {
       const request = checkInitiate(call.json());
       const principal = call.parties.as("enforcer", request.enforcerId);
-      limits.pairing(principal);
+      limits.newCode(principal);
       return ok(await call.gateway.initiatePairing(principal, request));
     },
   },
