@@ -25,7 +25,7 @@ import {
 } from "./keys.ts";
 import { type OpenedRequest, openListed, type PendingRequest } from "./requests.ts";
 import { isOver } from "./times.ts";
-import { watchInbox } from "./watching.ts";
+import { type Watching, watchInbox } from "./watching.ts";
 import type { AckSubmit, DecisionAccepted, DecisionSubmit, ExchangeStatus, PairingComplete } from "./wire.ts";
 
 export type { Artifact, ArtifactType, DecisionTerms, Scope } from "./artifact.ts";
@@ -153,8 +153,12 @@ export class Approver {
   }
 
   /** Requests as they come, each once, those that wait already first. Ends with the signal. */
-  async *watch(signal: AbortSignal): AsyncGenerator<PendingRequest> {
-    const watching = { client: this.#client, approverId: this.approverId, waiting: this.#waiting, signal };
+  async *watch(
+    signal: AbortSignal,
+    options: Pick<Watching, "onTrouble"> = {},
+  ): AsyncGenerator<PendingRequest> {
+    const { approverId } = this;
+    const watching = { client: this.#client, approverId, waiting: this.#waiting, signal, ...options };
     const seen = new Set<string>();
     for await (const listed of watchInbox(watching)) {
       const opened = `opened ${listed.requestId}`;

@@ -58,6 +58,11 @@ export function readSecrets(value: unknown): ApproverSecrets {
   return readFields(value, "secrets");
 }
 
+/** Its shape only; whether it opens is found out with the passphrase. */
+export function readEncryptedSecrets(value: unknown): EncryptedSecrets {
+  return readEncrypted(value, "encrypted secrets");
+}
+
 export async function encryptSecrets(
   secrets: ApproverSecrets,
   passphrase: string,
@@ -82,7 +87,7 @@ export async function encryptSecrets(
 }
 
 export async function decryptSecrets(blob: unknown, passphrase: string): Promise<ApproverSecrets> {
-  const { data, ...header } = readEncrypted(blob, "encrypted secrets");
+  const { data, ...header } = readEncryptedSecrets(blob);
   const key = await keyOf(header, passphrase);
   const nonce = decodeBase64url(header.nonce);
   const plaintext = await decrypt(key, nonce, decodeBase64url(data), canonicalBytes(header));

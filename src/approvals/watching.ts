@@ -18,6 +18,8 @@ export interface Watching {
   approverId: string;
   waiting: Waiting;
   signal: AbortSignal;
+  /** Hears why the gateway is come back to later. */
+  onTrouble?: (error: GatewayRefusal) => void;
 }
 
 /** The same message can come more than once. Ends with the signal, or by throwing what no waiting will change. */
@@ -30,6 +32,7 @@ export async function* watchInbox(watching: Watching): AsyncGenerator<ListedMess
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof GatewayRefusal && error.isRetryable)) throw error;
+      watching.onTrouble?.(error);
     }
     if (signal.aborted) return;
     const waitMs = progress.hasStream ? backoff(progress.failures, waiting.random) : pollMs;

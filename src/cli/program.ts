@@ -3,10 +3,13 @@
 import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
+import { addApproverCommands } from "./approver.ts";
+import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
 import { addKeyCommands } from "./keys.ts";
+import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
 import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
@@ -50,6 +53,9 @@ addTransferCommands(program);
 addKeyCommands(program);
 addVaultCommands(program);
 addGcCommand(program);
+addPairCommand(program);
+addApproverListCommands(program);
+addApproverCommands(program);
 
 try {
   await program.parseAsync();

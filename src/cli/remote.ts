@@ -60,6 +60,10 @@ export class Remote {
     return (await response.json()) as T;
   }
 
+  async delete(path: string): Promise<void> {
+    await (await this.#request("DELETE", path)).body?.cancel();
+  }
+
   async send(path: string, text: string, type: string): Promise<unknown> {
     return await (await this.#request("POST", path, text, type)).json();
   }

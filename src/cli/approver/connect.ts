@@ -1,0 +1,53 @@
+/** From the settings of a command to an approver that can act: the profile, its keys, its gateway. */
+
+import type { Command } from "commander";
+import { Approver } from "../../approvals/approver.ts";
+import { chooseKey, type KeyChoice } from "./choose-key.ts";
+import { passphraseToOpen } from "./passphrase.ts";
+import { loadProfile, type Profile, unlock } from "./profile.ts";
+
+export interface ApproverSettings {
+  profile: string;
+  key?: string;
+  data: string;
+  passphraseFile?: string;
+  json?: true;
+}
+
+export interface Connected {
+  approver: Approver;
+  profile: Profile;
+}
+
+export function requireProfile(file: string): Profile {
+  const profile = loadProfile(file);
+  if (profile !== null) return profile;
+  throw new Error(
+    `there is no approver here yet (${file}). Pair with \`bridle approver pair CODE --gateway URL\`.`,
+  );
+}
+
+export async function connect(settings: ApproverSettings, command: Command): Promise<Connected> {
+  const profile = requireProfile(settings.profile);
+  const { gateway, approverId } = profile;
+  // Before anybody has to type a passphrase.
+  const { key } = chooseKey(keyChoice(settings, command, gateway, profile));
+  const keys = await unlock(profile, () => passphraseToOpen(settings, settings.profile));
+  return { approver: new Approver({ url: gateway, key, approverId, keys }), profile };
+}
+
+export function keyChoice(
+  { key, data }: ApproverSettings,
+  command: Command,
+  gateway: string,
+  profile: Profile | null,
+): KeyChoice {
+  const by = command.getOptionValueSource("key") === "env" ? "environment" : "flag";
+  return {
+    gateway,
+    given: key === undefined ? null : { key, by },
+    saved: profile?.key === undefined ? null : { key: profile.key, gateway: profile.gateway },
+    data,
+    environment: process.env,
+  };
+}
