@@ -1,10 +1,12 @@
 /** What this server is and speaks: discovery, the agent card, versions, capabilities, health. */
 
+import { harpVersion } from "../../../approvals/wire.ts";
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import {
+  harpPath,
   openHarnessPath,
   openHarnessVersion,
   opvsPath,
@@ -101,6 +103,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
         protocols: [
           { id: "harn", version: protocolVersion, path: "/v1" },
           { id: "opvs", version: "1.0", path: opvsPath },
+          { id: "harp", version: harpVersion, path: harpPath },
           { id: "openharness", version: openHarnessVersion, path: openHarnessPath },
         ],
       }),

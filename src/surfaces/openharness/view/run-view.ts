@@ -12,8 +12,8 @@ import { shellPrefix } from "../../../kernel/host-calls.ts";
 import { isFinal } from "../../../kernel/lifecycle.ts";
 import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
 import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
+import { demandsHarp } from "../../../kernel/resources/persona.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
-import { demandsHarp } from "../../../kernel/shell/approvals.ts";
 import { questionIdOf } from "../../../kernel/shell/bring.ts";
 import { type Caller, mayUse } from "../../../policy/caller.ts";
 import type { JsonObject, JsonValue, Position, Store } from "../../../store/port.ts";
@@ -115,11 +115,16 @@ export class RunView {
     return this.#task.parked === null ? "soon" : "now";
   }
 
+  /** Whether only signatures count, which no shell can give. */
+  get #needsHarp(): boolean {
+    return demandsHarp(this.#task.policy.approval_policy);
+  }
+
   /** A question always does. An approval that others give is told once, and then waited for. */
   get #needsAnswer(): boolean {
     const { pending } = this.#task;
     if (pending === null) return false;
-    if (pending.kind === "input" || isAnswerable(this.granted, demandsHarp(this.#task))) return true;
+    if (pending.kind === "input" || isAnswerable(this.granted, this.#needsHarp)) return true;
     return (this.#pending?.position ?? 0) > this.#after;
   }
 
@@ -262,7 +267,7 @@ export class RunView {
       directive: async () =>
         permission === undefined
           ? questionDirective(questionIdOf(this.#task.id, request.step), request)
-          : approvalDirective(permission, this.granted, demandsHarp(this.#task)),
+          : approvalDirective(permission, this.granted, this.#needsHarp),
     };
     this.#pending = item;
     return [{ item }];
