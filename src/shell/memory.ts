@@ -85,8 +85,9 @@ export class Memory {
     return true;
   }
 
-  begin({ id }: Directive): void {
-    if (id === undefined || !this.#isOpen) return;
+  begin({ id, actionType }: Directive): void {
+    // A text that is shown again does no harm; a question that is not would never be answered.
+    if (id === undefined || actionType === "render_message" || !this.#isOpen) return;
     this.#state.begun = [...this.#state.begun, id].slice(-rememberedMax);
     this.#changed();
   }

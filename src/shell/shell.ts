@@ -20,6 +20,7 @@ import type { CapabilityDenial, ResponseMessage } from "./response.ts";
 import { withRetries } from "./retry.ts";
 import { newState, type ShellState } from "./state.ts";
 import { now, pause } from "./time.ts";
+import { Told } from "./told.ts";
 import { exchange, type StreamListener } from "./transport.ts";
 import { awaitsOf, isRunOver, questionOf, type Turn } from "./turn.ts";
 
@@ -28,8 +29,6 @@ const roundsMax = 1000;
 /** An engine that works on should keep us waiting itself. One that answers at once is asked again after a pause, which grows. */
 const paceMsMin = 500;
 const paceMsMax = 15_000;
-/** Ids of directives told in this conversation; enough to know again what one run tells twice. */
-const toldMax = 10_000;
 const outcomesMax = 10_000;
 
 export interface SendOptions {
@@ -50,8 +49,7 @@ export class Shell {
   readonly #options: ShellOptions;
   readonly #settings: Settings;
   readonly #memory: Memory;
-  /** What was told before in this process, by its id, and of which kind it was. */
-  readonly #told = new Map<string, Directive["kind"]>();
+  readonly #told = new Told();
   #environment: EnvironmentState | undefined;
   #engine: EngineFacts | undefined;
   #isBusy = false;
@@ -102,8 +100,7 @@ export class Shell {
   /** Comes back to the run that is open: a request without an answer is sent again as it was, or else the run is waited for. */
   async resume({ signal }: SendOptions = {}): Promise<Turn> {
     return await this.#turn(signal, async () => {
-      // Whoever comes back wants to see what is asked.
-      for (const [id, kind] of this.#told) if (kind === "question") this.#told.delete(id);
+      this.#told.forgetQuestions();
       if (this.#memory.pending !== undefined) return null;
       this.#requireRun();
       return {};
@@ -205,7 +202,7 @@ export class Shell {
       const isKnown = directive.id === undefined ? index < taken : this.#told.has(directive.id);
       taken = Math.max(taken, index + 1);
       if (isKnown) return;
-      this.#remember(directive);
+      this.#told.add(directive);
       if (!this.#memory.wasBegun(directive)) execution.take(directive);
     };
     try {
@@ -240,12 +237,6 @@ export class Shell {
     return response;
   }
 
-  #remember({ id, kind }: Directive): void {
-    if (id === undefined) return;
-    if (this.#told.size >= toldMax) this.#told.clear();
-    this.#told.set(id, kind);
-  }
-
   #listener(): ExecutionListener {
     return {
       onNotice: (text, directive) => this.#tell(() => this.#options.onNotice?.(text, directive)),
@@ -259,7 +250,7 @@ export class Shell {
       onOutcome: (outcome) => {
         const { id } = outcome.directive;
         // What was given up before it began is still to be done when it is told again.
-        if (outcome.status === "canceled" && !outcome.wasBegun && id !== undefined) this.#told.delete(id);
+        if (outcome.status === "canceled" && !outcome.wasBegun && id !== undefined) this.#told.forget(id);
         this.#memory.ended(outcome);
       },
     };

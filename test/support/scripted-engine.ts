@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { stripTypeScriptTypes } from "node:module";
 import type { AddressInfo } from "node:net";
 import { ShellError } from "../../src/shell/index.ts";
 import type { Json } from "./client.ts";
@@ -28,6 +30,7 @@ export async function scriptedEngine(...scripts: Script[]): Promise<ScriptedEngi
   let left = scripts;
   const asked: Asked[] = [];
   const server = createServer(async (request, response) => {
+    if (request.method === "GET") return void servePage(request.url ?? "/", response);
     const text = await textOf(request);
     const question = { headers: request.headers, body: JSON.parse(text), text };
     asked.push(question);
@@ -50,6 +53,19 @@ export async function scriptedEngine(...scripts: Script[]): Promise<ScriptedEngi
       server.close();
     },
   };
+}
+
+const root = new URL("../../", import.meta.url);
+
+/** An empty page, and modules of `src/` as a build would make them for browsers: the same, without the types. */
+async function servePage(path: string, response: ServerResponse): Promise<void> {
+  if (!/^\/src\/shell\/[\w.-]+\.ts$/.test(path)) {
+    response.writeHead(path === "/" ? 200 : 404, { "Content-Type": "text/html; charset=utf-8" });
+    return void response.end("<!doctype html><title>A shell</title>");
+  }
+  const text = await readFile(new URL(`.${path}`, root), "utf8");
+  response.writeHead(200, { "Content-Type": "text/javascript; charset=utf-8" });
+  response.end(stripTypeScriptTypes(text));
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {
