@@ -1,9 +1,11 @@
 /** What a server is told, and what it does when it is told nothing. */
 
 import type { Logger } from "pino";
+import { heldMsDefault } from "./kernel/shell/held-states.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
+import { waitMsDefault } from "./runtime/run.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 
 export interface Tls {
@@ -66,6 +68,14 @@ export interface ServerConfig {
   webhookBackoff: Backoff;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
+  openHarness: {
+    /** How long a shell is kept waiting for the response to a request. */
+    waitMs: number;
+    /** How long a run can be continued after a response. */
+    continuationMs: number;
+    /** How long secret state of a shell is held in memory. */
+    heldMs: number;
+  };
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
 }
@@ -98,5 +108,6 @@ export const defaultConfig = {
   allowPrivateAddresses: false,
   webhookBackoff,
   retainMs: null,
+  openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },
   opvsLenientVersion: false,
 } as const satisfies Omit<ServerConfig, "logger">;

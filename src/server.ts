@@ -28,10 +28,12 @@ import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
-import { subprotocol } from "./surfaces/harn/credentials.ts";
+import { subprotocol } from "./surfaces/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { Engine } from "./surfaces/openharness/engine.ts";
+import { failOpenHarness, isOpenHarnessAddress, openHarness } from "./surfaces/openharness/surface.ts";
 import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
 import { createGrpc, type Grpc, type GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
@@ -91,6 +93,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     files,
     outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
+    heldMs: config.openHarness.heldMs,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -124,10 +127,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     isLenient: config.opvsLenientVersion,
     anonymousMs: config.anonymousMs,
   });
+  const engine = new Engine({ kernel, facts, logger, stopped: stopped.signal, ...config.openHarness });
   const http = createHttp({
     ...{ logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps },
-    fail: (error, request, reply) =>
-      isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply),
+    fail(error, request, reply) {
+      if (isOpvsAddress(request)) return failOpvs(opvs, error, request, reply);
+      return isOpenHarnessAddress(request)
+        ? failOpenHarness(engine, error, reply)
+        : fail(error, request, reply);
+    },
   });
   const sockets = new WebSockets({
     payloadBytesMax: bodyBytesMax,
@@ -139,6 +147,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
+  await http.register(openHarness({ engine, kernel, facts, sockets, heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   const grpc = grpcFor(config, {

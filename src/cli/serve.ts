@@ -2,7 +2,7 @@
 
 import { flushCompileCache } from "node:module";
 import { resolve } from "node:path";
-import type { Tls } from "../config.ts";
+import { defaultConfig, type Tls } from "../config.ts";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
@@ -35,6 +35,7 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     masterKeys,
     allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
+    openHarness: { ...defaultConfig.openHarness, waitMs: settings.openharnessWaitMs },
     opvsLenientVersion: settings.opvsLenientVersion,
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.

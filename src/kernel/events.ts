@@ -36,6 +36,7 @@ import type {
   SessionRecord,
   TranscriptRange,
 } from "./resources/session.ts";
+import type { ShellAnswer, ShellLinkRecord, ShellTurn } from "./resources/shell-link.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
@@ -215,6 +216,8 @@ export interface EventPayloads {
     step?: string;
     message?: string;
     percent?: number;
+    /** What a shell is to show, without anybody waiting for it. */
+    directive?: Content<JsonObject>;
     parked?: Parked;
     /** The step whose answer, recorded before by somebody else, the run has seen only now. */
     given?: string;
@@ -292,6 +295,10 @@ export interface EventPayloads {
   "vendor.bridle.push_config.attempt_failed": PushAttemptFailed;
   "vendor.bridle.push_config.gave_up": PushGaveUp;
   "vendor.bridle.push_config.data_key_rewrapped": { data_key: WrappedKey };
+
+  "vendor.bridle.shell_link.created": { shell_link: ShellLinkRecord };
+  "vendor.bridle.shell_link.turn_taken": { turn: ShellTurn };
+  "vendor.bridle.shell_link.turn_answered": { answer: ShellAnswer };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

@@ -32,6 +32,7 @@ import {
 } from "./resources/receipt.ts";
 import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
 import { type Erasure, foldSession, type SessionRecord } from "./resources/session.ts";
+import { foldShellLink, type ShellLinkRecord } from "./resources/shell-link.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldSkill, type SkillRecord } from "./resources/skill.ts";
 import { foldTask, listedStatus, type TaskRecord, wakeAt } from "./resources/task.ts";
@@ -56,6 +57,7 @@ export interface Records {
   receipt_tree: ReceiptTreeRecord;
   schedule: ScheduleRecord;
   session: SessionRecord;
+  shell_link: ShellLinkRecord;
   signing_key: SigningKeyRecord;
   skill: SkillRecord;
   task: TaskRecord;
@@ -114,6 +116,8 @@ export function created(event: KernelEvent): AnyRecord[] {
     case "vendor.bridle.push_config.created":
     case "vendor.bridle.push_config.replaced":
       return [event.payload.push_config];
+    case "vendor.bridle.shell_link.created":
+      return [event.payload.shell_link];
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return createdByReceipt(event.payload);
@@ -170,6 +174,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldConnector(record, event);
     case "push_config":
       return foldPushConfig(record, event);
+    case "shell_link":
+      return foldShellLink(record, event);
     case "vault":
       return foldVault(record, event);
     default:
@@ -253,6 +259,8 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         status: liveness(record),
         wakeAt: pushWakeAt(record),
       };
+    case "shell_link":
+      return { tenantId, isListed: false, sessionId: record.session_id, taskId: record.task_id };
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };

@@ -7,3 +7,5 @@ export const tokenMetadataPath = "/.well-known/oauth-authorization-server";
 export const keySetPath = "/.well-known/jwks.json";
 /** Below which other agents speak to the default agent. */
 export const opvsPath = "/opvs";
+/** Where shells speak to the engine. */
+export const openHarnessPath = "/openharness/v1";

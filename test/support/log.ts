@@ -56,6 +56,7 @@ const kinds = [
   "receipt_tree",
   "schedule",
   "session",
+  "shell_link",
   "signing_key",
   "skill",
   "task",

@@ -47,6 +47,7 @@ const readScope: Record<Kind, Scope> = {
   receipt_chain: "receipts:read",
   receipt_tree: "receipts:read",
   session: "sessions:read",
+  shell_link: "tasks:read",
   signing_key: "receipts:read",
   skill: "skills:read",
   task: "tasks:read",

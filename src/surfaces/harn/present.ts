@@ -169,6 +169,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     status_at: _______,
     context_id: ________,
     trace: _________,
+    shell: __________,
     parent_step: ___,
     policy: ____,
     quota_ids,

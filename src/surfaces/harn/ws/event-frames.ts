@@ -2,9 +2,9 @@
 
 import type { WebSocket } from "ws";
 import type { Position, StoredEvent } from "../../../store/port.ts";
+import { FrameSocket } from "../../frame-socket.ts";
 import { closeCodes } from "../../websocket.ts";
 import type { EventStream } from "../event-stream.ts";
-import { FrameSocket } from "./frame-socket.ts";
 
 /** What happened up to here was history when the client came: it is marked as replayed. */
 export function eventFrame(event: unknown, position: Position, liveAfter: Position): object {

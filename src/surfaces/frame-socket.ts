@@ -4,7 +4,7 @@
  */
 
 import type { WebSocket } from "ws";
-import { closeCodes } from "../../websocket.ts";
+import { closeCodes } from "./websocket.ts";
 
 /** What may wait for the client before the sender does. */
 const bufferBytesMax = 64 * 1024;
