@@ -9,6 +9,7 @@ import { addKeyCommands } from "./keys.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
 import { problemWith, type ServeSettings, serveOptions, takeMasterKeys } from "./settings.ts";
+import { addShellCommand } from "./shell.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
 
@@ -40,6 +41,7 @@ const serveCommand = program
   .exitOverride()
   .configureOutput(oneLine);
 for (const option of serveOptions) serveCommand.addOption(option);
+addShellCommand(program);
 addReplayCommand(program);
 addCheckCommand(program);
 addReceiptCommands(program);
