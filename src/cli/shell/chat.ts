@@ -261,7 +261,7 @@ export class Chat {
     if (!this.#shell.isOpen) return;
     const { session_id } = this.#shell.state;
     this.#presenter.note(
-      `The run is still open. bridle shell --session ${session_id}, then /resume, goes on with it.`,
+      `The run is still open. /resume goes on with it in\nbridle shell --session ${session_id}`,
     );
     this.#hasFailed ||= !this.#dialogue.isTerminal;
   }

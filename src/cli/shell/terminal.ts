@@ -2,7 +2,6 @@
 
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import type { ReadStream, WriteStream } from "node:tty";
 import type { Dialogue, Reply } from "./dialogue.ts";
 import type { Style } from "./style.ts";
 import { plainLineOf } from "./text.ts";
@@ -13,9 +12,12 @@ const historyMax = 200;
 /** Back to the beginning of the line, and nothing from there on. */
 const wipe = "\r\u001b[J";
 
+/** A terminal that can be written to, or what stands in for one. */
+export type Screen = NodeJS.WritableStream & { readonly columns?: number };
+
 export class Terminal implements Dialogue {
   readonly isTerminal = true;
-  readonly #output: WriteStream;
+  readonly #output: Screen;
   readonly #style: Style;
   readonly #lines: Interface;
   #isEnded = false;
@@ -24,7 +26,7 @@ export class Terminal implements Dialogue {
   #interrupted: () => void = () => undefined;
   #status: { text: string; startedAt: number; timer: NodeJS.Timeout } | null = null;
 
-  constructor(input: ReadStream, output: WriteStream, style: Style) {
+  constructor(input: NodeJS.ReadableStream, output: Screen, style: Style) {
     this.#output = output;
     this.#style = style;
     this.#lines = createInterface({
