@@ -11,6 +11,7 @@ import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { startServer } from "../src/server.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
+import { openHarnessRequirements } from "../test/requirements-openharness.ts";
 import { opvsRequirements } from "../test/requirements-opvs.ts";
 
 const made = "<!-- Made by `npm run docs`. Change the code it is made from, not this page. -->";
@@ -22,6 +23,7 @@ const levelNames = {
   Replay: "Replay",
   Bridle: "Bridle's own promises",
   OPVS: "OPVS",
+  OpenHarness: "OpenHarness",
 } as const satisfies Record<Requirement["level"], string>;
 
 function tables(list: readonly Requirement[]): string {
@@ -48,6 +50,18 @@ Every rule here is proved by at least one test whose name begins with its id (\`
 binding that it applies to. Numbers that are missing are duties of clients, or of bindings that Bridle does not define.
 
 ${tables(opvsRequirements)}
+`;
+}
+
+function conformanceOpenHarness(): string {
+  return `${made}
+
+# Conformance: OpenHarness v1.0.0-draft
+
+Every rule here is proved by at least one test whose name begins with its id (\`git grep OPH-17 -- '*.test.ts'\`). What the draft leaves
+open is Bridle's profile, described in [openharness.md](openharness.md).
+
+${tables(openHarnessRequirements)}
 `;
 }
 
@@ -116,6 +130,7 @@ async function openApi(): Promise<string> {
 const pages: Record<string, string> = {
   "conformance-harn.md": conformance(),
   "conformance-opvs.md": conformanceOpvs(),
+  "conformance-openharness.md": conformanceOpenHarness(),
   "settings.md": settings(),
   "task-lifecycle.md": lifecycle(),
   "openapi.json": await openApi(),

@@ -11,7 +11,7 @@ import type { StepSpan } from "../kernel/events.ts";
 import { capabilityPattern, shellPrefix } from "../kernel/host-calls.ts";
 import { namesCapability } from "../kernel/persona-policy.ts";
 import { type ShellLinkRecord, shellLinkIdOf } from "../kernel/resources/shell-link.ts";
-import { protectedTexts } from "../kernel/shell/protected-texts.ts";
+import { protectedValues } from "../kernel/shell/protected-values.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentShell,
@@ -160,7 +160,7 @@ async function currentEnvironment({ kernel, task }: Run): Promise<Attempted> {
 }
 
 function protect(run: Run, state: JsonObject): void {
-  run.protect(protectedTexts(state, JSON.stringify(run.task), run.kernel.clock.now()));
+  run.protect(protectedValues(state, JSON.stringify(run.task), run.kernel.clock.now()));
 }
 
 function reveal(run: Run, step: StepContext, held: () => JsonObject | undefined): JsonObject {

@@ -7,7 +7,7 @@ import type { PrivacyTier, RecordedEnvironment } from "../resources/shell-link.t
 import type { Unit } from "../unit.ts";
 import { currentMasterKey } from "../vaults.ts";
 import { hashWhole } from "../well-formed.ts";
-import { protectedTexts, protectedTextsMax } from "./protected-texts.ts";
+import { protectedMax, protectedValues } from "./protected-values.ts";
 
 export interface GivenEnvironment {
   tier: PrivacyTier;
@@ -23,9 +23,9 @@ export function protectGiven(unit: Unit, given: GivenEnvironment | null, record:
   const bytes = Buffer.byteLength(JSON.stringify(given.state));
   if (bytes > stateBytesMax) throw tooLarge(`has ${bytes} bytes; at most ${stateBytesMax} are taken`);
   if (given.tier !== "secret") return;
-  const texts = protectedTexts(given.state, JSON.stringify(record), unit.deps.clock.now());
-  if (texts.length > protectedTextsMax) throw tooLarge(`has more than ${protectedTextsMax} secret values`);
-  unit.redactor = unit.redactor.with(texts);
+  const values = protectedValues(given.state, JSON.stringify(record), unit.deps.clock.now());
+  if (values.length > protectedMax) throw tooLarge(`has more than ${protectedMax} secret values`);
+  unit.redactor = unit.redactor.with(values);
 }
 
 /** As it is written down. What is not is held in memory for the run. */

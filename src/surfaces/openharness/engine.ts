@@ -12,7 +12,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { followLog, readLog } from "../../kernel/log-tail.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
 import { type ShellAnswer, type ShellLinkRecord, shellLinkIdOf } from "../../kernel/resources/shell-link.ts";
-import { protectedTexts, protectedTextsMax } from "../../kernel/shell/protected-texts.ts";
+import { protectedMax, protectedValues } from "../../kernel/shell/protected-values.ts";
 import type { TraceContext } from "../../kernel/trace.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
@@ -108,8 +108,8 @@ export class Engine {
   /** An error may quote what it refuses. */
   #protect(exchange: Exchange, { environment }: ReadTurn): void {
     if (environment?.tier !== "secret") return;
-    const texts = protectedTexts(environment.state, "", this.#options.kernel.clock.now());
-    exchange.redactor = exchange.redactor.with(texts.slice(0, protectedTextsMax));
+    const values = protectedValues(environment.state, "", this.#options.kernel.clock.now());
+    exchange.redactor = exchange.redactor.with(values.slice(0, protectedMax));
   }
 
   /** What becomes of it, as it comes, and last the response. */

@@ -1,14 +1,15 @@
 /**
- * Which texts of a secret state are looked for in everything that its run records. A value that is a word of the record
+ * Which values of a secret state are looked for in everything that its run records. A value that is a word of the record
  * itself must not be: taking "completed" or the beginning of an id out of events would take the record apart, and tell
  * nobody a secret by staying.
  */
 
 import { secretLengthMin } from "../../policy/redact/kinds.ts";
+import type { Secret } from "../../policy/redact/redact.ts";
 import type { JsonValue } from "../../store/port.ts";
 
-/** Each text costs time wherever something is recorded. */
-export const protectedTextsMax = 500;
+/** Each costs time wherever something is recorded. */
+export const protectedMax = 500;
 
 const dayMs = 24 * 60 * 60 * 1000;
 /** Times that a record may speak of: deadlines are at most weeks away, retention and expiry may be a year or so. */
@@ -49,19 +50,19 @@ const recordWords = `
   with_history with_overrides workspace_default workspace_id workspaces`;
 
 /** `record` is the text of what the run's record says of itself. */
-export function protectedTexts(state: JsonValue, record: string, now: number): string[] {
-  const found = new Set<string>();
-  for (const text of valuesIn(state)) {
+export function protectedValues(state: JsonValue, record: string, now: number): Secret[] {
+  const found = new Set<Secret>();
+  for (const value of valuesIn(state)) {
+    const text = String(value);
     if (text.length < secretLengthMin || recordWords.includes(text) || record.includes(text)) continue;
-    if (!isPartOfId(text) && !isDateNear(text, now)) found.add(text);
+    if (!isPartOfId(text) && !isDateNear(text, now)) found.add(value);
   }
   return [...found];
 }
 
 /** Every text and every number in a value; the names of members say what is secret, and are not. */
-function* valuesIn(value: JsonValue): Generator<string> {
-  if (typeof value === "string") yield value;
-  else if (typeof value === "number") yield String(value);
+function* valuesIn(value: JsonValue): Generator<Secret> {
+  if (typeof value === "string" || typeof value === "number") yield value;
   else if (typeof value === "object" && value !== null) {
     for (const inner of Object.values(value)) yield* valuesIn(inner);
   }
