@@ -128,7 +128,7 @@ export class Chat {
       this.#attachments = [];
       this.#shell = this.#newShell();
       this.#forgetQuestion();
-      this.#presenter.note("A new conversation.");
+      this.#presenter.hint("A new conversation.");
     },
     resume: () => this.#resume(),
     cancel: () => this.#turn((signal) => this.#shell.cancel("canceled by the user", { signal })),
@@ -180,7 +180,7 @@ export class Chat {
       const attachment = await upload(this.#settings.remote, path, signal);
       this.#attachments.push(attachment);
       const size = sizeText(attachment.size_bytes ?? 0);
-      this.#presenter.note(`${attachment.filename} (${size}) goes with your next message.`);
+      this.#presenter.hint(`${attachment.filename} (${size}) goes with your next message.`);
     });
   }
 
@@ -207,7 +207,7 @@ export class Chat {
     this.#question = question ?? null;
     this.#isAnswering = awaits === "answer";
     const hint = question?.schema === undefined ? null : hintFor(question.schema);
-    if (hint !== null && this.#dialogue.isTerminal) this.#presenter.note(hint);
+    if (hint !== null) this.#presenter.hint(hint);
     if (status !== "open" || awaits === "answer" || this.#dialogue.isTerminal) return;
     // Nobody is here who could do what the run waits for, and further lines would go to that run.
     this.#hasFailed = this.#isOver = true;
@@ -239,9 +239,7 @@ export class Chat {
     }
     if (error instanceof ShellError) this.#presenter.failure(error);
     else this.#presenter.error(error instanceof Error ? error.message : String(error));
-    if (error instanceof ShellError && error.retryable && this.#dialogue.isTerminal) {
-      this.#presenter.note("/resume tries again.");
-    }
+    if (error instanceof ShellError && error.retryable) this.#presenter.hint("/resume tries again.");
     if (!this.#dialogue.isTerminal) this.#hasFailed = this.#isOver = true;
   }
 

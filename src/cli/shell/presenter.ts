@@ -43,6 +43,11 @@ export class Presenter {
     this.#paragraph(text, this.#style.warning("!"), (line) => line);
   }
 
+  /** What helps a person, and no program. */
+  hint(text: string): void {
+    if (this.#dialogue.isTerminal) this.note(text);
+  }
+
   /** What the shell says itself. In a pipe it is not part of the answer. */
   note(text: string): void {
     const { isTerminal, columns } = this.#dialogue;
