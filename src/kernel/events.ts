@@ -36,7 +36,7 @@ import type {
   SessionRecord,
   TranscriptRange,
 } from "./resources/session.ts";
-import type { ShellAnswer, ShellLinkRecord, ShellTurn } from "./resources/shell-link.ts";
+import type { ShellLinkRecord, ShellTurn, ToldTurn } from "./resources/shell-link.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
@@ -298,7 +298,7 @@ export interface EventPayloads {
 
   "vendor.bridle.shell_link.created": { shell_link: ShellLinkRecord };
   "vendor.bridle.shell_link.turn_taken": { turn: ShellTurn };
-  "vendor.bridle.shell_link.turn_answered": { answer: ShellAnswer };
+  "vendor.bridle.shell_link.turn_answered": { told: ToldTurn };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

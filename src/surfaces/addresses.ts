@@ -7,5 +7,6 @@ export const tokenMetadataPath = "/.well-known/oauth-authorization-server";
 export const keySetPath = "/.well-known/jwks.json";
 /** Below which other agents speak to the default agent. */
 export const opvsPath = "/opvs";
-/** Where shells speak to the engine. */
+/** Where shells speak to the engine, and in which version. */
 export const openHarnessPath = "/openharness/v1";
+export const openHarnessVersion = "1.0.0";

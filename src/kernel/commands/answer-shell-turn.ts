@@ -7,7 +7,7 @@ import type { Position } from "../../store/port.ts";
 import { timestamp } from "../clock.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
-import { type ShellAnswer, type ShellLinkRecord, shellLinkIdOf } from "../resources/shell-link.ts";
+import { type ShellLinkRecord, shellLinkIdOf, type ToldTurn } from "../resources/shell-link.ts";
 
 export interface AnswerShellTurn {
   taskId: string;
@@ -25,20 +25,20 @@ export const answerShellTurn: Command<AnswerShellTurn, ShellLinkRecord> = {
   scope: "tasks:write",
   async decide(unit, { taskId, turn, through, asked, question, continueMs, latencyMs }) {
     const link = await unit.require("shell_link", shellLinkIdOf(taskId));
-    if ((link.answer?.turn ?? 0) >= turn) return link;
+    if ((link.told?.turn ?? 0) >= turn) return link;
     if (link.turn !== turn) {
       throw new HarnessError("conflict", `Turn ${turn} of ${taskId} was left without an answer.`);
     }
     const expiresAt = continueMs === null ? null : timestamp(unit.deps.clock.now() + continueMs);
-    const answer: ShellAnswer = {
+    const told: ToldTurn = {
       turn,
-      after: link.answer?.through ?? 0,
+      after: link.told?.through ?? 0,
       through,
       asked,
       question,
       expires_at: expiresAt,
       latency_ms: latencyMs,
     };
-    return unit.emit(link, "vendor.bridle.shell_link.turn_answered", { answer });
+    return unit.emit(link, "vendor.bridle.shell_link.turn_answered", { told });
   },
 };

@@ -101,7 +101,7 @@ async function begin(unit: Unit, request: TakeShellTurn): Promise<TakenTurn> {
     task_id: task.id,
     caller: callerName(unit.caller),
     seed: randomBytes(32).toString("hex"),
-    answer: null,
+    told: null,
     turn: 1,
     identity,
     capabilities: request.capabilities ?? [],

@@ -42,7 +42,7 @@ export interface ShellTurn {
 }
 
 /** The response to it: what became of the run after one event and up to another. */
-export interface ShellAnswer {
+export interface ToldTurn {
   turn: number;
   after: Position;
   through: Position;
@@ -62,7 +62,8 @@ export interface ShellLinkRecord extends Resource<"shell_link">, ShellTurn {
   caller: string;
   /** What the tokens are made with: nobody is shown it. */
   seed: string;
-  answer: ShellAnswer | null;
+  /** What it was told last. */
+  told: ToldTurn | null;
 }
 
 /** There is one for each task that a shell started, and it is found by that. */
@@ -75,7 +76,7 @@ export function foldShellLink(link: ShellLinkRecord, event: KernelEvent): ShellL
     case "vendor.bridle.shell_link.turn_taken":
       return { ...link, ...event.payload.turn, updated_at: event.createdAt };
     case "vendor.bridle.shell_link.turn_answered":
-      return { ...link, answer: event.payload.answer, updated_at: event.createdAt };
+      return { ...link, told: event.payload.told, updated_at: event.createdAt };
     default:
       return link;
   }

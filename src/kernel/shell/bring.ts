@@ -122,7 +122,7 @@ async function takeIntent(
   if (intent === null && attachments.length === 0) return true;
   const { status, pending } = await taskOf(unit, link);
   if (isFinal(status)) return false;
-  const isAnswer = intent !== null && pending?.kind === "input" && pending.step === link.answer?.question;
+  const isAnswer = intent !== null && pending?.kind === "input" && pending.step === link.told?.question;
   const message = await messageOf(unit, intent, attachments);
   await appendTaskMessage.decide(unit, {
     taskId: link.task_id,
@@ -146,7 +146,7 @@ async function takeOutcome(
 
 /** The shell has done what it does and says nothing about it. */
 async function takeUnreported(unit: Unit, link: ShellLinkRecord): Promise<void> {
-  for (const directiveId of link.answer?.asked ?? []) {
+  for (const directiveId of link.told?.asked ?? []) {
     await takeOutcome(unit, link, { directiveId, status: "unreported", result: null, error: null });
   }
 }

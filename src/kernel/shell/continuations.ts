@@ -48,9 +48,9 @@ export async function requireContinued(
   const link = id === undefined ? undefined : await unit.find("shell_link", shellLinkIdOf(taskId));
   if (link === undefined || !isEqual(tokenOf(link, Number(turn)), token ?? ""))
     throw new ContinuationInvalid();
-  const { answer } = link;
-  const isCurrent = answer !== null && answer.turn === link.turn && answer.turn === Number(turn);
-  const isOpen = answer?.expires_at != null && Date.parse(answer.expires_at) > unit.deps.clock.now();
+  const { told } = link;
+  const isCurrent = told !== null && told.turn === link.turn && told.turn === Number(turn);
+  const isOpen = told?.expires_at != null && Date.parse(told.expires_at) > unit.deps.clock.now();
   const isTheirs = link.caller === callerName(unit.caller) && (runId ?? taskId) === taskId;
   const isOfSop = sopId === null || (await unit.find("task", taskId))?.agent.name === sopId;
   if (!isCurrent || !isOpen || !isTheirs || !isOfSop) throw new ContinuationInvalid();

@@ -189,7 +189,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       };
     }
     case "vendor.bridle.shell_link.created": {
-      const { caller: _, seed: __, answer: ___, ...link } = presentRecord(event.payload.shell_link);
+      const { caller: _, seed: __, told: ___, ...link } = presentRecord(event.payload.shell_link);
       return { shell_link: await presentTurn(link, viewer) };
     }
     case "vendor.bridle.shell_link.turn_taken":

@@ -11,7 +11,7 @@ import { asRecorded, type RecordedEvent } from "../../kernel/events.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { followLog, readLog } from "../../kernel/log-tail.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
-import { type ShellAnswer, type ShellLinkRecord, shellLinkIdOf } from "../../kernel/resources/shell-link.ts";
+import { type ShellLinkRecord, shellLinkIdOf, type ToldTurn } from "../../kernel/resources/shell-link.ts";
 import { protectedMax, protectedValues } from "../../kernel/shell/protected-values.ts";
 import type { TraceContext } from "../../kernel/trace.ts";
 import type { Caller } from "../../policy/caller.ts";
@@ -67,6 +67,8 @@ export interface Exchange {
 export interface Taken extends TakenTurn {
   exchange: Exchange;
   caller: Caller;
+  /** What the shell asks for; null when it leaves that as it was. */
+  asked: readonly string[] | null;
   /** Whether the shell wants it as a stream. */
   isStreamed: boolean;
 }
@@ -102,7 +104,13 @@ export class Engine {
       { ...turn, trace, newTaskId: kernel.newId("task") },
       requestId === undefined ? undefined : { key: requestId, target: "openharness", body: value },
     );
-    return { ...result, exchange, caller, isStreamed: granted.has(capability.streaming) };
+    return {
+      ...result,
+      exchange,
+      caller,
+      asked: turn.capabilities,
+      isStreamed: granted.has(capability.streaming),
+    };
   }
 
   /** An error may quote what it refuses. */
@@ -115,28 +123,28 @@ export class Engine {
   /** What becomes of it, as it comes, and last the response. */
   async *follow(taken: Taken): AsyncGenerator<Frame, ResponseMessage> {
     const link = await this.#linkOf(taken);
-    const settled = link.answer !== null && link.answer.turn >= taken.turn;
-    const answer = settled ? await this.#settledAnswer(taken) : null;
-    const after = answer?.after ?? link.answer?.through ?? 0;
+    const isSettled = link.told !== null && link.told.turn >= taken.turn;
+    const told = isSettled ? await this.#settledTurn(taken) : null;
+    const after = told?.after ?? link.told?.through ?? 0;
     const view = await this.#viewOf(taken, after);
-    const pages = answer === null ? this.#live(taken, view) : this.#settled(taken, answer);
+    const pages = told === null ? this.#live(taken, view) : this.#settled(taken, told);
     const frames = new Frames(taken);
     // What the request itself has closed is not told again, so nothing is told before it.
     let held: Told[] | null = [];
     for await (const events of pages) {
       for (const event of events) {
-        const told = view.fold(event);
-        if (held === null) for (const one of told) yield* await frames.of(one);
-        else held.push(...told);
+        const news = view.fold(event);
+        if (held === null) for (const one of news) yield* await frames.of(one);
+        else held.push(...news);
         if (held === null || view.turn < taken.turn) continue;
         const stillOpen = view.open.filter(({ position }) => position <= after).map((item) => ({ item }));
         for (const one of [...stillOpen, ...held]) yield* await frames.of(one);
         held = null;
       }
     }
-    if (answer !== null) return await this.#respond(taken, view, { ...link, answer });
+    if (told !== null) return await this.#respond(taken, view, { ...link, told });
     const answered = await this.#settle(taken, view);
-    const isOurs = answered.answer?.turn === taken.turn && answered.answer.through === view.position;
+    const isOurs = answered.told?.turn === taken.turn && answered.told.through === view.position;
     if (isOurs) return await this.#respond(taken, view, answered);
     // Somebody else was waiting for the same turn, and saw another moment of it.
     return await this.response({ ...taken, isStreamed: false });
@@ -177,17 +185,17 @@ export class Engine {
   }
 
   /** The response that this turn was given before. */
-  async #settledAnswer({ task_id: taskId, turn }: Taken): Promise<ShellAnswer> {
+  async #settledTurn({ task_id: taskId, turn }: Taken): Promise<ToldTurn> {
     for await (const events of readLog(this.#options.kernel.store, { taskId, after: 0 })) {
       for (const event of events.map(asRecorded)) {
         const isAnswer = event.event === "vendor.bridle.shell_link.turn_answered";
-        if (isAnswer && event.payload.answer.turn === turn) return event.payload.answer;
+        if (isAnswer && event.payload.told.turn === turn) return event.payload.told;
       }
     }
     throw notFound("run", taskId);
   }
 
-  async *#settled({ task_id: taskId }: Taken, { through }: ShellAnswer): AsyncGenerator<RecordedEvent[]> {
+  async *#settled({ task_id: taskId }: Taken, { through }: ToldTurn): AsyncGenerator<RecordedEvent[]> {
     for await (const events of readLog(this.#options.kernel.store, { taskId, after: 0 })) {
       yield events.filter(({ position }) => position <= through).map(asRecorded);
       if ((events.at(-1)?.position ?? 0) >= through) return;
@@ -237,15 +245,14 @@ export class Engine {
   }
 
   async #respond(
-    { exchange, caller, not_taken: notTaken }: Taken,
+    { exchange, caller, asked, not_taken: notTaken }: Taken,
     view: RunView,
     link: ShellLinkRecord,
   ): Promise<ResponseMessage> {
-    if (link.answer === null) throw new Error(`${link.id} was answered without an answer`);
-    // A request that says nothing of capabilities has those of the one before it.
-    const { denials } = negotiate(view.asked, caller);
+    if (link.told === null) throw new Error(`${link.id} was answered without an answer`);
+    const { denials } = negotiate(asked ?? view.asked, caller);
     exchange.denials = denials;
-    return await runResponse(exchange.echo, denials, view, { link, answer: link.answer, notTaken });
+    return await runResponse(exchange.echo, denials, view, { link, told: link.told, notTaken });
   }
 }
 

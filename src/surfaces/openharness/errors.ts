@@ -76,6 +76,13 @@ export class UnreadableBody extends HarnessError {
   }
 }
 
+/** The address is one for WebSockets. */
+export class UpgradeRequired extends HarnessError {
+  constructor() {
+    super("invalid_request", "This address takes WebSocket upgrades only.", { param: "Upgrade" });
+  }
+}
+
 export interface WireError {
   error: ErrorObject;
   http: number;
@@ -94,10 +101,15 @@ export function toWireError(thrown: unknown, redactor: Redactor): WireError {
   const seconds = refusal.details.retry_after_seconds;
   return {
     error: redactor.value(errorObject(code, refusal.message, detailsOf(refusal))),
-    http: refusal instanceof UnreadableBody ? 415 : (httpStatuses[refusal.code] ?? 200),
+    http: statusOf(refusal),
     retryAfterSeconds: typeof seconds === "number" ? seconds : null,
     unexpected: known === null,
   };
+}
+
+function statusOf(refusal: HarnessError): number {
+  if (refusal instanceof UnreadableBody) return 415;
+  return refusal instanceof UpgradeRequired ? 426 : (httpStatuses[refusal.code] ?? 200);
 }
 
 function errorObject(code: WireCode, message: string, details: Record<string, unknown>): ErrorObject {

@@ -1,7 +1,7 @@
 /** The response message (§5.2): what became of a request, in the envelope that every one has. */
 
 import { Compile } from "typebox/compile";
-import type { ShellLinkRecord } from "../../kernel/resources/shell-link.ts";
+import type { ShellLinkRecord, ToldTurn } from "../../kernel/resources/shell-link.ts";
 import { tokenOf } from "../../kernel/shell/continuations.ts";
 import { type Negotiated, supportedCapabilities } from "./capabilities.ts";
 import { failedRun } from "./errors.ts";
@@ -63,7 +63,7 @@ export function errorResponse(
 
 export interface Ending {
   link: ShellLinkRecord;
-  answer: NonNullable<ShellLinkRecord["answer"]>;
+  told: ToldTurn;
   notTaken: readonly string[];
 }
 
@@ -71,23 +71,23 @@ export async function runResponse(
   echo: Echo,
   denials: Negotiated["denials"],
   view: RunView,
-  { link, answer, notTaken }: Ending,
+  { link, told, notTaken }: Ending,
 ): Promise<ResponseMessage> {
   const { task } = view;
   const isFailed = view.isOver && task.status !== "COMPLETED";
   return envelope(echo, denials, {
     status: isFailed ? "error" : "success",
-    engine_latency_ms: answer.latency_ms,
+    engine_latency_ms: told.latency_ms,
     action_directives: await view.directives(),
     ...(isFailed ? { error: failedRun(task.id, task.failure) } : {}),
-    ...(answer.expires_at === null
+    ...(told.expires_at === null
       ? {}
       : {
           continuation: {
             run_id: task.id,
             sop_id: task.agent.name,
-            continuation_token: tokenOf(link, answer.turn),
-            expires_at: answer.expires_at,
+            continuation_token: tokenOf(link, told.turn),
+            expires_at: told.expires_at,
           },
         }),
     extensions: {

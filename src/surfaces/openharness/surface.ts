@@ -10,9 +10,9 @@ import { presentedBy } from "../credentials.ts";
 import { NotJson, parseSyntax, requireSound, textOf } from "../json-body.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import { SseResponse } from "../sse.ts";
-import type { WebSockets } from "../websocket.ts";
+import { isUpgrade, type WebSockets } from "../websocket.ts";
 import type { Engine, Exchange, Taken } from "./engine.ts";
-import { UnreadableBody } from "./errors.ts";
+import { UnreadableBody, UpgradeRequired } from "./errors.ts";
 import { serveShell } from "./socket.ts";
 import type { ResponseMessage } from "./wire.ts";
 
@@ -45,6 +45,7 @@ export function openHarness(options: OpenHarnessOptions): (app: FastifyInstance)
     app.setErrorHandler((error, _request, reply) => failOpenHarness(engine, error, reply));
     app.post(openHarnessPath, (request, reply) => answerPost(options, request, reply));
     app.get(`${openHarnessPath}/ws`, async (request, reply) => {
+      if (!isUpgrade(request)) throw new UpgradeRequired();
       const { credential } = await admit(kernel, request, true);
       if (facts.state() === "draining") throw refusalOf(facts);
       const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
@@ -100,6 +101,7 @@ export function failOpenHarness(engine: Engine, error: unknown, reply: FastifyRe
 function fail(engine: Engine, error: unknown, exchange: Exchange | null, reply: FastifyReply): FastifyReply {
   const { http, message, retryAfterSeconds: seconds } = engine.fail(error, exchange, reply.request.id);
   if (http === 429 || http === 503) reply.header("Retry-After", String(seconds ?? retryAfterSeconds));
+  if (http === 426) reply.header("Upgrade", "websocket");
   if (http === 401) reply.header("WWW-Authenticate", 'Bearer realm="bridle"');
   // Fastify would hang up on a client that is still sending, which then never sees why.
   if (http === 413) reply.removeHeader("connection");
@@ -123,8 +125,8 @@ function refusalOfFastify(error: unknown): unknown {
   }
 }
 
-async function admit(kernel: Kernel, request: FastifyRequest, isUpgrade: boolean): Promise<Admitted> {
-  const credential = presentedBy(request, isUpgrade ? kernel.tickets : null);
+async function admit(kernel: Kernel, request: FastifyRequest, takesTickets: boolean): Promise<Admitted> {
+  const credential = presentedBy(request, takesTickets ? kernel.tickets : null);
   const caller = credential === null ? null : await kernel.authenticate(credential, request.ip);
   if (credential === null || caller === null) {
     throw new HarnessError(

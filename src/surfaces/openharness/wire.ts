@@ -6,8 +6,9 @@
 import { type Static, Type } from "typebox";
 import { privacyTiers } from "../../kernel/resources/shell-link.ts";
 import { outcomeStatuses } from "../../kernel/shell/bring.ts";
+import { openHarnessVersion } from "../addresses.ts";
 
-export const protocolVersion = "1.0.0";
+export const protocolVersion = openHarnessVersion;
 export const supportedVersions = [protocolVersion];
 /** The key of everything that is ours under `extensions`. */
 export const extensionKey = "com.bridle";

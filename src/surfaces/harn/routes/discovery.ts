@@ -4,7 +4,13 @@ import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
-import { opvsPath, tokenMetadataPath, tokenPath } from "../../addresses.ts";
+import {
+  openHarnessPath,
+  openHarnessVersion,
+  opvsPath,
+  tokenMetadataPath,
+  tokenPath,
+} from "../../addresses.ts";
 import type { ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
 import { presentSkill } from "../present.ts";
@@ -38,6 +44,7 @@ const capabilities = [
   { id: "replay", description: "What has ended can be run again from its log, with other values if asked." },
   { id: "vaults", description: "Secrets are kept encrypted and given to runs only." },
   { id: "workspace_files", description: "Text files of workspaces can be read and written." },
+  { id: "openharness", description: "Shells speak to agents over OpenHarness." },
   { id: "artifact_uploads", description: "Artifacts are uploaded as streams and downloaded in ranges." },
 ];
 
@@ -84,6 +91,11 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
         current_version: protocolVersion,
         supported_versions: supportedVersions,
         capabilities: { rest: true, sse: true, websocket: true, receipts: true, replay: true },
+        protocols: [
+          { id: "harn", version: protocolVersion, path: "/v1" },
+          { id: "opvs", version: "1.0", path: opvsPath },
+          { id: "openharness", version: openHarnessVersion, path: openHarnessPath },
+        ],
       }),
     }),
     publicRoute({
