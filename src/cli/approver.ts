@@ -7,7 +7,7 @@ import { defaultConfig } from "../config.ts";
 import type { ApproverSettings } from "./approver/connect.ts";
 import type { DecideSettings } from "./approver/decide.ts";
 import type { PairSettings } from "./approver/pair.ts";
-import { httpUrl } from "./settings.ts";
+import { httpUrl } from "./option-parsers.ts";
 import { harmlessLine } from "./terminal.ts";
 
 export function addApproverCommands(program: Command): void {
