@@ -335,6 +335,26 @@ describe("§10 what people decide", () => {
   });
 });
 
+describe("§10 what only a signature decides", () => {
+  test("OPH-33 given a persona that demands signed approvals, when its agent asks for one, then the shell is pointed to the approver, and its own word is refused", async () => {
+    const personaId = await personaWith({
+      entry_workflow: "rehearsal",
+      approval_policy: { channel: "harp" },
+    });
+    const asked = await shell.say("approve deploy", { task_hint: { sop_id: personaId } }, able);
+    const { payload } = directiveOf(asked, "request_approval");
+    assert.equal(payload.via, "harp");
+    assert.match(payload.message, /approver/);
+    const { request_id, artifact_hash } = payload;
+    const approvals = [{ request_id, artifact_hash, approved: true }];
+    const error = errorOf(await shell.send(continued(asked, { approvals })));
+    assert.deepEqual([error.code, error.retryable], ["policy_denied", false]);
+    assert.equal(error.details.request_id, request_id);
+    const canceled = errorOf(await shell.send(continued(asked, { cancel: {} })));
+    assert.equal(canceled.details.failure_code, "canceled");
+  });
+});
+
 describe("§12 without a shell", () => {
   test("OPH-35 given a task that no shell started, when its agent gives a directive, then it fails clearly, and there is no state", async () => {
     const session = await shell.client.createSession();
