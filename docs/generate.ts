@@ -13,6 +13,7 @@ import { startServer } from "../src/server.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
 import { openHarnessRequirements } from "../test/requirements-openharness.ts";
 import { opvsRequirements } from "../test/requirements-opvs.ts";
+import { shellRequirements } from "../test/requirements-shell.ts";
 
 const made = "<!-- Made by `npm run docs`. Change the code it is made from, not this page. -->";
 
@@ -61,7 +62,7 @@ function conformanceOpenHarness(): string {
 Every rule here is proved by at least one test whose name begins with its id (\`git grep OPH-17 -- '*.test.ts'\`). What the draft leaves
 open is Bridle's profile, described in [openharness.md](openharness.md).
 
-${tables(openHarnessRequirements)}
+${tables([...openHarnessRequirements, ...shellRequirements])}
 `;
 }
 

@@ -138,9 +138,9 @@ export class TestGateway implements AsyncDisposable {
   }
 
   /** A channel that keeps what it was told. */
-  async channel(role: Role, id: string): Promise<TestChannel> {
+  async channel(role: Role, id: string, tenant = tenantId): Promise<TestChannel> {
     const kept = new TestChannel();
-    kept.channel = await this.gateway.connect(principal(role, id), { role, id }, kept);
+    kept.channel = await this.gateway.connect(principal(role, id, tenant), { role, id }, kept);
     return kept;
   }
 
