@@ -86,6 +86,19 @@ describe("§10 what is shown", () => {
     assert.equal(new Set(ids).size, 5);
   });
 
+  test("OPH-27, OPH-24 given an agent that says more than a response holds, when the shell comes back for the rest, then it hears everything once, in order", async () => {
+    const said = Array.from({ length: 1200 }, (_, n) => `line ${n}`);
+    const begun = await shell.play([...said.map((line) => `say ${line}`), "return done"]);
+    const heard = [...textsOf(begun)];
+    let last = begun;
+    while (last.response.continuation !== undefined) {
+      last = await shell.resume(last);
+      assert.ok(directivesOf(last).length <= 502);
+      heard.push(...textsOf(last));
+    }
+    assert.deepEqual(heard, [...said, "done"]);
+  });
+
   test("OPH-27, OPH-28 given directives that are only shown, when they are given, then the run does not wait, and they are as the agent says", async () => {
     const card = {
       action_type: "render_ui",
