@@ -43,7 +43,8 @@ export function addApproverCommands(program: Command): void {
     });
   withOptions(approver.command("keys"))
     .description("Your fingerprints and ids, and where your keys are kept.")
-    .action(async (settings: ApproverSettings) => {
+    .option("--create", "make keys now, to say their fingerprint before you pair")
+    .action(async (settings: ApproverSettings & { create?: true }) => {
       await told(async () => (await import("./approver/look.ts")).keys(settings));
     });
 }

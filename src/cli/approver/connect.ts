@@ -16,7 +16,8 @@ export interface ApproverSettings {
 
 export interface Connected {
   approver: Approver;
-  profile: Profile;
+  /** Its address. */
+  gateway: string;
 }
 
 export function requireProfile(file: string): Profile {
@@ -30,10 +31,13 @@ export function requireProfile(file: string): Profile {
 export async function connect(settings: ApproverSettings, command: Command): Promise<Connected> {
   const profile = requireProfile(settings.profile);
   const { gateway, approverId } = profile;
+  if (gateway === undefined || approverId === undefined) {
+    throw new Error(`nobody is paired yet: \`bridle approver pair CODE --gateway URL\`.`);
+  }
   // Before anybody has to type a passphrase.
   const { key } = chooseKey(keyChoice(settings, command, gateway, profile));
   const keys = await unlock(profile, () => passphraseToOpen(settings, settings.profile));
-  return { approver: new Approver({ url: gateway, key, approverId, keys }), profile };
+  return { approver: new Approver({ url: gateway, key, approverId, keys }), gateway };
 }
 
 export function keyChoice(
@@ -46,8 +50,13 @@ export function keyChoice(
   return {
     gateway,
     given: key === undefined ? null : { key, by },
-    saved: profile?.key === undefined ? null : { key: profile.key, gateway: profile.gateway },
+    saved: savedIn(profile),
     data,
     environment: process.env,
   };
+}
+
+function savedIn(profile: Profile | null): KeyChoice["saved"] {
+  const { key, gateway } = profile ?? {};
+  return key === undefined || gateway === undefined ? null : { key, gateway };
 }

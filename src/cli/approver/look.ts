@@ -2,12 +2,13 @@
 
 import type { Command } from "commander";
 import type { PendingRequest } from "../../approvals/approver.ts";
-import { fingerprintOf, pairingFingerprint } from "../../approvals/keys.ts";
+import { type ApproverKeys, fingerprintOf, pairingFingerprint } from "../../approvals/keys.ts";
 import { harmlessJson, harmlessLine, inFours } from "../terminal.ts";
 import { type ApproverSettings, connect, requireProfile } from "./connect.ts";
+import { newDevice, warnWithoutPassphrase } from "./device.ts";
 import { findAny, findIn } from "./find.ts";
 import { passphraseToOpen } from "./passphrase.ts";
-import { isLocked, unlock } from "./profile.ts";
+import { isLocked, loadProfile, saveProfile, unlock } from "./profile.ts";
 import { describe, jsonOf, summary } from "./show.ts";
 
 export async function inbox(settings: ApproverSettings, command: Command): Promise<void> {
@@ -39,14 +40,15 @@ export async function refresh(prefix: string, settings: ApproverSettings, comman
   );
 }
 
-export async function keys(settings: ApproverSettings): Promise<void> {
+export async function keys(settings: ApproverSettings & { create?: true }): Promise<void> {
   const { profile: file } = settings;
+  const made = settings.create === true ? await createKeys(settings) : null;
   const profile = requireProfile(file);
-  const own = await unlock(profile, () => passphraseToOpen(settings, file));
+  const own = made ?? (await unlock(profile, () => passphraseToOpen(settings, file)));
   const { signerKeyId, deviceId, createdAt, ed25519, x25519 } = own;
   const found = {
-    approverId: profile.approverId,
-    gateway: profile.gateway,
+    approverId: profile.approverId ?? null,
+    gateway: profile.gateway ?? null,
     fingerprint: await pairingFingerprint(ed25519.publicKey, x25519.publicKey),
     signerKeyId,
     deviceId,
@@ -65,8 +67,8 @@ export async function keys(settings: ApproverSettings): Promise<void> {
     const where = workspace === undefined ? "" : `, workspace ${workspace}`;
     return `  ${harmlessLine(`${label ?? enforcerId}${where}, since ${at}`)}\n`;
   });
-  process.stdout.write(`Approver     ${harmlessLine(found.approverId)}
-Gateway      ${harmlessLine(found.gateway)}
+  process.stdout.write(`Approver     ${harmlessLine(found.approverId ?? "-")}
+Gateway      ${harmlessLine(found.gateway ?? "-")}
 Signing key  ${signerKeyId}
 Device       ${deviceId}
 Made         ${createdAt}
@@ -74,6 +76,16 @@ Kept in      ${file}${found.hasPassphrase ? ", with a passphrase" : ", without a
 Fingerprint
 ${inFours(found.fingerprint)}Paired with
 ${paired.length === 0 ? "  nobody\n" : paired.join("")}`);
+}
+
+/** For who has to say their fingerprint before they pair. */
+async function createKeys(settings: ApproverSettings): Promise<ApproverKeys> {
+  const { profile: file } = settings;
+  if (loadProfile(file) !== null) throw new Error(`there are keys already, in ${file}.`);
+  const { keys, secrets } = await newDevice(settings);
+  saveProfile(file, { v: 1, secrets, pairings: [] });
+  warnWithoutPassphrase({ secrets });
+  return keys;
 }
 
 async function list(

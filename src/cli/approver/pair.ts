@@ -3,30 +3,17 @@
 import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
 import { Approver, GatewayRefusal, type PairingOffer } from "../../approvals/approver.ts";
-import { type ApproverKeys, exportSecrets, generateApproverKeys } from "../../approvals/keys.ts";
+import type { ApproverKeys } from "../../approvals/keys.ts";
 import { harmlessJson, harmlessLine, inFours } from "../terminal.ts";
 import { chooseKey } from "./choose-key.ts";
 import { type ApproverSettings, keyChoice } from "./connect.ts";
-import { givenPassphrase, newPassphrase, passphraseToOpen } from "./passphrase.ts";
-import {
-  isLocked,
-  loadProfile,
-  lockWith,
-  type Profile,
-  saveProfile,
-  unlock,
-  withPairing,
-} from "./profile.ts";
+import { knownDevice, newDevice, warnWithoutPassphrase } from "./device.ts";
+import { isLocked, loadProfile, type Profile, saveProfile, withPairing } from "./profile.ts";
 
 export interface PairSettings extends ApproverSettings {
   gateway?: string;
   id?: string;
   saveKey: boolean;
-}
-
-interface Device {
-  keys: ApproverKeys;
-  secrets: Profile["secrets"];
 }
 
 export async function pair(text: string, settings: PairSettings, command: Command): Promise<void> {
@@ -54,11 +41,7 @@ export async function pair(text: string, settings: PairSettings, command: Comman
   const { enforcerId, enforcerLabel: label, workspaceName: workspace } = offer;
   const named = { ...(label === null ? {} : { label }), ...(workspace === null ? {} : { workspace }) };
   saveProfile(settings.profile, withPairing(profile, { enforcerId, ...named, at: new Date().toISOString() }));
-  if (!isLocked(profile)) {
-    process.stderr.write(
-      "Warning: without a passphrase, whoever gets hold of your keys' file can sign as you.\n",
-    );
-  }
+  warnWithoutPassphrase(profile);
   report(offer, approver, keys, settings, isLocked(profile));
 }
 
@@ -78,29 +61,20 @@ function gatewayOf(
   const wanted = gateway ?? invited ?? before?.gateway;
   if (wanted === undefined) throw new Error("say with --gateway where the gateway is.");
   const url = wanted.replace(/\/+$/, "");
-  if (before === null || before.gateway === url) return url;
+  if (before?.gateway === undefined || before.gateway === url) return url;
   throw new Error(
     `${profile} is for the gateway at ${before.gateway}. For another one keep another profile, with --profile.`,
   );
 }
 
 function approverIdOf({ id, profile }: PairSettings, before: Profile | null): string {
-  if (before !== null && id !== undefined && id !== before.approverId) {
-    throw new Error(`${profile} is for approver ${before.approverId}. Keep another profile, with --profile.`);
+  const known = before?.approverId;
+  if (known !== undefined && id !== undefined && id !== known) {
+    throw new Error(
+      `${profile} is for approver ${known}. For another one keep another profile, with --profile.`,
+    );
   }
-  return id ?? before?.approverId ?? `approver-${randomBytes(6).toString("hex")}`;
-}
-
-async function newDevice(settings: PairSettings): Promise<Device> {
-  const passphrase = await newPassphrase(settings);
-  const keys = await generateApproverKeys(new Date());
-  return { keys, secrets: await lockWith(await exportSecrets(keys), passphrase) };
-}
-
-/** Locked from now on, if a passphrase is given for keys that had none. */
-async function knownDevice(before: Profile, settings: PairSettings): Promise<Device> {
-  const keys = await unlock(before, () => passphraseToOpen(settings, settings.profile));
-  return { keys, secrets: await lockWith(before.secrets, givenPassphrase(settings)) };
+  return id ?? known ?? `approver-${randomBytes(6).toString("hex")}`;
 }
 
 /** Asked first, since a code is used up by the first who presents it. */

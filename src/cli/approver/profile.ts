@@ -23,8 +23,9 @@ export interface Paired {
 
 export interface Profile {
   v: 1;
-  gateway: string;
-  approverId: string;
+  /** Where it is paired, and as whom; keys can be made before. */
+  gateway?: string;
+  approverId?: string;
   /** The API key, unless it is to be given each time. */
   key?: string;
   secrets: ApproverSecrets | EncryptedSecrets;
@@ -37,8 +38,8 @@ const profileBytesMax = 1024 * 1024;
 
 const readPaired: Reader<Paired> = closed({ enforcerId: id, at: time }, { label: text, workspace: text });
 const readFields = closed(
-  { v: only(1), gateway: text, approverId: id, secrets: object, pairings: list(readPaired, 0, pairingsMax) },
-  { key: text },
+  { v: only(1), secrets: object, pairings: list(readPaired, 0, pairingsMax) },
+  { gateway: text, approverId: id, key: text },
 );
 
 /** Null where there is none yet. */

@@ -9,10 +9,10 @@ import { askUntil, type Choice, carryOut } from "./decide.ts";
 import { describe, jsonOf } from "./show.ts";
 
 export async function watch(settings: ApproverSettings, command: Command): Promise<void> {
-  const { approver, profile } = await connect(settings, command);
+  const { approver, gateway } = await connect(settings, command);
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
-  const where = harmlessLine(profile.gateway);
+  const where = harmlessLine(gateway);
   process.stderr.write(
     `Watching for requests to ${harmlessLine(approver.approverId)} at ${where}. Ctrl-C ends.\n`,
   );

@@ -19,8 +19,12 @@ export const eraseEvents: Command<EraseEvents, null> = {
   name: "erase_events",
   scope: "admin",
   async decide(unit, { read, growing }) {
-    // Loaded first: whatever is recorded after this is a conflict, and not a gap in what is folded again.
-    if (growing !== undefined) await unit.findForHarness(growing.kind, growing.id);
+    if (growing !== undefined) {
+      // In turns with those who add to it, or it could be overtaken for ever.
+      await unit.hold(growing.id);
+      // Loaded first: whatever is recorded after this is a conflict, and not a gap in what is folded again.
+      await unit.findForHarness(growing.kind, growing.id);
+    }
     const events = (await read(unit.deps.store)).filter(({ resource }) => holdsContent(resource.object));
     const erased: StoredEvent[] = [];
     for (const event of events) erased.push(await eraseEvent(event, unit.deps.store));
