@@ -37,6 +37,9 @@ export interface Item {
   directive(): Promise<ActionDirective | null>;
 }
 
+/** What one response tells of what was said; a run that says more is continued. */
+const saidMax = 500;
+
 export type Told = { item: Item } | { progress: Progress };
 
 /** Whether the engine answers now, in a moment when nothing else comes, or goes on waiting. */
@@ -108,8 +111,14 @@ export class RunView {
     return items.sort((one, other) => one.position - other.position);
   }
 
+  /** Up to where one response can tell it. */
+  get through(): Position {
+    const last = this.#said.length > saidMax ? this.#said[saidMax - 1] : undefined;
+    return last?.position ?? this.#position;
+  }
+
   rest(): Rest {
-    if (this.isOver || this.#needsAnswer) return "now";
+    if (this.isOver || this.#needsAnswer || this.#said.length >= saidMax) return "now";
     if (this.#calls.size === 0) return "no";
     // The run may have more for the shell to do beside this, until it waits for nothing else.
     return this.#task.parked === null ? "soon" : "now";
