@@ -66,8 +66,9 @@ export class Presenter {
     else this.#dialogue.printError(`bridle: ${plainText(text)}`);
   }
 
-  failure({ message, code }: ShellError): void {
-    this.error(message, code);
+  /** A run that failed has a reason of its own, which says more than that it failed. */
+  failure({ message, code, details }: ShellError): void {
+    this.error(message, typeof details.failure_code === "string" ? details.failure_code : code);
   }
 
   progress({ message, percent }: Progress): void {
