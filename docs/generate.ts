@@ -7,6 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Option } from "commander";
+import { gatewayOptions } from "../src/cli/gateway-command.ts";
 import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { startServer } from "../src/server.ts";
@@ -92,24 +94,32 @@ ${tables(requirements)}
 `;
 }
 
-function settings(): string {
-  const rows = serveOptions.map((option) => {
+function optionTable(options: readonly Option[]): string {
+  const rows = options.map((option) => {
     const value = option.defaultValue === undefined ? "" : `\`${String(option.defaultValue)}\``;
     return `| \`${option.long}\` | \`${option.envVar}\` | ${value} | ${option.description} |`;
   });
+  return ["| flag | environment | default | what |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+function settings(): string {
   return `${made}
 
 # Settings of \`bridle serve\`
 
 A flag beats the environment, the environment beats the default. A bad value is a one-line error and exit code 2.
 
-| flag | environment | default | what |
-| --- | --- | --- | --- |
-${rows.join("\n")}
+${optionTable(serveOptions)}
 
 With npm, flags go behind two dashes: \`npm start -- --port 9000\`.
 
 Exit codes: 0 stopped as asked, 1 could not start or failed, 2 wrong use.
+
+# Settings of \`bridle gateway\`
+
+The [HARP gateway](harp-gateway.md) alone.
+
+${optionTable(gatewayOptions)}
 `;
 }
 

@@ -71,7 +71,7 @@ export function authFailuresOption(max: number): Option {
 export function trustProxyOption(): Option {
   return new Option(
     "--trust-proxy <address...>",
-    "proxies, by address or range, that are believed when they say for whom they ask (X-Forwarded-For)",
+    "proxies, by address or range, that are believed when they say for whom they ask, and whether by https (X-Forwarded-For, X-Forwarded-Proto)",
   )
     .env("BRIDLE_TRUST_PROXY")
     .default([], "none")

@@ -5,9 +5,9 @@
  * nudged, and waits for its reader between messages; a reader that is slow is behind in the inbox, not in our memory. What
  * was not acknowledged is told again: all of it when a channel opens, then after a while, and then after twice as long.
  *
- *   C1  Decisions go over one channel of an enforcer at a time, the one that connected last. When that is gone, the one
+ *   G1  Decisions go over one channel of an enforcer at a time, the one that connected last. When that is gone, the one
  *       before it tells everything that was not acknowledged.
- *   C2  Approval requests go over all channels of each approver.
+ *   G2  Approval requests go over all channels of each approver.
  */
 
 import type {
@@ -182,7 +182,7 @@ export class Channel {
     return true;
   }
 
-  /** C1. */
+  /** G1. */
   #mayTell(): boolean {
     if (!this.#isOpen) return false;
     return this.mailbox.role === "approver" || this.#gateway.channels.primary(this.mailbox) === this;
