@@ -11,6 +11,7 @@ import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { startServer } from "../src/server.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
+import { harpRequirements } from "../test/requirements-harp.ts";
 import { openHarnessRequirements } from "../test/requirements-openharness.ts";
 import { opvsRequirements } from "../test/requirements-opvs.ts";
 import { shellRequirements } from "../test/requirements-shell.ts";
@@ -25,6 +26,7 @@ const levelNames = {
   Bridle: "Bridle's own promises",
   OPVS: "OPVS",
   OpenHarness: "OpenHarness",
+  HARP: "HARP",
 } as const satisfies Record<Requirement["level"], string>;
 
 function tables(list: readonly Requirement[]): string {
@@ -63,6 +65,18 @@ Every rule here is proved by at least one test whose name begins with its id (\`
 open is Bridle's profile, described in [openharness.md](openharness.md).
 
 ${tables([...openHarnessRequirements, ...shellRequirements])}
+`;
+}
+
+function conformanceHarp(): string {
+  return `${made}
+
+# Conformance: HARP 0.2
+
+The rules of the Human Authorization & Review Protocol for enforcers, approvers and gateways, with Bridle's own decisions
+where the protocol leaves them open. A rule is proved by tests whose names begin with its id (\`git grep HARP-54 -- '*.test.ts'\`).
+
+${tables(harpRequirements)}
 `;
 }
 
@@ -130,6 +144,7 @@ async function openApi(): Promise<string> {
 
 const pages: Record<string, string> = {
   "conformance-harn.md": conformance(),
+  "conformance-harp.md": conformanceHarp(),
   "conformance-opvs.md": conformanceOpvs(),
   "conformance-openharness.md": conformanceOpenHarness(),
   "settings.md": settings(),

@@ -1,16 +1,23 @@
 /** What a server is told, and what it does when it is told nothing. */
 
 import type { Logger } from "pino";
+import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
 import { heldMsDefault } from "./kernel/shell/held-states.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
 import { waitMsDefault } from "./runtime/run.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
+import type { Tls } from "./surfaces/tls.ts";
 
-export interface Tls {
-  cert: string;
-  key: string;
+/** How the server asks approvers. */
+export interface EnforcerConfig {
+  /** Its name at the gateway. */
+  id: string;
+  /** What approvers are told about who asks them. */
+  label: string;
+  /** The gateway that it asks through, and the key for it; null is the one in this process. */
+  remoteGateway: { url: string; key: string } | null;
 }
 
 export interface ServerConfig {
@@ -19,7 +26,9 @@ export interface ServerConfig {
   port: number;
   /** The port for gRPC; null has none. */
   grpcPort: number | null;
-  /** A certificate and its key, as PEM, for both ports; null leaves encryption to whoever is in front. */
+  /** The port on which the gateway is alone, beside its place on the first one; null has none. */
+  harpPort: number | null;
+  /** A certificate and its key, as PEM, for all ports; null leaves encryption to whoever is in front. */
   tls: Tls | null;
   dataDirectory: string;
   /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
@@ -76,8 +85,11 @@ export interface ServerConfig {
     /** How long secret state of a shell is held in memory. */
     heldMs: number;
   };
+  enforcer: EnforcerConfig;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
+  /** What holds for the gateway. */
+  gateway: GatewaySettings;
 }
 
 /** Of `bridle serve`. A server within another program opens a second port only when it is told to. */
@@ -87,6 +99,7 @@ export const defaultConfig = {
   host: "127.0.0.1",
   port: 8080,
   grpcPort: null,
+  harpPort: null,
   tls: null,
   dataDirectory: "./.bridle",
   apiKey: null,
@@ -109,5 +122,7 @@ export const defaultConfig = {
   webhookBackoff,
   retainMs: null,
   openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },
+  enforcer: { id: "bridle", label: "Bridle", remoteGateway: null },
   opvsLenientVersion: false,
+  gateway: gatewayDefaults,
 } as const satisfies Omit<ServerConfig, "logger">;

@@ -1,16 +1,19 @@
 /** Builds everything, in the order in which it depends on each other, and takes it down in reverse. */
 
 import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
+import { openApprovalAccess } from "./approval-access.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
+import type { Gateway } from "./gateway/gateway.ts";
+import { startGateway } from "./gateway/start.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
+import { createIds } from "./kernel/ids.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
@@ -20,6 +23,7 @@ import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
@@ -28,9 +32,12 @@ import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
+import { harpPath } from "./surfaces/addresses.ts";
 import { subprotocol } from "./surfaces/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
-import { createHttp } from "./surfaces/http.ts";
+import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
+import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
+import { closeHttp, createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { Engine } from "./surfaces/openharness/engine.ts";
 import { failOpenHarness, isOpenHarnessAddress, openHarness } from "./surfaces/openharness/surface.ts";
@@ -44,14 +51,16 @@ import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import { version } from "./version.ts";
 
-const closeMsMax = 1000;
-
 export interface Server {
   url: string;
   /** Where gRPC is spoken, if it is. */
   grpcUrl: string | null;
+  /** Where the gateway is alone, if it is; it is always at /harp as well. */
+  harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
+  /** For those in this process who ask people for permission. */
+  gateway: Gateway;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
   stop(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -79,6 +88,18 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     guarded: dataDirectory,
   });
   const { retainMs } = config;
+  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
+  built.defer(() => gatewayStore.close());
+  const { gateway } = built.use(
+    startGateway({
+      store: gatewayStore,
+      now: () => systemClock.now(),
+      newId: createIds(() => systemClock.now()),
+      settings: config.gateway,
+      logger,
+    }),
+  );
+  const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -94,6 +115,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
     heldMs: config.openHarness.heldMs,
+    approvals,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -111,6 +133,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
+    gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
     state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
   };
   const report = harnReport(logger, kernel.redactor);
@@ -128,13 +151,24 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     anonymousMs: config.anonymousMs,
   });
   const engine = new Engine({ kernel, facts, logger, stopped: stopped.signal, ...config.openHarness });
+  const isMutualTls = tls?.clientCa !== undefined;
+  const binding = harpBinding({
+    gateway,
+    kernel,
+    facts,
+    logger,
+    isEnforcer: true,
+    isMutualTls,
+    stopped: stopped.signal,
+  });
+  const failHarp = harpFail(binding);
+  const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({
-    ...{ logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps },
+    ...httpOptions,
     fail(error, request, reply) {
-      if (isOpvsAddress(request)) return failOpvs(opvs, error, request, reply);
-      return isOpenHarnessAddress(request)
-        ? failOpenHarness(engine, error, reply)
-        : fail(error, request, reply);
+      if (isHarpAddress(request)) return failHarp(error, request, reply);
+      if (isOpenHarnessAddress(request)) return failOpenHarness(engine, error, reply);
+      return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
     },
   });
   const sockets = new WebSockets({
@@ -150,6 +184,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(openHarness({ engine, kernel, facts, sockets, heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
+  await http.register(harp(binding), { prefix: harpPath });
+  const harpHttp = config.harpPort === null ? null : await createHarpHttp(binding, httpOptions);
   const grpc = grpcFor(config, {
     opvs,
     newRequestId,
@@ -157,7 +193,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     stopped: stopped.signal,
   });
   built.defer(async () => {
-    await Promise.all([closeHttp(http), grpc?.close()]);
+    await Promise.all([closeHttp(http), harpHttp === null ? null : closeHttp(harpHttp), grpc?.close()]);
   });
   built.defer(() => stopped.abort());
 
@@ -170,8 +206,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(startScheduleClock(kernel, logger));
   built.defer(followHandoffs({ kernel, logger }));
+  built.defer(await startEnforcer({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
   const grpcUrl = (await grpc?.listen()) ?? null;
+  const harpUrl = (await harpHttp?.listen({ host: config.host, port: config.harpPort ?? 0 })) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });
   Object.assign(listening, { url, grpcUrl });
   built.defer(
@@ -189,8 +227,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   return {
     url,
     grpcUrl,
+    harpUrl,
     adminKey,
     kernel,
+    gateway,
     async stop(grace) {
       stopping = true;
       graceMs = grace;
@@ -239,11 +279,4 @@ function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readon
   if (problem === null && locked.length === 0) return;
   const about = { master_key: problem ?? undefined, locked: locked.slice(0, 10) };
   logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
-}
-
-/** Open requests are answered first; a client that does not take its answer is not waited for long. */
-async function closeHttp(http: FastifyInstance): Promise<void> {
-  const impatience = setTimeout(() => http.server.closeAllConnections(), closeMsMax);
-  await http.close();
-  clearTimeout(impatience);
 }

@@ -23,7 +23,16 @@ const mayImport: Record<string, readonly string[]> = {
   surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
 };
 /** Files at the top, and the command line, put everything together. */
-const composition = new Set(["server.ts", "config.ts", "index.ts", "logger.ts", "version.ts", "cli"]);
+const composition = new Set([
+  "server.ts",
+  "approval-access.ts",
+  "gateway-server.ts",
+  "config.ts",
+  "index.ts",
+  "logger.ts",
+  "version.ts",
+  "cli",
+]);
 
 interface Import {
   from: string;

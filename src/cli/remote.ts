@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { defaultConfig } from "../config.ts";
 import { protocolVersion } from "../kernel/protocol-version.ts";
-import { httpUrl } from "./settings.ts";
+import { httpUrl } from "./option-parsers.ts";
 
 export interface RemoteSettings {
   url: string;
@@ -76,6 +76,10 @@ export class Remote {
     const response = await this.#request(method, path, text, "application/json", headers);
     // What the server of this protocol version answers has the shape that its document says.
     return (await response.json()) as T;
+  }
+
+  async delete(path: string): Promise<void> {
+    await (await this.#request("DELETE", path)).body?.cancel();
   }
 
   async send(path: string, text: string, type: string): Promise<unknown> {

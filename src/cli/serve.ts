@@ -2,22 +2,36 @@
 
 import { flushCompileCache } from "node:module";
 import { resolve } from "node:path";
-import { defaultConfig, type Tls } from "../config.ts";
+import { defaultConfig } from "../config.ts";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
+import { harpPath } from "../surfaces/addresses.ts";
 import { version } from "../version.ts";
+import { gatewaySettingsOf } from "./gateway-options.ts";
+import { tlsOf } from "./listen-options.ts";
+import { interrupted, keyLines } from "./listening.ts";
 import { loadAgents } from "./load-agents.ts";
 import type { ServeSettings } from "./settings.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-export async function serve(settings: ServeSettings, masterKeys: readonly string[]): Promise<void> {
-  const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
+/** What must not be in the list of processes, and so comes by the environment. */
+export interface ServeSecrets {
+  masterKeys: readonly string[];
+  gatewayKey: string | null;
+}
+
+export async function serve(
+  settings: ServeSettings,
+  { masterKeys, gatewayKey }: ServeSecrets,
+): Promise<void> {
+  const secrets = [settings.apiKey, gatewayKey, ...masterKeys].filter((secret) => secret != null);
   const logger = createLogger(settings.logLevel, secrets);
   const server = await startServer({
     host: settings.host,
     port: settings.port,
     grpcPort: settings.grpcPort === "off" ? null : settings.grpcPort,
+    harpPort: settings.harpPort === "off" ? null : settings.harpPort,
     tls: tlsOf(settings),
     dataDirectory: resolve(settings.data),
     apiKey: settings.apiKey ?? null,
@@ -33,10 +47,19 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     artifactBytesMax: settings.artifactBytesMax,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    enforcer: {
+      id: settings.enforcerId,
+      label: settings.enforcerLabel,
+      remoteGateway:
+        settings.gateway === undefined || gatewayKey === null
+          ? null
+          : { url: settings.gateway, key: gatewayKey },
+    },
     allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
     openHarness: { ...defaultConfig.openHarness, waitMs: settings.openharnessWaitMs },
     opvsLenientVersion: settings.opvsLenientVersion,
+    gateway: gatewaySettingsOf(settings),
   });
   // An agent that forgets to await a promise of its own must not take everybody's tasks down with it.
   process.on("unhandledRejection", (error) => {
@@ -58,38 +81,16 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
   process.stdout.write(`Stopped. The log is closed.${note}\n`, () => process.exit(0));
 }
 
-/** Resolves at the first signal; the second ends the process on the spot, which loses nothing that was acknowledged. */
-function interrupted(): Promise<void> {
-  return new Promise((resolve) => {
-    let signals = 0;
-    const onSignal = () => {
-      signals += 1;
-      if (signals > 1) process.exit(1);
-      resolve();
-    };
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
-  });
-}
-
-function tlsOf({ tlsCert, tlsKey }: ServeSettings): Tls | null {
-  return tlsCert === undefined || tlsKey === undefined ? null : { cert: tlsCert, key: tlsKey };
-}
-
-function greeting({ url, grpcUrl, adminKey }: Server, { data }: ServeSettings): string {
-  const key = {
-    created: `  API key   ${adminKey.key}\n            shown this once; kept in ${adminKey.file}`,
-    file: `  API key   in ${adminKey.file}`,
-    setting: "  API key   the one you set",
-  }[adminKey.origin];
+function greeting({ url, grpcUrl, harpUrl, adminKey }: Server, { data }: ServeSettings): string {
   const shellKey = adminKey.origin === "setting" ? "<your key>" : `"$(cat '${adminKey.file}')"`;
   return `
 Bridle ${version} is ready.
 
   URL       ${url}
   gRPC      ${grpcUrl ?? "off"}
+  HARP      ${[harpUrl, url + harpPath].filter((at) => at !== null).join("\n            ")}
   Data      ${resolve(data)}
-${key}
+${keyLines(adminKey)}
 
 Try it:
   export BRIDLE_URL=${url} BRIDLE_KEY=${shellKey} HARN="Harn-Agents-Protocol-Version: agents-protocol-2026-04-25"

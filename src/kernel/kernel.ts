@@ -9,6 +9,7 @@ import { Redactor } from "../policy/redact/redact.ts";
 import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
+import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
 import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
@@ -54,6 +55,8 @@ export interface KernelOptions {
   retainMs?: number | null;
   /** How long secret state of a shell is held in memory. */
   heldMs?: number;
+  /** Without it, approvals are answered over the API only. */
+  approvals?: ApprovalAccess;
 }
 
 /** Long enough to open a connection with, too short to be found in a log. */
@@ -65,6 +68,7 @@ export function createKernel(options: KernelOptions): Kernel {
     masterKeys = new MasterKeys({ file: null }),
     files = new WorkspaceFiles({ directory: null }),
     outbound = createOutbound({ allowPrivate: false }),
+    approvals = withoutGateway(),
   } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
@@ -91,6 +95,7 @@ export function createKernel(options: KernelOptions): Kernel {
     files,
     outbound,
     retainMs,
+    approvals,
   };
   const access = {
     ...deps,

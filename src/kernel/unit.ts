@@ -11,6 +11,7 @@ import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
+import type { ApprovalAccess } from "./approvals/access.ts";
 import { isVisible } from "./authorize.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import type { ReplaySecrets } from "./commands/replay-task.ts";
@@ -56,6 +57,7 @@ export interface KernelDeps {
   outbound: Outbound;
   /** How long what ended is kept; null keeps everything. */
   retainMs: number | null;
+  approvals: ApprovalAccess;
 }
 
 interface Tracked {

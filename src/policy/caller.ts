@@ -12,6 +12,7 @@ export interface Caller {
 
 const resources = [
   "api_keys",
+  "approvers",
   "artifacts",
   "branches",
   "connectors",
@@ -31,13 +32,18 @@ const resources = [
 ] as const;
 
 type Resource = (typeof resources)[number];
+/** To be a certain enforcer or approver at the gateway. */
+export type HarpScope = `harp:${HarpRole}:${string}`;
+export type HarpRole = "enforcer" | "approver";
 export type Scope =
   | `${Resource}:read`
   | `${Resource}:write`
   | "approvals:write"
   | "events:read_internal"
+  | HarpScope
   | "admin";
 
+/** Those that can be listed; of enforcers and approvers there are as many as there are names. */
 export const allScopes: readonly Scope[] = [
   ...resources.flatMap((resource): Scope[] => [`${resource}:read`, `${resource}:write`]),
   "approvals:write",
@@ -56,11 +62,29 @@ function describeScope(scope: Scope): string {
 
 /** Every scope with what it is for, as OpenAPI and agent cards list them. */
 export function describedScopes(): Record<string, string> {
-  return Object.fromEntries(allScopes.map((scope) => [scope, describeScope(scope)]));
+  return {
+    ...Object.fromEntries(allScopes.map((scope) => [scope, describeScope(scope)])),
+    "harp:enforcer:<id>": "Be the HARP enforcer with this id.",
+    "harp:approver:<id>": "Be the HARP approver with this id.",
+  };
 }
 
+/** What OAuth lets a scope be made of (RFC 6749, 3.3): no spaces, no quotes, nothing that a header could not carry. */
+const harpId = /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/;
+const harpScope = /^harp:(enforcer|approver):(.*)$/s;
+
 export function isScope(value: string): value is Scope {
-  return (allScopes as readonly string[]).includes(value);
+  const [, role, id = ""] = harpScope.exec(value) ?? [];
+  return role === undefined ? (allScopes as readonly string[]).includes(value) : harpId.test(id);
+}
+
+/** Whom a caller may be at the gateway, in the order in which its scopes name them. */
+export function harpIdentities({ scopes }: Caller): { role: HarpRole; id: string }[] {
+  return [...scopes].flatMap((scope) => {
+    const [, role, id] = harpScope.exec(scope) ?? [];
+    if (id === undefined) return [];
+    return [{ role: role === "enforcer" ? "enforcer" : "approver", id }];
+  });
 }
 
 /** `admin` may do everything inside its tenant. */

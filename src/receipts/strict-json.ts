@@ -8,11 +8,29 @@ import { randomUUID } from "node:crypto";
 
 /** Of bytes, UTF-8 that is not well-formed is refused too: a lenient decoder would hide what was changed. */
 export function parseStrictJson(text: string | Uint8Array): unknown {
-  if (typeof text !== "string") return parseStrictJson(decodeUtf8(text));
+  return parse(text, isCanonical);
+}
+
+/**
+ * The same for what others wrote in their own spelling: numbers and escapes are as they like, but no name comes twice and
+ * no character is half of one.
+ */
+export function parseUnambiguousJson(text: string | Uint8Array): unknown {
+  return parse(text, isAnything);
+}
+
+function parse(text: string | Uint8Array, isSpelled: Spelling): unknown {
+  if (typeof text !== "string") return parse(decodeUtf8(text), isSpelled);
   const value: unknown = JSON.parse(text);
-  const escaped = checkTokens(text);
+  const escaped = checkTokens(text, isSpelled);
   return escaped.length === 0 ? value : parseEscapedNames(text, escaped);
 }
+
+/** Whether a token may be written as it is, when this is its canonical form. */
+type Spelling = (token: string, canonical: string) => boolean;
+
+const isCanonical: Spelling = (token, canonical) => token === canonical;
+const isAnything: Spelling = () => true;
 
 interface Name {
   at: number;
@@ -57,7 +75,7 @@ function decodeUtf8(bytes: Uint8Array): string {
  * The text has been parsed, so its grammar is right; what is left to look at is how it was spelled.
  * Returns the names with an escape.
  */
-function checkTokens(text: string): Name[] {
+function checkTokens(text: string, isSpelled: Spelling): Name[] {
   const escaped: Name[] = [];
   /** The names met so far in each object that is still open, the innermost last. */
   const open: Set<string>[] = [];
@@ -67,15 +85,19 @@ function checkTokens(text: string): Name[] {
     if (first === '"') {
       const end = endOfString(text, at);
       const string = text.slice(at, end);
-      checkString(string, at);
+      const canonical = canonicalString(string, at);
+      if (!isSpelled(string, canonical)) fail(`is not in canonical form: ${quoted(canonical)}`, string, at);
       if (isName(text, end)) {
-        checkName(string, open.at(-1), at);
+        checkName(canonical, open.at(-1), at);
         if (string.includes("\\")) escaped.push({ at, text: string });
       }
       at = end;
     } else if (isDigit(first) || first === "-") {
       const end = endOfNumber(text, at);
-      checkNumber(text.slice(at, end), at);
+      const number = text.slice(at, end);
+      // A number that this language cannot hold exactly comes back with other digits.
+      const canonical = String(Number(number));
+      if (!isSpelled(number, canonical)) fail(`is not in canonical form: ${canonical}`, number, at);
       at = end;
     } else {
       if (first === "{") open.push(new Set());
@@ -86,25 +108,18 @@ function checkTokens(text: string): Name[] {
   return escaped;
 }
 
-function checkString(string: string, at: number): void {
+function canonicalString(string: string, at: number): string {
   if (!string.isWellFormed()) fail("has a lone surrogate", string, at);
-  if (!string.includes("\\")) return;
+  if (!string.includes("\\")) return string;
   const value: string = JSON.parse(string);
   if (!value.isWellFormed()) fail("has a lone surrogate", string, at);
-  const canonical = JSON.stringify(value);
-  if (canonical !== string) fail(`is not in canonical form: ${quoted(canonical)}`, string, at);
+  return JSON.stringify(value);
 }
 
-/** Once escapes are known to be canonical, names are equal exactly when their texts are. */
+/** In canonical form, names are equal exactly when their texts are. */
 function checkName(name: string, names: Set<string> | undefined, at: number): void {
   if (names?.has(name)) fail("comes twice in one object", name, at);
   names?.add(name);
-}
-
-/** A number that this language cannot hold exactly comes back with other digits, and is refused with the rest. */
-function checkNumber(number: string, at: number): void {
-  const canonical = String(Number(number));
-  if (canonical !== number) fail(`is not in canonical form: ${canonical}`, number, at);
 }
 
 /** What is quoted from the document, at most, in a message. */

@@ -12,7 +12,7 @@ import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { AgentContext, ArtifactContent, ArtifactInput, Spending } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { spawn } from "./children.ts";
-import { performEffect } from "./effects.ts";
+import { type EffectSpan, performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
 import { filesOf } from "./files.ts";
 import { handOff } from "./handoff/hand-off.ts";
@@ -77,7 +77,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
 
     async effect(given, code, { payload = null, simulate = null, ...terms } = {}) {
       const name = run.redactor.text(given);
-      const span: StepSpan = { step: run.key(`effect:${name}`), kind: "effect", name };
+      const span: EffectSpan = { step: run.key(`effect:${name}`), kind: "effect", name };
       await allowed(run, span, () => requireTool(task, name));
       const effect = { intent: jsonCopy(payload), simulate: jsonCopy(simulate), ...terms };
       return await performEffect(run, span, effect, attemptOf(run, span, code));

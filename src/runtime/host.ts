@@ -14,7 +14,7 @@ import { hostCallsMax } from "../kernel/resources/task.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { ApprovalRequest, HostOptions } from "./agent.ts";
 import { withinBudget } from "./budget.ts";
-import { underAutonomy } from "./effects.ts";
+import { type EffectSpan, underAutonomy } from "./effects.ts";
 import { AgentFailure, NobodyServed } from "./failures.ts";
 import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
@@ -34,7 +34,7 @@ export async function hostCall(
   if (!isCapability.test(capability)) {
     throw new AgentFailure("invalid_capability", "A capability is a short name such as clipboard.read.");
   }
-  const span: StepSpan = { step: run.key(`host:${capability}`), kind: "host", name: capability };
+  const span: EffectSpan = { step: run.key(`host:${capability}`), kind: "host", name: capability };
   if (run.hostCallsOpen >= hostCallsMax) {
     throw new AgentFailure(
       "too_many_host_calls",

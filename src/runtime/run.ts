@@ -301,6 +301,9 @@ export class Run {
   /** Before somebody outside is asked for something that nobody was asked for yet. */
   async beforeAsking(_whom: "host" | "remote agent", _key: string): Promise<void> {}
 
+  /** Before an approval is used for something that is done now. */
+  async beforeUsing(_key: string): Promise<void> {}
+
   /** The code does at a recorded step what it did then. */
   async repeat(_key: string): Promise<void> {}
 
@@ -448,12 +451,16 @@ export class Run {
     return turn;
   }
 
-  /** Waits for an event from outside the run, or for a time. */
-  async wait(wait: Wait): Promise<Arrival> {
+  /** Waits for an event from outside the run, or for a time. What has to be settled before it is given comes first. */
+  async wait(wait: Wait, beforeGiving?: (event: KernelEvent) => Promise<void>): Promise<Arrival> {
     const event = this.#arrived.get(wait.key) ?? (await this.#arrival(wait));
     // A time may have been over before this run had come here; what was given before it still is.
-    if (event === "elapsed") await this.othersCatchUp(wait.key);
-    else await this.give(wait.key);
+    if (event === "elapsed") {
+      await this.othersCatchUp(wait.key);
+      return event;
+    }
+    await beforeGiving?.(event);
+    await this.give(wait.key);
     return event;
   }
 

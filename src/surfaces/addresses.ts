@@ -10,3 +10,5 @@ export const opvsPath = "/opvs";
 /** Where shells speak to the engine, and in which version. */
 export const openHarnessPath = "/openharness/v1";
 export const openHarnessVersion = "1.0.0";
+/** Where the gateway is, beside everything else. */
+export const harpPath = "/harp";

@@ -8,6 +8,7 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
+import { type Tls, tlsOptions } from "./tls.ts";
 import { wantsWebSocket } from "./websocket.ts";
 
 declare module "fastify" {
@@ -26,7 +27,7 @@ export interface HttpOptions {
   /** Origins whose scripts may use the API from a browser. */
   corsOrigins: readonly string[];
   /** A certificate and its key, as PEM; without them nothing is encrypted. */
-  tls: { cert: string; key: string } | null;
+  tls: Tls | null;
   /** Whether clients reach the server by https only. */
   isHttps: boolean;
   /** How an error is answered, for what is refused before any surface is reached. */
@@ -38,6 +39,8 @@ const requestTimeoutMs = 60 * 60_000;
 /** The same for a body that is read as a whole before anything is done with it. */
 const bodyTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
+/** How long somebody who does not take an answer is waited for when the server stops. */
+const closeMsMax = 1000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
 /** A year, as browsers expect of those who mean it. */
@@ -49,13 +52,13 @@ const requestHeaders = [
   ...["Authorization", "Content-Type", "Accept", "Prefer", "Range", "If-None-Match", "If-Range"],
   ...["Idempotency-Key", "Harn-Agents-Protocol-Version", "Last-Event-ID", "traceparent", "tracestate"],
   ...["OPVS-Version", "OPVS-Extensions", "OPVS-Since", "A2A-Version", "A2A-Extensions", "A2A-Since"],
-  "X-Correlation-ID",
+  ...["X-HARP-Version", "X-Correlation-ID"],
 ];
 const answerHeaders = [
   ...["X-Request-Id", "Idempotent-Replayed", "ETag", "Location", "Retry-After", "Preference-Applied"],
   ...["RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
   ...["Content-Range", "Content-Disposition", "WWW-Authenticate"],
-  ...["OPVS-Extensions", "A2A-Extensions", "traceparent", "X-Correlation-ID"],
+  ...["OPVS-Extensions", "A2A-Extensions", "X-HARP-Version", "traceparent", "X-Correlation-ID"],
 ];
 /** JSON nested deeper than this is an attack on somebody's stack, not data. */
 const bodyDepthMax = 100;
@@ -66,7 +69,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   const listening = { shouldUpgradeCallback: wantsWebSocket };
   const app = Fastify({
     logger: false,
-    ...(options.tls === null ? { http: listening } : { https: { ...listening, ...options.tls } }),
+    ...(options.tls === null ? { http: listening } : { https: { ...listening, ...tlsOptions(options.tls) } }),
     // A HEAD request to a stream would never end.
     exposeHeadRoutes: false,
     genReqId: newRequestId,
@@ -148,15 +151,39 @@ function limitTime({ raw }: FastifyRequest): void {
   raw.once("end", () => clearTimeout(patience));
 }
 
-/** What JSON can say but nobody can give back: endless numbers, endless nesting. Goes no deeper than it must. */
-export function problemWith(value: unknown, levels = bodyDepthMax): string | null {
+/** What JSON can say but nobody can give back: endless numbers, endless nesting, a name that is none. */
+export function problemWith(value: unknown): string | null {
+  return firstProblem(value, bodyDepthMax, (object) =>
+    Object.hasOwn(object, "__proto__") ? "The body has a key that no object may have: __proto__." : null,
+  );
+}
+
+/** The same for what is passed on as it came, by whoever never gives a name a meaning. */
+export function problemWithOpaque(value: unknown): string | null {
+  return firstProblem(value, bodyDepthMax, () => null);
+}
+
+/** Goes no deeper than it must. */
+function firstProblem(
+  value: unknown,
+  levels: number,
+  problemIn: (object: object) => string | null,
+): string | null {
   if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
   if (typeof value !== "object" || value === null) return null;
-  if (Object.hasOwn(value, "__proto__")) return "The body has a key that no object may have: __proto__.";
+  const found = problemIn(value);
+  if (found !== null) return found;
   if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;
   for (const inner of Object.values(value)) {
-    const problem = problemWith(inner, levels - 1);
+    const problem = firstProblem(inner, levels - 1, problemIn);
     if (problem !== null) return problem;
   }
   return null;
+}
+
+/** Open requests are answered first; a client that does not take its answer is not waited for long. */
+export async function closeHttp(http: FastifyInstance): Promise<void> {
+  const impatience = setTimeout(() => http.server.closeAllConnections(), closeMsMax);
+  await http.close();
+  clearTimeout(impatience);
 }

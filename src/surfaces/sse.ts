@@ -9,6 +9,8 @@ import { HarnessError } from "../kernel/errors.ts";
 
 export interface SseOptions {
   heartbeatMs: number;
+  /** The sign of life; a comment, which nobody sees, when nothing else is said. */
+  heartbeat?: string;
   /** Aborted when the server stops. */
   stopped: AbortSignal;
   /** Whether the credentials that it was opened with still hold. Asked with every heartbeat. */
@@ -23,7 +25,8 @@ export class SseResponse {
   /** Aborted when the client is gone, may no longer listen, or the server stops. */
   readonly signal: AbortSignal;
 
-  constructor(reply: FastifyReply, { heartbeatMs, stopped, isStillAllowed }: SseOptions) {
+  constructor(reply: FastifyReply, options: SseOptions) {
+    const { heartbeatMs, heartbeat = ": heartbeat\n\n", stopped, isStillAllowed } = options;
     const response = reply.raw;
     this.#response = response;
     response.once("close", () => this.#gone.abort());
@@ -41,8 +44,11 @@ export class SseResponse {
       if (value !== undefined) response.setHeader(name, value);
     }
     response.writeHead(200);
+    // Whoever asked is told that the stream is open, however long nothing happens.
+    response.flushHeaders();
     this.#heartbeat = setInterval(async () => {
-      response.write(": heartbeat\n\n");
+      // Who does not read is not sent ever more signs of life.
+      if (!response.writableNeedDrain) response.write(heartbeat);
       // A store that cannot answer now says nothing about the credentials; the next beat asks again.
       this.#isRefused = !(await isStillAllowed().catch(() => true));
       if (this.#isRefused) this.#gone.abort();

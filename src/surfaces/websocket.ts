@@ -14,7 +14,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { HarnessError } from "../kernel/errors.ts";
 
 /** Pings in a row that may stay without an answer. A client that does not read does not answer either. */
-const missedMax = 2;
+const missedMaxDefault = 2;
 /** How long a closing handshake may take when the server stops. */
 const stopMsMax = 500;
 
@@ -31,8 +31,10 @@ export interface WebSocketOptions {
   /** The largest frame that is read. */
   payloadBytesMax: number;
   heartbeatMs: number;
-  /** The subprotocol that is spoken, for clients that ask for one. */
-  protocol: string;
+  /** How many pings in a row may stay without an answer. */
+  missedMax?: number;
+  /** The subprotocol that is spoken, for clients that ask for one; null when there is none. */
+  protocol: string | null;
   /** Aborted when the server stops. */
   stopped: AbortSignal;
 }
@@ -64,15 +66,18 @@ export class WebSockets {
   readonly #server: WebSocketServer;
   readonly #open = new Map<WebSocket, Connection>();
   readonly #stopped: AbortSignal;
+  readonly #missedMax: number;
 
-  constructor({ payloadBytesMax, heartbeatMs, protocol, stopped }: WebSocketOptions) {
+  constructor(options: WebSocketOptions) {
+    const { payloadBytesMax, heartbeatMs, missedMax = missedMaxDefault, protocol, stopped } = options;
     this.#stopped = stopped;
+    this.#missedMax = missedMax;
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
       maxPayload: payloadBytesMax,
       // Never the first one that is offered: that can be the client's key.
-      handleProtocols: (offered) => (offered.has(protocol) ? protocol : false),
+      handleProtocols: (offered) => (protocol !== null && offered.has(protocol) ? protocol : false),
     });
     const heartbeat = setInterval(() => this.#beat(), heartbeatMs);
     heartbeat.unref();
@@ -138,7 +143,7 @@ export class WebSockets {
 
   #beat(): void {
     for (const [socket, connection] of this.#open) {
-      if (connection.missed > missedMax) {
+      if (connection.missed > this.#missedMax) {
         socket.terminate();
         continue;
       }

@@ -86,6 +86,19 @@ describe("§10 what is shown", () => {
     assert.equal(new Set(ids).size, 5);
   });
 
+  test("OPH-27, OPH-24 given an agent that says more than a response holds, when the shell comes back for the rest, then it hears everything once, in order", async () => {
+    const said = Array.from({ length: 1200 }, (_, n) => `line ${n}`);
+    const begun = await shell.play([...said.map((line) => `say ${line}`), "return done"]);
+    const heard = [...textsOf(begun)];
+    let last = begun;
+    while (last.response.continuation !== undefined) {
+      last = await shell.resume(last);
+      assert.ok(directivesOf(last).length <= 502);
+      heard.push(...textsOf(last));
+    }
+    assert.deepEqual(heard, [...said, "done"]);
+  });
+
   test("OPH-27, OPH-28 given directives that are only shown, when they are given, then the run does not wait, and they are as the agent says", async () => {
     const card = {
       action_type: "render_ui",
@@ -332,6 +345,26 @@ describe("§10 what people decide", () => {
     const late = await shell.resume(asked, { approvals: [{ request_id, artifact_hash, approved: false }] });
     assert.deepEqual(late.response.extensions["com.bridle"].not_taken, [request_id]);
     assert.deepEqual(textsOf(late), ["deployed to eu"]);
+  });
+});
+
+describe("§10 what only a signature decides", () => {
+  test("OPH-33 given a persona that demands signed approvals, when its agent asks for one, then the shell is pointed to the approver, and its own word is refused", async () => {
+    const personaId = await personaWith({
+      entry_workflow: "rehearsal",
+      approval_policy: { channel: "harp" },
+    });
+    const asked = await shell.say("approve deploy", { task_hint: { sop_id: personaId } }, able);
+    const { payload } = directiveOf(asked, "request_approval");
+    assert.equal(payload.via, "harp");
+    assert.match(payload.message, /approver/);
+    const { request_id, artifact_hash } = payload;
+    const approvals = [{ request_id, artifact_hash, approved: true }];
+    const error = errorOf(await shell.send(continued(asked, { approvals })));
+    assert.deepEqual([error.code, error.retryable], ["policy_denied", false]);
+    assert.equal(error.details.request_id, request_id);
+    const canceled = errorOf(await shell.send(continued(asked, { cancel: {} })));
+    assert.equal(canceled.details.failure_code, "canceled");
   });
 });
 

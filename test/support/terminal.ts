@@ -19,7 +19,11 @@ export interface TestTerminal extends AsyncDisposable {
   /** The same as text. */
   text(): string;
   /** Waits until this is on the screen, after what was waited for before. */
-  sees(pattern: RegExp): Promise<string>;
+  sees(wanted: RegExp | string): Promise<string>;
+  /** Waits until this was written, colours and all. */
+  draws(wanted: string): Promise<void>;
+  /** Waits for the question, then types the answer and presses Enter. */
+  answer(question: string, text: string): Promise<void>;
   /** Types, and presses Enter. */
   enter(line: string): void;
   /** Types keys as they are, such as `ctrl.c`. */
@@ -56,18 +60,31 @@ export function bridleInTerminal(
   // A line that was wiped to be written anew counts as one line more.
   const text = () => stripVTControlCharacters(raw.replaceAll(wiped, "\n")).replaceAll("\r", "");
   let seen = 0;
+  const sees = async (wanted: RegExp | string): Promise<string> => {
+    const pattern = typeof wanted === "string" ? new RegExp(wanted.replaceAll(/[^\w\s]/g, "\\$&")) : wanted;
+    const found = await until(
+      async () => ({ found: pattern.exec(text().slice(seen)), screen: text().slice(-2000) }),
+      (look) => look.found !== null || child.exitCode !== null,
+    );
+    const match = found.found ?? pattern.exec(text().slice(seen));
+    assert.ok(match !== null, `${pattern} never came; the program ended with:\n${text()}`);
+    seen += match.index + match[0].length;
+    return match[0];
+  };
   return {
     raw: () => raw,
     text,
-    async sees(pattern) {
-      const found = await until(
-        async () => ({ found: pattern.exec(text().slice(seen)), screen: text().slice(-2000) }),
-        (look) => look.found !== null || child.exitCode !== null,
+    sees,
+    async draws(wanted) {
+      await until(async () => raw.includes(wanted) || child.exitCode !== null, Boolean);
+      assert.ok(
+        raw.includes(wanted),
+        `${JSON.stringify(wanted)} never came; the program ended with:\n${text()}`,
       );
-      const match = found.found ?? pattern.exec(text().slice(seen));
-      assert.ok(match !== null, `${pattern} never came; the program ended with:\n${text()}`);
-      seen += match.index + match[0].length;
-      return match[0];
+    },
+    async answer(question, typed) {
+      await sees(question);
+      child.stdin.write(`${typed}\r`);
     },
     enter: (line) => void child.stdin.write(`${line}\r`),
     press: (keys) => void child.stdin.write(keys),

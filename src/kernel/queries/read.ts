@@ -32,10 +32,15 @@ export function fitPage<T>(items: readonly T[], limit: number, bytesOf: (item: T
 
 const readScope: Record<Kind, Scope> = {
   api_key: "api_keys:read",
+  approval_audit: "approvers:read",
+  approval_nonce: "approvers:read",
+  approver_registry: "approvers:read",
   artifact: "artifacts:read",
   branch: "branches:read",
   connector: "connectors:read",
   handoff: "tasks:read",
+  harp_prompt: "tasks:read",
+  harp_session: "sessions:read",
   memory: "memories:read",
   message: "messages:read",
   permission_request: "tasks:read",

@@ -26,6 +26,8 @@ export interface PendingRequest {
   /** JSON Schema that an answer has to meet. */
   schema: JsonObject | null;
   permission_request_id: string | null;
+  /** Of an approval: recognizes exactly what is to be done. */
+  binding?: string;
   expires_at: string;
 }
 

@@ -3,21 +3,16 @@
 import { hashOf } from "../../receipts/canonical.ts";
 import { HarnessError } from "../errors.ts";
 import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import type { TaskRecord } from "../resources/task.ts";
 import { hashWhole } from "../well-formed.ts";
 
-/** Names exactly what is asked, as hex of SHA-256: an answer that names something else is no answer. */
+/**
+ * Names exactly what is asked, as hex of SHA-256: an answer that names something else is no answer. Requests of older logs
+ * have none of their own.
+ */
 export function approvalHashOf({ request }: Pick<PermissionRequestRecord, "request">): string {
   const { artifact_hash } = request;
   if (typeof artifact_hash === "string") return artifact_hash;
   return hashWhole(request, hashOf).slice("sha256:".length);
-}
-
-/** Whether only a signed approval counts, which no shell can give. */
-export function demandsHarp({ policy }: Pick<TaskRecord, "policy">): boolean {
-  const { approval_policy }: { approval_policy?: unknown } = Object(policy);
-  const { channel }: { channel?: unknown } = Object(approval_policy);
-  return channel === "harp";
 }
 
 /** The person saw something else than what would be decided. */

@@ -14,7 +14,7 @@ import { isFinal } from "../lifecycle.ts";
 import type { ShellLinkRecord } from "../resources/shell-link.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
-import { ApprovalMismatch, approvalHashOf, demandsHarp } from "./approvals.ts";
+import { ApprovalMismatch, approvalHashOf } from "./approvals.ts";
 import { messageOf, type ShellAttachment } from "./intents.ts";
 
 export const outcomeStatuses = ["completed", "declined", "failed", "skipped", "expired"] as const;
@@ -87,15 +87,6 @@ async function takeApproval(
   }
   if (approvalHashOf(request) !== artifactHash.toLowerCase()) throw new ApprovalMismatch(requestId);
   const task = await taskOf(unit, link);
-  if (demandsHarp(task)) {
-    throw new HarnessError(
-      "policy_violation",
-      "Only a signed approval counts here; a shell cannot give it.",
-      {
-        details: { request_id: requestId },
-      },
-    );
-  }
   if (request.status !== "pending" || task.pending?.permission_request_id !== requestId) return false;
   await decidePermission(unit, { requestId, approved, reason });
   return true;

@@ -154,6 +154,8 @@ function contentsOf(event: KernelEvent): unknown[] {
     case "agent.message":
     case "vendor.bridle.message":
       return [event.payload.message.parts];
+    case "vendor.bridle.harp_session.told":
+      return [event.payload.content];
     case "task.submitted": {
       const { input, replay } = event.payload.task;
       return ["payload" in input ? input.payload : null, replay?.substitutions];

@@ -141,6 +141,19 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { ...event.payload, chunk: await presentChunk(event.payload, viewer) };
     case "tool.approval_required":
       return { permission_request: presentPermissionRequest(event.payload.permission_request) };
+    case "vendor.bridle.approvers.created":
+    case "vendor.bridle.approvers.changed":
+      // Who they are is read at its own address, by those who may.
+      return {};
+    case "vendor.bridle.harp_prompt.delivered":
+      return { harp_prompt: presentRecord(event.payload.harp_prompt) };
+    case "vendor.bridle.harp_session.begun":
+      return { harp_session: presentRecord(event.payload.harp_session) };
+    case "vendor.bridle.harp_session.told": {
+      // What was told is read at its own address, by those who may.
+      const { content: _, ...shown } = event.payload;
+      return shown;
+    }
     case "vendor.bridle.api_key.created":
       return { api_key: presentApiKey(event.payload.api_key) };
     case "receipt.issued":

@@ -12,10 +12,11 @@ import { openApiRoute } from "./openapi.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { approvalRoutes } from "./routes/approvals.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
 import { branchRoutes } from "./routes/branches.ts";
 import { connectorRoutes } from "./routes/connectors.ts";
-import { discoveryRoutes } from "./routes/discovery.ts";
+import { discoveryRoutes, healthRoutes } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
@@ -65,6 +66,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...retentionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
+    ...approvalRoutes(facts),
     ...pushConfigRoutes,
     ...artifactRoutes(artifactBytesMax),
     ...vaultRoutes,
@@ -122,6 +124,18 @@ function challengeFor({ error }: ErrorBody, request: FastifyRequest): string | n
 function plainPath(url: string): string {
   const [path = ""] = url.split("?");
   return /^[\w/.-]{1,200}$/.test(path) ? path : "this address";
+}
+
+/** Only what it takes to make keys and to look after the process, for a server that has no agents. */
+export function harnKeys({
+  kernel,
+  facts,
+  report,
+}: Pick<HarnOptions, "kernel" | "facts" | "report">): (app: FastifyInstance) => Promise<void> {
+  return async (app) => {
+    app.setErrorHandler(harnFail(report));
+    for (const route of [...healthRoutes(facts), ...apiKeyRoutes]) route.register(app, kernel);
+  };
 }
 
 export function harn(options: HarnOptions): (app: FastifyInstance) => Promise<void> {

@@ -146,7 +146,7 @@ export class Engine {
     const answered = await this.#settle(taken, view);
     const isOurs = answered.told?.turn === taken.turn && answered.told.through === view.position;
     if (isOurs) return await this.#respond(taken, view, answered);
-    // Somebody else was waiting for the same turn, and saw another moment of it.
+    // It was more than a response holds; or somebody else was waiting for the same turn, and saw another moment of it.
     return await this.response({ ...taken, isStreamed: false });
   }
 
@@ -232,13 +232,16 @@ export class Engine {
 
   async #settle({ caller, task_id: taskId, turn, exchange }: Taken, view: RunView): Promise<ShellLinkRecord> {
     const { kernel, continuationMs } = this.#options;
+    const { through } = view;
+    // Where there is more to tell than a response holds, what is open comes with the rest.
+    const isWhole = through === view.position;
     const { result } = await kernel.dispatch(answerShellTurn, caller, {
       taskId,
       turn,
-      through: view.position,
-      asked: view.openCalls,
-      question: view.question,
-      continueMs: view.isOver ? null : continuationMs,
+      through,
+      asked: isWhole ? view.openCalls : [],
+      question: isWhole ? view.question : null,
+      continueMs: isWhole && view.isOver ? null : continuationMs,
       latencyMs: Math.max(0, Math.round(kernel.clock.now() - exchange.startedAt)),
     });
     return result;

@@ -1,10 +1,12 @@
 /** What this server is and speaks: discovery, the agent card, versions, capabilities, health. */
 
+import { harpVersion } from "../../../approvals/wire.ts";
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import {
+  harpPath,
   openHarnessPath,
   openHarnessVersion,
   opvsPath,
@@ -48,8 +50,8 @@ const capabilities = [
   { id: "artifact_uploads", description: "Artifacts are uploaded as streams and downloaded in ranges." },
 ];
 
-export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
-  const cards = new SignedDocuments(kernel.issuer, signHarnCard);
+/** Whether the server lives, takes work, and in which version. */
+export function healthRoutes(facts: ServerFacts): Route[] {
   return [
     publicRoute({
       path: "/health",
@@ -79,6 +81,13 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
       response: RuntimeVersion,
       handle: async () => ({ object: "version", version: facts.version, protocol_version: protocolVersion }),
     }),
+  ];
+}
+
+export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
+  const cards = new SignedDocuments(kernel.issuer, signHarnCard);
+  return [
+    ...healthRoutes(facts),
     publicRoute({
       path: "/v1",
       operationId: "getProtocolDiscovery",
@@ -94,6 +103,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
         protocols: [
           { id: "harn", version: protocolVersion, path: "/v1" },
           { id: "opvs", version: "1.0", path: opvsPath },
+          { id: "harp", version: harpVersion, path: harpPath },
           { id: "openharness", version: openHarnessVersion, path: openHarnessPath },
         ],
       }),

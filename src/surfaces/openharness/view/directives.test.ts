@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
-import { approvalHashOf, demandsHarp } from "../../../kernel/shell/approvals.ts";
+import { approvalHashOf } from "../../../kernel/shell/approvals.ts";
 import { hashOf } from "../../../receipts/canonical.ts";
 import type { JsonObject } from "../../../store/port.ts";
 import { approvalDirective, isAnswerable } from "./directives.ts";
@@ -43,14 +43,6 @@ test("OPH-33 given a persona that demands signed approvals, when a shell is show
   const plain = approvalDirective(asking(request), new Set(), true);
   assert.equal(plain.action_type, "render_message");
   assert.match(String(plain.payload?.text), /deploy.*approver/);
-});
-
-test("OPH-33 given what a task says of approvals, when it demands nothing, or HARP, then that is read", () => {
-  const policy = { persona_version: "1", autonomy_tier: "act_auto", receipt_policy: "required" } as const;
-  assert.equal(demandsHarp({ policy }), false);
-  const withChannel = (channel: string) => ({ policy: { ...policy, approval_policy: { channel } } });
-  assert.equal(demandsHarp(withChannel("any")), false);
-  assert.equal(demandsHarp(withChannel("harp")), true);
 });
 
 test("OPH-32 given what is asked, when it is named by a hash, then by its own if it has one, else by that of its canonical form", () => {

@@ -12,8 +12,8 @@ import { shellPrefix } from "../../../kernel/host-calls.ts";
 import { isFinal } from "../../../kernel/lifecycle.ts";
 import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
 import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
+import { demandsHarp } from "../../../kernel/resources/persona.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
-import { demandsHarp } from "../../../kernel/shell/approvals.ts";
 import { questionIdOf } from "../../../kernel/shell/bring.ts";
 import { type Caller, mayUse } from "../../../policy/caller.ts";
 import type { JsonObject, JsonValue, Position, Store } from "../../../store/port.ts";
@@ -36,6 +36,9 @@ export interface Item {
   position: Position;
   directive(): Promise<ActionDirective | null>;
 }
+
+/** What one response tells of what was said; a run that says more is continued. */
+const saidMax = 500;
 
 export type Told = { item: Item } | { progress: Progress };
 
@@ -108,18 +111,29 @@ export class RunView {
     return items.sort((one, other) => one.position - other.position);
   }
 
+  /** Up to where one response can tell it. */
+  get through(): Position {
+    const last = this.#said.length > saidMax ? this.#said[saidMax - 1] : undefined;
+    return last?.position ?? this.#position;
+  }
+
   rest(): Rest {
-    if (this.isOver || this.#needsAnswer) return "now";
+    if (this.isOver || this.#needsAnswer || this.#said.length >= saidMax) return "now";
     if (this.#calls.size === 0) return "no";
     // The run may have more for the shell to do beside this, until it waits for nothing else.
     return this.#task.parked === null ? "soon" : "now";
+  }
+
+  /** Whether only signatures count, which no shell can give. */
+  get #needsHarp(): boolean {
+    return demandsHarp(this.#task.policy.approval_policy);
   }
 
   /** A question always does. An approval that others give is told once, and then waited for. */
   get #needsAnswer(): boolean {
     const { pending } = this.#task;
     if (pending === null) return false;
-    if (pending.kind === "input" || isAnswerable(this.granted, demandsHarp(this.#task))) return true;
+    if (pending.kind === "input" || isAnswerable(this.granted, this.#needsHarp)) return true;
     return (this.#pending?.position ?? 0) > this.#after;
   }
 
@@ -262,7 +276,7 @@ export class RunView {
       directive: async () =>
         permission === undefined
           ? questionDirective(questionIdOf(this.#task.id, request.step), request)
-          : approvalDirective(permission, this.granted, demandsHarp(this.#task)),
+          : approvalDirective(permission, this.granted, this.#needsHarp),
     };
     this.#pending = item;
     return [{ item }];

@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server, createSecureServer, type ServerHttp2Session } from "node:http2";
 import { isIPv6, type Server, type Socket } from "node:net";
+import { type Tls, tlsOptions } from "../../tls.ts";
 import { type Answering, createAnswering } from "./answering.ts";
 import { watchOver } from "./sessions.ts";
 import { speakBoth } from "./two-protocols.ts";
@@ -16,7 +17,7 @@ export interface GrpcOptions extends Answering {
   /** 0 lets the system choose. */
   port: number;
   /** A certificate and its key, as PEM; without them nothing is encrypted. */
-  tls: { cert: string; key: string } | null;
+  tls: Tls | null;
 }
 
 export interface Grpc {
@@ -48,7 +49,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
   const http2 =
     tls === null
       ? createHttp2Server(limits, answer)
-      : createSecureServer({ ...limits, ...tls, allowHTTP1: true }, answer);
+      : createSecureServer({ ...limits, ...tlsOptions(tls), allowHTTP1: true }, answer);
   const listener: Server =
     tls === null ? speakBoth(createHttp1Server(limits, answer), http2, handshakeMs) : http2;
   const sessions = new Set<ServerHttp2Session>();

@@ -1,0 +1,48 @@
+/** `bridle gateway`: the HARP gateway alone, said where it is, and stopped gently on Ctrl-C. */
+
+import { flushCompileCache } from "node:module";
+import { resolve } from "node:path";
+import { startGatewayServer } from "../gateway-server.ts";
+import { createLogger } from "../logger.ts";
+import { version } from "../version.ts";
+import type { GatewayCommandSettings } from "./gateway-command.ts";
+import { gatewaySettingsOf } from "./gateway-options.ts";
+import { tlsOf } from "./listen-options.ts";
+import { interrupted, keyLines } from "./listening.ts";
+
+export async function runGateway(settings: GatewayCommandSettings): Promise<void> {
+  const { host, port, data, apiKey, logLevel, authFailures, trustProxy } = settings;
+  const server = await startGatewayServer({
+    ...{ host, port },
+    tls: tlsOf(settings),
+    dataDirectory: resolve(data),
+    apiKey: apiKey ?? null,
+    authFailuresMax: authFailures,
+    trustedProxies: trustProxy,
+    settings: gatewaySettingsOf(settings),
+    logger: createLogger(logLevel, apiKey === undefined ? [] : [apiKey]),
+  });
+  const { url, adminKey } = server;
+  const shellKey = adminKey.origin === "setting" ? "<your key>" : `"$(cat '${adminKey.file}')"`;
+  process.stdout.write(`
+Bridle ${version}, the HARP gateway alone, is ready.
+
+  URL       ${url}
+  Data      ${resolve(data)}
+${keyLines(adminKey)}
+
+Make a key for each enforcer and each approver (their ids are yours to choose):
+  export BRIDLE_URL=${url} BRIDLE_KEY=${shellKey} HARN="Harn-Agents-Protocol-Version: agents-protocol-2026-04-25"
+  curl -s $BRIDLE_URL/v1/api-keys -H "Authorization: Bearer $BRIDLE_KEY" -H "$HARN" --json '{"name":"laptop","actor":"laptop","scopes":["harp:enforcer:laptop"]}'
+  curl -s $BRIDLE_URL/v1/api-keys -H "Authorization: Bearer $BRIDLE_KEY" -H "$HARN" --json '{"name":"phone","actor":"ada","scopes":["harp:approver:ada"]}'
+
+  What it is and speaks: ${url}/v1/status. Stop with Ctrl-C.
+
+`);
+  // Not left to the end, which may come without warning.
+  flushCompileCache();
+  await interrupted();
+  process.stdout.write("\nStopping.\n");
+  await server.stop();
+  process.stdout.write("Stopped. The log is closed.\n", () => process.exit(0));
+}

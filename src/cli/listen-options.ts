@@ -1,0 +1,86 @@
+/** The settings of every command that listens: where, with which certificates, and who is believed. */
+
+import { Option } from "commander";
+import type { Tls } from "../surfaces/tls.ts";
+import { listOf, notEmpty, pemFile, proxyAddress, type TlsSettings, wholeNumber } from "./option-parsers.ts";
+
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+export interface ListenSettings extends TlsSettings {
+  port: number;
+  host: string;
+  data: string;
+  apiKey?: string;
+  logLevel: (typeof logLevels)[number];
+  authFailures: number;
+  trustProxy: string[];
+}
+
+export function hostOption(host: string): Option {
+  return new Option(
+    "--host <address>",
+    "address to listen on; the default is reachable from this machine only",
+  )
+    .env("BRIDLE_HOST")
+    .default(host)
+    .argParser(notEmpty);
+}
+
+export function tlsFileOptions(): Option[] {
+  return [
+    new Option(
+      "--tls-cert <file>",
+      "certificate for all ports, with those that vouch for it (PEM); then https",
+    )
+      .env("BRIDLE_TLS_CERT")
+      .argParser(pemFile("CERTIFICATE")),
+    new Option("--tls-key <file>", "private key of the certificate (PEM, without a passphrase)")
+      .env("BRIDLE_TLS_KEY")
+      .argParser(pemFile("PRIVATE KEY")),
+    new Option(
+      "--tls-client-ca <file>",
+      "certificates of those who vouch for clients (PEM); then every client has to show one",
+    )
+      .env("BRIDLE_TLS_CLIENT_CA")
+      .argParser(pemFile("CERTIFICATE")),
+  ];
+}
+
+export function tlsOf({ tlsCert, tlsKey, tlsClientCa }: TlsSettings): Tls | null {
+  if (tlsCert === undefined || tlsKey === undefined) return null;
+  return { cert: tlsCert, key: tlsKey, clientCa: tlsClientCa };
+}
+
+export function apiKeyOption(): Option {
+  return new Option(
+    "--api-key <key>",
+    "a fixed administrator key, for scripts and tests; better set in the environment",
+  ).env("BRIDLE_API_KEY");
+}
+
+export function authFailuresOption(max: number): Option {
+  return new Option(
+    "--auth-failures <number>",
+    "wrong credentials a minute from one address before it must wait",
+  )
+    .env("BRIDLE_AUTH_FAILURES")
+    .default(max)
+    .argParser(wholeNumber(1, 1_000_000));
+}
+
+export function trustProxyOption(): Option {
+  return new Option(
+    "--trust-proxy <address...>",
+    "proxies, by address or range, that are believed when they say for whom they ask (X-Forwarded-For)",
+  )
+    .env("BRIDLE_TRUST_PROXY")
+    .default([], "none")
+    .argParser(listOf(proxyAddress));
+}
+
+export function logLevelOption(): Option {
+  return new Option("--log-level <level>", "how much to log, as JSON lines on standard error")
+    .env("BRIDLE_LOG_LEVEL")
+    .choices(logLevels)
+    .default("info");
+}

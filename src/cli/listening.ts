@@ -1,0 +1,25 @@
+/** What commands that listen have in common: how they say where their key is, and how they are stopped. */
+
+import type { AdminKey } from "../policy/admin-key.ts";
+
+export function keyLines({ key, origin, file }: AdminKey): string {
+  return {
+    created: `  API key   ${key}\n            shown this once; kept in ${file}`,
+    file: `  API key   in ${file}`,
+    setting: "  API key   the one you set",
+  }[origin];
+}
+
+/** Resolves at the first signal; the second ends the process on the spot, which loses nothing that was acknowledged. */
+export function interrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0;
+    const onSignal = () => {
+      signals += 1;
+      if (signals > 1) process.exit(1);
+      resolve();
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}

@@ -1,0 +1,99 @@
+/** Who gets to the gateway, settled before a byte of the body is read: over what, as whom, in which version, how often. */
+
+import { BlockList, isIP } from "node:net";
+import type { FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import { harpMediaType, harpVersion, harpVersionHeader } from "../../approvals/wire.ts";
+import { refusal } from "../../gateway/refusals.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { RateLimit } from "../../policy/rate-limit.ts";
+import { Parties } from "./call.ts";
+
+export interface Admitted {
+  parties: Parties;
+  /** Whether the credentials still hold. */
+  isStillAllowed(): Promise<boolean>;
+}
+
+const admitted = new WeakMap<FastifyRequest, Admitted>();
+
+export function admittedBy(request: FastifyRequest): Admitted {
+  const found = admitted.get(request);
+  if (found === undefined) throw new Error("A route was reached without authentication");
+  return found;
+}
+
+export async function authenticate(kernel: Kernel, request: FastifyRequest): Promise<Parties> {
+  const credential = bearerOf(request);
+  const caller = credential === null ? null : await kernel.authenticate(credential, request.ip);
+  if (credential === null || caller === null) {
+    throw refusal("Unauthenticated", "Send a valid API key or access token as Authorization: Bearer <key>.");
+  }
+  const parties = new Parties(caller);
+  const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
+  admitted.set(request, { parties, isStillAllowed });
+  return parties;
+}
+
+function bearerOf({ headers }: FastifyRequest): string | null {
+  const [scheme, key] = (headers.authorization ?? "").split(" ");
+  return scheme?.toLowerCase() === "bearer" && key ? key : null;
+}
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+function isLoopback(address: string | undefined): boolean {
+  if (address === undefined || isIP(address) === 0) return false;
+  const plain = address.replace(/^::ffff:/, "");
+  return loopback.check(plain, isIP(plain) === 6 ? "ipv6" : "ipv4");
+}
+
+/** Without TLS only what stays on this machine is served. A proxy that is believed says for itself how it was asked. */
+export function requireSecure(request: FastifyRequest, logger: Logger): void {
+  const { protocol, ip, raw } = request;
+  if (protocol === "https" || (isLoopback(raw.socket.remoteAddress) && isLoopback(ip))) return;
+  const about = { request_id: request.id, from: ip, route: request.routeOptions.url };
+  logger.warn(about, "a request to the gateway was refused: it came without TLS");
+  throw refusal("InsecureTransport", "This gateway is reached by https and wss only.");
+}
+
+/** What a client may say that it speaks; who says nothing speaks ours. */
+const supportedVersion = /^0\.2(\.\d{1,9})?$/;
+export const supportedRange = ">=0.2.0 <0.3.0";
+
+export function requireVersion({ headers }: FastifyRequest, logger: Logger): void {
+  const version = headers[harpVersionHeader.toLowerCase()];
+  if (version === undefined || (typeof version === "string" && supportedVersion.test(version))) return;
+  logger.warn({ supported: supportedRange }, "a request to the gateway was refused: another version of HARP");
+  throw refusal("UnsupportedVersion", `This gateway speaks HARP ${harpVersion}.`, {
+    supported: supportedRange,
+  });
+}
+
+const mediaType = /^application\/harp\+json\s*(;\s*charset="?utf-8"?\s*)?$/i;
+
+/** `wanted` is what goes without saying for a body that is empty. */
+export function requireMediaType({ headers }: FastifyRequest, allowed: "harp" | "json"): void {
+  const found = headers["content-type"] ?? "";
+  const isRight = allowed === "harp" ? mediaType.test(found) : /^application\/json\s*(;|$)/i.test(found);
+  if (isRight) return;
+  const wanted = allowed === "harp" ? harpMediaType : "application/json";
+  throw refusal("UnsupportedMediaType", `Send the body as Content-Type: ${wanted}.`);
+}
+
+export function hasBody({ headers }: FastifyRequest): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+/** One more call of this one; refused when there were too many. */
+export function countCall(limit: RateLimit, who: string): void {
+  const seconds = limit.secondsToWait(who);
+  if (seconds > 0) {
+    throw refusal("RateLimited", `Too many calls. Try again in ${seconds} seconds.`, {
+      retryAfterSeconds: seconds,
+    });
+  }
+  limit.count(who);
+}
