@@ -353,6 +353,20 @@ describe("deadlines", () => {
     assert.deepEqual(log, []);
   });
 
+  test("SHL-22 given a directive that waits behind another's approval, when its deadline passes meanwhile, then the person is not asked for it", async () => {
+    const asked: unknown[] = [];
+    const both = { execution: "parallel", requires_user_approval: true };
+    const outcomes = await carryOut([say("first", both), say("late", { ...both, deadline_ms: 20 })], {
+      approve: async ({ payload }) => {
+        asked.push(payload.text);
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        return true;
+      },
+    });
+    assert.deepEqual(asked, ["first"]);
+    assert.deepEqual(statuses(outcomes), ["succeeded", "timed_out"]);
+  });
+
   test("SHL-23 given a handler that runs past the deadline, when it passes, then the handler's signal is aborted and the outcome is that it timed out", async () => {
     let wasAborted = false;
     const outcomes = await carryOut([{ action_type: "slow", deadline_ms: soonMs }, say("next")], {

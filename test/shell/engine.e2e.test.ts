@@ -109,6 +109,34 @@ describe("shell and engine", () => {
     assert.match(log.at(-1) ?? "", /"completed"[\s\S]*1[\s\S]*"completed"[\s\S]*2/);
   });
 
+  test("SHL-33 given an answer that does not fit, when the engine refuses it, then the question stays open and the right one is taken", async () => {
+    const shell = shellFor("asker", { approve: () => true });
+    const { question } = await shell.send("go");
+    assert.ok(question?.id !== undefined && question.schema !== undefined);
+    const wrong = await shell.answer(question.id, { region: 7 });
+    assert.deepEqual([wrong.status, wrong.error?.code], ["failed", "invalid_request"]);
+    assert.equal(shell.isOpen, true);
+    assert.equal((await shell.answer(question.id, { region: "eu" })).status, "completed");
+    assert.equal(log.at(-1), "deployed to eu");
+  });
+
+  test("SHL-35 given a run that waits, when it is canceled, then it is over for both", async () => {
+    const shell = shellFor("asker");
+    const { runId } = await shell.send("go");
+    const turn = await shell.cancel("changed my mind");
+    assert.equal(turn.status, "failed");
+    assert.equal(shell.isOpen, false);
+    assert.equal((await new Client(server).get(`/v1/tasks/${runId}`)).body.status, "CANCELED");
+  });
+
+  test("SHL-30 given a run that says more than a response holds, when the shell goes on, then it hears everything, once and in order", async () => {
+    const shell = shellFor("rehearsal");
+    const texts = Array.from({ length: 1200 }, (_, n) => `line ${n}`);
+    const turn = await shell.send(texts.map((text) => `say ${text}`).join("\n"));
+    assert.equal(turn.status, "completed");
+    assert.deepEqual(log, texts);
+  });
+
   test("SHL-37 given a shell that dies between doing and telling, when another goes on with its state, then the agent hears of it and it is done once", async () => {
     let pressed = 0;
     let kept: ShellState | null = null;
