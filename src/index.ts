@@ -9,11 +9,15 @@ export {
   type AgentCard,
   type AgentContext,
   type AgentMemory,
+  type AgentShell,
+  type DirectiveOutcome,
   defineAgent,
   type HandoffRequest,
   type HandoffResult,
   type MemoryFound,
   type MemoryScope,
+  type ShellDirective,
+  type ShellEnvironment,
 } from "./runtime/agent.ts";
 export { AgentFailure, ApprovalDenied, ApprovalRefused, Rejected, WaitExpired } from "./runtime/failures.ts";
 export { replayFixture } from "./runtime/history.ts";

@@ -33,12 +33,14 @@ import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harpPath } from "./surfaces/addresses.ts";
-import { subprotocol } from "./surfaces/harn/credentials.ts";
+import { subprotocol } from "./surfaces/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
 import { closeHttp, createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { Engine } from "./surfaces/openharness/engine.ts";
+import { failOpenHarness, isOpenHarnessAddress, openHarness } from "./surfaces/openharness/surface.ts";
 import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
 import { createGrpc, type Grpc, type GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
@@ -112,6 +114,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     files,
     outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
+    heldMs: config.openHarness.heldMs,
     approvals,
   });
   built.defer(() => kernel.tail.close());
@@ -147,14 +150,24 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     isLenient: config.opvsLenientVersion,
     anonymousMs: config.anonymousMs,
   });
+  const engine = new Engine({ kernel, facts, logger, stopped: stopped.signal, ...config.openHarness });
   const isMutualTls = tls?.clientCa !== undefined;
-  const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
+  const binding = harpBinding({
+    gateway,
+    kernel,
+    facts,
+    logger,
+    isEnforcer: true,
+    isMutualTls,
+    stopped: stopped.signal,
+  });
   const failHarp = harpFail(binding);
   const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({
     ...httpOptions,
     fail(error, request, reply) {
       if (isHarpAddress(request)) return failHarp(error, request, reply);
+      if (isOpenHarnessAddress(request)) return failOpenHarness(engine, error, reply);
       return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
     },
   });
@@ -168,6 +181,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
+  await http.register(openHarness({ engine, kernel, facts, sockets, heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });

@@ -13,6 +13,7 @@ import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
 import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
+import { addShellCommand } from "./shell.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
 
@@ -46,6 +47,7 @@ const serveCommand = program
   .configureOutput(oneLine);
 for (const option of serveOptions) serveCommand.addOption(option);
 addGatewayCommand(program);
+addShellCommand(program);
 addReplayCommand(program);
 addCheckCommand(program);
 addReceiptCommands(program);

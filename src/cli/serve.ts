@@ -2,6 +2,7 @@
 
 import { flushCompileCache } from "node:module";
 import { resolve } from "node:path";
+import { defaultConfig } from "../config.ts";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { harpPath } from "../surfaces/addresses.ts";
@@ -56,6 +57,7 @@ export async function serve(
     },
     allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
+    openHarness: { ...defaultConfig.openHarness, waitMs: settings.openharnessWaitMs },
     opvsLenientVersion: settings.opvsLenientVersion,
     gateway: gatewaySettingsOf(settings),
   });
@@ -86,7 +88,7 @@ Bridle ${version} is ready.
 
   URL       ${url}
   gRPC      ${grpcUrl ?? "off"}
-  HARP      ${[`${url}${harpPath}`, harpUrl].filter((at) => at !== null).join(", ")}
+  HARP      ${[harpUrl, url + harpPath].filter((at) => at !== null).join("\n            ")}
   Data      ${resolve(data)}
 ${keyLines(adminKey)}
 

@@ -42,6 +42,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   artifactBytesMax: number;
   workspaceRoots: string[];
   retainDays?: number;
+  openharnessWaitMs: number;
   opvsLenientVersion: boolean;
   allowPrivateAddresses: boolean;
   gateway?: string;
@@ -122,6 +123,13 @@ export const serveOptions: readonly Option[] = [
   )
     .env("BRIDLE_RETAIN_DAYS")
     .argParser(wholeNumber(1, 36_500)),
+  new Option(
+    "--openharness-wait-ms <number>",
+    "how long a shell waits for a response before it is told to come back",
+  )
+    .env("BRIDLE_OPENHARNESS_WAIT_MS")
+    .default(defaultConfig.openHarness.waitMs)
+    .argParser(wholeNumber(0, 3_600_000)),
   new Option(
     "--opvs-lenient-version [boolean]",
     "take OPVS calls that say no version as 1.0 when that is how they look; otherwise they are 0.3",

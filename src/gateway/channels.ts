@@ -206,7 +206,7 @@ export class Channels {
     const channel = new Channel(this.#gateway, mailbox, outlet);
     this.#open.set(ownerId(mailbox), [...this.of(mailbox), channel]);
     this.#count += 1;
-    if (mailbox.role === "enforcer") this.#gateway.presence.connected(mailbox, outlet.transport);
+    if (mailbox.role === "enforcer") this.#gateway.presence.alive(mailbox, outlet.transport);
     channel.startOver();
     return channel;
   }
@@ -244,9 +244,7 @@ export class Channels {
     if (others.length === 0) this.#open.delete(ownerId(mailbox));
     else this.#open.set(ownerId(mailbox), others);
     this.#count -= 1;
-    if (mailbox.role !== "enforcer") return;
-    this.#gateway.presence.disconnected(mailbox);
-    if (wasPrimary) others.at(-1)?.startOver();
+    if (mailbox.role === "enforcer" && wasPrimary) others.at(-1)?.startOver();
   }
 
   closeAll(): void {

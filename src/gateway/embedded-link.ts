@@ -1,31 +1,34 @@
-/** The link of an enforcer that lives in the same process: the same verbs and the same channels as over the network, without one. */
+/** The gateway for an enforcer in the same process: the same exchanges, inboxes and channels, without a wire. */
 
 import { type GatewayLink, GatewayRefusal } from "../approvals/gateway-link.ts";
-import type { DecisionDeliver, RefreshRequest } from "../approvals/wire.ts";
+import type { DecisionDeliver, Hello, RefreshRequest } from "../approvals/wire.ts";
 import type { Hint, Told } from "./channels.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Principal } from "./principal.ts";
+import { timeText } from "./times.ts";
 
 export interface EmbeddedEnforcer {
   tenantId: string;
   enforcerId: string;
-  enforcerLabel: string;
+  /** What people see of it when they are asked. */
+  enforcerLabel?: string;
+  workspaceName?: string;
 }
 
-export function embeddedLink(
-  gateway: Gateway,
-  { tenantId, enforcerId, enforcerLabel }: EmbeddedEnforcer,
-): GatewayLink {
+export function embeddedLink(gateway: Gateway, enforcer: EmbeddedEnforcer): GatewayLink {
+  const { tenantId, enforcerId, ...labels } = enforcer;
   const principal: Principal = { tenantId, role: "enforcer", id: enforcerId };
+  const hello = { capabilities: { push: true }, ...labels };
   return {
     enforcerId,
-    submit: (envelope) => gateway.submitArtifact(principal, envelope),
+    // As over a wire: what is kept here and what the enforcer holds are two things.
+    submit: (envelope) => gateway.submitArtifact(principal, structuredClone(envelope)),
     async withdraw(requestId) {
       await gateway.withdraw(principal, requestId);
     },
     status: (requestId) => orNull(gateway.exchangeStatus(principal, requestId)),
     async acknowledge(requestId, msgId, status) {
-      const at = new Date(gateway.deps.now()).toISOString();
+      const at = timeText(gateway.deps.now());
       await gateway.acknowledge(principal, {
         msgType: "ack.submit",
         requestId,
@@ -34,95 +37,95 @@ export function embeddedLink(
         body: { msgId, status, ackAt: at },
       });
     },
-    messages: (signal) => messages(gateway, principal, enforcerLabel, signal),
-    initiatePairing: (request) =>
-      gateway.initiatePairing(principal, { enforcerId, enforcerLabel, ...request }),
+    messages: (signal) => messages(gateway, principal, hello, signal),
+    initiatePairing: (request) => gateway.initiatePairing(principal, { ...labels, ...request, enforcerId }),
     pairing: (nonce) => orNull(gateway.pairingStatus(principal, nonce)),
   };
 }
 
-async function orNull<T>(asked: Promise<T>): Promise<T | null> {
+/** Null for what is not there, or no longer. */
+async function orNull<T>(answer: Promise<T>): Promise<T | null> {
   try {
-    return await asked;
+    return await answer;
   } catch (error) {
     if (error instanceof GatewayRefusal && error.status === 404) return null;
     throw error;
   }
 }
 
-/** One message at a time: the next is told when this one is dealt with. */
+/** Nothing waits in between: the channel goes on when the reader asks for more. */
 async function* messages(
   gateway: Gateway,
   principal: Principal,
-  enforcerLabel: string,
+  hello: Omit<Hello, "msgType">,
   signal: AbortSignal,
 ): AsyncGenerator<DecisionDeliver | RefreshRequest> {
-  const slot = new Slot<Told | Hint>();
-  const onAbort = () => slot.close();
-  signal.addEventListener("abort", onAbort);
+  const hand = new Hand();
   const channel = await gateway.connect(
     principal,
     { role: "enforcer", id: principal.id },
     {
       transport: "websocket",
       isAlwaysAlive: true,
-      send: (message) => slot.put(message),
-      end: () => slot.close(),
+      send: (message) => hand.offer(message),
+      end: () => hand.close(),
     },
   );
-  gateway.introduce(channel, { capabilities: { push: true }, enforcerLabel });
+  gateway.introduce(channel, hello);
+  const wake = () => hand.wake();
+  signal.addEventListener("abort", wake);
   try {
-    if (signal.aborted) return;
-    for (let message = await slot.take(); message !== null; message = await slot.take()) {
-      if (message.msgType === "decision.deliver" || message.msgType === "refresh.request") yield message;
+    while (true) {
+      const message = await hand.take(signal);
+      if (message === null) return;
+      const { msgType } = message;
+      if (msgType === "decision.deliver" || msgType === "refresh.request") yield structuredClone(message);
     }
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", wake);
     channel.close();
   }
 }
 
-/** Room for one thing, which is put there when the one before it was taken. */
-class Slot<T> {
-  #content: T | null = null;
+/** One message at a time, from one who offers to one who takes. */
+class Hand {
+  #offered: { message: Told | Hint; taken: () => void } | null = null;
   #isClosed = false;
-  #onChange: () => void = () => {};
-  #changed: Promise<void> = Promise.resolve();
+  #resume = () => {};
 
-  constructor() {
-    this.#renew();
+  /** Resolves when it was taken, or nobody will. */
+  offer(message: Told | Hint): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    return new Promise((taken) => {
+      this.#offered = { message, taken };
+      this.wake();
+    });
   }
 
-  /** Resolves when there is room for more, and at once when nobody takes anything any more. */
-  async put(thing: T): Promise<void> {
-    this.#content = thing;
-    this.#change();
-    while (this.#content !== null && !this.#isClosed) await this.#changed;
+  /** Null when the signal says that nothing more is wanted. */
+  async take(signal: AbortSignal): Promise<Told | Hint | null> {
+    while (!signal.aborted) {
+      const offered = this.#offered;
+      if (offered !== null) {
+        this.#offered = null;
+        offered.taken();
+        return offered.message;
+      }
+      if (this.#isClosed) throw new Error("The gateway has ended this channel.");
+      await new Promise<void>((resolve) => {
+        this.#resume = resolve;
+      });
+    }
+    return null;
   }
 
-  /** Null when there will be nothing more. */
-  async take(): Promise<T | null> {
-    while (this.#content === null && !this.#isClosed) await this.#changed;
-    const thing = this.#content;
-    this.#content = null;
-    this.#change();
-    return thing;
+  wake(): void {
+    this.#resume();
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#change();
-  }
-
-  #change(): void {
-    const tell = this.#onChange;
-    this.#renew();
-    tell();
-  }
-
-  #renew(): void {
-    this.#changed = new Promise((resolve) => {
-      this.#onChange = resolve;
-    });
+    this.#offered?.taken();
+    this.wake();
   }
 }

@@ -87,7 +87,9 @@ export class Exchanges {
           const stored = await this.#current(ref);
           const before = bodyOf(stored);
           // From here to the commit nothing is waited for: what is stamped later is written later.
-          const { result, write } = decide(before, this.#moment());
+          const moment = this.#moment();
+          if (before !== null && isOverdue(before, moment.nowMs)) continue;
+          const { result, write } = decide(before, moment);
           if (write !== undefined) await this.#write(stored, write);
           return result;
         } catch (error) {
@@ -106,13 +108,26 @@ export class Exchanges {
     return bytes === undefined ? null : openCiphertext(uid, bytes);
   }
 
-  /** Lets go of everything about an exchange that is past its retention. Its blob first, so that no crash leaves one behind. */
-  async forget(ref: ExchangeRef): Promise<void> {
+  /** Does what time has brought: ends what is overdue, and lets go of everything about what is past its retention. */
+  async settle(ref: ExchangeRef): Promise<void> {
+    const { now, settings, store } = this.#deps;
     await this.#turns.take(exchangeId(ref), async () => {
-      const stored = await this.#load(ref);
-      const exchange = bodyOf(stored);
-      if (stored === undefined || exchange === null) return;
-      if (this.#isForgotten(exchange, this.#deps.now())) await this.#remove(stored, exchange);
+      try {
+        const stored = await this.#load(ref);
+        const exchange = bodyOf(stored);
+        if (stored === undefined || exchange === null) return;
+        const document = exchangeDocument(exchange, settings.retainMs);
+        if ((document.index.wakeAt ?? 0) <= now()) {
+          await this.#current(ref);
+          return;
+        }
+        // When it was written, things were kept for less long.
+        const { kind, id, version } = stored;
+        await store.commit({ expect: [{ kind, id, version }], events: [], put: [document], blobs: [] });
+      } catch (error) {
+        // It changed meanwhile; if it is still due it is found again.
+        if (!(error instanceof VersionConflict)) throw error;
+      }
     });
   }
 
@@ -142,7 +157,7 @@ export class Exchanges {
 
   #isForgotten(exchange: Exchange, nowMs: number): boolean {
     const at = forgottenAt(exchange, this.#deps.settings.retainMs);
-    return at !== null && nowMs > at;
+    return at !== null && nowMs >= at;
   }
 
   #moment(): Moment {
@@ -194,6 +209,7 @@ export class Exchanges {
     this.#changed(before, next);
   }
 
+  /** Its blob first, so that no crash leaves one behind. */
   async #remove(stored: StoredDocument, exchange: Exchange): Promise<void> {
     const { store } = this.#deps;
     const { id, kind, version } = stored;

@@ -63,8 +63,12 @@ export class Gateway {
     this.exchanges = new Exchanges(deps, (before, after) => this.#changed(before, after));
     this.approvers = new KnownApprovers(deps);
     this.pairings = new Pairings(deps);
-    this.presence = new PresenceBook(now, settings.presenceMs);
     this.channels = new Channels(this);
+    this.presence = new PresenceBook({
+      now,
+      ttlMs: settings.presenceMs,
+      isConnected: (enforcer) => this.channels.of(enforcer).length > 0,
+    });
   }
 
   submitArtifact(principal: Principal, envelope: ArtifactSubmit): Promise<ArtifactAccepted> {

@@ -19,7 +19,7 @@ import {
 } from "./records/exchange.ts";
 import { refusal } from "./refusals.ts";
 import { sealedBytes } from "./sealed.ts";
-import { sweep } from "./sweep.ts";
+import { expireOverdue } from "./sweep.ts";
 
 export const pageItemsMax = 100;
 export const pageItemsDefault = 50;
@@ -53,7 +53,7 @@ export async function inboxPage(
 ): Promise<InboxPage> {
   const beyond = cursor === undefined ? null : readCursor(cursor, mailbox);
   // Whatever is overdue by now is in the other list.
-  if (mailbox.role === "approver") await sweep(gateway);
+  if (mailbox.role === "approver") await expireOverdue(gateway);
   const found = await entriesIn(gateway, mailbox, statuses[name], beyond, limit + 1);
   const items: InboxItem[] = [];
   let last: Entry | null = null;

@@ -16,32 +16,33 @@ interface Heard {
   enforcerId: string;
   heardAtMs: number;
   transport: Presence["transport"];
-  /** Channels that are open now. */
-  channels: number;
   hello: Omit<Hello, "msgType"> | null;
+}
+
+export interface PresenceDeps {
+  now(): number;
+  /** How long somebody is online after the last that was heard of it. */
+  ttlMs: number;
+  /** Whether a channel of this enforcer is open now. */
+  isConnected(enforcer: Mailbox): boolean;
 }
 
 export class PresenceBook {
   readonly #heard = new Map<string, Heard>();
-  readonly #now: () => number;
-  readonly #ttlMs: number;
+  readonly #deps: PresenceDeps;
 
-  constructor(now: () => number, ttlMs: number) {
-    this.#now = now;
-    this.#ttlMs = ttlMs;
+  constructor(deps: PresenceDeps) {
+    this.#deps = deps;
   }
 
   /** An enforcer called; with a channel open, that is not how it is reached. */
   called(enforcer: Mailbox): void {
     const before = this.#heard.get(ownerId(enforcer));
-    this.#note(enforcer, before !== undefined && before.channels > 0 ? before.transport : "poll");
+    const isConnected = this.#deps.isConnected(enforcer);
+    this.#note(enforcer, isConnected ? (before?.transport ?? "websocket") : "poll");
   }
 
-  connected(enforcer: Mailbox, transport: "websocket" | "sse"): void {
-    this.#note(enforcer, transport).channels += 1;
-  }
-
-  /** Something came over a channel, if only an answer to a ping. */
+  /** A channel was opened, or something came over it, if only an answer to a ping. */
   alive(enforcer: Mailbox, transport: "websocket" | "sse"): void {
     this.#note(enforcer, transport);
   }
@@ -59,11 +60,6 @@ export class PresenceBook {
     };
   }
 
-  disconnected(enforcer: Mailbox): void {
-    const heard = this.#heard.get(ownerId(enforcer));
-    if (heard !== undefined) heard.channels = Math.max(0, heard.channels - 1);
-  }
-
   of(enforcer: Mailbox): Presence | null {
     const heard = this.#heard.get(ownerId(enforcer));
     return heard === undefined ? null : this.#present(heard);
@@ -76,30 +72,29 @@ export class PresenceBook {
       .sort((a, b) => (a.enforcerDeviceId < b.enforcerDeviceId ? -1 : 1));
   }
 
-  #note(enforcer: Mailbox, transport: Presence["transport"]): Heard {
+  #note(enforcer: Mailbox, transport: Presence["transport"]): void {
     const key = ownerId(enforcer);
     const heard: Heard = this.#heard.get(key) ?? {
       tenantId: enforcer.tenantId,
       enforcerId: enforcer.id,
       heardAtMs: 0,
       transport,
-      channels: 0,
       hello: null,
     };
-    heard.heardAtMs = this.#now();
+    heard.heardAtMs = this.#deps.now();
     heard.transport = transport;
     // Put at the end again: the first in the map is the one that was heard of longest ago.
     this.#heard.delete(key);
     this.#heard.set(key, heard);
     const [oldest] = this.#heard.keys();
     if (this.#heard.size > enforcersMax && oldest !== undefined) this.#heard.delete(oldest);
-    return heard;
   }
 
   /** Online is who has a channel that was heard of lately, or calls from time to time. */
-  #present({ enforcerId, heardAtMs, transport, channels, hello }: Heard): Presence {
-    const isReachable = channels > 0 || transport === "poll";
-    const isOnline = isReachable && this.#now() - heardAtMs <= this.#ttlMs;
+  #present({ tenantId, enforcerId, heardAtMs, transport, hello }: Heard): Presence {
+    const { now, ttlMs, isConnected } = this.#deps;
+    const isReachable = transport === "poll" || isConnected({ tenantId, role: "enforcer", id: enforcerId });
+    const isOnline = isReachable && now() - heardAtMs <= ttlMs;
     return {
       enforcerDeviceId: enforcerId,
       status: isOnline ? "online" : "offline",

@@ -6,20 +6,31 @@ import { codeKind, pairingKind } from "./records/pairing.ts";
 
 const pageSize = 200;
 
-/** Everything that is due by now. Costs a glance at an index when nothing is. */
+/** Everything that is due by now. */
 export async function sweep(gateway: Gateway, isStopped: () => boolean = () => false): Promise<void> {
   const { exchanges } = gateway;
   await eachDue(gateway, exchangeKind, isStopped, async (body) => {
-    const ref = body as Exchange;
-    // Reading one that is overdue ends it; what nobody can read any more is let go of.
-    if ((await exchanges.read(ref)) === null) await exchanges.forget(ref);
+    // What is in the store under this kind was written as this.
+    await exchanges.settle(body as Exchange);
   });
   for (const kind of [pairingKind, codeKind] as const) {
     await eachDue(gateway, kind, isStopped, (_body, id) => gateway.pairings.forget(kind, id));
   }
 }
 
-export async function eachDue(
+/** Ends what is overdue, for whoever is about to look. Costs a glance at an index when nothing is. */
+export async function expireOverdue(gateway: Gateway): Promise<void> {
+  await eachDue(
+    gateway,
+    exchangeKind,
+    () => false,
+    async (body) => {
+      await gateway.exchanges.read(body as Exchange);
+    },
+  );
+}
+
+async function eachDue(
   { deps: { store, now } }: Pick<Gateway, "deps">,
   kind: string,
   isStopped: () => boolean,

@@ -19,6 +19,8 @@ import type { ArtifactRecord } from "./resources/artifact.ts";
 import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
 import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
 import type { HandoffChanges, HandoffRecord, Outgoing, RemoteReceipt } from "./resources/handoff.ts";
+import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
+import type { HarpSessionRecord, HarpSessionTold } from "./resources/harp-session.ts";
 import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
@@ -47,6 +49,7 @@ import type {
   SessionRecord,
   TranscriptRange,
 } from "./resources/session.ts";
+import type { ShellLinkRecord, ShellTurn, ToldTurn } from "./resources/shell-link.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
@@ -230,6 +233,11 @@ export interface EventPayloads {
   "vendor.bridle.approvals.audit_begun": { approval_audit: ApprovalAuditRecord };
   "vendor.bridle.approvals.audited": { record: AuditRecord };
 
+  /** In the commit with the message and the task that the prompt became. */
+  "vendor.bridle.harp_prompt.delivered": { harp_prompt: HarpPromptRecord };
+  "vendor.bridle.harp_session.begun": { harp_session: HarpSessionRecord };
+  "vendor.bridle.harp_session.told": HarpSessionTold;
+
   "span.started": StepSpan & {
     until?: string;
     child_task_id?: string;
@@ -242,6 +250,8 @@ export interface EventPayloads {
     step?: string;
     message?: string;
     percent?: number;
+    /** What a shell is to show, without anybody waiting for it. */
+    directive?: Content<JsonObject>;
     parked?: Parked;
     /** The step whose answer, recorded before by somebody else, the run has seen only now. */
     given?: string;
@@ -319,6 +329,10 @@ export interface EventPayloads {
   "vendor.bridle.push_config.attempt_failed": PushAttemptFailed;
   "vendor.bridle.push_config.gave_up": PushGaveUp;
   "vendor.bridle.push_config.data_key_rewrapped": { data_key: WrappedKey };
+
+  "vendor.bridle.shell_link.created": { shell_link: ShellLinkRecord };
+  "vendor.bridle.shell_link.turn_taken": { turn: ShellTurn };
+  "vendor.bridle.shell_link.turn_answered": { told: ToldTurn };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

@@ -13,6 +13,8 @@ import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
 import { type BranchRecord, foldBranch } from "./resources/branch.ts";
 import { type ConnectorRecord, foldConnector } from "./resources/connector.ts";
 import { foldHandoff, type HandoffRecord, handoffWakeAt } from "./resources/handoff.ts";
+import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
+import { foldHarpSession, type HarpSessionRecord } from "./resources/harp-session.ts";
 import {
   foldMemory,
   type MemoryRecord,
@@ -39,6 +41,7 @@ import {
 } from "./resources/receipt.ts";
 import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
 import { type Erasure, foldSession, type SessionRecord } from "./resources/session.ts";
+import { foldShellLink, type ShellLinkRecord } from "./resources/shell-link.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldSkill, type SkillRecord } from "./resources/skill.ts";
 import { foldTask, listedStatus, type TaskRecord, wakeAt } from "./resources/task.ts";
@@ -55,6 +58,8 @@ export interface Records {
   branch: BranchRecord;
   connector: ConnectorRecord;
   handoff: HandoffRecord;
+  harp_prompt: HarpPromptRecord;
+  harp_session: HarpSessionRecord;
   memory: MemoryRecord;
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
@@ -66,6 +71,7 @@ export interface Records {
   receipt_tree: ReceiptTreeRecord;
   schedule: ScheduleRecord;
   session: SessionRecord;
+  shell_link: ShellLinkRecord;
   signing_key: SigningKeyRecord;
   skill: SkillRecord;
   task: TaskRecord;
@@ -115,6 +121,10 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.approver_registry];
     case "vendor.bridle.approvals.audit_begun":
       return [event.payload.approval_audit];
+    case "vendor.bridle.harp_prompt.delivered":
+      return [event.payload.harp_prompt];
+    case "vendor.bridle.harp_session.begun":
+      return [event.payload.harp_session];
     case "vendor.bridle.handoff.created":
       return [event.payload.handoff];
     case "vendor.bridle.vault.created":
@@ -130,6 +140,8 @@ export function created(event: KernelEvent): AnyRecord[] {
     case "vendor.bridle.push_config.created":
     case "vendor.bridle.push_config.replaced":
       return [event.payload.push_config];
+    case "vendor.bridle.shell_link.created":
+      return [event.payload.shell_link];
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return createdByReceipt(event.payload);
@@ -164,6 +176,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldApproverRegistry(record, event);
     case "approval_audit":
       return foldApprovalAudit(record, event);
+    case "harp_session":
+      return foldHarpSession(record, event);
     case "handoff":
       return foldHandoff(record, event);
     case "api_key":
@@ -190,6 +204,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldConnector(record, event);
     case "push_config":
       return foldPushConfig(record, event);
+    case "shell_link":
+      return foldShellLink(record, event);
     case "vault":
       return foldVault(record, event);
     default:
@@ -283,6 +299,10 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         status: liveness(record),
         wakeAt: pushWakeAt(record),
       };
+    case "shell_link":
+      return { tenantId, isListed: false, sessionId: record.session_id, taskId: record.task_id };
+    case "harp_prompt":
+    case "harp_session":
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };

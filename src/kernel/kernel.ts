@@ -20,6 +20,7 @@ import { LogTail } from "./log-tail.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
 import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
+import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
 import type { KernelDeps } from "./unit.ts";
 
@@ -52,6 +53,8 @@ export interface KernelOptions {
   /** Without it, only public addresses are reached. */
   outbound?: Outbound;
   retainMs?: number | null;
+  /** How long secret state of a shell is held in memory. */
+  heldMs?: number;
   /** Without it, approvals are answered over the API only. */
   approvals?: ApprovalAccess;
 }
@@ -85,6 +88,7 @@ export function createKernel(options: KernelOptions): Kernel {
     ledger: new ReceiptLedger(handingOver, issuer),
     redactor: new Redactor([adminKey]),
     replaySecrets: new ReplaySecrets(),
+    heldStates: new HeldStates(clock, options.heldMs),
     seenSecrets: new Set(),
     locks: new Locks(),
     masterKeys,

@@ -34,6 +34,7 @@ import { readLog } from "./log-tail.ts";
 import type { ReceiptDraft } from "./receipts/drafts.ts";
 import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
 import type { ReplayMark } from "./resources/replay.ts";
+import type { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
 
 export interface KernelDeps {
@@ -45,6 +46,8 @@ export interface KernelDeps {
   issuer: Issuer;
   redactor: Redactor;
   replaySecrets: ReplaySecrets;
+  /** What shells said in confidence, while their runs may need it. */
+  heldStates: HeldStates;
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;
   locks: Locks;

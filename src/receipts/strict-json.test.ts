@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { parseStrictJson } from "./strict-json.ts";
+import { parseStrictJson, parseUnambiguousJson } from "./strict-json.ts";
 
 const json = fc.jsonValue({ stringUnit: "binary", depthSize: "medium" });
 
@@ -230,5 +230,35 @@ describe("strict JSON", () => {
       () => parseStrictJson(`[1, "${"x".repeat(500)}\\/"]`),
       (error: Error) => error.message.includes("position 4") && error.message.length < 250,
     );
+  });
+});
+
+describe("JSON in anybody's spelling", () => {
+  test("given any value, however its numbers and texts are spelled, when it is read, then it is that value", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value, null, 1);
+        assert.deepEqual(parseUnambiguousJson(text), JSON.parse(text));
+      }),
+    );
+    const spelled = '{"a":1.0,"b":-0,"c":1e2,"d":"\\/\\u00e9","\\u0065":0.10}';
+    assert.deepEqual(parseUnambiguousJson(spelled), { a: 1, b: -0, c: 100, d: "/é", e: 0.1 });
+  });
+
+  test("given a name that comes twice, however it is spelled, when it is read, then it is refused", () => {
+    const twice = [
+      '{"a":1,"a":1}',
+      '{"a":1,"\\u0061":2}',
+      '[{"x":{"\\n":1,"\\u000a":2}}]',
+      '{"__proto__":1,"__proto__":2}',
+    ];
+    for (const text of twice) assert.throws(() => parseUnambiguousJson(text), SyntaxError, text);
+    assert.deepEqual(parseUnambiguousJson('[{"a":1},{"a":{"a":2}}]'), [{ a: 1 }, { a: { a: 2 } }]);
+  });
+
+  test("given half a character, or what is no JSON, when it is read, then it is refused", () => {
+    for (const text of ['"\\ud800"', '{"\\udc00":1}', "{", "", '{"a":1}}', "NaN", '{"a":01}']) {
+      assert.throws(() => parseUnambiguousJson(text), SyntaxError, text);
+    }
   });
 });

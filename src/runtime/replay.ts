@@ -424,7 +424,7 @@ async function readEmitted(
 }
 
 /** What the code puts out, as opposed to what it depends on. */
-const outputKinds: ReadonlySet<string> = new Set(["say", "artifact", "progress", "checkpoint"]);
+const outputKinds: ReadonlySet<string> = new Set(["say", "artifact", "progress", "checkpoint", "directive"]);
 
 function kindOf(key: string): string {
   return key.slice(0, key.indexOf(":"));

@@ -26,7 +26,7 @@ import { getRecord } from "../kernel/queries/read.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
-import type { Redactor } from "../policy/redact/redact.ts";
+import type { Redactor, Secret } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
@@ -70,7 +70,7 @@ export class Run {
   readonly #counters = new Map<string, number>();
   readonly #waits: Waits;
   readonly #arrived = new Map<string, KernelEvent>();
-  readonly #secrets: string[] = [];
+  readonly #secrets: Secret[] = [];
   #redactor: Redactor;
   #outbox: Change[] = [];
   #writing: Promise<boolean> | null = null;
@@ -146,10 +146,10 @@ export class Run {
   }
 
   /** From here on these are taken out of everything that the run records. */
-  protect(secrets: readonly string[]): void {
+  protect(secrets: readonly Secret[]): void {
     this.#secrets.push(...secrets);
     const { seenSecrets } = this.kernel;
-    for (const secret of secrets) if (seenSecrets.size < seenSecretsMax) seenSecrets.add(secret);
+    for (const secret of secrets) if (seenSecrets.size < seenSecretsMax) seenSecrets.add(String(secret));
     this.#redactor = this.kernel.redactor.with(this.#secrets);
   }
 

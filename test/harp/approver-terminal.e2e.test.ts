@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import type { Artifact } from "../../src/approvals/artifact.ts";
 import { type ApproverCli, type PairedParty, startApproverCli } from "../support/approver-cli.ts";
-import { atTerminal } from "../support/terminal.ts";
+import { bridleInTerminal, noTerminal } from "../support/terminal.ts";
 
 let world: ApproverCli;
 let party: PairedParty;
@@ -21,52 +21,58 @@ async function stateOf({ requestId }: Artifact): Promise<string | undefined> {
 }
 
 describe("bridle approver at a terminal", { concurrency: 3 }, () => {
-  test("given a request, when it is approved, then it is shown with its risk in red and asked about; only yes is yes", async () => {
+  test("given a request, when it is approved, then it is shown with its risk in red and asked about; only yes is yes", {
+    skip: noTerminal,
+  }, async () => {
     const { enforcer, profile } = party;
     const asked = await enforcer.ask({ payload: { action: "publish", risk: "high", details: "all of it" } });
     const args = ["approver", "approve", asked.requestId, "--profile", profile];
     for (const answer of ["", "y", "\x03"]) {
-      await using terminal = atTerminal(args);
+      await using terminal = bridleInTerminal(args);
       await terminal.answer("Type yes to sign: ", answer);
-      assert.equal(await terminal.ended(), 1, terminal.screen());
-      assert.match(terminal.screen(), /nothing was signed/);
+      assert.equal(await terminal.ended(), 1, terminal.text());
+      assert.match(terminal.text(), /nothing was signed/);
     }
     assert.equal(await stateOf(asked), "pendingApproval");
-    await using terminal = atTerminal(args);
+    await using terminal = bridleInTerminal(args);
     await terminal.answer("Type yes to sign: ", "yes");
-    assert.equal(await terminal.ended(), 0, terminal.screen());
-    assert.ok(terminal.screen().includes("\x1b[1;31mhigh\x1b[0m"), terminal.screen());
-    assert.match(terminal.screen(), /Details {4}all of it[\s\S]*Approve exactly this\?/);
+    assert.equal(await terminal.ended(), 0, terminal.text());
+    assert.ok(terminal.raw().includes("\x1b[1;31mhigh\x1b[0m"), terminal.text());
+    assert.match(terminal.text(), /Details {4}all of it[\s\S]*Approve exactly this\?/);
     assert.equal((await enforcer.decisionOn(asked)).decision.decision, "allow");
   });
 
-  test("given a request that expires while somebody looks at it, when the time is over, then that is said and nothing is signed", async () => {
+  test("given a request that expires while somebody looks at it, when the time is over, then that is said and nothing is signed", {
+    skip: noTerminal,
+  }, async () => {
     const { enforcer, profile } = party;
     const asked = await enforcer.ask({ lifeMs: 10_000 });
-    await using terminal = atTerminal(["approver", "approve", asked.requestId, "--profile", profile]);
-    await terminal.until("has expired while you looked at it");
+    await using terminal = bridleInTerminal(["approver", "approve", asked.requestId, "--profile", profile]);
+    await terminal.sees("has expired while you looked at it");
     assert.equal(await terminal.ended(), 1);
     assert.equal((await enforcer.link.status(asked.requestId))?.body.decision, undefined);
   });
 
-  test("given requests that come, when they are watched, then each is asked about; what was typed before is no answer", async () => {
+  test("given requests that come, when they are watched, then each is asked about; what was typed before is no answer", {
+    skip: noTerminal,
+  }, async () => {
     const { enforcer, profile } = await world.paired();
     const first = await enforcer.ask();
-    await using terminal = atTerminal(["approver", "watch", "--profile", profile]);
-    await terminal.until("Watching for requests");
+    await using terminal = bridleInTerminal(["approver", "watch", "--profile", profile]);
+    await terminal.sees("Watching for requests");
     await terminal.answer("[a]pprove, [d]eny or [s]kip? ", "perhaps");
     await terminal.answer("[a]pprove, [d]eny or [s]kip? ", "d");
-    await terminal.until("Denied and signed");
+    await terminal.sees("Denied and signed");
     terminal.press("a\r");
     const second = await enforcer.ask();
     await terminal.answer("[a]pprove, [d]eny or [s]kip? ", "s");
     const third = await enforcer.ask();
     await terminal.answer("[a]pprove, [d]eny or [s]kip? ", "A");
-    await terminal.until("Approved and signed");
+    await terminal.sees("Approved and signed");
     const fourth = await enforcer.ask();
-    await terminal.until("[a]pprove, [d]eny or [s]kip? ");
+    await terminal.sees("[a]pprove, [d]eny or [s]kip? ");
     terminal.press("\x03");
-    assert.equal(await terminal.ended(), 0, terminal.screen());
+    assert.equal(await terminal.ended(), 0, terminal.text());
     const verdicts = [];
     for (const asked of [first, third]) verdicts.push((await enforcer.decisionOn(asked)).decision.decision);
     assert.deepEqual(verdicts, ["deny", "allow"]);
@@ -75,24 +81,26 @@ describe("bridle approver at a terminal", { concurrency: 3 }, () => {
     }
   });
 
-  test("HARP-106 given somebody who pairs, when they are asked for a passphrase, then it is asked for twice, never shown, and locks the keys", async () => {
+  test("HARP-106 given somebody who pairs, when they are asked for a passphrase, then it is asked for twice, never shown, and locks the keys", {
+    skip: noTerminal,
+  }, async () => {
     const { enforcer, approverId, apiKey, profile } = await world.party();
     const invitation = await enforcer.invite();
     const args = ["approver", "pair", invitation.code, "--gateway", world.gateway, "--id", approverId];
-    await using terminal = atTerminal([...args, "--profile", profile], { BRIDLE_KEY: apiKey });
+    await using terminal = bridleInTerminal([...args, "--profile", profile], { env: { BRIDLE_KEY: apiKey } });
     await terminal.answer("Passphrase for your new keys (empty for none): ", "one thing");
     await terminal.answer("The same again: ", "another thing");
-    await terminal.until("not the same");
+    await terminal.sees("not the same");
     await terminal.answer("Passphrase for your new keys (empty for none): ", "open sesame");
     await terminal.answer("The same again: ", "open sesame");
-    assert.equal(await terminal.ended(), 0, terminal.screen());
-    assert.doesNotMatch(terminal.screen(), /thing|sesame/);
+    assert.equal(await terminal.ended(), 0, terminal.text());
+    assert.doesNotMatch(terminal.text(), /thing|sesame/);
     const saved = readFileSync(profile, "utf8");
     assert.doesNotMatch(saved, /seed|sesame/);
-    await using keys = atTerminal(["approver", "keys", "--profile", profile]);
+    await using keys = bridleInTerminal(["approver", "keys", "--profile", profile]);
     await keys.answer("Passphrase of ", "open sesame");
-    assert.equal(await keys.ended(), 0, keys.screen());
-    assert.match(keys.screen(), /with a passphrase/);
-    assert.doesNotMatch(keys.screen(), /sesame/);
+    assert.equal(await keys.ended(), 0, keys.text());
+    assert.match(keys.text(), /with a passphrase/);
+    assert.doesNotMatch(keys.text(), /sesame/);
   });
 });

@@ -6,7 +6,7 @@ import { nextAuditRecord } from "../../src/approvals/audit.ts";
 import { bridle, errorLine, succeeded } from "../support/cli.ts";
 import { type Json, protocolVersion } from "../support/client.ts";
 import { type ScriptedGateway, scriptedGateway, send } from "../support/scripted-gateway.ts";
-import { atTerminal } from "../support/terminal.ts";
+import { bridleInTerminal, noTerminal } from "../support/terminal.ts";
 
 const concurrency = 3;
 const fingerprint = "0123456789abcdef".repeat(4);
@@ -101,17 +101,19 @@ describe("bridle pair", { concurrency }, () => {
     assert.deepEqual(server.heard, []);
   });
 
-  test("HARP-107 given an operator at a terminal, when both screens show the same, then they say so; anything but yes confirms nothing", async () => {
+  test("HARP-107 given an operator at a terminal, when both screens show the same, then they say so; anything but yes confirms nothing", {
+    skip: noTerminal,
+  }, async () => {
     for (const [answer, code] of [
       ["y", 1],
       ["yes", 0],
     ] as const) {
       await using server = await serverWith({});
-      await using terminal = atTerminal(["pair", "--url", server.url]);
-      await terminal.until("\x1b[97;40m██");
-      await terminal.until("Pairing code  \x1b[1mABCD2345\x1b[0m");
+      await using terminal = bridleInTerminal(["pair", "--url", server.url]);
+      await terminal.draws("\x1b[97;40m██");
+      await terminal.draws("Pairing code  \x1b[1mABCD2345\x1b[0m");
       await terminal.answer("Type yes to confirm: ", answer);
-      assert.equal(await terminal.ended(), code, terminal.screen());
+      assert.equal(await terminal.ended(), code, terminal.text());
       assert.deepEqual(confirmations(server), code === 0 ? [{ fingerprint }] : []);
     }
   });

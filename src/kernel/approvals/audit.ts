@@ -15,6 +15,8 @@ export type AuditEvent =
   | "decision.refused"
   | "execution.allowed"
   | "execution.refused"
+  | "prompt.delivered"
+  | "prompt.refused"
   | "transport.failed";
 
 export async function audit(
@@ -23,7 +25,8 @@ export async function audit(
   facts: Record<string, string | number | null>,
 ): Promise<AuditRecord> {
   const chain = await findOrBegin(unit);
-  const record = await nextAuditRecord(chain.last, unit.at, event, facts);
+  // Before the record is hashed: ids come from outside too, and what is written is written without what looks like a secret.
+  const record = await nextAuditRecord(chain.last, unit.at, event, unit.redactor.value(facts));
   unit.emit(chain, "vendor.bridle.approvals.audited", { record });
   return record;
 }

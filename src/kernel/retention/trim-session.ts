@@ -44,6 +44,7 @@ const goneKinds = [
   "approval_nonce",
   "push_config",
   "handoff",
+  "shell_link",
 ] as const satisfies Kind[];
 /** Everything else that names a task is not about its work: receipts, branches, quotas. */
 const goingKinds: readonly string[] = ["task", ...goneKinds];

@@ -170,6 +170,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     status_at: _______,
     context_id: ________,
     trace: _________,
+    shell: __________,
     parent_step: ___,
     policy,
     quota_ids,

@@ -404,6 +404,7 @@ export const Discovery = Type.Object({
   current_version: Type.Literal(protocolVersion),
   supported_versions: Type.Array(Type.String()),
   capabilities: Type.Record(Type.String(), Type.Boolean()),
+  protocols: Type.Array(Type.Object({ id: Type.String(), version: Type.String(), path: Type.String() })),
 });
 export const HarnAgentCard = Envelope("harn_agent_card", {
   name: Type.String(),

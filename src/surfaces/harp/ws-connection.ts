@@ -73,8 +73,8 @@ export class WsConnection {
     this.heard();
     let frame: unknown;
     try {
-      this.#options.limits.call(this.#peer.principal);
       frame = readJson(text);
+      this.#options.limits.call(this.#peer.principal);
       const reply = await this.#answer(frame);
       if (reply !== null) await this.#frames.send(inReplyTo(frame, reply));
     } catch (error) {

@@ -54,7 +54,8 @@ async function stream(call: HarpCall, { stopped }: HarpOptions, role: Role): Pro
   return null;
 }
 
-/** One line of data: JSON has no line breaks of its own. */
+/** One line of data, also for those who take more for the end of a line than this format does. */
 function frameOf(message: Told | Hint): string {
-  return `id: ${message.msgId}\nevent: ${message.msgType}\ndata: ${JSON.stringify(message)}\n\n`;
+  const data = JSON.stringify(message).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+  return `id: ${message.msgId}\nevent: ${message.msgType}\ndata: ${data}\n\n`;
 }
