@@ -352,6 +352,7 @@ describe("The OpenAPI document", () => {
       memory_id: (await client.createMemory({ content: "known" })).id,
       skill_id: "rehearsal%2Frehearse",
       connector_id: (await client.createConnector()).id,
+      nonce: (await client.post("/v1/approvals/pairings", {})).body.nonce,
     };
     // The built-in agents declare no tool; where one is read is another test.
     const paths = Object.entries<Json>(document.paths).flatMap(([path, { get }]) =>
