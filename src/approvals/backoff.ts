@@ -11,18 +11,12 @@ export interface Waiting {
   pause(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-export const realWaiting: Waiting = { random, pause };
+export const realWaiting: Waiting = { random: Math.random, pause };
 
 /** Full jitter: anything between nothing and a limit that doubles with every failure. */
 export function backoff(failures: number, random: () => number): number {
   const limit = Math.min(backoffMs.least * 2 ** failures, backoffMs.most);
   return Math.floor(random() * limit);
-}
-
-/** The only chance there is in this folder, also where any would do. */
-function random(): number {
-  const [value = 0] = crypto.getRandomValues(new Uint32Array(1));
-  return value / 2 ** 32;
 }
 
 async function pause(ms: number, signal?: AbortSignal): Promise<void> {
