@@ -1,11 +1,14 @@
 /** `bridle approver` at a terminal: what is asked, what counts as an answer, and what is never shown. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Artifact } from "../../src/approvals/artifact.ts";
 import { type ApproverCli, type PairedParty, startApproverCli } from "../support/approver-cli.ts";
 import { bridleInTerminal, noTerminal } from "../support/terminal.ts";
+
+const movedClock = new URL("../support/moved-clock.ts", import.meta.url).href;
 
 let world: ApproverCli;
 let party: PairedParty;
@@ -42,12 +45,19 @@ describe("bridle approver at a terminal", { concurrency: 3 }, () => {
     assert.equal((await enforcer.decisionOn(asked)).decision.decision, "allow");
   });
 
-  test("given a request that expires while somebody looks at it, when the time is over, then that is said and nothing is signed", {
+  test("given a request that expires while somebody looks at it, when they say yes too late, then that is said and nothing is signed", {
     skip: noTerminal,
   }, async () => {
     const { enforcer, profile } = party;
-    const asked = await enforcer.ask({ lifeMs: 10_000 });
-    await using terminal = bridleInTerminal(["approver", "approve", asked.requestId, "--profile", profile]);
+    const asked = await enforcer.ask();
+    const clock = join(world.place.path, "clock");
+    writeFileSync(clock, "0");
+    const args = ["approver", "approve", asked.requestId, "--profile", profile];
+    const env = { NODE_OPTIONS: `--import ${movedClock}`, MOVED_CLOCK: clock };
+    await using terminal = bridleInTerminal(args, { env });
+    await terminal.sees("Type yes to sign: ");
+    writeFileSync(clock, String(Date.parse(asked.expiresAt) - Date.now()));
+    terminal.enter("yes");
     await terminal.sees("has expired while you looked at it");
     assert.equal(await terminal.ended(), 1);
     assert.equal((await enforcer.link.status(asked.requestId))?.body.decision, undefined);
