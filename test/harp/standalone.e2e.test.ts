@@ -48,6 +48,20 @@ describe("A gateway alone", () => {
     assert.equal(unknown.status, 401);
   });
 
+  test("HARP-127 given a gateway alone, when prompts and session events are sent to it, then nothing takes them, and it does not say that it would", async () => {
+    const { enforcer } = await gateway.tenant();
+    for (const key of [gateway.admin.key, enforcer.key]) {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/harp+json" };
+      for (const path of ["/v1/prompt", "/v1/session/event"]) {
+        const { status } = await fetch(gateway.base + path, { method: "POST", headers, body: "{}" });
+        assert.equal(status, 404, path);
+      }
+      assert.equal((await fetch(`${gateway.base}/v1/session/any`, { headers })).status, 404);
+    }
+    const { body } = await callHarp(gateway.base, "/v1/status");
+    assert.deepEqual(body.documents.includes("PROMPT"), false);
+  });
+
   test("HARP-49 given a gateway alone, when it is stopped as by Ctrl-C and started again, then it ended with 0 and everything is there", async () => {
     const { enforcer, approver } = await gateway.tenant();
     const { requestId } = await enforcer.submit();
