@@ -207,6 +207,7 @@ Not measured: TLS, networks, WebSockets, requests for a whole tenant (one push f
 encryption and signatures. The generator, all its ${approverCount} approvers and the gateway share the cores of this machine.`);
   process.exitCode = worst < aimMs ? 0 : 1;
   client.close();
+  await gateway.stop();
 } finally {
   rmSync(data, { recursive: true, force: true });
 }

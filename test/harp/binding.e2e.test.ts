@@ -71,13 +71,14 @@ describe("Endpoints", () => {
     assert.deepEqual(bare(await approver.get(`/v1/presence/enforcers/${enforcer.id}`)), records[0]);
   });
 
-  test("HARP-82, HARP-127 given nobody in particular, when the status is asked for, then it declares version, level, algorithms and transports", async () => {
+  test("HARP-82, HARP-127 given nobody in particular, when the status is asked for, then it declares version, level, algorithms, transports and what it cannot prevent", async () => {
     const declaration = bare(await callHarp(gateway.base, "/v1/status"));
     assert.equal(declaration.harpVersion, "0.2");
     assert.match(declaration.conformanceLevel, /^(Core|Extended|Enterprise)$/);
     assert.ok(["Ed25519", "SHA-256"].every((name) => declaration.algorithms.includes(name)));
     assert.ok(Array.isArray(declaration.transport));
     assert.equal(typeof declaration.mTLS, "boolean");
+    assert.ok(declaration.residualRisks.length > 0);
   });
 
   test("HARP-83 given two envelopes of any kind, when their ids are compared, then they differ", async () => {

@@ -48,20 +48,6 @@ describe("A gateway alone", () => {
     assert.equal(unknown.status, 401);
   });
 
-  test("HARP-127 given a gateway alone, when prompts and session events are sent to it, then nothing takes them, and it does not say that it would", async () => {
-    const { enforcer } = await gateway.tenant();
-    for (const key of [gateway.admin.key, enforcer.key]) {
-      const headers = { authorization: `Bearer ${key}`, "content-type": "application/harp+json" };
-      for (const path of ["/v1/prompt", "/v1/session/event"]) {
-        const { status } = await fetch(gateway.base + path, { method: "POST", headers, body: "{}" });
-        assert.equal(status, 404, path);
-      }
-      assert.equal((await fetch(`${gateway.base}/v1/session/any`, { headers })).status, 404);
-    }
-    const { body } = await callHarp(gateway.base, "/v1/status");
-    assert.deepEqual(body.documents.includes("PROMPT"), false);
-  });
-
   test("HARP-49 given a gateway alone, when it is stopped as by Ctrl-C and started again, then it ended with 0 and everything is there", async () => {
     const { enforcer, approver } = await gateway.tenant();
     const { requestId } = await enforcer.submit();
@@ -105,9 +91,8 @@ describe("A gateway alone", () => {
 
 test("HARP-82 given a server with a port for HARP, when both addresses are used, then they are one gateway, with its binding at the root of that port", async () => {
   await using served = await startGateway({ flags: ["--harp-port", "0"] });
-  // It names both; the second is that of the port.
   const url = await until(
-    async () => /^\s*HARP\s+http\S+, (http:\/\/[^/\s]+)$/m.exec(served.server.output())?.[1] ?? "",
+    async () => /^\s*HARP\s.*(http:\/\/[^/\s]+)$/m.exec(served.server.output())?.[1] ?? "",
     (found) => found !== "",
   );
   const { enforcer, approver } = await served.tenant();
