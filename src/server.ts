@@ -6,7 +6,6 @@ import { builtInAgents } from "./agents/index.ts";
 import { openApprovalAccess } from "./approval-access.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
-import type { Gateway } from "./gateway/gateway.ts";
 import { startGateway } from "./gateway/start.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
@@ -59,8 +58,6 @@ export interface Server {
   harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
-  /** For those in this process who ask people for permission. */
-  gateway: Gateway;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
   stop(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -128,13 +125,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   let stopping = false;
   const listening: { url: string; grpcUrl: string | null } = { url: "", grpcUrl: null };
   const stopped = new AbortController();
+  const isWritable = () => store.isWritable() && gatewayStore.isWritable();
   const facts: ServerFacts = {
     version,
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
     gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
-    state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
+    state: () => (stopping ? "draining" : isWritable() ? "ready" : "store_unavailable"),
   };
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
@@ -230,7 +228,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harpUrl,
     adminKey,
     kernel,
-    gateway,
     async stop(grace) {
       stopping = true;
       graceMs = grace;
