@@ -6,6 +6,8 @@ import { createInterface } from "node:readline";
 
 export interface BenchProcess extends AsyncDisposable {
   url: string;
+  /** As Ctrl-C would: it ends when it has finished what it does then, a profile among it. */
+  stop(): Promise<void>;
 }
 
 export async function startProcess(args: string[], env: Record<string, string> = {}): Promise<BenchProcess> {
@@ -18,12 +20,15 @@ export async function startProcess(args: string[], env: Record<string, string> =
     const url = /^\s*URL\s+(http\S+)/.exec(line)?.[1];
     if (url === undefined) continue;
     child.stdout.resume();
+    const end = async (signal: NodeJS.Signals) => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(signal);
+      await once(child, "exit");
+    };
     return {
       url,
-      async [Symbol.asyncDispose]() {
-        child.kill("SIGKILL");
-        await once(child, "exit");
-      },
+      stop: () => end("SIGINT"),
+      [Symbol.asyncDispose]: () => end("SIGKILL"),
     };
   }
   throw new Error(`${args.join(" ")} ended without saying where it listens`);

@@ -13,7 +13,10 @@ import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { startServer } from "../src/server.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
+import { harpRequirements } from "../test/requirements-harp.ts";
+import { openHarnessRequirements } from "../test/requirements-openharness.ts";
 import { opvsRequirements } from "../test/requirements-opvs.ts";
+import { shellRequirements } from "../test/requirements-shell.ts";
 
 const made = "<!-- Made by `npm run docs`. Change the code it is made from, not this page. -->";
 
@@ -24,6 +27,8 @@ const levelNames = {
   Replay: "Replay",
   Bridle: "Bridle's own promises",
   OPVS: "OPVS",
+  OpenHarness: "OpenHarness",
+  HARP: "HARP",
 } as const satisfies Record<Requirement["level"], string>;
 
 function tables(list: readonly Requirement[]): string {
@@ -50,6 +55,30 @@ Every rule here is proved by at least one test whose name begins with its id (\`
 binding that it applies to. Numbers that are missing are duties of clients, or of bindings that Bridle does not define.
 
 ${tables(opvsRequirements)}
+`;
+}
+
+function conformanceOpenHarness(): string {
+  return `${made}
+
+# Conformance: OpenHarness v1.0.0-draft
+
+Every rule here is proved by at least one test whose name begins with its id (\`git grep OPH-17 -- '*.test.ts'\`). What the draft leaves
+open is Bridle's profile, described in [openharness.md](openharness.md).
+
+${tables([...openHarnessRequirements, ...shellRequirements])}
+`;
+}
+
+function conformanceHarp(): string {
+  return `${made}
+
+# Conformance: HARP 0.2
+
+The rules of the Human Authorization & Review Protocol for enforcers, approvers and gateways, with Bridle's own decisions
+where the protocol leaves them open. A rule is proved by tests whose names begin with its id (\`git grep HARP-54 -- '*.test.ts'\`).
+
+${tables(harpRequirements)}
 `;
 }
 
@@ -125,7 +154,9 @@ async function openApi(): Promise<string> {
 
 const pages: Record<string, string> = {
   "conformance-harn.md": conformance(),
+  "conformance-harp.md": conformanceHarp(),
   "conformance-opvs.md": conformanceOpvs(),
+  "conformance-openharness.md": conformanceOpenHarness(),
   "settings.md": settings(),
   "task-lifecycle.md": lifecycle(),
   "openapi.json": await openApi(),

@@ -2,11 +2,23 @@
 
 import type { Logger } from "pino";
 import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
+import { heldMsDefault } from "./kernel/shell/held-states.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent } from "./runtime/agent.ts";
+import { waitMsDefault } from "./runtime/run.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 import type { Tls } from "./surfaces/tls.ts";
+
+/** How the server asks approvers. */
+export interface EnforcerConfig {
+  /** Its name at the gateway. */
+  id: string;
+  /** What approvers are told about who asks them. */
+  label: string;
+  /** The gateway that it asks through, and the key for it; null is the one in this process. */
+  remoteGateway: { url: string; key: string } | null;
+}
 
 export interface ServerConfig {
   host: string;
@@ -65,6 +77,15 @@ export interface ServerConfig {
   webhookBackoff: Backoff;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
+  openHarness: {
+    /** How long a shell is kept waiting for the response to a request. */
+    waitMs: number;
+    /** How long a run can be continued after a response. */
+    continuationMs: number;
+    /** How long secret state of a shell is held in memory. */
+    heldMs: number;
+  };
+  enforcer: EnforcerConfig;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
   /** What holds for the gateway. */
@@ -100,6 +121,8 @@ export const defaultConfig = {
   allowPrivateAddresses: false,
   webhookBackoff,
   retainMs: null,
+  openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },
+  enforcer: { id: "bridle", label: "Bridle", remoteGateway: null },
   opvsLenientVersion: false,
   gateway: gatewayDefaults,
 } as const satisfies Omit<ServerConfig, "logger">;

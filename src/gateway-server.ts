@@ -87,10 +87,15 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
     createdAt: tenant.created_at,
     url: () => listening.url,
     grpcAddress: () => null,
+    gatewayUrl: () => facts.url(),
     state: () => (stopping ? "draining" : isWritable() ? "ready" : "store_unavailable"),
   };
   const isMutualTls = tls?.clientCa !== undefined;
-  const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
+  const binding = harpBinding({
+    ...{ gateway, kernel, facts, logger, isMutualTls },
+    isEnforcer: false,
+    stopped: stopped.signal,
+  });
   const http = await createHarpHttp(binding, {
     ...{ logger, bodyBytesMax, trustedProxies, tls },
     newRequestId: () => kernel.newId("req"),

@@ -3,15 +3,16 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
+import { openApprovalAccess } from "./approval-access.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
-import type { Gateway } from "./gateway/gateway.ts";
 import { startGateway } from "./gateway/start.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
+import { createIds } from "./kernel/ids.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
@@ -21,6 +22,7 @@ import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
 import { startMemorySweeper } from "./runtime/memory-sweeper.ts";
@@ -30,12 +32,14 @@ import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harpPath } from "./surfaces/addresses.ts";
-import { subprotocol } from "./surfaces/harn/credentials.ts";
+import { subprotocol } from "./surfaces/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
 import { closeHttp, createHttp } from "./surfaces/http.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
+import { Engine } from "./surfaces/openharness/engine.ts";
+import { failOpenHarness, isOpenHarnessAddress, openHarness } from "./surfaces/openharness/surface.ts";
 import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
 import { createGrpc, type Grpc, type GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
@@ -54,8 +58,6 @@ export interface Server {
   harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
-  /** For those in this process who ask people for permission. */
-  gateway: Gateway;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
   stop(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -83,6 +85,18 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     guarded: dataDirectory,
   });
   const { retainMs } = config;
+  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
+  built.defer(() => gatewayStore.close());
+  const { gateway } = built.use(
+    startGateway({
+      store: gatewayStore,
+      now: () => systemClock.now(),
+      newId: createIds(() => systemClock.now()),
+      settings: config.gateway,
+      logger,
+    }),
+  );
+  const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -97,6 +111,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     files,
     outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
     retainMs,
+    heldMs: config.openHarness.heldMs,
+    approvals,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
@@ -109,12 +125,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   let stopping = false;
   const listening: { url: string; grpcUrl: string | null } = { url: "", grpcUrl: null };
   const stopped = new AbortController();
+  const isWritable = () => store.isWritable() && gatewayStore.isWritable();
   const facts: ServerFacts = {
     version,
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
-    state: () => (stopping ? "draining" : store.isWritable() ? "ready" : "store_unavailable"),
+    gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
+    state: () => (stopping ? "draining" : isWritable() ? "ready" : "store_unavailable"),
   };
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
@@ -130,25 +148,24 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     isLenient: config.opvsLenientVersion,
     anonymousMs: config.anonymousMs,
   });
-  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
-  built.defer(() => gatewayStore.close());
-  const { gateway } = built.use(
-    startGateway({
-      store: gatewayStore,
-      now: () => systemClock.now(),
-      newId: kernel.newId,
-      settings: config.gateway,
-      logger,
-    }),
-  );
+  const engine = new Engine({ kernel, facts, logger, stopped: stopped.signal, ...config.openHarness });
   const isMutualTls = tls?.clientCa !== undefined;
-  const binding = harpBinding({ gateway, kernel, facts, logger, isMutualTls, stopped: stopped.signal });
+  const binding = harpBinding({
+    gateway,
+    kernel,
+    facts,
+    logger,
+    isEnforcer: true,
+    isMutualTls,
+    stopped: stopped.signal,
+  });
   const failHarp = harpFail(binding);
   const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({
     ...httpOptions,
     fail(error, request, reply) {
       if (isHarpAddress(request)) return failHarp(error, request, reply);
+      if (isOpenHarnessAddress(request)) return failOpenHarness(engine, error, reply);
       return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
     },
   });
@@ -162,6 +179,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
   );
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
+  await http.register(openHarness({ engine, kernel, facts, sockets, heartbeatMs, stopped: stopped.signal }));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });
@@ -186,6 +204,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(startScheduleClock(kernel, logger));
   built.defer(followHandoffs({ kernel, logger }));
+  built.defer(await startEnforcer({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));
   const grpcUrl = (await grpc?.listen()) ?? null;
   const harpUrl = (await harpHttp?.listen({ host: config.host, port: config.harpPort ?? 0 })) ?? null;
@@ -209,7 +228,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harpUrl,
     adminKey,
     kernel,
-    gateway,
     async stop(grace) {
       stopping = true;
       graceMs = grace;

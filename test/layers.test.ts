@@ -16,6 +16,7 @@ const mayImport: Record<string, readonly string[]> = {
   gateway: ["approvals", "store"],
   policy: ["receipts", "store"],
   receipts: [],
+  shell: [],
   kernel: ["approvals", "files", "policy", "receipts", "store"],
   runtime: ["approvals", "files", "kernel", "policy", "receipts", "store"],
   agents: ["runtime", "store"],
@@ -24,6 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
 /** Files at the top, and the command line, put everything together. */
 const composition = new Set([
   "server.ts",
+  "approval-access.ts",
   "gateway-server.ts",
   "config.ts",
   "index.ts",
@@ -84,4 +86,20 @@ test("given everything outside the store, when it imports the store, then it imp
       !composition.has(layerOf(from)),
   );
   assert.deepEqual(leaks, []);
+});
+
+test("given the shell, when its imports are read, then it needs nothing that a browser does not have", () => {
+  const files = readdirSync(join(source, "shell")).filter(
+    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
+  );
+  const imported = files.flatMap((file) =>
+    [...readFileSync(join(source, "shell", file), "utf8").matchAll(/from "([^"]+)"/g)].map(
+      ([, from]) => from,
+    ),
+  );
+  assert.ok(imported.length > 10, "the imports were found");
+  assert.deepEqual(
+    imported.filter((from) => !from?.startsWith("./")),
+    [],
+  );
 });

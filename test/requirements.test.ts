@@ -6,9 +6,18 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
+import { harpRequirements } from "./requirements-harp.ts";
+import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
+import { shellRequirements } from "./requirements-shell.ts";
 
-const requirements = [...others, ...opvsRequirements];
+const requirements = [
+  ...others,
+  ...opvsRequirements,
+  ...harpRequirements,
+  ...openHarnessRequirements,
+  ...shellRequirements,
+];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -40,7 +49,7 @@ test("given the list of requirements, when the tests' names are read, then each 
 });
 
 test("given the tests' names, when they cite an id, then it is a requirement", () => {
-  const known = new Set(requirements.map(({ id }) => id));
+  const known = new Set([...requirements, ...harpRequirements].map(({ id }) => id));
   assert.deepEqual(
     [...citedIds()].filter((id) => !known.has(id)),
     [],

@@ -6,8 +6,8 @@
 
 export interface Requirement {
   id: string;
-  level: "Core" | "Extended" | "Receipts" | "Replay" | "Bridle" | "OPVS";
-  /** The section of the Harn Agents Protocol v1, of OPVS, or of Bridle's own promises. */
+  level: "Core" | "Extended" | "Receipts" | "Replay" | "Bridle" | "OPVS" | "HARP" | "OpenHarness";
+  /** The section of the Harn Agents Protocol v1, of OPVS, of HARP, of OpenHarness, or of Bridle's own promises. */
   source: string;
   rule: string;
 }

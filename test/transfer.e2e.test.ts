@@ -851,6 +851,23 @@ describe("what is not imported", () => {
     errorOf(await target.client.get(`/v1/workspaces/${workspace.id}`), 404);
   });
 
+  test("TRF-3 given a log with an API key in the place of a message, when it is imported, then it is refused, and the key opens nothing", async () => {
+    const session = await source.client.createSession();
+    await source.client.append(session.id, "hello");
+    const log = new Log(await exportOf(source.client, session.id));
+    const said = log.event("user.message");
+    const id = "key_01J0000000000000000000000X";
+    const key = `bridle_${id}_${"A".repeat(43)}`;
+    said.resource = { object: "api_key", id };
+    said.payload.message = {
+      ...said.payload.message,
+      ...{ id, object: "api_key", name: "x", actor: "x", scopes: ["admin"], workspace_ids: null },
+      ...{ expires_at: null, revoked_at: null, hash: createHash("sha256").update(key).digest("hex") },
+    };
+    await refused(log.text(), /another kind/);
+    errorOf(await target.client.as(key).get("/v1/sessions"), 401);
+  });
+
   test("TRF-3 given a session with a task that has not ended, when it is imported, then it is refused, naming the task, and nothing is written", async () => {
     const session = await source.client.createSession();
     const waiting = await source.begin(session.id, "ask");

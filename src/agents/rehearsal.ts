@@ -66,6 +66,18 @@ const instructions: Record<string, Instruction> = {
     await ctx.say(`Host ${capability} gave ${JSON.stringify(given)}`);
     return undefined;
   },
+  async directive(ctx, argument) {
+    const [action_type, json] = splitWord(argument);
+    const terms = json === "" ? {} : JSON.parse(json);
+    const { status, result } = await ctx.shell.directive({ ...terms, action_type });
+    if (status !== "shown")
+      await ctx.say(`Directive ${action_type} came to ${status}: ${JSON.stringify(result)}`);
+    return undefined;
+  },
+  async progress(ctx, message) {
+    await ctx.progress(message);
+    return undefined;
+  },
   async handoff(ctx, argument) {
     const [url, text] = splitWord(argument);
     const { status, output } = await ctx.handoff({ url, input: text });
@@ -198,13 +210,11 @@ function check({ number, word, argument }: Line): void {
   if (word === "handoff" && !/^https?:\/\/\S+\s+\S/.test(argument)) {
     throw new AgentFailure("bad_instruction", `Line ${number}: "handoff" needs a URL and a text after it.`);
   }
-  if (word === "host") {
+  if (word === "host" || word === "directive") {
     const [, json] = splitWord(argument);
+    const what = word === "host" ? "a capability" : "an action_type";
     if (json !== "" && !isJson(json)) {
-      throw new AgentFailure(
-        "bad_instruction",
-        `Line ${number}: "host" needs a capability and JSON after it.`,
-      );
+      throw new AgentFailure("bad_instruction", `Line ${number}: "${word}" needs ${what} and JSON after it.`);
     }
   }
   if (argument === "" && word !== "return") {

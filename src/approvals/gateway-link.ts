@@ -29,8 +29,6 @@ export interface GatewayLink {
   messages(signal: AbortSignal): AsyncIterable<DecisionDeliver | RefreshRequest>;
   initiatePairing(request: Omit<PairingInitiate, "enforcerId">): Promise<PairingInitiated>;
   pairing(nonce: string): Promise<PairingStatus | null>;
-  /** What was promised at pairing no longer holds: the token routes nothing any more. */
-  revokeToken(routingToken: string): Promise<void>;
 }
 
 /** A gateway said no, in its own words: `AlreadyExistsConflict`, `NoApproverAvailable`, … */

@@ -1,11 +1,7 @@
 /** `bridle check`: would the code that is on disk now repeat what the log says? Run it before a deployment. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import { builtInAgents } from "../agents/index.ts";
-import { parseLogBundle } from "../kernel/transfer/bundle.ts";
-import { type HistoryReport, replayHistory } from "../runtime/history.ts";
-import { AgentRegistry } from "../runtime/registry.ts";
-import { loadAgents } from "./load-agents.ts";
+import type { HistoryReport } from "../runtime/history.ts";
 import { progress } from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
 
@@ -34,6 +30,12 @@ export function addCheckCommand(program: Command): void {
       .option("--agent <name>", "only tasks of this agent")
       .option("--since <time>", "only tasks created since then: RFC 3339, or as 30m, 12h, 7d", timeOf),
   ).action(async (settings: CheckSettings) => {
+    // What runs agents is large; the other commands do not need it.
+    const { builtInAgents } = await import("../agents/index.ts");
+    const { parseLogBundle } = await import("../kernel/transfer/bundle.ts");
+    const { replayHistory } = await import("../runtime/history.ts");
+    const { AgentRegistry } = await import("../runtime/registry.ts");
+    const { loadAgents } = await import("./load-agents.ts");
     const registry = new AgentRegistry([...builtInAgents, ...(await loadAgents(settings.agents))]);
     const remote = new Remote(settings);
     const shown = progress("histories checked");

@@ -74,9 +74,24 @@ export function trustedIssuer(text: string): TrustedIssuer {
 /** Keys that somebody on the way can exchange prove nothing. */
 function keysUrl(text: string): URL {
   const url = URL.parse(text);
-  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(url?.hostname ?? "");
-  if (url !== null && (url.protocol === "https:" || isHere)) return url;
+  if (url !== null && (url.protocol === "https:" || isThisMachine(url))) return url;
   throw new InvalidArgumentError("Keys must be fetched by https, or from this machine.");
+}
+
+/** A key that is sent without TLS is everybody's, unless it stays on this machine. */
+export function secureUrl(text: string): string {
+  const url = httpUrl(text);
+  if (url.startsWith("https:") || isThisMachine(URL.parse(url))) return url;
+  throw new InvalidArgumentError("It must be https, or on this machine.");
+}
+
+function isThisMachine(url: URL | null): boolean {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(url?.hostname ?? "");
+}
+
+export function harpId(text: string): string {
+  if (/^[\x21-\x7e]{1,128}$/.test(text)) return text;
+  throw new InvalidArgumentError("It must have 1 to 128 letters, digits or signs, and no spaces.");
 }
 
 const proxyRanges = ["loopback", "linklocal", "uniquelocal"];

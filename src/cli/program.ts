@@ -3,13 +3,17 @@
 import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
+import { addApproverCommands } from "./approver.ts";
+import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
 import { addKeyCommands } from "./keys.ts";
+import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { problemWith, type ServeSettings, serveOptions, takeMasterKeys } from "./settings.ts";
+import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
+import { addShellCommand } from "./shell.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
 
@@ -32,16 +36,18 @@ const serveCommand = program
   .description("Start the server.")
   .action(async (settings: ServeSettings) => {
     const masterKeys = takeMasterKeys(process.env);
-    const problem = problemWith(settings, masterKeys);
+    const gatewayKey = takeGatewayKey(process.env);
+    const problem = problemWith(settings, masterKeys, gatewayKey);
     if (problem !== null) serveCommand.error(`error: ${problem}`);
     // The server is large; the other commands do not need it.
     const { serve } = await import("./serve.ts");
-    await serve(settings, masterKeys);
+    await serve(settings, { masterKeys, gatewayKey });
   })
   .exitOverride()
   .configureOutput(oneLine);
 for (const option of serveOptions) serveCommand.addOption(option);
 addGatewayCommand(program);
+addShellCommand(program);
 addReplayCommand(program);
 addCheckCommand(program);
 addReceiptCommands(program);
@@ -49,6 +55,9 @@ addTransferCommands(program);
 addKeyCommands(program);
 addVaultCommands(program);
 addGcCommand(program);
+addPairCommand(program);
+addApproverListCommands(program);
+addApproverCommands(program);
 
 try {
   await program.parseAsync();

@@ -39,13 +39,31 @@ interface ErrorBody {
 }
 
 export class Remote {
-  readonly #url: string;
+  readonly url: string;
   readonly #key: string;
 
   constructor({ url, key, data }: RemoteSettings) {
-    this.#url = url.replace(/\/+$/, "");
+    this.url = url.replace(/\/+$/, "");
     this.#key = key ?? process.env.BRIDLE_API_KEY ?? keyIn(data);
     if (!/^[\x21-\x7e]+$/.test(this.#key)) throw new Error("the API key has characters that no key has.");
+  }
+
+  /** For those who ask the server in another way. */
+  credentials(): { Authorization: string } {
+    return { Authorization: `Bearer ${this.#key}` };
+  }
+
+  /** Throws when nobody answers, in words that help. */
+  async requireServer(): Promise<void> {
+    await (await this.#fetch("/health", {})).body?.cancel();
+  }
+
+  /** Keeps a file at the server. Gives the artifact's id. */
+  async upload(name: string, content: Blob, signal: AbortSignal): Promise<string> {
+    const path = `/v1/artifacts/upload?kind=file&name=${encodeURIComponent(name)}`;
+    const response = await this.#request("POST", path, content, content.type, {}, signal);
+    // What the server of this protocol version answers has the shape that its document says.
+    return ((await response.json()) as { id: string }).id;
   }
 
   async json<T>(
@@ -58,6 +76,10 @@ export class Remote {
     const response = await this.#request(method, path, text, "application/json", headers);
     // What the server of this protocol version answers has the shape that its document says.
     return (await response.json()) as T;
+  }
+
+  async delete(path: string): Promise<void> {
+    await (await this.#request("DELETE", path)).body?.cancel();
   }
 
   async send(path: string, text: string, type: string): Promise<unknown> {
@@ -91,19 +113,21 @@ export class Remote {
   async #request(
     method: string,
     path: string,
-    body?: string,
+    body?: string | Blob,
     type = "application/json",
     headers: Record<string, string> = {},
+    signal: AbortSignal | null = null,
   ): Promise<Response> {
     const response = await this.#fetch(path, {
       method,
       headers: {
-        Authorization: `Bearer ${this.#key}`,
+        ...this.credentials(),
         "Harn-Agents-Protocol-Version": protocolVersion,
         ...(body === undefined ? {} : { "Content-Type": type }),
         ...headers,
       },
       ...(body === undefined ? {} : { body }),
+      signal,
     });
     if (response.ok) return response;
     throw new Error(await explain(response));
@@ -111,10 +135,11 @@ export class Remote {
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
     try {
-      return await fetch(this.#url + path, init);
+      return await fetch(this.url + path, init);
     } catch (error) {
+      if (init.signal?.aborted) throw error;
       throw new Error(
-        `there is no server at ${this.#url}. Start one with \`bridle serve\`, or say where it is with --url.`,
+        `there is no server at ${this.url}. Start one with \`bridle serve\`, or say where it is with --url.`,
         { cause: error },
       );
     }

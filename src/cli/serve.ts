@@ -2,6 +2,7 @@
 
 import { flushCompileCache } from "node:module";
 import { resolve } from "node:path";
+import { defaultConfig } from "../config.ts";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { harpPath } from "../surfaces/addresses.ts";
@@ -14,8 +15,17 @@ import type { ServeSettings } from "./settings.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-export async function serve(settings: ServeSettings, masterKeys: readonly string[]): Promise<void> {
-  const secrets = settings.apiKey === undefined ? masterKeys : [settings.apiKey, ...masterKeys];
+/** What must not be in the list of processes, and so comes by the environment. */
+export interface ServeSecrets {
+  masterKeys: readonly string[];
+  gatewayKey: string | null;
+}
+
+export async function serve(
+  settings: ServeSettings,
+  { masterKeys, gatewayKey }: ServeSecrets,
+): Promise<void> {
+  const secrets = [settings.apiKey, gatewayKey, ...masterKeys].filter((secret) => secret != null);
   const logger = createLogger(settings.logLevel, secrets);
   const server = await startServer({
     host: settings.host,
@@ -37,8 +47,17 @@ export async function serve(settings: ServeSettings, masterKeys: readonly string
     artifactBytesMax: settings.artifactBytesMax,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    enforcer: {
+      id: settings.enforcerId,
+      label: settings.enforcerLabel,
+      remoteGateway:
+        settings.gateway === undefined || gatewayKey === null
+          ? null
+          : { url: settings.gateway, key: gatewayKey },
+    },
     allowPrivateAddresses: settings.allowPrivateAddresses,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
+    openHarness: { ...defaultConfig.openHarness, waitMs: settings.openharnessWaitMs },
     opvsLenientVersion: settings.opvsLenientVersion,
     gateway: gatewaySettingsOf(settings),
   });

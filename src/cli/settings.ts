@@ -15,12 +15,14 @@ import {
   trustProxyOption,
 } from "./listen-options.ts";
 import {
+  harpId,
   httpUrl,
   listOf,
   notEmpty,
   portOrOff,
   problemWithApiKey,
   problemWithTls,
+  secureUrl,
   trueOrFalse,
   trustedIssuer,
   webOrigin,
@@ -40,8 +42,12 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   artifactBytesMax: number;
   workspaceRoots: string[];
   retainDays?: number;
+  openharnessWaitMs: number;
   opvsLenientVersion: boolean;
   allowPrivateAddresses: boolean;
+  gateway?: string;
+  enforcerId: string;
+  enforcerLabel: string;
 }
 
 export const serveOptions: readonly Option[] = [
@@ -118,6 +124,13 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_RETAIN_DAYS")
     .argParser(wholeNumber(1, 36_500)),
   new Option(
+    "--openharness-wait-ms <number>",
+    "how long a shell waits for a response before it is told to come back",
+  )
+    .env("BRIDLE_OPENHARNESS_WAIT_MS")
+    .default(defaultConfig.openHarness.waitMs)
+    .argParser(wholeNumber(0, 3_600_000)),
+  new Option(
     "--opvs-lenient-version [boolean]",
     "take OPVS calls that say no version as 1.0 when that is how they look; otherwise they are 0.3",
   )
@@ -133,11 +146,32 @@ export const serveOptions: readonly Option[] = [
     .default(defaultConfig.allowPrivateAddresses)
     .preset("true")
     .argParser(trueOrFalse),
+  new Option(
+    "--gateway <url>",
+    "ask approvers through this HARP gateway instead of the one in this process; its key is BRIDLE_GATEWAY_KEY",
+  )
+    .env("BRIDLE_GATEWAY")
+    .argParser(secureUrl),
+  new Option("--enforcer-id <id>", "the name under which approvers are asked at the gateway")
+    .env("BRIDLE_ENFORCER_ID")
+    .default(defaultConfig.enforcer.id)
+    .argParser(harpId),
+  new Option("--enforcer-label <text>", "what approvers are told about who asks them; a gateway can read it")
+    .env("BRIDLE_ENFORCER_LABEL")
+    .default(defaultConfig.enforcer.label)
+    .argParser(notEmpty),
   ...harpOptions,
 ];
 
 /** What is wrong with settings that are well-formed one by one. */
-export function problemWith(settings: ServeSettings, masterKeys: readonly string[]): string | null {
+export function problemWith(
+  settings: ServeSettings,
+  masterKeys: readonly string[],
+  gatewayKey: string | null,
+): string | null {
+  if (settings.gateway !== undefined && gatewayKey === null) {
+    return "option '--gateway <url>': set BRIDLE_GATEWAY_KEY to an API key of that gateway for this enforcer.";
+  }
   const { apiKey, oauthIssuer, oauthAudience, publicUrl } = settings;
   if (oauthIssuer.length > 0 && oauthAudience === undefined && publicUrl === undefined) {
     return "option '--oauth-issuer <issuer=jwks...>': its tokens need an audience; set --oauth-audience or --public-url.";
@@ -157,4 +191,11 @@ export function takeMasterKeys(environment: NodeJS.ProcessEnv): string[] {
   const keys = names.flatMap((name) => environment[name]?.trim() || []);
   for (const name of names) delete environment[name];
   return keys;
+}
+
+/** The key for a gateway elsewhere, from the environment only, as the master key. */
+export function takeGatewayKey(environment: NodeJS.ProcessEnv): string | null {
+  const key = environment.BRIDLE_GATEWAY_KEY?.trim() || null;
+  delete environment.BRIDLE_GATEWAY_KEY;
+  return key;
 }

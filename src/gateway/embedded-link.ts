@@ -40,7 +40,6 @@ export function embeddedLink(gateway: Gateway, enforcer: EmbeddedEnforcer): Gate
     messages: (signal) => messages(gateway, principal, hello, signal),
     initiatePairing: (request) => gateway.initiatePairing(principal, { ...labels, ...request, enforcerId }),
     pairing: (nonce) => orNull(gateway.pairingStatus(principal, nonce)),
-    revokeToken: (routingToken) => gateway.revokeToken(principal, routingToken),
   };
 }
 

@@ -3,20 +3,33 @@
  * under `vendor.bridle.`. A payload holds all that folding the event needs, and nothing that is not a fact.
  */
 
+import type { ApproverKey } from "../approvals/approver-key.ts";
+import type { AuditRecord } from "../approvals/audit.ts";
+import type { Decision } from "../approvals/decision.ts";
 import type { WrappedKey } from "../policy/vault-crypto.ts";
 import type { JsonObject, JsonValue, NewEvent, Position, StoredEvent } from "../store/port.ts";
 import type { Content } from "./content.ts";
 import { HarnessError } from "./errors.ts";
 import type { TaskStatus } from "./lifecycle.ts";
 import type { ApiKeyRecord } from "./resources/api-key.ts";
+import type { ApprovalAuditRecord } from "./resources/approval-audit.ts";
+import type { ApprovalNonceRecord } from "./resources/approval-nonce.ts";
+import type { ApproverRegistryRecord } from "./resources/approver-registry.ts";
 import type { ArtifactRecord } from "./resources/artifact.ts";
 import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
 import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
 import type { HandoffChanges, HandoffRecord, Outgoing, RemoteReceipt } from "./resources/handoff.ts";
+import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
+import type { HarpSessionRecord, HarpSessionTold } from "./resources/harp-session.ts";
 import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
-import type { PermissionRequestRecord, PermissionResponse } from "./resources/permission-request.ts";
+import type {
+  ApprovalUse,
+  Exchange,
+  PermissionRequestRecord,
+  PermissionResponse,
+} from "./resources/permission-request.ts";
 import type { PersonaChanges, PersonaRecord } from "./resources/persona.ts";
 import type {
   PushAttemptFailed,
@@ -36,6 +49,7 @@ import type {
   SessionRecord,
   TranscriptRange,
 } from "./resources/session.ts";
+import type { ShellLinkRecord, ShellTurn, ToldTurn } from "./resources/shell-link.ts";
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
@@ -203,6 +217,27 @@ export interface EventPayloads {
   "tool.approved": { response: PermissionResponse; receipt_id: string | null };
   "tool.denied": { response: PermissionResponse; receipt_id: string | null };
 
+  /** An approver is asked; then the gateway has it; then it is decided, or over. All of it is about a permission request. */
+  "vendor.bridle.approval.requested": { exchange: Exchange };
+  "vendor.bridle.approval.submitted": { request_id: string };
+  "vendor.bridle.approval.delayed": { request_id: string; problem: string };
+  "vendor.bridle.approval.decided": { request_id: string; decision: Decision; nonce: ApprovalNonceRecord };
+  "vendor.bridle.approval.closed": { request_id: string; reason: string };
+  /** The gateway knows that it is over. */
+  "vendor.bridle.approval.settled": { request_id: string };
+  /** On disk before what was approved is done. */
+  "vendor.bridle.approval.used": { use: ApprovalUse };
+
+  "vendor.bridle.approvers.created": { approver_registry: ApproverRegistryRecord };
+  "vendor.bridle.approvers.changed": { keys: ApproverKey[]; mac: string };
+  "vendor.bridle.approvals.audit_begun": { approval_audit: ApprovalAuditRecord };
+  "vendor.bridle.approvals.audited": { record: AuditRecord };
+
+  /** In the commit with the message and the task that the prompt became. */
+  "vendor.bridle.harp_prompt.delivered": { harp_prompt: HarpPromptRecord };
+  "vendor.bridle.harp_session.begun": { harp_session: HarpSessionRecord };
+  "vendor.bridle.harp_session.told": HarpSessionTold;
+
   "span.started": StepSpan & {
     until?: string;
     child_task_id?: string;
@@ -215,6 +250,8 @@ export interface EventPayloads {
     step?: string;
     message?: string;
     percent?: number;
+    /** What a shell is to show, without anybody waiting for it. */
+    directive?: Content<JsonObject>;
     parked?: Parked;
     /** The step whose answer, recorded before by somebody else, the run has seen only now. */
     given?: string;
@@ -292,6 +329,10 @@ export interface EventPayloads {
   "vendor.bridle.push_config.attempt_failed": PushAttemptFailed;
   "vendor.bridle.push_config.gave_up": PushGaveUp;
   "vendor.bridle.push_config.data_key_rewrapped": { data_key: WrappedKey };
+
+  "vendor.bridle.shell_link.created": { shell_link: ShellLinkRecord };
+  "vendor.bridle.shell_link.turn_taken": { turn: ShellTurn };
+  "vendor.bridle.shell_link.turn_answered": { told: ToldTurn };
 
   "vendor.bridle.signing_key.created": { signing_key: SigningKeyRecord };
   "vendor.bridle.signing_key.retired": Record<string, never>;

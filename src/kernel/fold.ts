@@ -6,10 +6,15 @@
 import type { DocumentIndex } from "../store/port.ts";
 import type { KernelEvent } from "./events.ts";
 import { type ApiKeyRecord, foldApiKey } from "./resources/api-key.ts";
+import { type ApprovalAuditRecord, foldApprovalAudit } from "./resources/approval-audit.ts";
+import type { ApprovalNonceRecord } from "./resources/approval-nonce.ts";
+import { type ApproverRegistryRecord, foldApproverRegistry } from "./resources/approver-registry.ts";
 import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
 import { type BranchRecord, foldBranch } from "./resources/branch.ts";
 import { type ConnectorRecord, foldConnector } from "./resources/connector.ts";
 import { foldHandoff, type HandoffRecord, handoffWakeAt } from "./resources/handoff.ts";
+import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
+import { foldHarpSession, type HarpSessionRecord } from "./resources/harp-session.ts";
 import {
   foldMemory,
   type MemoryRecord,
@@ -18,7 +23,11 @@ import {
   textOfMemory,
 } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
-import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
+import {
+  foldPermissionRequest,
+  type PermissionRequestRecord,
+  permissionWakeAt,
+} from "./resources/permission-request.ts";
 import { foldPersona, type PersonaRecord } from "./resources/persona.ts";
 import { foldPushConfig, type PushConfigRecord, pushWakeAt } from "./resources/push-config.ts";
 import { foldQuota, type QuotaRecord } from "./resources/quota.ts";
@@ -32,6 +41,7 @@ import {
 } from "./resources/receipt.ts";
 import { foldSchedule, type ScheduleRecord } from "./resources/schedule.ts";
 import { type Erasure, foldSession, type SessionRecord } from "./resources/session.ts";
+import { foldShellLink, type ShellLinkRecord } from "./resources/shell-link.ts";
 import { foldSigningKey, type SigningKeyRecord } from "./resources/signing-key.ts";
 import { foldSkill, type SkillRecord } from "./resources/skill.ts";
 import { foldTask, listedStatus, type TaskRecord, wakeAt } from "./resources/task.ts";
@@ -41,10 +51,15 @@ import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
 
 export interface Records {
   api_key: ApiKeyRecord;
+  approval_audit: ApprovalAuditRecord;
+  approval_nonce: ApprovalNonceRecord;
+  approver_registry: ApproverRegistryRecord;
   artifact: ArtifactRecord;
   branch: BranchRecord;
   connector: ConnectorRecord;
   handoff: HandoffRecord;
+  harp_prompt: HarpPromptRecord;
+  harp_session: HarpSessionRecord;
   memory: MemoryRecord;
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
@@ -56,6 +71,7 @@ export interface Records {
   receipt_tree: ReceiptTreeRecord;
   schedule: ScheduleRecord;
   session: SessionRecord;
+  shell_link: ShellLinkRecord;
   signing_key: SigningKeyRecord;
   skill: SkillRecord;
   task: TaskRecord;
@@ -99,6 +115,16 @@ export function created(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
+    case "vendor.bridle.approval.decided":
+      return [event.payload.nonce];
+    case "vendor.bridle.approvers.created":
+      return [event.payload.approver_registry];
+    case "vendor.bridle.approvals.audit_begun":
+      return [event.payload.approval_audit];
+    case "vendor.bridle.harp_prompt.delivered":
+      return [event.payload.harp_prompt];
+    case "vendor.bridle.harp_session.begun":
+      return [event.payload.harp_session];
     case "vendor.bridle.handoff.created":
       return [event.payload.handoff];
     case "vendor.bridle.vault.created":
@@ -114,6 +140,8 @@ export function created(event: KernelEvent): AnyRecord[] {
     case "vendor.bridle.push_config.created":
     case "vendor.bridle.push_config.replaced":
       return [event.payload.push_config];
+    case "vendor.bridle.shell_link.created":
+      return [event.payload.shell_link];
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return createdByReceipt(event.payload);
@@ -144,6 +172,12 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldArtifact(record, event);
     case "permission_request":
       return foldPermissionRequest(record, event);
+    case "approver_registry":
+      return foldApproverRegistry(record, event);
+    case "approval_audit":
+      return foldApprovalAudit(record, event);
+    case "harp_session":
+      return foldHarpSession(record, event);
     case "handoff":
       return foldHandoff(record, event);
     case "api_key":
@@ -170,6 +204,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldConnector(record, event);
     case "push_config":
       return foldPushConfig(record, event);
+    case "shell_link":
+      return foldShellLink(record, event);
     case "vault":
       return foldVault(record, event);
     default:
@@ -203,8 +239,18 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "message":
       // What a replay says was said before, or never was: it is no part of the conversation.
       return { tenantId, isListed: false, sessionId: record.is_replayed === true ? null : record.session_id };
-    case "artifact":
     case "permission_request":
+      return {
+        tenantId,
+        workspaceId: record.workspace_id,
+        sessionId: record.session_id,
+        taskId: record.task_id,
+        status: record.status,
+        wakeAt: permissionWakeAt(record),
+      };
+    case "approval_nonce":
+      return { tenantId, isListed: false, sessionId: record.session_id, taskId: record.task_id };
+    case "artifact":
     case "receipt":
       return {
         tenantId,
@@ -253,6 +299,10 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         status: liveness(record),
         wakeAt: pushWakeAt(record),
       };
+    case "shell_link":
+      return { tenantId, isListed: false, sessionId: record.session_id, taskId: record.task_id };
+    case "harp_prompt":
+    case "harp_session":
     case "receipt_chain":
     case "receipt_tree":
       return { tenantId, isListed: false };

@@ -8,6 +8,9 @@ import type { HostCall, TaskRecord } from "./resources/task.ts";
 /** What a capability is called: `clipboard.read`, `ide.open-file`. It becomes part of step keys. */
 export const capabilityPattern = "^[A-Za-z][A-Za-z0-9_.-]{0,99}$";
 
+/** What a shell is asked to do is a call of its own kind of host: `shell.simulate_action`. */
+export const shellPrefix = "shell.";
+
 /** A call is named after the step that waits for it, so that its answer finds the task. */
 export function callIdOf(taskId: string, step: string): string {
   return `${taskId}:${step}`;

@@ -9,6 +9,7 @@ import { Redactor } from "../policy/redact/redact.ts";
 import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
+import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
 import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
@@ -19,6 +20,7 @@ import { LogTail } from "./log-tail.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
 import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
+import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
 import type { KernelDeps } from "./unit.ts";
 
@@ -51,6 +53,10 @@ export interface KernelOptions {
   /** Without it, only public addresses are reached. */
   outbound?: Outbound;
   retainMs?: number | null;
+  /** How long secret state of a shell is held in memory. */
+  heldMs?: number;
+  /** Without it, approvals are answered over the API only. */
+  approvals?: ApprovalAccess;
 }
 
 /** Long enough to open a connection with, too short to be found in a log. */
@@ -62,6 +68,7 @@ export function createKernel(options: KernelOptions): Kernel {
     masterKeys = new MasterKeys({ file: null }),
     files = new WorkspaceFiles({ directory: null }),
     outbound = createOutbound({ allowPrivate: false }),
+    approvals = withoutGateway(),
   } = options;
   const tail = new LogTail(store);
   const handingOver: Store = {
@@ -81,12 +88,14 @@ export function createKernel(options: KernelOptions): Kernel {
     ledger: new ReceiptLedger(handingOver, issuer),
     redactor: new Redactor([adminKey]),
     replaySecrets: new ReplaySecrets(),
+    heldStates: new HeldStates(clock, options.heldMs),
     seenSecrets: new Set(),
     locks: new Locks(),
     masterKeys,
     files,
     outbound,
     retainMs,
+    approvals,
   };
   const access = {
     ...deps,

@@ -17,6 +17,11 @@ export function requireCapability(task: Named, ...names: [string, ...string[]]):
   throw violation(task, "capabilities", `use the capability ${quote(capability)}`, capability);
 }
 
+/** For what a persona may do only when it says so: a list that is absent does not. */
+export function namesCapability({ policy }: Named, name: string): boolean {
+  return policy.capabilities !== undefined && isNamed(policy.capabilities, name);
+}
+
 /** Work may always be split up within a persona. */
 export function requireHandoff(task: Named, personaId: string): void {
   if (personaId === task.persona_id || isNamed(task.policy.handoffs, personaId)) return;

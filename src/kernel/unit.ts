@@ -11,6 +11,7 @@ import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
 import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
+import type { ApprovalAccess } from "./approvals/access.ts";
 import { isVisible } from "./authorize.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import type { ReplaySecrets } from "./commands/replay-task.ts";
@@ -33,6 +34,7 @@ import { readLog } from "./log-tail.ts";
 import type { ReceiptDraft } from "./receipts/drafts.ts";
 import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
 import type { ReplayMark } from "./resources/replay.ts";
+import type { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
 
 export interface KernelDeps {
@@ -44,6 +46,8 @@ export interface KernelDeps {
   issuer: Issuer;
   redactor: Redactor;
   replaySecrets: ReplaySecrets;
+  /** What shells said in confidence, while their runs may need it. */
+  heldStates: HeldStates;
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;
   locks: Locks;
@@ -53,6 +57,7 @@ export interface KernelDeps {
   outbound: Outbound;
   /** How long what ended is kept; null keeps everything. */
   retainMs: number | null;
+  approvals: ApprovalAccess;
 }
 
 interface Tracked {

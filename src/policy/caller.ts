@@ -12,6 +12,7 @@ export interface Caller {
 
 const resources = [
   "api_keys",
+  "approvers",
   "artifacts",
   "branches",
   "connectors",

@@ -7,6 +7,7 @@ import type { StepKind } from "../kernel/events.ts";
 import type { ArtifactKind } from "../kernel/resources/artifact.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { Visibility } from "../kernel/resources/resource.ts";
+import type { ShellIdentity } from "../kernel/resources/shell-link.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import { assertCard } from "./agent-card.ts";
 
@@ -122,6 +123,58 @@ export interface HostOptions {
   expiresInMs?: number;
   /** The call only looks: the persona's autonomy, which is about changing things, does not hold it up. */
   readOnly?: boolean;
+}
+
+/** Something for the shell to show or to do, in the protocol's own words. */
+export interface ShellDirective {
+  /** A core type (`render_ui`, `simulate_action`, …) or one with a name of its own: `com.example.open`. */
+  action_type: string;
+  /** For a type with a name of its own, `fallback_message` is what shells show that do not know it. */
+  payload?: JsonObject;
+  priority?: "low" | "normal" | "high" | "critical";
+  execution?: "sequential" | "parallel";
+  risk_tier?: "safe" | "caution" | "dangerous";
+  requires_user_approval?: boolean;
+  /** How long the shell has, from when it receives it. */
+  deadline_ms?: number;
+  extensions?: JsonObject;
+  /** Whether to wait for what becomes of it: always, unless it is only shown (`render_ui`, `render_message`, `noop`). */
+  expects_outcome?: boolean;
+  /** How long the shell may stay away; seven days when left out. */
+  expiresInMs?: number;
+}
+
+/**
+ * What became of a directive. `unreported`: the shell came back without saying; `shown`: nobody waited for more;
+ * `simulated`: the persona's autonomy did not let it happen.
+ */
+export type DirectiveOutcome = {
+  status: "completed" | "declined" | "failed" | "skipped" | "expired" | "unreported" | "shown" | "simulated";
+  result: JsonValue;
+  error: { code: string; message: string } | null;
+};
+
+export interface ShellEnvironment {
+  tier: "public" | "restricted" | "secret";
+  /** What the shell said; null when it is secret. */
+  state: JsonObject | null;
+  /**
+   * The same also when it is secret: inside of a step, and while it is held. Throws `environment_gone` after a restart, which the
+   * step records, so that the agent can ask the shell again.
+   */
+  reveal(step: StepContext): JsonObject;
+}
+
+/** The shell that started the task, if one did. */
+export interface AgentShell {
+  readonly isPresent: boolean;
+  readonly identity: ShellIdentity | null;
+  /** The shell's `task_hint`. */
+  readonly hint: JsonObject;
+  /** Has the shell show or do something. Throws `no_shell` where there is none. */
+  directive(directive: ShellDirective): Promise<DirectiveOutcome>;
+  /** What the shell said last of its surroundings; null when it said nothing. */
+  environment(): Promise<ShellEnvironment | null>;
 }
 
 export interface ApprovalRequest {
@@ -292,6 +345,7 @@ export interface AgentContext {
    * it gives, however long it takes and whichever host it is in the end.
    */
   host(capability: string, input?: JsonValue, options?: HostOptions): Promise<JsonValue>;
+  readonly shell: AgentShell;
   /** Keeps content beside the conversation. Gives the artifact's id. */
   artifact(artifact: ArtifactInput & ArtifactContent): Promise<string>;
   /** The same for content that comes piece by piece. */

@@ -60,7 +60,7 @@ async function askToGoOn(run: Run, step: string, quotaId: string, obstacle: Obst
     await approve(
       run,
       { action, payload: { quota_id: quotaId, step, ...limit } },
-      questionAbout(step)(quotaId),
+      { step: questionAbout(step)(quotaId), bound: { quota_id: quotaId, step } },
     );
   } catch (error) {
     if (!(error instanceof AgentFailure)) throw error;

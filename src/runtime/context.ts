@@ -9,10 +9,10 @@ import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
 import { appendMessage } from "../kernel/tasks.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
-import type { AgentContext, ArtifactContent, ArtifactInput, Spending, StepContext } from "./agent.ts";
+import type { AgentContext, ArtifactContent, ArtifactInput, Spending } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { spawn } from "./children.ts";
-import { performEffect } from "./effects.ts";
+import { type EffectSpan, performEffect } from "./effects.ts";
 import { AgentFailure } from "./failures.ts";
 import { filesOf } from "./files.ts";
 import { handOff } from "./handoff/hand-off.ts";
@@ -22,10 +22,12 @@ import { jsonCopy } from "./json.ts";
 import { createMemory } from "./memory.ts";
 import { guarded } from "./promises.ts";
 import { approve, ask } from "./questions.ts";
-import { allowed, attemptStep, oneCall, outputOf, performStep } from "./recorded-steps.ts";
+import { allowed, oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import { asJsonSchema } from "./registry.ts";
-import type { Attempted, Run } from "./run.ts";
+import type { Run } from "./run.ts";
 import { readSecret, secret } from "./secrets.ts";
+import { shellOf } from "./shell.ts";
+import { attemptOf } from "./step-context.ts";
 
 export interface RunInput {
   input: JsonObject;
@@ -75,7 +77,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
 
     async effect(given, code, { payload = null, simulate = null, ...terms } = {}) {
       const name = run.redactor.text(given);
-      const span: StepSpan = { step: run.key(`effect:${name}`), kind: "effect", name };
+      const span: EffectSpan = { step: run.key(`effect:${name}`), kind: "effect", name };
       await allowed(run, span, () => requireTool(task, name));
       const effect = { intent: jsonCopy(payload), simulate: jsonCopy(simulate), ...terms };
       return await performEffect(run, span, effect, attemptOf(run, span, code));
@@ -107,6 +109,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
 
     approve: (request) => approve(run, request),
     host: (capability, input = null, options = {}) => hostCall(run, capability, input, options),
+    shell: shellOf(run),
 
     artifact: (artifact: ArtifactInput & ArtifactContent) => writeArtifact(run, artifact),
     streamArtifact: (artifact) => openArtifact(run, artifact),
@@ -155,14 +158,6 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     spawn: (request) => spawn(run, request),
     handoff: (request) => handOff(run, request),
   });
-}
-
-function attemptOf(
-  run: Run,
-  { step }: StepSpan,
-  code: (step: StepContext) => unknown,
-): () => Promise<Attempted> {
-  return () => attemptStep(() => code({ signal: run.signal, idempotencyKey: `${run.task.id}:${step}` }));
 }
 
 /** Whole tokens, and no refunds. */

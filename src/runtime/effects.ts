@@ -3,11 +3,12 @@
  * `act_with_approval` asks first, `act_auto` does it.
  */
 
+import type { ApprovalKind } from "../kernel/approvals/artifact.ts";
 import type { Simulated, StepSpan } from "../kernel/events.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { ApprovalRequest, EffectOutcome } from "./agent.ts";
 import { writeArtifact } from "./artifacts.ts";
-import { approve } from "./questions.ts";
+import { approve, askPermit } from "./questions.ts";
 import { oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import type { Attempted, Run } from "./run.ts";
 
@@ -20,21 +21,44 @@ export interface Effect {
   simulate: JsonValue;
 }
 
+export type EffectSpan = StepSpan & { kind: ApprovalKind };
+
+/** Runs code, under an approval where one is needed: the code is the one to use it. */
 export function performEffect(
   run: Run,
-  span: StepSpan,
+  span: EffectSpan,
   effect: Effect,
   attempt: () => Promise<Attempted>,
 ): Promise<EffectOutcome<JsonValue>> {
-  return underAutonomy(run, span, effect, () => performStep(run, span, attempt, { amounts: oneCall }));
+  return underTier(run, span, effect, {
+    ask: (request) => askPermit(run, request, span.kind),
+    act: (permit) => performStep(run, span, attempt, { amounts: oneCall, permit }),
+  });
 }
 
-/** The same for what is done in another way than by running code here. */
-export async function underAutonomy(
+/** The same for what is done in another way than by running code here: asking for it is one record. */
+export function underAutonomy(
   run: Run,
-  span: StepSpan,
-  { intent, simulate, ...terms }: Effect,
+  span: EffectSpan,
+  effect: Effect,
   act: () => Promise<JsonValue>,
+): Promise<EffectOutcome<JsonValue>> {
+  return underTier(run, span, effect, {
+    ask: (request) => approve(run, request, { kind: span.kind }),
+    act,
+  });
+}
+
+interface Acting<P> {
+  ask(request: ApprovalRequest): Promise<P>;
+  act(permit?: P): Promise<JsonValue>;
+}
+
+async function underTier<P>(
+  run: Run,
+  span: EffectSpan,
+  { intent, simulate, ...terms }: Effect,
+  { ask, act }: Acting<P>,
 ): Promise<EffectOutcome<JsonValue>> {
   const tier = run.task.policy.autonomy_tier;
   switch (tier) {
@@ -48,13 +72,12 @@ export async function underAutonomy(
       return { outcome: "proposed", output, artifactId };
     }
     case "act_with_approval": {
-      await approve(run, { action: span.name, payload: intent, ...terms });
-      break;
+      const permit = await ask({ action: span.name, payload: intent, ...terms });
+      return { outcome: "done", output: await act(permit), artifactId: null };
     }
     case "act_auto":
-      break;
+      return { outcome: "done", output: await act(), artifactId: null };
   }
-  return { outcome: "done", output: await act(), artifactId: null };
 }
 
 /** A proposal is something a person can take up: what was to be done, and where in which task. */

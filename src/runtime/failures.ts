@@ -34,6 +34,11 @@ export class ApprovalDenied extends AgentFailure {
   }
 }
 
+/** It was approved, but what was approved cannot be done with that any more. */
+export class ApprovalRefused extends AgentFailure {
+  override name = "ApprovalRefused";
+}
+
 /** Nobody answered in time. */
 export class WaitExpired extends AgentFailure {
   override name = "WaitExpired";

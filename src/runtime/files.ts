@@ -55,7 +55,7 @@ function shown(content: string): JsonObject {
 }
 
 /** The path is written down, so it must not be a secret; and what is written down must be found again. */
-function spanOf(run: Run, kind: FileStepKind, path: string): StepSpan {
+function spanOf<K extends FileStepKind>(run: Run, kind: K, path: string): StepSpan & { kind: K } {
   const first = `${kind}:${path}:1`;
   if (run.redactor.text(first) !== first || run.redactor.text(path) !== path) {
     throw new AgentFailure("invalid_request", "The path looks like a secret; it would be in the log.");

@@ -12,9 +12,9 @@ import { requireCapability } from "../kernel/persona-policy.ts";
 import { settle } from "../kernel/quotas/ledger.ts";
 import { hostCallsMax } from "../kernel/resources/task.ts";
 import type { JsonValue } from "../store/port.ts";
-import type { HostOptions } from "./agent.ts";
+import type { ApprovalRequest, HostOptions } from "./agent.ts";
 import { withinBudget } from "./budget.ts";
-import { underAutonomy } from "./effects.ts";
+import { type EffectSpan, underAutonomy } from "./effects.ts";
 import { AgentFailure, NobodyServed } from "./failures.ts";
 import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
@@ -29,12 +29,12 @@ export async function hostCall(
   run: Run,
   capability: string,
   given: JsonValue,
-  { expiresInMs = waitMsDefault, readOnly = false }: HostOptions,
+  { expiresInMs = waitMsDefault, readOnly = false, risk }: HostOptions & Pick<ApprovalRequest, "risk">,
 ): Promise<JsonValue> {
   if (!isCapability.test(capability)) {
     throw new AgentFailure("invalid_capability", "A capability is a short name such as clipboard.read.");
   }
-  const span: StepSpan = { step: run.key(`host:${capability}`), kind: "host", name: capability };
+  const span: EffectSpan = { step: run.key(`host:${capability}`), kind: "host", name: capability };
   if (run.hostCallsOpen >= hostCallsMax) {
     throw new AgentFailure(
       "too_many_host_calls",
@@ -47,7 +47,8 @@ export async function hostCall(
   try {
     await allowed(run, span, () => requireCapability(run.task, capability));
     if (readOnly) return await ask();
-    return (await underAutonomy(run, span, { intent: { capability, input }, simulate: null }, ask)).output;
+    const effect = { intent: { capability, input }, simulate: null, ...(risk === undefined ? {} : { risk }) };
+    return (await underAutonomy(run, span, effect, ask)).output;
   } finally {
     run.hostCallsOpen -= 1;
   }

@@ -1,6 +1,7 @@
 /** Questions to people: the run waits, out of memory if it takes long, until one is answered or has expired. */
 
 import { answerOf } from "../kernel/answers.ts";
+import { type ApprovalKind, artifactHashOf, bindingOf, type Intent } from "../kernel/approvals/artifact.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
 import type { PendingRequest, TaskRecord } from "../kernel/resources/task.ts";
@@ -10,6 +11,7 @@ import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { ApprovalRequest } from "./agent.ts";
 import { ApprovalDenied, WaitExpired } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
+import { Permit } from "./permits.ts";
 import { never, type Run, waitMsDefault } from "./run.ts";
 
 function pendingRequest(
@@ -22,13 +24,13 @@ function pendingRequest(
 }
 
 /** Waits for the person's answer to a question that is on the task, until it expires. */
-async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEvent> {
-  const answer = await run.wait({
-    key: pending.step,
-    kind: "person",
-    reason: pending.prompt,
-    until: Date.parse(pending.expires_at),
-  });
+async function awaitPerson(
+  run: Run,
+  pending: PendingRequest,
+  beforeGiving?: (answer: KernelEvent) => Promise<void>,
+): Promise<KernelEvent> {
+  const wait = { key: pending.step, kind: "person", reason: pending.prompt } as const;
+  const answer = await run.wait({ ...wait, until: Date.parse(pending.expires_at) }, beforeGiving);
   if (answer !== "elapsed") return answer;
   const expired = new WaitExpired(pending.prompt, pending.expires_at);
   const { code, message } = expired;
@@ -51,7 +53,7 @@ async function awaitPerson(run: Run, pending: PendingRequest): Promise<KernelEve
     await run.give(pending.step);
     throw expired;
   }
-  const late = await run.wait({ key: pending.step, kind: "person", reason: pending.prompt, until: null });
+  const late = await run.wait({ ...wait, until: null }, beforeGiving);
   return late === "elapsed" ? await never() : late;
 }
 
@@ -91,46 +93,96 @@ async function askPerson(
   return answerOf(await run.answerParts(answer.payload.message_id), request.schema);
 }
 
-/** `step` names the question where it does not come from a call of the agent's. */
-export function approve(run: Run, request: ApprovalRequest, step = run.key("approve")): Promise<void> {
-  return askPermission(run, step, request);
+export interface ApprovalTerms {
+  step?: string;
+  kind?: ApprovalKind;
+  /** What of the payload must be the same whenever the run is repeated; all of it unless said. */
+  bound?: JsonValue;
+}
+
+/** What the run asks permission for. */
+type Asked = ApprovalRequest & ApprovalTerms & Required<Pick<ApprovalTerms, "step" | "kind">>;
+
+/** Asks, and uses the approval. `step` names the question where it does not come from a call of the agent's. */
+export async function approve(
+  run: Run,
+  request: ApprovalRequest,
+  { step = run.key("approve"), kind = "approve", bound }: ApprovalTerms = {},
+): Promise<void> {
+  const terms = { step, kind, ...(bound === undefined ? {} : { bound }) };
+  const permit = await askPermission(run, { ...request, ...terms }, (asked) => asked.consume());
+  if (!run.isReplay) await permit.assertConsumed();
+}
+
+/** Asks, and leaves it to the code that was approved to use the approval. */
+export function askPermit(run: Run, request: ApprovalRequest, kind: ApprovalKind): Promise<Permit> {
+  return askPermission(run, { ...request, step: run.key("approve"), kind });
 }
 
 async function askPermission(
   run: Run,
-  step: string,
-  { action, payload = null, risk = "medium", expiresInMs }: ApprovalRequest,
-): Promise<void> {
-  const shown = { payload: jsonCopy(payload), risk };
+  { step, kind, action, payload = null, bound = payload, risk = "medium", expiresInMs }: Asked,
+  beforeGiving?: (permit: Permit) => Promise<void>,
+): Promise<Permit> {
+  const intent = { taskId: run.actsAs, step, kind, action, payload: jsonCopy(payload), risk };
+  const binding = bindingOf(run.kernel, { ...intent, payload: jsonCopy(bound) });
   const recorded = await run.recall(step);
   const begun = recorded?.begun?.event === "task.auth_required" ? recorded.begun.payload.request : null;
-  if (begun !== null && begun.prompt !== run.redactor.text(action)) {
-    await run.differs(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(action)}`);
-  }
-  const request =
+  if (begun !== null) await assertSameIntent(run, begun, action, binding);
+  const asked: PendingRequest =
     begun ??
     pendingRequest(
       run,
-      { kind: "approval", step, prompt: action, schema: null, permission_request_id: null },
+      { kind: "approval", step, prompt: action, schema: null, permission_request_id: null, binding },
       expiresInMs,
     );
+  const known = { id: begun?.permission_request_id ?? "" };
+  const permit = new Permit(run, () => known.id, binding);
   const inquire = async () => {
-    if (begun === null) await run.note((unit, task) => requestPermission(unit, task, request, shown));
-    return await awaitPerson(run, request);
+    if (begun === null) {
+      await run.note((unit, task) => {
+        const permission = permissionFor(unit, task, asked, intent);
+        known.id = permission.id;
+        return requestPermission(unit, task, asked, permission);
+      });
+    }
+    return await awaitPerson(run, asked, async (event) => {
+      if (event.event === "user.tool_confirmation" && event.payload.approved) await beforeGiving?.(permit);
+    });
   };
   const answer = recorded?.ended ?? (await run.inTurn(step, inquire));
-  if (answer.event !== "user.tool_confirmation") throw new WaitExpired(action, request.expires_at);
+  if (answer.event !== "user.tool_confirmation") throw new WaitExpired(action, asked.expires_at);
   if (!answer.payload.approved) throw new ApprovalDenied(action, answer.payload.reason);
+  return permit;
 }
 
-function requestPermission(
+/**
+ * The approval is of what was asked then. Code that wants something else now has not asked for it. A replay does nothing,
+ * and may be of a log whose codes another server made.
+ */
+async function assertSameIntent(
+  run: Run,
+  { step, prompt, binding }: PendingRequest,
+  action: string,
+  bindingNow: string,
+): Promise<void> {
+  const attempted = run.redactor.text(action);
+  if (prompt !== attempted) {
+    await run.differs(`${step} ${JSON.stringify(prompt)}`, `${step} ${JSON.stringify(attempted)}`);
+  } else if (binding !== undefined && binding !== bindingNow && !run.isReplay) {
+    const name = `${step} ${JSON.stringify(prompt)}`;
+    await run.differs(`${name} as it was put to people`, `${name} with other details`);
+  }
+}
+
+function permissionFor(
   unit: Unit,
   task: TaskRecord,
-  request: PendingRequest,
-  asked: { payload: JsonValue; risk: NonNullable<ApprovalRequest["risk"]> },
-): TaskRecord {
-  const { prompt: action, step, expires_at } = request;
-  const permission: PermissionRequestRecord = {
+  { step, binding = "", expires_at }: PendingRequest,
+  { action, payload, risk, kind }: Intent,
+): PermissionRequestRecord {
+  const shown = unit.redactor.value({ action, payload, risk, kind });
+  return {
     ...unit.envelope("permission_request", "perm"),
     metadata: {},
     workspace_id: task.workspace_id,
@@ -139,14 +191,23 @@ function requestPermission(
     status: "pending",
     source: "hitl",
     step,
-    action,
-    request: { action, ...asked },
+    action: shown.action,
+    request: { ...shown, artifact_hash: artifactHashOf(shown, binding) },
+    binding,
     response: null,
     receipt_id: null,
     expires_at,
   };
+}
+
+function requestPermission(
+  unit: Unit,
+  task: TaskRecord,
+  request: PendingRequest,
+  permission: PermissionRequestRecord,
+): TaskRecord {
   unit.emit(permission, "tool.approval_required", { permission_request: permission });
-  return unit.emit(moveTask(unit, task, "AUTH_REQUIRED", action), "task.auth_required", {
+  return unit.emit(moveTask(unit, task, "AUTH_REQUIRED", request.prompt), "task.auth_required", {
     request: { ...request, permission_request_id: permission.id },
   });
 }

@@ -9,6 +9,7 @@ import type { StepResult } from "../kernel/resources/task.ts";
 import type { JsonValue } from "../store/port.ts";
 import { withinBudget } from "./budget.ts";
 import { AgentFailure } from "./failures.ts";
+import type { Permit } from "./permits.ts";
 import type { Attempted, Run } from "./run.ts";
 
 /** What a step that reaches out counts as. */
@@ -21,19 +22,28 @@ export interface StepCost {
   spent?: Amounts;
 }
 
+export interface StepTerms extends StepCost {
+  /** The approval without which its code must not run. */
+  permit?: Permit | undefined;
+}
+
 export async function performStep(
   run: Run,
   span: StepSpan,
   attempt: () => Promise<Attempted>,
-  cost: StepCost = {},
+  { permit, ...cost }: StepTerms = {},
 ): Promise<JsonValue> {
   const { amounts = {} } = cost;
   await withinBudget(run, span.step, amounts);
   const recorded = await run.recall(span.step);
-  if (recorded !== undefined) return await outputOf(run, recorded);
+  if (recorded !== undefined && (permit === undefined || recorded.ended !== null)) {
+    return await outputOf(run, recorded);
+  }
+  if (permit !== undefined) await run.beforeUsing(span.step);
   const result = await run.perform(async () => {
+    const refusal = (await permit?.use(span)) ?? null;
     // What the agent sees now must be what it will see when the step comes from the journal.
-    const attempted = run.redactor.value(await attempt());
+    const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
     await noteResult(run, span, attempted, { ...cost, amounts });
     return attempted;
   });

@@ -51,6 +51,10 @@ interface Ending {
   given: KernelEvent;
 }
 
+const usedUp = "it needs an approval, and a replay can neither give nor use one";
+/** Steps that may change something in the world. */
+const actingKinds: ReadonlySet<string> = new Set(["step", "mcp", "host"]);
+
 export class Replay extends Run {
   readonly source: TaskRecord;
   readonly #plan: ReplayPlan;
@@ -65,6 +69,8 @@ export class Replay extends Run {
   /** What live steps gave before a crash. */
   readonly #own: ReadonlyMap<string, RecordedEvent>;
   readonly #isExact: boolean;
+  /** Whether the code has come past an approval, given then or put in its place now. */
+  #isApproved = false;
   /** Until the checkpoint is passed, the past is restored without being told again. */
   #restoring: boolean;
   #emitted: number;
@@ -124,6 +130,7 @@ export class Replay extends Run {
 
   override async recallBegun(key: string): Promise<JournalEntry | undefined> {
     const recorded = await this.takeRecorded(key);
+    if (key.startsWith("approve:")) this.#isApproved = true;
     if (recorded === undefined) return await this.#unrecorded(key);
     const isCheckpoint = key === this.#plan.checkpoint;
     // Questions are checkpoints before their answer; other steps are checkpoints once they have ended.
@@ -219,6 +226,11 @@ export class Replay extends Run {
     await this.unavailable(key, `a replay asks no ${whom}; give its answer as an override`);
   }
 
+  /** An approval is good for one time, and that was the source's; what was overridden was never approved at all. */
+  override async beforeUsing(key: string): Promise<void> {
+    await this.unavailable(key, usedUp);
+  }
+
   /** Perhaps the code does not need it: it lost a race then, and will lose it again. */
   override async wait({ key, reason }: Wait): Promise<Arrival> {
     await this.holds(() => false);
@@ -248,7 +260,7 @@ export class Replay extends Run {
     if (this.isExact) await this.othersCatchUp(key);
     // It may have been running when it lost a race; only when nothing else happens is it missed.
     await this.holds(() => false);
-    if (!this.isExact) return await this.unavailable(key);
+    if (!this.isExact) return await this.unavailable(key, this.#isUsedUp(kind) ? usedUp : undefined);
     if (endedByItself(this.source)) return await this.diverged("the end", key);
     return await this.unavailable(key, `the source was ${this.source.status} before`);
   }
@@ -262,7 +274,12 @@ export class Replay extends Run {
   }
 
   #isLive(kind: string): boolean {
-    return this.#plan.allow_live.some((live) => live === kind);
+    return this.#plan.allow_live.some((live) => live === kind) && !this.#isUsedUp(kind);
+  }
+
+  /** What an approval came before is not done again, nor for the first time when the approval is an override. */
+  #isUsedUp(kind: string): boolean {
+    return this.#isApproved && actingKinds.has(kind);
   }
 
   #passCheckpoint(at: RecordedEvent): void {
@@ -407,7 +424,7 @@ async function readEmitted(
 }
 
 /** What the code puts out, as opposed to what it depends on. */
-const outputKinds: ReadonlySet<string> = new Set(["say", "artifact", "progress", "checkpoint"]);
+const outputKinds: ReadonlySet<string> = new Set(["say", "artifact", "progress", "checkpoint", "directive"]);
 
 function kindOf(key: string): string {
   return key.slice(0, key.indexOf(":"));

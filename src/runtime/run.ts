@@ -26,7 +26,7 @@ import { getRecord } from "../kernel/queries/read.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
-import type { Redactor } from "../policy/redact/redact.ts";
+import type { Redactor, Secret } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
@@ -70,7 +70,7 @@ export class Run {
   readonly #counters = new Map<string, number>();
   readonly #waits: Waits;
   readonly #arrived = new Map<string, KernelEvent>();
-  readonly #secrets: string[] = [];
+  readonly #secrets: Secret[] = [];
   #redactor: Redactor;
   #outbox: Change[] = [];
   #writing: Promise<boolean> | null = null;
@@ -146,10 +146,10 @@ export class Run {
   }
 
   /** From here on these are taken out of everything that the run records. */
-  protect(secrets: readonly string[]): void {
+  protect(secrets: readonly Secret[]): void {
     this.#secrets.push(...secrets);
     const { seenSecrets } = this.kernel;
-    for (const secret of secrets) if (seenSecrets.size < seenSecretsMax) seenSecrets.add(secret);
+    for (const secret of secrets) if (seenSecrets.size < seenSecretsMax) seenSecrets.add(String(secret));
     this.#redactor = this.kernel.redactor.with(this.#secrets);
   }
 
@@ -301,6 +301,9 @@ export class Run {
   /** Before somebody outside is asked for something that nobody was asked for yet. */
   async beforeAsking(_whom: "host" | "remote agent", _key: string): Promise<void> {}
 
+  /** Before an approval is used for something that is done now. */
+  async beforeUsing(_key: string): Promise<void> {}
+
   /** The code does at a recorded step what it did then. */
   async repeat(_key: string): Promise<void> {}
 
@@ -448,12 +451,16 @@ export class Run {
     return turn;
   }
 
-  /** Waits for an event from outside the run, or for a time. */
-  async wait(wait: Wait): Promise<Arrival> {
+  /** Waits for an event from outside the run, or for a time. What has to be settled before it is given comes first. */
+  async wait(wait: Wait, beforeGiving?: (event: KernelEvent) => Promise<void>): Promise<Arrival> {
     const event = this.#arrived.get(wait.key) ?? (await this.#arrival(wait));
     // A time may have been over before this run had come here; what was given before it still is.
-    if (event === "elapsed") await this.othersCatchUp(wait.key);
-    else await this.give(wait.key);
+    if (event === "elapsed") {
+      await this.othersCatchUp(wait.key);
+      return event;
+    }
+    await beforeGiving?.(event);
+    await this.give(wait.key);
     return event;
   }
 

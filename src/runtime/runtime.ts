@@ -113,6 +113,7 @@ class Scheduler implements Runtime {
       const { object, id } = event.resource;
       if (object !== "task" || event.replay !== undefined) continue;
       const answered = answeredStep(event);
+      if (terminalEvents.has(event.event)) this.#kernel.heldStates.forget(id);
       if (event.event === "task.submitted") this.#enqueue(id, event.payload.task.session_id);
       else if (event.event === "task.canceled") this.#runs.get(id)?.supersede();
       else if (answered !== null) this.#answer(id, answered, event);

@@ -7,5 +7,8 @@ export const tokenMetadataPath = "/.well-known/oauth-authorization-server";
 export const keySetPath = "/.well-known/jwks.json";
 /** Below which other agents speak to the default agent. */
 export const opvsPath = "/opvs";
+/** Where shells speak to the engine, and in which version. */
+export const openHarnessPath = "/openharness/v1";
+export const openHarnessVersion = "1.0.0";
 /** Where the gateway is, beside everything else. */
 export const harpPath = "/harp";

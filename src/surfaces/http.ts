@@ -52,13 +52,13 @@ const requestHeaders = [
   ...["Authorization", "Content-Type", "Accept", "Prefer", "Range", "If-None-Match", "If-Range"],
   ...["Idempotency-Key", "Harn-Agents-Protocol-Version", "Last-Event-ID", "traceparent", "tracestate"],
   ...["OPVS-Version", "OPVS-Extensions", "OPVS-Since", "A2A-Version", "A2A-Extensions", "A2A-Since"],
-  "X-HARP-Version",
+  ...["X-HARP-Version", "X-Correlation-ID"],
 ];
 const answerHeaders = [
   ...["X-Request-Id", "Idempotent-Replayed", "ETag", "Location", "Retry-After", "Preference-Applied"],
   ...["RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
   ...["Content-Range", "Content-Disposition", "WWW-Authenticate"],
-  ...["OPVS-Extensions", "A2A-Extensions", "X-HARP-Version", "traceparent"],
+  ...["OPVS-Extensions", "A2A-Extensions", "X-HARP-Version", "traceparent", "X-Correlation-ID"],
 ];
 /** JSON nested deeper than this is an attack on somebody's stack, not data. */
 const bodyDepthMax = 100;

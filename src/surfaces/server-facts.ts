@@ -10,6 +10,8 @@ export interface ServerFacts {
   url(): string;
   /** `host:port` of gRPC; null when it is not spoken. */
   grpcAddress(): string | null;
+  /** Where approvers find the gateway that this server asks through. */
+  gatewayUrl(): string;
   /** New work is taken only when it is ready. */
   state(): "ready" | "draining" | "store_unavailable";
 }

@@ -183,6 +183,21 @@ describe("Discovery", () => {
     }
   });
 
+  test("DIS-1 given the protocols of GET /v1, when their addresses are used, then each is served", async () => {
+    const { protocols } = (await client.get("/v1")).body;
+    assert.deepEqual(
+      protocols.map(({ id }: Json) => id),
+      ["harn", "opvs", "harp", "openharness"],
+    );
+    const messages: Record<string, string> = { harn: "/tasks", opvs: "/rpc", openharness: "" };
+    for (const { id, path } of protocols.filter(({ id }: Json) => id in messages)) {
+      const options = { key: null, method: "POST", raw: "{}" };
+      assert.equal((await client.call(path + messages[id], options)).status, 401, id);
+    }
+    const gateway = protocols.find(({ id }: Json) => id === "harp");
+    assert.equal((await client.get(`${gateway.path}/v1/status`)).status, 200);
+  });
+
   test("DIS-1 given a key, when the capabilities are listed, then each has an id and a description", async () => {
     const { status, body } = await client.get("/v1/capabilities");
     assert.equal(status, 200);
@@ -337,6 +352,7 @@ describe("The OpenAPI document", () => {
       memory_id: (await client.createMemory({ content: "known" })).id,
       skill_id: "rehearsal%2Frehearse",
       connector_id: (await client.createConnector()).id,
+      nonce: (await client.post("/v1/approvals/pairings", {})).body.nonce,
     };
     // The built-in agents declare no tool; where one is read is another test.
     const paths = Object.entries<Json>(document.paths).flatMap(([path, { get }]) =>

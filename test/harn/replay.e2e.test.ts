@@ -239,8 +239,9 @@ class Stage implements AsyncDisposable {
   }
 }
 
-/** The life of a task, which a replay has for itself. */
+/** The life of a task, which a replay has for itself; and that an approval was used, which a replay never does. */
 const lifecycle = new Set([
+  "vendor.bridle.approval.used",
   "task.submitted",
   "task.started",
   "task.status_changed",
@@ -1230,6 +1231,22 @@ describe("What the log cannot supply", () => {
     assert.deepEqual(replay.failure?.details?.dependency, { kind: "mcp", key: "mcp:unknown:tool:1" });
     assert.equal(await stage.noted("llm:unknown"), llmBefore + 1);
     assert.equal(await stage.noted("mcp:unknown:tool"), mcpBefore);
+  });
+
+  test("RPL-6 given a denial that is overridden, when the steps behind it may be live, then they are not called all the same, and the replay says why", async () => {
+    const source = await stage.play(
+      [
+        { do: "approve", action: "Launch", as: "launch" },
+        { do: "step", name: "launch" },
+      ],
+      [false],
+    );
+    const before = await stage.notes();
+    const override = { "approve:1": { kind: "event_payload", value: { approved: true } } };
+    const replay = await stage.override(source, override, { metadata: { allow_live: ["step"] } });
+    assert.equal(replay.status, "FAILED");
+    assert.match(replay.failure.message, /needs an approval/);
+    assert.deepEqual(await stage.notes(), before);
   });
 
   test("RPL-6 given that their kinds may be live, when steps are missing, then they are called once each, their events are the replay's own, and the receipt says so", async () => {

@@ -74,7 +74,7 @@ function problemWithFlags(args: string[]): string | null {
   const command = new Command().exitOverride().configureOutput({ outputError: () => undefined });
   for (const option of serveOptions) command.addOption(option);
   try {
-    return problemWith(command.parse(args, { from: "user" }).opts<ServeSettings>(), []);
+    return problemWith(command.parse(args, { from: "user" }).opts<ServeSettings>(), [], null);
   } catch (error) {
     assert.ok(error instanceof CommanderError);
     return error.message;

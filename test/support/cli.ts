@@ -57,7 +57,12 @@ export async function bridle(
   const url = server === undefined ? {} : { BRIDLE_URL: server.url };
   const ended = await runNode([main, ...args], { ...rest, env: { ...url, ...env } });
   assertNoStack(ended);
-  return ended;
+  return { ...ended, stderr: withoutProgress(ended.stderr) };
+}
+
+/** What takes more than a second says how far it is; whether it does is up to the machine. */
+function withoutProgress(stderr: string): string {
+  return stderr.replaceAll(/^[a-z ]+: \d+(?: of \d+)?\n/gim, "");
 }
 
 /** Nobody who uses a command has to read where in our code it went wrong. */

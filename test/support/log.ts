@@ -41,10 +41,15 @@ export function assertSoundLog(events: readonly StoredEvent[]): void {
 
 const kinds = [
   "api_key",
+  "approval_audit",
+  "approval_nonce",
+  "approver_registry",
   "artifact",
   "branch",
   "connector",
   "handoff",
+  "harp_prompt",
+  "harp_session",
   "memory",
   "message",
   "permission_request",
@@ -56,6 +61,7 @@ const kinds = [
   "receipt_tree",
   "schedule",
   "session",
+  "shell_link",
   "signing_key",
   "skill",
   "task",

@@ -21,11 +21,25 @@ export async function openStream(
   path: string,
   headers: Record<string, string> = {},
 ): Promise<Stream> {
+  return await streamOf(client, path, { headers: { accept: "text/event-stream", ...headers } });
+}
+
+/** The stream that a request is answered with; by POST when it has a body. */
+export async function streamOf(
+  client: Client,
+  path: string,
+  { headers, body }: { headers: Record<string, string>; body?: object },
+): Promise<Stream> {
   const controller = new AbortController();
-  const response = await fetch(client.url + path, {
-    headers: client.headers({ accept: "text/event-stream", ...headers }),
-    signal: controller.signal,
-  });
+  const sent =
+    body === undefined
+      ? { headers: client.headers(headers) }
+      : {
+          method: "POST",
+          headers: client.headers({ "content-type": "application/json", ...headers }),
+          body: JSON.stringify(body),
+        };
+  const response = await fetch(client.url + path, { ...sent, signal: controller.signal });
   const close = () => controller.abort();
   return {
     status: response.status,

@@ -39,6 +39,14 @@ export function refuseBoundKeys({ caller }: Unit): void {
 
 /** What a persona names must be there. */
 export async function requireReferences(unit: Unit, fields: Partial<PersonaFields>): Promise<void> {
+  const { quorum = 1, approvers } = fields.approval_policy ?? {};
+  if (approvers !== undefined && new Set(approvers).size < quorum) {
+    throw new HarnessError(
+      "invalid_request",
+      `A quorum of ${quorum} cannot be reached by ${new Set(approvers).size} approvers.`,
+      { param: "approval_policy.quorum" },
+    );
+  }
   if (fields.quota_id != null) await requireQuotaFor(unit, fields.quota_id, "persona");
   for (const schedule of fields.schedules ?? []) {
     if (schedule.workspace_id !== undefined) await unit.require("workspace", schedule.workspace_id);

@@ -11,11 +11,12 @@ import { unsealFrom } from "../content.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, type EventKind, type KernelEvent, terminalEvents } from "../events.ts";
-import { created } from "../fold.ts";
+import { created, type Kind } from "../fold.ts";
 import { failureIn } from "../receipts/drafts.ts";
 import { TaskFacts } from "../receipts/facts.ts";
 import type { Part } from "../resources/message.ts";
 import type { Outcome } from "../resources/outcome.ts";
+import { exchangesOf } from "../resources/permission-request.ts";
 import type { ReceiptIssued } from "../resources/receipt.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { summarize } from "../tasks.ts";
@@ -51,6 +52,13 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "tool.approval_required",
   "tool.approved",
   "tool.denied",
+  "vendor.bridle.approval.requested",
+  "vendor.bridle.approval.submitted",
+  "vendor.bridle.approval.delayed",
+  "vendor.bridle.approval.decided",
+  "vendor.bridle.approval.closed",
+  "vendor.bridle.approval.settled",
+  "vendor.bridle.approval.used",
   "agent.handoff",
   "vendor.bridle.handoff.created",
   "vendor.bridle.handoff.updated",
@@ -69,6 +77,18 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "replay.started",
   "replay.completed",
   "replay.failed",
+]);
+
+/** What these events make, and nothing else. */
+const importedKinds: ReadonlySet<string> = new Set<Kind>([
+  "session",
+  "message",
+  "artifact",
+  "task",
+  "permission_request",
+  "approval_nonce",
+  "handoff",
+  "receipt",
 ]);
 
 export const importSession: Command<{ text: string }, SessionRecord> = {
@@ -95,6 +115,7 @@ export const importSession: Command<{ text: string }, SessionRecord> = {
     for (const blob of bundle.blobs) unit.keepBlob(blob);
     for (const event of bundle.events) asWritten(event, () => unit.adopt(asImported(event)));
     await leaveHandoffs(unit, bundle);
+    await leaveApprovals(unit, bundle);
     return await unit.require("session", session_id);
   },
 };
@@ -106,6 +127,17 @@ async function leaveHandoffs(unit: Unit, { events }: LogBundle): Promise<void> {
     const handoff = await unit.require("handoff", resource.id);
     if (handoff.status === "ended") continue;
     unit.emit(handoff, "vendor.bridle.handoff.updated", { changes: { status: "ended", step: null } });
+  }
+}
+
+/** So are the gateways that it asked through. */
+async function leaveApprovals(unit: Unit, { events }: LogBundle): Promise<void> {
+  for (const { event, resource } of events) {
+    if (event !== "tool.approval_required") continue;
+    const request = await unit.require("permission_request", resource.id);
+    for (const { request_id, is_settled } of exchangesOf(request)) {
+      if (!is_settled) unit.emit(request, "vendor.bridle.approval.settled", { request_id });
+    }
   }
 }
 
@@ -148,6 +180,9 @@ function assertBelongs(event: NewEvent, { header }: LogBundle): void {
   // What an event makes must be where the event says it is.
   const strangers = asWritten(event, () => created(asImported(event)).filter((record) => !isOurs(record)));
   if (strangers.length > 0) throw refused(`It has a document of another place inside ${event.event}.`);
+  // A record says itself what it is; a message that says it is a key would be one.
+  const foreign = created(asImported(event)).find(({ object }) => !importedKinds.has(object));
+  if (foreign !== undefined) throw refused(`It has a document of another kind inside ${event.event}.`);
 }
 
 function assertOneSession({ header, events }: LogBundle): void {
@@ -177,7 +212,8 @@ function assertEnded({ events }: LogBundle): void {
       state.get(taskId) === "ended" &&
       !event.startsWith("receipt.") &&
       event !== "artifact.created" &&
-      !event.startsWith("vendor.bridle.handoff.")
+      !event.startsWith("vendor.bridle.handoff.") &&
+      event !== "vendor.bridle.approval.settled"
     ) {
       throw refused(`Task ${taskId} goes on after its end.`);
     } else if (terminalEvents.has(event)) state.set(resource.id, "ended");

@@ -1,10 +1,21 @@
-/** Answer a request for permission: approve or deny, once. The task goes on either way and is told which. */
+/**
+ * Answer a request for permission: approve or deny, once. The task goes on either way and is told which. Where the persona
+ * wants signatures, nothing else is an answer.
+ */
 
+import type { ApprovalProof } from "../../approvals/proof.ts";
 import type { JsonValue } from "../../store/port.ts";
+import { close } from "../approvals/exchanges.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { issueApprovalReceipt } from "../receipts/issue.ts";
-import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
+import {
+  exchangesOf,
+  type PermissionRequestRecord,
+  type PermissionResponse,
+} from "../resources/permission-request.ts";
+import { demandsHarp } from "../resources/persona.ts";
+import type { TaskRecord } from "../resources/task.ts";
 import { moveTask } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
 
@@ -14,6 +25,8 @@ export interface PermissionAnswer {
   reason: string | null;
   answer?: JsonValue | undefined;
   reviewer?: string | null | undefined;
+  /** What the one who answers was shown, when they say so: the answer is to that and to nothing else. */
+  artifactHash?: string | undefined;
 }
 
 export const respondPermissionRequest: Command<PermissionAnswer, PermissionRequestRecord> = {
@@ -22,12 +35,31 @@ export const respondPermissionRequest: Command<PermissionAnswer, PermissionReque
   decide: (unit, request) => decidePermission(unit, request),
 };
 
+/** Nobody can be asked: what was to be shown cannot be put to anybody. Where only signatures count, that is a no. */
+export const denyUndeliverable: Command<{ requestId: string; problem: string }, null> = {
+  name: "deny_undeliverable",
+  scope: "admin",
+  async decide(unit, { requestId, problem }) {
+    const request = await unit.find("permission_request", requestId);
+    const task = request && (await unit.find("task", request.task_id));
+    if (request?.status !== "pending" || task === undefined) return null;
+    for (const { request_id } of exchangesOf(request).filter(({ state }) => state === "CREATED")) {
+      close(unit, await unit.require("permission_request", requestId), request_id, problem);
+    }
+    if (!demandsHarp(task.policy.approval_policy)) return null;
+    const reason = `It could not be put to the approvers (${problem}).`;
+    await decidePermission(unit, { requestId, approved: false, reason, isUndeliverable: true });
+    return null;
+  },
+};
+
 export async function decidePermission(
   unit: Unit,
-  answer: PermissionAnswer,
+  answer: PermissionAnswer & { proof?: ApprovalProof; isUndeliverable?: boolean },
 ): Promise<PermissionRequestRecord> {
-  const { requestId, approved, reason } = answer;
+  const { requestId, approved, reason, proof } = answer;
   const request = await unit.require("permission_request", requestId);
+  assertSameArtifact(request, answer);
   const status = approved ? "approved" : "denied";
   if (request.status === status) return request;
   if (request.status !== "pending") {
@@ -45,6 +77,8 @@ export async function decidePermission(
       },
     );
   }
+  const needsProof = answer.isUndeliverable !== true && demandsHarp(task.policy.approval_policy);
+  if (proof === undefined && needsProof) throw needsSignature(task, requestId);
   const response = unit.redactor.value<PermissionResponse>({
     approved,
     decision: status,
@@ -53,6 +87,7 @@ export async function decidePermission(
     decided_by: unit.caller.actor,
     decided_at: unit.at,
     ...(answer.answer === undefined ? {} : { answer: answer.answer }),
+    ...(proof === undefined ? {} : { proof }),
   });
   const receipt_id = issueApprovalReceipt(unit, task, request, response);
   const decided = unit.emit(request, approved ? "tool.approved" : "tool.denied", { response, receipt_id });
@@ -64,4 +99,23 @@ export async function decidePermission(
   });
   moveTask(unit, confirmed, "WORKING", `permission ${status}`);
   return decided;
+}
+
+function assertSameArtifact(
+  { id, request }: PermissionRequestRecord,
+  { artifactHash }: PermissionAnswer,
+): void {
+  if (artifactHash === undefined || artifactHash === request.artifact_hash) return;
+  throw new HarnessError("conflict", `The answer is to something else than what ${id} asks for.`, {
+    param: "artifact_hash",
+    details: { request_id: id, artifact_hash: request.artifact_hash },
+  });
+}
+
+function needsSignature({ persona_id }: TaskRecord, requestId: string): HarnessError {
+  return new HarnessError(
+    "policy_violation",
+    `Persona ${persona_id} wants approvals signed: answer as a paired approver, with \`bridle approver\`.`,
+    { details: { request_id: requestId, rule: "approval_policy" } },
+  );
 }

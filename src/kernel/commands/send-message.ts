@@ -91,7 +91,7 @@ async function conversation(unit: Unit, { contextId, newSessionId }: SendMessage
 }
 
 /** The tenant's own, or the first of those that the caller is bound to. */
-async function workspaceFor(unit: Unit): Promise<string> {
+export async function workspaceFor(unit: Unit): Promise<string> {
   const { tenantId, workspaceIds } = unit.caller;
   const tenant = await unit.findForHarness("tenant", tenantId);
   if (tenant === undefined) throw notFound("tenant", tenantId);

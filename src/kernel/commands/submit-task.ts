@@ -12,6 +12,7 @@ import type { BranchRecord } from "../resources/branch.ts";
 import type { MessageInput } from "../resources/message.ts";
 import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
+import type { TaskShell } from "../resources/shell-link.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
@@ -31,6 +32,8 @@ export interface SubmitTask {
   taskId?: string | undefined;
   input: { message: MessageInput } | { payload: JsonObject };
   metadata?: JsonObject | undefined;
+  /** The shell that it comes from. */
+  shell?: TaskShell | undefined;
   trace?: TraceContext | null | undefined;
 }
 
@@ -70,6 +73,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       policy: policyOf(persona, parent?.policy ?? null),
       quota_ids: quotaIds,
       ...(session.context_id === undefined ? {} : { context_id: session.context_id }),
+      ...(request.shell === undefined ? {} : { shell: request.shell }),
       ...traceOf(request.trace ?? parent?.trace),
     };
     if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);

@@ -3,16 +3,28 @@
 import type { Rewrite, Store, StoredEvent } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
-import { type AnyRecord, changed, created } from "../fold.ts";
+import { type AnyRecord, changed, created, type Kind } from "../fold.ts";
 import { redactContent } from "./redact.ts";
 
 const pageSize = 100;
 
-/** `read` gives all events of every resource that it gives one of. */
-export const eraseEvents: Command<{ read(store: Store): Promise<StoredEvent[]> }, null> = {
+export interface EraseEvents {
+  /** Gives all events of every resource that it gives one of. */
+  read(store: Store): Promise<StoredEvent[]>;
+  /** A resource to which events may come while they are read; then they are read again. */
+  growing?: { kind: Kind; id: string };
+}
+
+export const eraseEvents: Command<EraseEvents, null> = {
   name: "erase_events",
   scope: "admin",
-  async decide(unit, { read }) {
+  async decide(unit, { read, growing }) {
+    if (growing !== undefined) {
+      // In turns with those who add to it, or it could be overtaken for ever.
+      await unit.hold(growing.id);
+      // Loaded first: whatever is recorded after this is a conflict, and not a gap in what is folded again.
+      await unit.findForHarness(growing.kind, growing.id);
+    }
     const events = (await read(unit.deps.store)).filter(({ resource }) => holdsContent(resource.object));
     const erased: StoredEvent[] = [];
     for (const event of events) erased.push(await eraseEvent(event, unit.deps.store));

@@ -1,9 +1,10 @@
 /** Erases resources whose events belong to no session: those of a tenant, or what a session owns beside its log. */
 
 import { systemCaller } from "../../policy/caller.ts";
-import type { StoredEvent } from "../../store/port.ts";
+import type { Store, StoredEvent } from "../../store/port.ts";
 import { carryOut } from "../dispatch.ts";
-import { readLog } from "../log-tail.ts";
+import type { Kind } from "../fold.ts";
+import { type LogFilter, readLog } from "../log-tail.ts";
 import type { KernelDeps } from "../unit.ts";
 import { eraseAnswers, eraseEvents } from "./erase-events.ts";
 
@@ -13,20 +14,40 @@ export async function eraseLoose(
   tenantId: string,
   isErased: (resource: StoredEvent["resource"]) => boolean,
 ): Promise<Set<string>> {
-  const byResource = new Map<string, StoredEvent[]>();
+  const byResource = new Map<string, { kind: Kind; found: StoredEvent[] }>();
+  let through = 0;
   for await (const events of readLog(deps.store, { tenantId, after: 0 })) {
     for (const event of events) {
-      const { id } = event.resource;
+      const { id, object } = event.resource;
+      through = event.position;
       if (event.sessionId !== null || !isErased(event.resource)) continue;
-      byResource.set(id, [...(byResource.get(id) ?? []), event]);
+      // The log is written by this kernel only: what an event is about is a kind of record.
+      const of = byResource.get(id) ?? { kind: object as Kind, found: [] };
+      of.found.push(event);
+      byResource.set(id, of);
     }
   }
   const hashes = new Set<string>();
-  for (const [id, events] of byResource) {
-    await carryOut(deps, eraseEvents, systemCaller(tenantId), { read: async () => events });
+  for (const [id, { kind, found }] of byResource) {
+    let events = found;
+    await carryOut(deps, eraseEvents, systemCaller(tenantId), {
+      growing: { kind, id },
+      async read(store) {
+        events = [...found, ...(await eventsSince(store, { tenantId, after: through }, id))];
+        return events;
+      },
+    });
     await eraseAnswers(deps.store, id);
     for (const [sha256] of JSON.stringify(events).matchAll(/(?<="(sha256|blob)":")[0-9a-f]{64}(?=")/g))
       hashes.add(sha256);
   }
   return hashes;
+}
+
+async function eventsSince(store: Store, filter: LogFilter, id: string): Promise<StoredEvent[]> {
+  const found: StoredEvent[] = [];
+  for await (const events of readLog(store, filter)) {
+    found.push(...events.filter(({ resource }) => resource.id === id));
+  }
+  return found;
 }

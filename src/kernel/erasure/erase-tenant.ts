@@ -19,7 +19,7 @@ import { eraseLoose } from "./erase-loose.ts";
 import { recordErased, replaceContent, requestErasure } from "./erase-session.ts";
 
 /** Kinds that hold content and may belong to no session. */
-const contentKinds: readonly string[] = ["artifact", "memory"];
+const contentKinds: readonly string[] = ["artifact", "memory", "harp_session"];
 
 export interface EraseTenant {
   tenantId: string;

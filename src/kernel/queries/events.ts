@@ -56,6 +56,8 @@ function contentBytes(stored: StoredEvent): number {
       return blobBytes(event.payload.chunk);
     case "span.started":
       return event.payload.host_call === undefined ? 0 : blobBytes(event.payload.host_call.input);
+    case "span.updated":
+      return event.payload.directive === undefined ? 0 : blobBytes(event.payload.directive);
     case "span.completed":
       return "output" in event.payload.result ? blobBytes(event.payload.result.output) : 0;
     default:

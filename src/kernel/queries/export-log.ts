@@ -50,7 +50,7 @@ async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
   yield JSON.stringify({ end: { events: count } });
 }
 
-/** Webhooks are told by the server that they were registered with, and their secrets stay there. */
+/** Webhooks are told by the server that they were registered with, and shells come back to the one that they spoke with. */
 function travels({ resource }: StoredEvent): boolean {
-  return resource.object !== "push_config";
+  return resource.object !== "push_config" && resource.object !== "shell_link";
 }

@@ -32,10 +32,15 @@ export function fitPage<T>(items: readonly T[], limit: number, bytesOf: (item: T
 
 const readScope: Record<Kind, Scope> = {
   api_key: "api_keys:read",
+  approval_audit: "approvers:read",
+  approval_nonce: "approvers:read",
+  approver_registry: "approvers:read",
   artifact: "artifacts:read",
   branch: "branches:read",
   connector: "connectors:read",
   handoff: "tasks:read",
+  harp_prompt: "tasks:read",
+  harp_session: "sessions:read",
   memory: "memories:read",
   message: "messages:read",
   permission_request: "tasks:read",
@@ -47,6 +52,7 @@ const readScope: Record<Kind, Scope> = {
   receipt_chain: "receipts:read",
   receipt_tree: "receipts:read",
   session: "sessions:read",
+  shell_link: "tasks:read",
   signing_key: "receipts:read",
   skill: "skills:read",
   task: "tasks:read",

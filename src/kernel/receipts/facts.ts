@@ -251,13 +251,17 @@ export function approvalOf(
   response: EventPayloads["tool.approved"]["response"],
 ): Approval {
   const approved = response.decision === "approved";
+  const { proof } = response;
   return {
     approval_id: id,
     actor: response.decided_by,
     action: typeof action === "string" && action !== "" ? action : "unnamed",
     decision: response.decision,
     decided_at: response.decided_at,
-    quorum_proof: { required: 1, satisfied: approved ? 1 : 0 },
+    quorum_proof:
+      proof === undefined
+        ? { required: 1, satisfied: approved ? 1 : 0 }
+        : { required: proof.quorum, satisfied: approved ? proof.decisions.length : 0, harp: proof },
     // What was asked and what was answered, so that neither can be told differently later.
     evidence_hash: hashWhole({ request, response }, hashOf),
   };

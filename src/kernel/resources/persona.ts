@@ -46,9 +46,20 @@ export interface Trigger {
   event_kinds?: string[];
 }
 
+/** Whose word lets a task go on where it has to ask. */
+export interface ApprovalPolicy {
+  /** `harp`: only signatures of paired approvers count. `any`: an answer over the API does as well, which is the default. */
+  channel?: "any" | "harp";
+  /** How many approvers must agree; one unless said. More than one needs signatures, since an API key proves no person. */
+  quorum?: number;
+  /** Only these approvers are asked; all of the tenant's when it is absent. */
+  approvers?: string[];
+}
+
 export interface PersonaPolicy extends Permissions {
   autonomy_tier: AutonomyTier;
   receipt_policy: "required" | "optional" | "disabled";
+  approval_policy?: ApprovalPolicy;
 }
 
 export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
@@ -88,6 +99,7 @@ export interface TaskPolicy extends PersonaPolicy {
 /** A task that another one handed over acts no more freely than that one. */
 export function policyOf(persona: PersonaRecord, parent: TaskPolicy | null): TaskPolicy {
   const { version, autonomy_tier, receipt_policy, tools, capabilities, handoffs, model_policy } = persona;
+  const approval_policy = stricter(persona.approval_policy, parent?.approval_policy);
   return {
     persona_version: version,
     autonomy_tier: parent === null ? autonomy_tier : lesserTier(autonomy_tier, parent.autonomy_tier),
@@ -96,7 +108,34 @@ export function policyOf(persona: PersonaRecord, parent: TaskPolicy | null): Tas
     ...(capabilities === undefined ? {} : { capabilities }),
     ...(handoffs === undefined ? {} : { handoffs }),
     ...(model_policy === undefined ? {} : { model_policy }),
+    ...(approval_policy === undefined ? {} : { approval_policy }),
   };
+}
+
+/** Whom a parent would have had to ask is asked about what it hands over, too. */
+function stricter(
+  own: ApprovalPolicy | undefined,
+  parents: ApprovalPolicy | undefined,
+): ApprovalPolicy | undefined {
+  if (own === undefined || parents === undefined) return own ?? parents;
+  const approvers =
+    own.approvers === undefined || parents.approvers === undefined
+      ? (own.approvers ?? parents.approvers)
+      : own.approvers.filter((id) => parents.approvers?.includes(id));
+  return {
+    channel: own.channel === "harp" || parents.channel === "harp" ? "harp" : "any",
+    quorum: Math.max(quorumOf(own), quorumOf(parents)),
+    ...(approvers === undefined ? {} : { approvers }),
+  };
+}
+
+export function quorumOf(policy: ApprovalPolicy | undefined): number {
+  return policy?.quorum ?? 1;
+}
+
+/** Whether nothing but signatures counts. */
+export function demandsHarp(policy: ApprovalPolicy | undefined): boolean {
+  return policy?.channel === "harp" || quorumOf(policy) > 1;
 }
 
 function lesserTier(one: AutonomyTier, other: AutonomyTier): AutonomyTier {

@@ -12,6 +12,7 @@ import type { Failure, Outcome } from "./outcome.ts";
 import type { TaskPolicy } from "./persona.ts";
 import type { ReplayPlan } from "./replay.ts";
 import type { Resource } from "./resource.ts";
+import type { TaskShell } from "./shell-link.ts";
 
 /** A message is named, not copied: it has a record of its own. */
 export type TaskInput = { message_id: string } | { payload: Content<JsonObject> };
@@ -25,6 +26,8 @@ export interface PendingRequest {
   /** JSON Schema that an answer has to meet. */
   schema: JsonObject | null;
   permission_request_id: string | null;
+  /** Of an approval: recognizes exactly what is to be done. */
+  binding?: string;
   expires_at: string;
 }
 
@@ -84,6 +87,8 @@ export interface TaskRecord extends Resource<"task"> {
   runnable_since: string;
   /** What the client that submitted it calls the session, where that is not the session's id. */
   context_id?: string;
+  /** The shell that started it, where one did. */
+  shell?: TaskShell;
   /** The trace that it is part of. */
   trace?: TraceContext;
   /** Set when its events have left the log by age: this record is all that is left beside its receipt. */

@@ -12,8 +12,8 @@ import type { Position, Store, StoredEvent } from "../../store/port.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { dropUnreferenced } from "../erasure/blobs.ts";
 import { redactContent } from "../erasure/redact.ts";
-import { eventId, type Trimmed } from "../events.ts";
-import type { Kind } from "../fold.ts";
+import { asKernelEvent, eventId, type Trimmed } from "../events.ts";
+import { created, type Kind } from "../fold.ts";
 import { isFinal, unfinished } from "../lifecycle.ts";
 import { readLog } from "../log-tail.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -41,8 +41,10 @@ const goneKinds = [
   "message",
   "artifact",
   "permission_request",
+  "approval_nonce",
   "push_config",
   "handoff",
+  "shell_link",
 ] as const satisfies Kind[];
 /** Everything else that names a task is not about its work: receipts, branches, quotas. */
 const goingKinds: readonly string[] = ["task", ...goneKinds];
@@ -158,9 +160,10 @@ async function eventsOf(
 
 function documentsOf(events: readonly StoredEvent[]): { kind: Kind; id: string }[] {
   const ids = new Map<string, Kind>();
-  for (const { resource } of events) {
-    const { object, id } = resource;
-    if (isGone(object)) ids.set(id, object);
+  for (const event of events) {
+    for (const { object, id } of [event.resource, ...created(asKernelEvent(event))]) {
+      if (isGone(object)) ids.set(id, object);
+    }
   }
   return [...ids].map(([id, kind]) => ({ kind, id }));
 }

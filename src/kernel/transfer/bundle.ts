@@ -13,6 +13,7 @@ import type { NewBlob, NewEvent } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { HarnessError } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
+import type { ShellTurn } from "../resources/shell-link.ts";
 
 export const logFormat = "bridle-log/1";
 
@@ -143,12 +144,18 @@ export function blobsOf(event: NewEvent): string[] {
   );
 }
 
+function environmentOf({ environment }: ShellTurn): unknown {
+  return environment !== null && environment.tier !== "secret" ? environment.state : null;
+}
+
 function contentsOf(event: KernelEvent): unknown[] {
   switch (event.event) {
     case "user.message":
     case "agent.message":
     case "vendor.bridle.message":
       return [event.payload.message.parts];
+    case "vendor.bridle.harp_session.told":
+      return [event.payload.content];
     case "task.submitted": {
       const { input, replay } = event.payload.task;
       return ["payload" in input ? input.payload : null, replay?.substitutions];
@@ -161,6 +168,12 @@ function contentsOf(event: KernelEvent): unknown[] {
     }
     case "span.started":
       return [event.payload.host_call?.input];
+    case "span.updated":
+      return [event.payload.directive];
+    case "vendor.bridle.shell_link.created":
+      return [environmentOf(event.payload.shell_link)];
+    case "vendor.bridle.shell_link.turn_taken":
+      return [environmentOf(event.payload.turn)];
     case "span.completed":
       return ["output" in event.payload.result ? event.payload.result.output : null];
     case "receipt.issued":

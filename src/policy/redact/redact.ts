@@ -28,14 +28,18 @@ const rememberedKeyLengthMax = 128;
 /** What a member's name says about its value. */
 type Role = RedactedKind | "maybe_token" | "maybe_reasoning" | null;
 
+/** An exact value. One that is a number is secret where a number stands too. */
+export type Secret = string | number;
+
 interface Key {
   readonly scrubbed: string;
   readonly role: Role;
 }
 
 export class Redactor {
-  readonly #given: readonly string[];
+  readonly #given: readonly Secret[];
   readonly #secrets: readonly string[];
+  readonly #numbers: ReadonlySet<unknown>;
   readonly #secretsOrPlaceholders: RegExp;
   readonly #keys = new Map<string, Key>();
 
@@ -43,9 +47,11 @@ export class Redactor {
    * The exact values are secret wherever they occur (the administrator's key, say), also as they look inside JSON or
    * a URL. Values shorter than 8 characters are ignored.
    */
-  constructor(secrets: readonly string[] = []) {
+  constructor(secrets: readonly Secret[] = []) {
     this.#given = secrets;
+    this.#numbers = new Set(secrets.filter((secret) => typeof secret === "number"));
     const spellings = secrets
+      .map(String)
       .filter((secret) => secret.length >= secretLengthMin)
       .flatMap((secret) => [
         secret,
@@ -62,7 +68,7 @@ export class Redactor {
   }
 
   /** The same, and more exact values. */
-  with(more: readonly string[]): Redactor {
+  with(more: readonly Secret[]): Redactor {
     return new Redactor([...this.#given, ...more]);
   }
 
@@ -98,6 +104,7 @@ export class Redactor {
   #walk(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
     if (Array.isArray(value)) return mapItems(value, (item) => this.#walk(item));
+    if (typeof value === "number") return this.#numbers.has(value) ? placeholder("secret") : value;
     return isPlainObject(value) ? this.#members(value) : value;
   }
 

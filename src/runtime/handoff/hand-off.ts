@@ -22,7 +22,7 @@ import type { JsonValue } from "../../store/port.ts";
 import type { HandoffOptions, HandoffRequest, HandoffResult } from "../agent.ts";
 import { withinBudget } from "../budget.ts";
 import { spawn } from "../children.ts";
-import { underAutonomy } from "../effects.ts";
+import { type EffectSpan, underAutonomy } from "../effects.ts";
 import { AgentFailure, RemoteTooSlow } from "../failures.ts";
 import { allowed, oneCall, outputOf } from "../recorded-steps.ts";
 import { never, type Run, waitMsDefault } from "../run.ts";
@@ -61,7 +61,7 @@ async function toRemote(
 ): Promise<HandoffResult> {
   const terms = checkRemote(request, run.redactor);
   const parts = partsOf(request.input);
-  const span: StepSpan = { step: run.key(`handoff:${terms.label}`), kind: "handoff", name: terms.url };
+  const span: EffectSpan = { step: run.key(`handoff:${terms.label}`), kind: "handoff", name: terms.url };
   await allowed(run, span, () => {
     requireRemoteHandoff(run.task, terms.url);
     const { name } = terms.credentials ?? {};

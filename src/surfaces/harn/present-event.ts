@@ -6,6 +6,7 @@ import type { HandoffChanges } from "../../kernel/resources/handoff.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf } from "../../kernel/resources/replay.ts";
+import type { ShellTurn } from "../../kernel/resources/shell-link.ts";
 import type { StepResult } from "../../kernel/resources/task.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
@@ -140,6 +141,19 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { ...event.payload, chunk: await presentChunk(event.payload, viewer) };
     case "tool.approval_required":
       return { permission_request: presentPermissionRequest(event.payload.permission_request) };
+    case "vendor.bridle.approvers.created":
+    case "vendor.bridle.approvers.changed":
+      // Who they are is read at its own address, by those who may.
+      return {};
+    case "vendor.bridle.harp_prompt.delivered":
+      return { harp_prompt: presentRecord(event.payload.harp_prompt) };
+    case "vendor.bridle.harp_session.begun":
+      return { harp_session: presentRecord(event.payload.harp_session) };
+    case "vendor.bridle.harp_session.told": {
+      // What was told is read at its own address, by those who may.
+      const { content: _, ...shown } = event.payload;
+      return shown;
+    }
     case "vendor.bridle.api_key.created":
       return { api_key: presentApiKey(event.payload.api_key) };
     case "receipt.issued":
@@ -186,6 +200,18 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
         ...shown,
         answer: seesInternal(viewer.caller) ? answer : redacted("json", answer, "receipt_only"),
       };
+    }
+    case "vendor.bridle.shell_link.created": {
+      const { caller: _, seed: __, told: ___, ...link } = presentRecord(event.payload.shell_link);
+      return { shell_link: await presentTurn(link, viewer) };
+    }
+    case "vendor.bridle.shell_link.turn_taken":
+      return { turn: await presentTurn(event.payload.turn, viewer) };
+    case "span.updated": {
+      const { directive, ...update } = event.payload;
+      if (directive === undefined) return update;
+      const found = await unsealShown(directive, viewer.store);
+      return { ...update, directive: presentInternal(found, viewer.caller) };
     }
     case "span.started":
       return await presentStarted(event.payload, viewer);
@@ -240,6 +266,16 @@ async function presentStarted(
   if (host_call === undefined) return span;
   const found = await unsealShown(host_call.input, viewer.store);
   return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer.caller) } };
+}
+
+/** What a shell said of its surroundings, for those who may see it: what is not public is internal. */
+async function presentTurn<T extends ShellTurn>(turn: T, viewer: Viewer): Promise<object> {
+  const { environment } = turn;
+  if (environment === null || environment.tier === "secret") return turn;
+  const found = await unsealShown(environment.state, viewer.store);
+  const isShown = environment.tier === "public" && "value" in found;
+  const state = isShown ? found.value : presentInternal(found, viewer.caller);
+  return { ...turn, environment: { tier: environment.tier, state } };
 }
 
 /** What a step gave is the run's own business: internal. */

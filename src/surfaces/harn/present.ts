@@ -14,8 +14,9 @@ import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
 import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { outcomeIdOf } from "../../kernel/resources/outcome.ts";
-import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
+import { exchangesOf, type PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { PersonaRecord } from "../../kernel/resources/persona.ts";
+import { demandsHarp } from "../../kernel/resources/persona.ts";
 import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
 import type { ReplayPlan } from "../../kernel/resources/replay.ts";
 import type { Visibility } from "../../kernel/resources/resource.ts";
@@ -169,8 +170,9 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     status_at: _______,
     context_id: ________,
     trace: _________,
+    shell: __________,
     parent_step: ___,
-    policy: ____,
+    policy,
     quota_ids,
     granted_quota_ids: _____,
     exhausted_quota_ids: ______,
@@ -186,7 +188,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: quota_ids[0] ?? null,
     replay: replay === null ? null : presentPlan(replay),
-    waiting_for: waitingFor({ pending, parked, host_calls, handoff_ids }),
+    waiting_for: waitingFor({ pending, parked, host_calls, handoff_ids, policy }),
   };
 }
 
@@ -205,7 +207,7 @@ async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> 
   return await presentMessage(document.body as MessageRecord, viewer);
 }
 
-interface Waiting extends Pick<TaskRecord, "pending" | "parked"> {
+interface Waiting extends Pick<TaskRecord, "pending" | "parked" | "policy"> {
   host_calls: TaskRecord["host_calls"] | undefined;
   handoff_ids: TaskRecord["handoff_ids"] | undefined;
 }
@@ -215,14 +217,17 @@ function waitingFor({
   parked,
   host_calls: hostCalls = [],
   handoff_ids: handoffIds = [],
+  policy,
 }: Waiting): Wire | null {
   if (pending !== null) {
+    const isSigned = pending.kind === "approval" && demandsHarp(policy.approval_policy);
     return {
       kind: pending.kind,
       description: pending.prompt,
       permission_request_id: pending.permission_request_id,
       schema: pending.schema,
       until: pending.expires_at,
+      ...(isSigned ? { signature_required: true } : {}),
     };
   }
   const [hostCall] = hostCalls;
@@ -293,8 +298,13 @@ export async function presentTruncation(
 }
 
 export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
-  const { step: _, ...shown } = presentRecord(request);
-  return shown;
+  const { step: _, binding: __, exchanges: ___, use: ____, ...shown } = presentRecord(request);
+  const approvers = exchangesOf(request).map(
+    ({ approver_id, request_id, state, reason, created_at, expires_at }) => ({
+      ...{ approver_id, request_id, state, reason, created_at, expires_at },
+    }),
+  );
+  return { ...shown, approvers };
 }
 
 /** The receipt of an artifact is that of the task that made it, once that has ended. */

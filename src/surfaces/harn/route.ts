@@ -11,9 +11,9 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";
+import { presentedBy } from "../credentials.ts";
 import { checker, readQuery } from "../validate.ts";
 import { isUpgrade } from "../websocket.ts";
-import { presentedBy } from "./credentials.ts";
 import type { Viewer } from "./present.ts";
 import { supportedVersions, versionHeader } from "./protocol.ts";
 

@@ -5,6 +5,9 @@ import { autonomyTiers } from "../../kernel/resources/persona.ts";
 import { limitNames, quotaScopes, resetWindows } from "../../kernel/resources/quota.ts";
 import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schemas.ts";
 
+/** More people than this never agree in time. */
+const quorumMax = 20;
+
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Names = Type.Array(Name, { maxItems: 500 });
 
@@ -27,6 +30,14 @@ const ModelPolicy = Type.Object({
   max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
 });
 
+const ApprovalPolicy = Type.Object({
+  channel: Type.Optional(Type.Enum(["any", "harp"])),
+  quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: quorumMax })),
+  approvers: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 100 }),
+  ),
+});
+
 const tier = Type.Enum([...autonomyTiers]);
 const receiptPolicy = Type.Enum(["required", "optional", "disabled"]);
 
@@ -36,6 +47,7 @@ const policyFields = {
   capabilities: Type.Optional(Names),
   handoffs: Type.Optional(Names),
   model_policy: Type.Optional(ModelPolicy),
+  approval_policy: Type.Optional(ApprovalPolicy),
   schedules: Type.Optional(Type.Array(Schedule, { maxItems: 100 })),
   triggers: Type.Optional(Type.Array(Trigger, { maxItems: 100 })),
   context_packs: Type.Optional(Names),

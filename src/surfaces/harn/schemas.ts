@@ -108,6 +108,8 @@ export const Task = Envelope("task", {
       permission_request_id: Nullable(Type.String()),
       schema: Nullable(JsonObject),
       until: Nullable(Timestamp),
+      /** Of an approval that only a paired approver can give. */
+      signature_required: Type.Optional(Type.Boolean()),
     }),
   ),
   trimmed: Type.Optional(Trimmed),
@@ -302,6 +304,17 @@ export const PermissionRequest = Envelope("permission_request", {
   response: Type.Unknown(),
   receipt_id: Nullable(Type.String()),
   expires_at: Timestamp,
+  /** Who was asked for a signature, and what became of it. */
+  approvers: Type.Array(
+    Type.Object({
+      approver_id: Type.String(),
+      request_id: Type.String(),
+      state: Type.String(),
+      reason: Nullable(Type.String()),
+      created_at: Timestamp,
+      expires_at: Timestamp,
+    }),
+  ),
 });
 export const PermissionResponseRequest = Type.Object({
   approved: Type.Optional(Type.Boolean()),
@@ -311,6 +324,8 @@ export const PermissionResponseRequest = Type.Object({
   reviewer: Type.Optional(Nullable(Name)),
   reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
   note: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+  /** The `artifact_hash` of the request that is answered: the answer is to that, or refused. */
+  artifact_hash: Type.Optional(Type.String({ minLength: 1, maxLength: 71 })),
 });
 
 export const ApiKey = Envelope("api_key", {
@@ -389,6 +404,7 @@ export const Discovery = Type.Object({
   current_version: Type.Literal(protocolVersion),
   supported_versions: Type.Array(Type.String()),
   capabilities: Type.Record(Type.String(), Type.Boolean()),
+  protocols: Type.Array(Type.Object({ id: Type.String(), version: Type.String(), path: Type.String() })),
 });
 export const HarnAgentCard = Envelope("harn_agent_card", {
   name: Type.String(),

@@ -12,6 +12,7 @@ import { openApiRoute } from "./openapi.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { approvalRoutes } from "./routes/approvals.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
 import { branchRoutes } from "./routes/branches.ts";
 import { connectorRoutes } from "./routes/connectors.ts";
@@ -65,6 +66,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...retentionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
+    ...approvalRoutes(facts),
     ...pushConfigRoutes,
     ...artifactRoutes(artifactBytesMax),
     ...vaultRoutes,

@@ -58,8 +58,10 @@ export class HarpCall {
 /** As whom a caller may act: by the scopes of its credentials, or for everybody in its tenant. */
 export class Parties {
   readonly #all: readonly Principal[];
+  readonly caller: Caller;
 
   constructor(caller: Caller) {
+    this.caller = caller;
     const { tenantId, actor } = caller;
     const named = harpIdentities(caller).map((identity): Principal => ({ tenantId, ...identity }));
     const isAdmin = caller.scopes.has("admin");

@@ -4,8 +4,10 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { harpMediaType } from "../../approvals/wire.ts";
 import type { Role } from "../../gateway/principal.ts";
 import { refusal } from "../../gateway/refusals.ts";
+import { mayUse, type Scope } from "../../policy/caller.ts";
 import { admittedBy, authenticate, hasBody, requireMediaType, requireVersion } from "./admit.ts";
-import { HarpCall } from "./call.ts";
+import { HarpCall, type Parties } from "./call.ts";
+import type { CountedParty } from "./limits.ts";
 import type { HarpOptions } from "./surface.ts";
 
 declare module "fastify" {
@@ -18,8 +20,8 @@ declare module "fastify" {
 export interface HarpRoute {
   method: "GET" | "POST" | "DELETE";
   path: string;
-  /** Who it is for; `party` is any enforcer or approver. */
-  for: Role | "party" | "admin";
+  /** Who it is for; `party` is any enforcer or approver. What is no business of the gateway is for keys with a scope. */
+  for: Role | "party" | "admin" | { scope: Scope };
   /** Whether there has to be a body, may be one, or whatever comes is not looked at. */
   body: "required" | "optional" | "ignored";
   /** No part of HARP. */
@@ -48,10 +50,7 @@ export function registerRoute(app: FastifyInstance, options: HarpOptions, route:
     async onRequest(request) {
       const parties = await authenticate(kernel, request);
       requireVersion(request, logger);
-      const { first } = parties;
-      const isRight = route.for === "party" ? first !== null : parties.mayBe(route.for);
-      if (first === null || !isRight) throw refusal("Forbidden", "These credentials are not for this.");
-      limits.call(first);
+      limits.call(admit(parties, route.for));
       if (route.body === "required" || (route.body === "optional" && hasBody(request))) {
         requireMediaType(request, isPlatform ? "json" : "harp");
       }
@@ -62,6 +61,16 @@ export function registerRoute(app: FastifyInstance, options: HarpOptions, route:
       return answer === null ? reply : send(reply, answer, isPlatform);
     },
   });
+}
+
+/** The one that the call is counted by. */
+function admit(parties: Parties, wanted: HarpRoute["for"]): CountedParty {
+  const { first, caller } = parties;
+  if (typeof wanted === "object") {
+    const { tenantId, actor } = caller;
+    if (mayUse(caller, wanted.scope)) return { tenantId, role: "caller", id: actor };
+  } else if (first !== null && (wanted === "party" || parties.mayBe(wanted))) return first;
+  throw refusal("Forbidden", "These credentials are not for this.");
 }
 
 /** As text: what is sent is exactly this. */

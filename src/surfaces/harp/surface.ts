@@ -23,6 +23,7 @@ import { inboxRoutes } from "./routes/inboxes.ts";
 import { pairingRoutes } from "./routes/pairing.ts";
 import { platformRoutes } from "./routes/platform.ts";
 import { presenceRoutes } from "./routes/presence.ts";
+import { promptRoutes } from "./routes/prompts.ts";
 import { refreshRoutes } from "./routes/refresh.ts";
 import { statusPath, statusRoute } from "./routes/status.ts";
 import { streamRoutes } from "./routes/streams.ts";
@@ -35,6 +36,8 @@ export interface HarpOptions {
   logger: Logger;
   limits: Limits;
   sockets: WebSockets;
+  /** Whether there are agents here that can be sent prompts. A gateway alone has none. */
+  isEnforcer: boolean;
   /** Whether clients have to show a certificate. */
   isMutualTls: boolean;
   /** Aborted when the server stops. */
@@ -56,6 +59,7 @@ export function harp(options: HarpOptions): (app: FastifyInstance) => Promise<vo
     ...streamRoutes,
     ...webSocketRoutes,
     ...platformRoutes,
+    ...(options.isEnforcer ? promptRoutes : []),
   ];
   return async (app) => {
     // What is in a body is for the routes to read, which have their own words for what is wrong with it.

@@ -1,11 +1,10 @@
 /** What the two HTTP bindings share: how a request arrives, how its body is read, and the headers of every answer. */
 
-import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../../kernel/errors.ts";
 import { continueTrace } from "../../kernel/trace.ts";
-import { problemWith } from "../http.ts";
+import { NotJson, parseJson } from "../json-body.ts";
 import type { Arrival } from "./call.ts";
 import { NoSuchOperation, OpvsError, type WireError } from "./errors.ts";
 import type { Admitted, Opvs } from "./opvs.ts";
@@ -75,52 +74,6 @@ export class UnreadableBody extends OpvsError {
       mediaType,
     });
   }
-}
-
-/** The body is not JSON at all. */
-export class NotJson extends HarnessError {
-  constructor() {
-    super("invalid_request", "Invalid JSON payload");
-  }
-}
-
-/** JSON is UTF-8; what is something else must not become something that nobody sent. */
-export function textOf(body: Buffer): string {
-  if (!isUtf8(body)) throw new NotJson();
-  return body.toString("utf8");
-}
-
-export function parseJson(text: string): JsonValue {
-  const value = parseSyntax(text);
-  requireSound(value, text);
-  return value;
-}
-
-/** For those who want to look at it before they say what is wrong with it. */
-export function parseSyntax(text: string): JsonValue {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new NotJson();
-  }
-}
-
-/** `text` is what the value was read from. */
-export function requireSound(value: unknown, text: string): void {
-  const problem = problemWith(value);
-  if (problem !== null) throw new HarnessError("invalid_request", problem);
-  if (halfSurrogate.test(text) && !isWellFormed(value)) {
-    throw new HarnessError("invalid_request", "The body has half a character, which no text can hold.");
-  }
-}
-
-/** Whether it is worth looking: only an escape can smuggle half a character into UTF-8. */
-const halfSurrogate = /\\u[dD][89a-fA-F]/;
-
-function isWellFormed(value: unknown): boolean {
-  if (typeof value === "string") return value.isWellFormed();
-  if (typeof value !== "object" || value === null) return true;
-  return Object.entries(value).every(([name, inner]) => name.isWellFormed() && isWellFormed(inner));
 }
 
 /** What Fastify refuses before a binding sees it, in our own errors. */

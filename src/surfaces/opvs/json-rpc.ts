@@ -2,16 +2,14 @@
 
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { NotJson, parseSyntax, requireSound } from "../json-body.ts";
 import type { ProtocolVersion } from "./call.ts";
 import { InvalidParams, NoSuchOperation, type WireError } from "./errors.ts";
 import {
   admitHttp,
   type HttpCall,
-  NotJson,
-  parseSyntax,
   refusalOfFastify,
   requireMediaType,
-  requireSound,
   tellError,
   tellParameters,
   UnreadableBody,

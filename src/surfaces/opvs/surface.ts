@@ -4,9 +4,9 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { textOf } from "../json-body.ts";
 import { prefixes } from "./addresses.ts";
 import { NoSuchOperation } from "./errors.ts";
-import { textOf } from "./http.ts";
 import { failJsonRpc, jsonRpc } from "./json-rpc.ts";
 import type { Opvs } from "./opvs.ts";
 import { failRest, rest } from "./rest.ts";

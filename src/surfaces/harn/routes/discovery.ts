@@ -1,10 +1,18 @@
 /** What this server is and speaks: discovery, the agent card, versions, capabilities, health. */
 
+import { harpVersion } from "../../../approvals/wire.ts";
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
-import { opvsPath, tokenMetadataPath, tokenPath } from "../../addresses.ts";
+import {
+  harpPath,
+  openHarnessPath,
+  openHarnessVersion,
+  opvsPath,
+  tokenMetadataPath,
+  tokenPath,
+} from "../../addresses.ts";
 import type { ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
 import { presentSkill } from "../present.ts";
@@ -38,6 +46,7 @@ const capabilities = [
   { id: "replay", description: "What has ended can be run again from its log, with other values if asked." },
   { id: "vaults", description: "Secrets are kept encrypted and given to runs only." },
   { id: "workspace_files", description: "Text files of workspaces can be read and written." },
+  { id: "openharness", description: "Shells speak to agents over OpenHarness." },
   { id: "artifact_uploads", description: "Artifacts are uploaded as streams and downloaded in ranges." },
 ];
 
@@ -91,6 +100,12 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
         current_version: protocolVersion,
         supported_versions: supportedVersions,
         capabilities: { rest: true, sse: true, websocket: true, receipts: true, replay: true },
+        protocols: [
+          { id: "harn", version: protocolVersion, path: "/v1" },
+          { id: "opvs", version: "1.0", path: opvsPath },
+          { id: "harp", version: harpVersion, path: harpPath },
+          { id: "openharness", version: openHarnessVersion, path: openHarnessPath },
+        ],
       }),
     }),
     publicRoute({

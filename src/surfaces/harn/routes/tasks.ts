@@ -273,13 +273,14 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       body: PermissionResponseRequest,
       response: PermissionRequest,
       async handle(call) {
-        const { answer, reviewer, reason, note } = call.body;
+        const { answer, reviewer, reason, note, artifact_hash } = call.body;
         const request = await call.dispatch(respondPermissionRequest, {
           requestId: call.param("request_id"),
           approved: approvedOf(call.body),
           reason: reason ?? note ?? null,
           answer: jsonValue(answer),
           reviewer,
+          artifactHash: artifact_hash,
         });
         return presentPermissionRequest(request);
       },

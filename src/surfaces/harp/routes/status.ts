@@ -11,11 +11,14 @@ export const statusPath = "/v1/status";
 /** The gateway itself verifies nothing: these are what its messages are about. */
 const algorithms = ["Ed25519", "SHA-256"];
 
-/**
- * Extended would take PROMPT and SESSION as well, which are not here. What is, beyond Core, is listed by its name.
- */
-const conformanceLevel = "Core";
-const documents = ["CORE", "KEYMGMT", "GATEWAY", "TRANSPORT"];
+/** Extended takes PROMPT and SESSION as well, which a gateway alone does not have. */
+const declared = {
+  enforcer: {
+    conformanceLevel: "Extended",
+    documents: ["CORE", "KEYMGMT", "PROMPT", "SESSION", "GATEWAY", "TRANSPORT"],
+  },
+  gateway: { conformanceLevel: "Core", documents: ["CORE", "KEYMGMT", "GATEWAY", "TRANSPORT"] },
+};
 
 const residualRisks = [
   "A gateway can delay, reorder or drop messages, and sees who talks to whom, when, and how much.",
@@ -24,7 +27,8 @@ const residualRisks = [
   "Compromised devices of approvers, compromised enforcers and insiders with valid keys are not detected here.",
 ];
 
-export function statusRoute(app: FastifyInstance, { isMutualTls, logger }: HarpOptions): void {
+export function statusRoute(app: FastifyInstance, { isEnforcer, isMutualTls, logger }: HarpOptions): void {
+  const { conformanceLevel, documents } = isEnforcer ? declared.enforcer : declared.gateway;
   app.get(statusPath, async (request, reply) => {
     requireVersion(request, logger);
     return send(

@@ -1,8 +1,9 @@
 /** The HTTP+JSON binding of 0.3, below `/v1` of the address at which 1.0 has it too. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { NotJson } from "../../json-body.ts";
 import type { ProtocolVersion } from "../call.ts";
-import { admitHttp, jsonBodyOf, NotJson, queryOf, tellError, tellParameters } from "../http.ts";
+import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "../http.ts";
 import type { Opvs } from "../opvs.ts";
 import { findRoute, nothingHere } from "../paths.ts";
 import { errorBody } from "../rest.ts";

@@ -7,8 +7,8 @@
  */
 
 import type { FastifyRequest } from "fastify";
-import { HarnessError } from "../../kernel/errors.ts";
-import type { Tickets } from "../../policy/tickets.ts";
+import { HarnessError } from "../kernel/errors.ts";
+import type { Tickets } from "../policy/tickets.ts";
 
 export const subprotocol = "bridle.v1";
 const bearerPrefix = "bearer.";

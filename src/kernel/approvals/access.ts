@@ -1,0 +1,35 @@
+/** What the enforcer has beside the log: a key of its own, a name, and ways to gateways. */
+
+import { createHmac, randomBytes } from "node:crypto";
+import type { GatewayLink } from "../../approvals/gateway-link.ts";
+import { skewMsDefault } from "../../approvals/times.ts";
+
+/** Under the limit that gateways have by default, a day. */
+export const exchangeMsMaxDefault = 12 * 60 * 60 * 1000;
+
+export interface ApprovalAccess {
+  /** A code over a text that only this server can make. `purpose` keeps codes for one thing from being good for another. */
+  mac(purpose: "binding" | "registry", text: string): string;
+  /** The public half of the enforcer's key, as it is shown to approvers while pairing. */
+  enforcerBundle: string;
+  enforcerLabel: string;
+  /** The gateway of a tenant; null when it has none. */
+  linkOf(tenantId: string): GatewayLink | null;
+  /** How far clocks may be apart. */
+  skewMs: number;
+  /** The longest that an approver is given for one request; a gateway has such a limit too. */
+  exchangeMsMax: number;
+}
+
+/** For a kernel that lives as long as its process and asks nobody. */
+export function withoutGateway(): ApprovalAccess {
+  const key = randomBytes(32);
+  return {
+    mac: (purpose, text) => createHmac("sha256", key).update(`${purpose}\n${text}`).digest("hex"),
+    enforcerBundle: "",
+    enforcerLabel: "bridle",
+    linkOf: () => null,
+    skewMs: skewMsDefault,
+    exchangeMsMax: exchangeMsMaxDefault,
+  };
+}

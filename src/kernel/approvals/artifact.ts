@@ -1,0 +1,75 @@
+/**
+ * What approvers are shown: an artifact that says all of what is going to be done. It is kept nowhere. It is made from the
+ * permission request whenever it is needed, so that what is compared at the end is what the server itself holds then.
+ */
+
+import { type Artifact, type ArtifactType, finishArtifact } from "../../approvals/artifact.ts";
+import { canonicalJson, sha256Of } from "../../receipts/canonical.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { Exchange, PermissionRequestRecord } from "../resources/permission-request.ts";
+import type { KernelDeps } from "../unit.ts";
+import { hashWhole } from "../well-formed.ts";
+
+/** What kind of thing is to be done, as far as approvers are told apart by it. */
+export type ApprovalKind = "approve" | "effect" | "file" | "host" | "handoff";
+
+const reviewTypes: Record<ApprovalKind, ArtifactType> = {
+  approve: "checkpoint.review",
+  effect: "command.review",
+  file: "patch.review",
+  host: "command.review",
+  handoff: "task.review",
+};
+
+/** What is to be done, to the last byte and with its secrets. */
+export interface Intent {
+  taskId: string;
+  step: string;
+  kind: ApprovalKind;
+  action: string;
+  payload: JsonValue;
+  risk: string;
+}
+
+/** The same for the same intent, and told apart from every other one by nobody but this server. */
+export function bindingOf({ approvals }: Pick<KernelDeps, "approvals">, intent: Intent): string {
+  return approvals.mac("binding", hashWhole(intent, canonicalJson));
+}
+
+/** For those who answer without a gateway: the hash of what they were shown. */
+export function artifactHashOf(shown: JsonObject, binding: string): string {
+  return hashWhole({ ...shown, binding }, (value) => sha256Of(canonicalJson(value))).slice("sha256:".length);
+}
+
+export async function artifactFor(
+  request: PermissionRequestRecord,
+  exchange: Pick<Exchange, "request_id" | "salt" | "created_at" | "expires_at">,
+): Promise<Artifact> {
+  const { action, payload = null, risk = "medium", kind = "approve" } = request.request;
+  return await finishArtifact({
+    requestId: exchange.request_id,
+    sessionId: request.session_id,
+    artifactType: reviewTypes[isKind(kind) ? kind : "approve"],
+    repoRef: `workspace:${request.workspace_id}`,
+    createdAt: exchange.created_at,
+    expiresAt: exchange.expires_at,
+    payload: {
+      action: text(action),
+      risk: text(risk),
+      // As text: JSON of agents has numbers that have no canonical form here.
+      details: text(JSON.stringify(payload, null, 2)),
+      task: request.task_id,
+      step: text(request.step),
+      binding: request.binding ?? "",
+    },
+    extensions: { gwProfile: { salt: exchange.salt } },
+  });
+}
+
+function isKind(kind: unknown): kind is ApprovalKind {
+  return typeof kind === "string" && Object.hasOwn(reviewTypes, kind);
+}
+
+function text(value: unknown): string {
+  return (typeof value === "string" ? value : JSON.stringify(value)).toWellFormed();
+}

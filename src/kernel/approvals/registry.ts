@@ -1,0 +1,79 @@
+/** Whose signatures count in a tenant. A list that this server did not write counts as no list, and denies everything. */
+
+import { timingSafeEqual } from "node:crypto";
+import { type ApproverKey, maySign } from "../../approvals/approver-key.ts";
+import { HarpError } from "../../approvals/harp-error.ts";
+import { canonicalJson } from "../../receipts/canonical.ts";
+import { type ApproverRegistryRecord, approverRegistryId } from "../resources/approver-registry.ts";
+import type { ApprovalPolicy } from "../resources/persona.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
+
+/** More keys than this are not people. */
+export const approverKeysMax = 1000;
+export const approverRole = "approver";
+
+/** Null when nobody was ever paired. Throws when the list is not the one that this server wrote. */
+export async function findRegistry(unit: Unit): Promise<ApproverRegistryRecord | null> {
+  const { tenantId } = unit.caller;
+  const registry = await unit.findForHarness("approver_registry", approverRegistryId(tenantId));
+  if (registry === undefined) return null;
+  assertOurs(unit.deps, registry);
+  return registry;
+}
+
+export function assertOurs(deps: KernelDeps, registry: ApproverRegistryRecord): void {
+  const expected = Buffer.from(macOf(deps, registry.tenant_id, registry.keys), "hex");
+  const found = Buffer.from(registry.mac, "hex");
+  if (expected.length === found.length && timingSafeEqual(expected, found)) return;
+  throw new HarpError(
+    "HARP_ERR_SIGNATURE_INVALID",
+    "The list of approvers is not the one that this server wrote; no decision counts until it is put right.",
+    { reason: "key_store_corrupt" },
+  );
+}
+
+/** Writes the list as it is from now on. */
+export async function changeKeys(
+  unit: Unit,
+  change: (keys: readonly ApproverKey[]) => ApproverKey[],
+): Promise<readonly ApproverKey[]> {
+  const registry = (await findRegistry(unit)) ?? create(unit);
+  const keys = change(registry.keys);
+  unit.emit(registry, "vendor.bridle.approvers.changed", {
+    keys,
+    mac: macOf(unit.deps, registry.tenant_id, keys),
+  });
+  return keys;
+}
+
+function create(unit: Unit): ApproverRegistryRecord {
+  const registry: ApproverRegistryRecord = {
+    ...unit.envelope("approver_registry", "approvers"),
+    id: approverRegistryId(unit.caller.tenantId),
+    metadata: {},
+    keys: [],
+    mac: macOf(unit.deps, unit.caller.tenantId, []),
+  };
+  return unit.emit(registry, "vendor.bridle.approvers.created", { approver_registry: registry });
+}
+
+function macOf({ approvals }: KernelDeps, tenantId: string, keys: readonly ApproverKey[]): string {
+  return approvals.mac("registry", canonicalJson({ tenantId, keys }));
+}
+
+/** The keys that may decide under a policy, by approver. */
+export function eligibleApprovers(
+  keys: readonly ApproverKey[],
+  policy: ApprovalPolicy | undefined,
+  nowMs: number,
+): Map<string, ApproverKey[]> {
+  return Map.groupBy(
+    keys.filter((key) => isEligible(key, policy, nowMs)),
+    ({ approverId }) => approverId,
+  );
+}
+
+export function isEligible(key: ApproverKey, policy: ApprovalPolicy | undefined, nowMs: number): boolean {
+  if (!maySign(key, nowMs) || !key.roles.includes(approverRole)) return false;
+  return policy?.approvers === undefined || policy.approvers.includes(key.approverId);
+}

@@ -1,0 +1,117 @@
+/**
+ * The last question before something is done that needed an approval: is it what was approved, does the approval still
+ * hold, and was it never used? The answer is on disk before anything happens, so that an approval is used once at most.
+ */
+
+import { timingSafeEqual } from "node:crypto";
+import { HarpError } from "../../approvals/harp-error.ts";
+import { isExpired } from "../../approvals/times.ts";
+import { type Exchange, exchangesOf, type PermissionRequestRecord } from "../resources/permission-request.ts";
+import { quorumOf } from "../resources/persona.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+import { artifactFor } from "./artifact.ts";
+import { audit } from "./audit.ts";
+import { findRegistry, isEligible } from "./registry.ts";
+
+export interface Refusal {
+  code: string;
+  message: string;
+}
+
+/** Uses the approval up. Null when what it is for may be done now. */
+export async function useApproval(
+  unit: Unit,
+  task: TaskRecord,
+  permissionRequestId: string,
+  binding: string,
+): Promise<Refusal | null> {
+  const request = await unit.require("permission_request", permissionRequestId);
+  if (request.use !== undefined) return request.use.refusal ?? usedUp(request);
+  const refusal = await reasonAgainst(unit, task, request, binding);
+  unit.emit(request, "vendor.bridle.approval.used", { use: { used_at: unit.at, refusal } });
+  if (refusal !== null || request.response?.proof !== undefined) {
+    await audit(unit, refusal === null ? "execution.allowed" : "execution.refused", {
+      permissionRequestId,
+      taskId: task.id,
+      code: refusal?.code ?? null,
+    });
+  }
+  return refusal;
+}
+
+export function usedUp({ action }: Pick<PermissionRequestRecord, "action">): Refusal {
+  return {
+    code: "approval_used",
+    message: `The approval of ${JSON.stringify(action)} was used before; whether what it was for was done is not known.`,
+  };
+}
+
+async function reasonAgainst(
+  unit: Unit,
+  task: TaskRecord,
+  request: PermissionRequestRecord,
+  binding: string,
+): Promise<Refusal | null> {
+  const what = JSON.stringify(request.action);
+  if (request.status !== "approved") {
+    return { code: "approval_denied", message: `${what} was not approved.` };
+  }
+  if (!isSame(request.binding ?? "", binding)) {
+    return {
+      code: "approval_mismatch",
+      message: `What is about to be done is not what was approved as ${what}.`,
+    };
+  }
+  if (request.response?.proof === undefined) return null;
+  try {
+    return await reasonAgainstSignatures(unit, task, request);
+  } catch (error) {
+    if (!(error instanceof HarpError)) throw error;
+    return { code: "approval_unverifiable", message: error.message };
+  }
+}
+
+/** What was signed must still be good: keys are taken back, and time passes. */
+async function reasonAgainstSignatures(
+  unit: Unit,
+  task: TaskRecord,
+  request: PermissionRequestRecord,
+): Promise<Refusal | null> {
+  const what = JSON.stringify(request.action);
+  const { clock, approvals } = unit.deps;
+  const policy = task.policy.approval_policy;
+  const keys = (await findRegistry(unit))?.keys ?? [];
+  const standing = new Set<string>();
+  for (const exchange of exchangesOf(request).filter(isAllowed)) {
+    const { decision, approver_id, expires_at } = exchange;
+    const key = keys.find(({ signerKeyId }) => signerKeyId === decision?.signerKeyId);
+    if (decision === null || key === undefined || !isEligible(key, policy, clock.now())) continue;
+    const ends = [decision.expiresAt, expires_at];
+    if (ends.some((end) => isExpired(end, clock.now(), approvals.skewMs))) {
+      return { code: "approval_expired", message: `The approval of ${what} ended at ${decision.expiresAt}.` };
+    }
+    const { artifactHash } = await artifactFor(request, exchange);
+    if (artifactHash !== decision.artifactHash) {
+      return {
+        code: "approval_mismatch",
+        message: `What the server holds is not what was approved as ${what}.`,
+      };
+    }
+    standing.add(approver_id);
+  }
+  if (standing.size >= quorumOf(policy)) return null;
+  return {
+    code: "approval_revoked",
+    message: `The approval of ${what} was given with a key that no longer counts.`,
+  };
+}
+
+function isAllowed({ state }: Exchange): boolean {
+  return state === "APPROVED";
+}
+
+function isSame(one: string, other: string): boolean {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,122 @@
+/** Who may approve: take a paired key into the list once a person compared fingerprints, and take one out at once. */
+
+import type { ApproverKey } from "../../approvals/approver-key.ts";
+import { encodeBase64url } from "../../approvals/base64url.ts";
+import { HarpError } from "../../approvals/harp-error.ts";
+import { type ApproverBundle, pairingFingerprint, readApproverBundle } from "../../approvals/keys.ts";
+import { audit } from "../approvals/audit.ts";
+import { approverKeysMax, approverRole, changeKeys } from "../approvals/registry.ts";
+import { timestamp } from "../clock.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError, notFound } from "../errors.ts";
+
+/** How long a key that is replaced still counts, unless said: requests that are open were sealed for it. */
+const overlapMsDefault = 24 * 60 * 60 * 1000;
+const overlapMsMax = 30 * 24 * 60 * 60 * 1000;
+
+export interface AddApprover {
+  approverId: string;
+  /** As it came through the gateway, which nobody trusts: the fingerprint is what a person compared. */
+  bundle: string;
+  fingerprint: string;
+  label?: string | undefined;
+  /** The key that this one takes the place of. */
+  replaces?: string | undefined;
+  overlapMs?: number | undefined;
+}
+
+export const addApprover: Command<AddApprover, ApproverKey> = {
+  name: "add_approver",
+  scope: "approvers:write",
+  async decide(unit, request) {
+    const { approverId, replaces, overlapMs = overlapMsDefault, label } = request;
+    const bundle = await readBundle(request.bundle);
+    const fingerprint = await pairingFingerprint(bundle.ed25519, bundle.x25519);
+    if (fingerprint !== request.fingerprint) {
+      throw new HarnessError(
+        "conflict",
+        "The fingerprint is not that of the key which arrived. Do not confirm: start again, and look who is in between.",
+        { param: "fingerprint" },
+      );
+    }
+    const key: ApproverKey = {
+      signerKeyId: bundle.signerKeyId,
+      approverId,
+      alg: "Ed25519",
+      ed25519: encodeBase64url(bundle.ed25519),
+      x25519: encodeBase64url(bundle.x25519),
+      deviceId: bundle.deviceId,
+      fingerprint,
+      state: "active",
+      roles: [approverRole],
+      notBefore: unit.at,
+      createdAt: bundle.createdAt,
+      ...(label === undefined ? {} : { label }),
+    };
+    await changeKeys(unit, (keys) => {
+      assertNew(keys, key.signerKeyId);
+      if (replaces !== undefined) assertReplaceable(keys, replaces, approverId);
+      const until = timestamp(unit.deps.clock.now() + Math.min(overlapMs, overlapMsMax));
+      const others = keys.map((known) =>
+        known.signerKeyId === replaces ? deprecated(known, unit.at, until) : known,
+      );
+      return [...others, key];
+    });
+    await audit(unit, "key.provisioned", { signerKeyId: key.signerKeyId, approverId, fingerprint });
+    if (replaces !== undefined) await audit(unit, "key.deprecated", { signerKeyId: replaces, approverId });
+    return key;
+  },
+};
+
+async function readBundle(text: string): Promise<ApproverBundle> {
+  try {
+    return await readApproverBundle(text);
+  } catch (error) {
+    if (!(error instanceof HarpError)) throw error;
+    throw new HarnessError("invalid_request", `What the approver sent is no key: ${error.message}`);
+  }
+}
+
+function assertNew(keys: readonly ApproverKey[], signerKeyId: string): void {
+  if (keys.length >= approverKeysMax) {
+    throw new HarnessError("conflict", `A tenant has at most ${approverKeysMax} approver keys.`);
+  }
+  const known = keys.find((key) => key.signerKeyId === signerKeyId);
+  if (known === undefined) return;
+  throw new HarnessError("conflict", `The key ${signerKeyId} is known already; it is ${known.state}.`, {
+    details: { signer_key_id: signerKeyId, state: known.state },
+  });
+}
+
+function assertReplaceable(keys: readonly ApproverKey[], signerKeyId: string, approverId: string): void {
+  const found = keys.find((key) => key.signerKeyId === signerKeyId && key.approverId === approverId);
+  if (found === undefined) throw notFound("approver key", signerKeyId);
+  if (found.state === "revoked") {
+    throw new HarnessError("conflict", `The key ${signerKeyId} is revoked; there is nothing to replace.`, {
+      param: "replaces",
+    });
+  }
+}
+
+function deprecated(key: ApproverKey, at: string, acceptedUntil: string): ApproverKey {
+  return { ...key, state: "deprecated", deprecatedAt: at, acceptedUntil };
+}
+
+export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
+  name: "revoke_approver",
+  scope: "approvers:write",
+  async decide(unit, { signerKeyId }) {
+    const keys = await changeKeys(unit, (known) =>
+      known.map(
+        (key): ApproverKey =>
+          key.signerKeyId === signerKeyId && key.state !== "revoked"
+            ? { ...key, state: "revoked", revokedAt: unit.at }
+            : key,
+      ),
+    );
+    const revoked = keys.find((key) => key.signerKeyId === signerKeyId);
+    if (revoked === undefined) throw notFound("approver key", signerKeyId);
+    await audit(unit, "key.revoked", { signerKeyId, approverId: revoked.approverId });
+    return revoked;
+  },
+};

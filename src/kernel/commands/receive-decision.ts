@@ -1,0 +1,180 @@
+/**
+ * Take a decision that a gateway delivered. Nothing that the gateway says counts; the approver's signature over what this
+ * server holds does. Whatever is wrong with it leaves a record, and nothing is executed.
+ */
+
+import type { ApproverKey } from "../../approvals/approver-key.ts";
+import type { Decision } from "../../approvals/decision.ts";
+import { checkDecision } from "../../approvals/enforcement.ts";
+import { HarpError } from "../../approvals/harp-error.ts";
+import type { ApprovalProof } from "../../approvals/proof.ts";
+import { artifactFor } from "../approvals/artifact.ts";
+import { audit } from "../approvals/audit.ts";
+import { close, permissionIdOf, refusedDecision } from "../approvals/exchanges.ts";
+import { findRegistry, isEligible } from "../approvals/registry.ts";
+import type { Command } from "../dispatch.ts";
+import { type ApprovalNonceRecord, approvalNonceId } from "../resources/approval-nonce.ts";
+import type { ApproverRegistryRecord } from "../resources/approver-registry.ts";
+import {
+  type Exchange,
+  exchangesOf,
+  isLive,
+  type PermissionRequestRecord,
+} from "../resources/permission-request.ts";
+import { quorumOf } from "../resources/persona.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+import { decidePermission } from "./respond-permission-request.ts";
+
+export interface ReceivedDecision {
+  requestId: string;
+  body: unknown;
+  /** What the approver remarked. It is not signed. */
+  reason: string | null;
+}
+
+export type DecisionVerdict =
+  | { accepted: true; decision: "allow" | "deny" }
+  | { accepted: false; code: string; message: string };
+
+interface Asked {
+  request: PermissionRequestRecord;
+  exchange: Exchange;
+  task: TaskRecord;
+  registry: ApproverRegistryRecord;
+}
+
+export const receiveDecision: Command<ReceivedDecision, DecisionVerdict> = {
+  name: "receive_decision",
+  scope: "admin",
+  async decide(unit, received) {
+    try {
+      const asked = await findAsked(unit, received.requestId);
+      const decision = await check(unit, asked, received);
+      await accept(unit, asked, decision, received.reason);
+      return { accepted: true, decision: decision.decision };
+    } catch (error) {
+      if (!(error instanceof HarpError)) throw error;
+      return await refuse(unit, received, error);
+    }
+  },
+};
+
+async function findAsked(unit: Unit, requestId: string): Promise<Asked> {
+  const request = await unit.find("permission_request", permissionIdOf(requestId));
+  const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
+  const task = request && (await unit.find("task", request.task_id));
+  if (request === undefined || exchange === undefined || task === undefined) {
+    throw new HarpError("HARP_ERR_HASH_MISMATCH", "Nobody was asked under this name.", {
+      reason: "unknown_request",
+    });
+  }
+  const registry = await findRegistry(unit);
+  if (registry === null) {
+    throw new HarpError("HARP_ERR_SIGNATURE_INVALID", "There are no approvers.", { reason: "unknown_key" });
+  }
+  return { request, exchange, task, registry };
+}
+
+async function check(
+  unit: Unit,
+  { request, exchange, task, registry }: Asked,
+  { requestId, body }: ReceivedDecision,
+): Promise<Decision> {
+  const { clock, approvals } = unit.deps;
+  const artifact = await artifactFor(request, exchange);
+  const session = await unit.find("session", request.session_id);
+  return await checkDecision(
+    { requestId, body },
+    {
+      artifact,
+      hashNow: artifact.artifactHash,
+      // The gateway may be quicker than the record that it has the request.
+      state: exchange.state === "CREATED" ? "AWAITING_DECISION" : exchange.state,
+      nowMs: clock.now(),
+      skewMs: approvals.skewMs,
+      keyOf: (signerKeyId) => keyOf(registry, signerKeyId),
+      isUsed: async (nonce, signerKeyId) =>
+        (await unit.findForHarness("approval_nonce", approvalNonceId(signerKeyId, nonce))) !== undefined,
+      mayApprove: (key) =>
+        key.approverId === exchange.approver_id && isEligible(key, task.policy.approval_policy, clock.now()),
+      liveSessionId: session === undefined || session.state === "CLOSED" ? null : session.id,
+      refuses: () => (request.status === "pending" ? null : `The request is ${request.status}.`),
+    },
+  );
+}
+
+async function accept(unit: Unit, asked: Asked, decision: Decision, reason: string | null): Promise<void> {
+  const { request, exchange } = asked;
+  const nonce: ApprovalNonceRecord = {
+    ...unit.envelope("approval_nonce", "nonce"),
+    id: approvalNonceId(decision.signerKeyId, decision.nonce),
+    metadata: {},
+    workspace_id: request.workspace_id,
+    session_id: request.session_id,
+    task_id: request.task_id,
+    request_id: exchange.request_id,
+  };
+  const decided = unit.emit(request, "vendor.bridle.approval.decided", {
+    request_id: exchange.request_id,
+    decision,
+    nonce,
+  });
+  await audit(unit, "decision.accepted", {
+    requestId: exchange.request_id,
+    artifactHash: decision.artifactHash,
+    decision: decision.decision,
+    signerKeyId: decision.signerKeyId,
+  });
+  const proof = proofOf(unit, decided, asked);
+  const isDenied = decision.decision === "deny";
+  if (!isDenied && proof.decisions.length < proof.quorum) return;
+  await decidePermission(unit, {
+    requestId: request.id,
+    approved: !isDenied,
+    reason,
+    reviewer: isDenied
+      ? exchange.approver_id
+      : proof.decisions.map(({ approverId }) => approverId).join(", "),
+    proof: isDenied ? { ...proof, decisions: [signedBy(asked, decision)] } : proof,
+  });
+}
+
+/** Who has agreed so far, with keys that still count. */
+function proofOf(unit: Unit, request: PermissionRequestRecord, asked: Asked): ApprovalProof {
+  const policy = asked.task.policy.approval_policy;
+  const decisions = exchangesOf(request).flatMap(({ decision }) => {
+    if (decision?.decision !== "allow") return [];
+    const key = keyOf(asked.registry, decision.signerKeyId);
+    const isStanding = key !== undefined && isEligible(key, policy, unit.deps.clock.now());
+    return isStanding ? [signedBy(asked, decision)] : [];
+  });
+  return { profile: "harp-0.2", quorum: quorumOf(policy), decisions };
+}
+
+function signedBy({ registry }: Asked, decision: Decision): ApprovalProof["decisions"][number] {
+  const key = keyOf(registry, decision.signerKeyId);
+  return { decision, publicKey: key?.ed25519 ?? "", approverId: key?.approverId ?? "" };
+}
+
+function keyOf({ keys }: ApproverRegistryRecord, signerKeyId: string): ApproverKey | undefined {
+  return keys.find((key) => key.signerKeyId === signerKeyId);
+}
+
+/** A gateway takes one decision for a request. When that one does not count, the approver is asked anew. */
+async function refuse(
+  unit: Unit,
+  { requestId }: ReceivedDecision,
+  error: HarpError,
+): Promise<DecisionVerdict> {
+  const { code, message, details } = error;
+  const reason = typeof details.reason === "string" ? details.reason : null;
+  await audit(unit, "decision.refused", { requestId, code, reason });
+  const request = await unit.find("permission_request", permissionIdOf(requestId));
+  const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
+  if (request !== undefined && exchange !== undefined && isLive(exchange)) {
+    const over = close(unit, request, requestId, refusedDecision);
+    unit.emit(over, "vendor.bridle.approval.settled", { request_id: requestId });
+  }
+  return { accepted: false, code, message };
+}

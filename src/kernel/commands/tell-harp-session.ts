@@ -1,0 +1,121 @@
+/**
+ * Take an event about a session of an agent, as HARP-SESSION has them. An event that came before changes nothing; a
+ * snapshot is stored when its hash was verified, and only then.
+ */
+
+import { HarpError } from "../../approvals/harp-error.ts";
+import {
+  applySessionEvent,
+  readSessionEvent,
+  type SessionEvent,
+  type SessionRecord,
+} from "../../approvals/session.ts";
+import { isFromTheFuture } from "../../approvals/times.ts";
+import { requireWholeTenant } from "../authorize.ts";
+import { type Content, unseal } from "../content.ts";
+import type { Command } from "../dispatch.ts";
+import { type HarpSessionRecord, type HarpSessionTold, harpSessionId } from "../resources/harp-session.ts";
+import type { Unit } from "../unit.ts";
+
+export const tellHarpSession: Command<{ value: unknown }, { isDuplicate: boolean }> = {
+  name: "tell_harp_session",
+  scope: "sessions:write",
+  async decide(unit, { value }) {
+    // The session is no workspace's: whoever reads it sees what was told of it anywhere in the tenant.
+    requireWholeTenant(unit.caller, "sessionId");
+    const event = readSessionEvent(value);
+    assertNotFromTheFuture(unit, event);
+    const id = harpSessionId(unit.caller.tenantId, event.sessionId);
+    await unit.hold(id);
+    const known = await unit.findForHarness("harp_session", id);
+    const state = known === undefined ? null : await stateOf(unit, known);
+    const { session, isDuplicate } = await applySessionEvent(state, event);
+    if (isDuplicate) return { isDuplicate };
+    assertKeptAsItIs(unit, event);
+    const record = known ?? begin(unit, id, event.sessionId);
+    unit.emit(record, "vendor.bridle.harp_session.told", toldOf(unit, event, session === state));
+    return { isDuplicate };
+  },
+};
+
+/** One status from next year would be the latest until then. */
+function assertNotFromTheFuture(unit: Unit, event: SessionEvent): void {
+  const { clock, approvals } = unit.deps;
+  if (!isFromTheFuture(timeOf(event), clock.now(), approvals.skewMs)) return;
+  throw new HarpError("HARP_ERR_EXPIRED", "The event was made in the future.", { reason: "future_dated" });
+}
+
+function timeOf(event: SessionEvent): string {
+  switch (event.eventType) {
+    case "session.status":
+      return event.updatedAt;
+    case "session.end":
+      return event.endedAt;
+    default:
+      return event.createdAt;
+  }
+}
+
+/** Nothing that looks like a secret is written here, and nothing is kept under the hash of something else. */
+function assertKeptAsItIs(unit: Unit, event: SessionEvent): void {
+  if (unit.redactor.value(event) === event) return;
+  throw new HarpError("HARP_ERR_POLICY_DENY", "The event holds what looks like a secret; it is not kept.", {
+    reason: "secret",
+  });
+}
+
+async function stateOf(unit: Unit, record: HarpSessionRecord): Promise<SessionRecord> {
+  const { harp_session_id: sessionId, start, status, end, snapshots } = record;
+  return {
+    sessionId,
+    start: await known(unit, start),
+    status: await known(unit, status),
+    snapshots: snapshots.map(({ id, hash }) => ({ snapshotId: id, snapshotHash: hash })),
+    end: await known(unit, end),
+  };
+}
+
+/** What was erased cannot be compared with what comes, so that nothing is added to it. */
+async function known<T>(unit: Unit, content: Content<T> | null): Promise<T | null> {
+  if (content === null) return null;
+  if ("erased" in content) {
+    throw new HarpError(
+      "HARP_SESSION_ERR_SESSION_CLOSED",
+      "What is known of the session was erased, by request; nothing is added to it.",
+    );
+  }
+  return await unseal(content, unit.deps.store);
+}
+
+function begin(unit: Unit, id: string, sessionId: string): HarpSessionRecord {
+  const record: HarpSessionRecord = {
+    ...unit.envelope("harp_session", "harp_session"),
+    id,
+    metadata: {},
+    harp_session_id: sessionId,
+    start: null,
+    status: null,
+    snapshots: [],
+    end: null,
+  };
+  return unit.emit(record, "vendor.bridle.harp_session.begun", { harp_session: record });
+}
+
+function toldOf(unit: Unit, event: SessionEvent, isLate: boolean): HarpSessionTold {
+  switch (event.eventType) {
+    case "session.start":
+      return { kind: event.eventType, content: unit.seal(event) };
+    case "session.status":
+      return { kind: event.eventType, content: unit.seal(event), is_late: isLate };
+    case "session.snapshot": {
+      const { snapshotId: id, snapshotType: type, createdAt: created_at, snapshotHash: hash } = event;
+      return {
+        kind: event.eventType,
+        content: unit.seal(event),
+        snapshot: { id, type, created_at, hash },
+      };
+    }
+    case "session.end":
+      return { kind: event.eventType, content: unit.seal(event) };
+  }
+}

@@ -1,0 +1,99 @@
+/** Pairing with approvers, who they are, and the audit log of approvals. */
+
+import type { ApproverKey } from "../../approvals/approver-key.ts";
+import type { AuditRecord } from "../../approvals/audit.ts";
+import { type GatewayLink, GatewayRefusal } from "../../approvals/gateway-link.ts";
+import { HarpError } from "../../approvals/harp-error.ts";
+import { pairingFingerprint, readApproverBundle } from "../../approvals/keys.ts";
+import type { PairingInitiated, PairingStatus } from "../../approvals/wire.ts";
+import type { Caller } from "../../policy/caller.ts";
+import { assertOurs } from "../approvals/registry.ts";
+import { requireScope } from "../authorize.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { asKernelEvent } from "../events.ts";
+import { readLog } from "../log-tail.ts";
+import { type ApproverRegistryRecord, approverRegistryId } from "../resources/approver-registry.ts";
+import type { KernelDeps } from "../unit.ts";
+
+export type Pairing = PairingStatus & { fingerprint: string | null };
+
+export async function beginPairing(
+  deps: KernelDeps,
+  caller: Caller,
+  { workspaceName }: { workspaceName?: string | undefined },
+): Promise<PairingInitiated> {
+  requireScope(caller, "approvers:write");
+  const { enforcerBundle, enforcerLabel } = deps.approvals;
+  return await asked(() =>
+    linkOf(deps, caller).initiatePairing({
+      enforcerLabel,
+      publicKey: enforcerBundle,
+      ...(workspaceName === undefined ? {} : { workspaceName }),
+    }),
+  );
+}
+
+/** What has become of a pairing, with the fingerprint of the key that arrived, once one has. */
+export async function readPairing(deps: KernelDeps, caller: Caller, nonce: string): Promise<Pairing> {
+  requireScope(caller, "approvers:read");
+  const status = await asked(() => linkOf(deps, caller).pairing(nonce));
+  if (status === null) throw notFound("pairing", nonce);
+  return {
+    ...status,
+    fingerprint: status.publicKey === undefined ? null : await fingerprintOf(status.publicKey),
+  };
+}
+
+async function fingerprintOf(bundle: string): Promise<string | null> {
+  try {
+    const { ed25519, x25519 } = await readApproverBundle(bundle);
+    return await pairingFingerprint(ed25519, x25519);
+  } catch (error) {
+    if (error instanceof HarpError) return null;
+    throw error;
+  }
+}
+
+export async function listApprovers(deps: KernelDeps, caller: Caller): Promise<readonly ApproverKey[]> {
+  requireScope(caller, "approvers:read");
+  const document = await deps.store.get("approver_registry", approverRegistryId(caller.tenantId));
+  if (document === undefined) return [];
+  // Written by the kernel; whether by this one is what the code says.
+  const registry = document.body as ApproverRegistryRecord;
+  try {
+    assertOurs(deps, registry);
+  } catch (error) {
+    if (!(error instanceof HarpError)) throw error;
+    throw new HarnessError("policy_violation", error.message, { details: { rule: "key_store" } });
+  }
+  return registry.keys;
+}
+
+/** From the first record on. */
+export async function* readAudit(deps: KernelDeps, caller: Caller): AsyncGenerator<AuditRecord> {
+  requireScope(caller, "approvers:read");
+  for await (const events of readLog(deps.store, { tenantId: caller.tenantId, after: 0 })) {
+    for (const event of events.map(asKernelEvent)) {
+      if (event.event === "vendor.bridle.approvals.audited") yield event.payload.record;
+    }
+  }
+}
+
+export function linkOf(deps: KernelDeps, { tenantId }: Caller): GatewayLink {
+  const link = deps.approvals.linkOf(tenantId);
+  if (link !== null) return link;
+  throw new HarnessError("service_unavailable", "This tenant has no gateway for approvals on this server.");
+}
+
+/** A gateway's refusal in the words of this API. */
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof GatewayRefusal)) throw error;
+    const code = error.status === 429 ? "rate_limited" : "upstream_unavailable";
+    throw new HarnessError(code, `The gateway refused: ${error.message}`, {
+      details: { gateway_code: error.code },
+    });
+  }
+}

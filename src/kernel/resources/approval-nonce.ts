@@ -1,0 +1,16 @@
+/** A nonce that an approver's key has signed with: it is never good for a second decision. */
+
+import { sha256Hex } from "../content.ts";
+import type { Resource } from "./resource.ts";
+
+export interface ApprovalNonceRecord extends Resource<"approval_nonce"> {
+  workspace_id: string;
+  session_id: string;
+  task_id: string;
+  /** The exchange that it was used in. */
+  request_id: string;
+}
+
+export function approvalNonceId(signerKeyId: string, nonce: string): string {
+  return `nonce_${sha256Hex(JSON.stringify([signerKeyId, nonce]))}`;
+}

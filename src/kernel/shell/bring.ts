@@ -1,0 +1,147 @@
+/**
+ * What a shell brings when it comes back to its run: what it did, what was decided, what was answered. What comes too late
+ * is told back, so that the shell knows; what cannot be right refuses the whole request, and nothing of it is taken.
+ */
+
+import type { JsonValue } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
+import { appendTaskMessage } from "../commands/append-task-message.ts";
+import { decidePermission } from "../commands/respond-permission-request.ts";
+import { submitHostResult } from "../commands/submit-host-result.ts";
+import { HarnessError } from "../errors.ts";
+import { shellPrefix } from "../host-calls.ts";
+import { isFinal } from "../lifecycle.ts";
+import type { ShellLinkRecord } from "../resources/shell-link.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { Unit } from "../unit.ts";
+import { ApprovalMismatch, approvalHashOf } from "./approvals.ts";
+import { messageOf, type ShellAttachment } from "./intents.ts";
+
+export const outcomeStatuses = ["completed", "declined", "failed", "skipped", "expired"] as const;
+type OutcomeStatus = (typeof outcomeStatuses)[number] | "unreported";
+
+/** What became of a directive, as the agent is given it. */
+export type DirectiveOutcome = {
+  status: OutcomeStatus;
+  result: JsonValue;
+  error: { code: string; message: string } | null;
+};
+
+/** A shell that asks for this reports; coming back is all that others say. */
+export const outcomesCapability = "com.bridle.outcomes";
+
+export interface Brought {
+  intent: JsonValue | null;
+  attachments: ShellAttachment[];
+  outcomes: ({ directiveId: string } & DirectiveOutcome)[];
+  approvals: { requestId: string; artifactHash: string; approved: boolean; reason: string | null }[];
+  answers: { questionId: string; value: JsonValue }[];
+}
+
+/** An outcome of something that this run never asked for. */
+export class UnknownDirective extends HarnessError {
+  constructor() {
+    super("invalid_request", "This run gave no directive of this id.", {
+      param: "request.context.continuation.extensions.com.bridle.outcomes",
+    });
+  }
+}
+
+/** Takes all of it. Gives the names of what came too late. */
+export async function takeBrought(
+  unit: Unit,
+  link: ShellLinkRecord,
+  brought: Brought,
+  capabilities: readonly string[],
+): Promise<string[]> {
+  const late: string[] = [];
+  for (const approval of brought.approvals) {
+    if (!(await takeApproval(unit, link, approval))) late.push(approval.requestId);
+  }
+  for (const answer of brought.answers) {
+    if (!(await takeAnswer(unit, link, answer))) late.push(answer.questionId);
+  }
+  if (!(await takeIntent(unit, link, brought))) late.push("user_intent");
+  for (const outcome of brought.outcomes) {
+    if (!(await takeOutcome(unit, link, outcome))) late.push(outcome.directiveId);
+  }
+  if (!capabilities.includes(outcomesCapability)) await takeUnreported(unit, link);
+  return late;
+}
+
+function taskOf(unit: Unit, link: ShellLinkRecord): Promise<TaskRecord> {
+  return unit.require("task", link.task_id);
+}
+
+async function takeApproval(
+  unit: Unit,
+  link: ShellLinkRecord,
+  { requestId, artifactHash, approved, reason }: Brought["approvals"][number],
+): Promise<boolean> {
+  requireScope(unit.caller, "approvals:write");
+  const request = await unit.find("permission_request", requestId);
+  if (request?.task_id !== link.task_id) {
+    throw new HarnessError("invalid_request", "This run asked for no permission of this id.", {
+      param: "request.context.continuation.extensions.com.bridle.approvals",
+    });
+  }
+  if (approvalHashOf(request) !== artifactHash.toLowerCase()) throw new ApprovalMismatch(requestId);
+  const task = await taskOf(unit, link);
+  if (request.status !== "pending" || task.pending?.permission_request_id !== requestId) return false;
+  await decidePermission(unit, { requestId, approved, reason });
+  return true;
+}
+
+async function takeAnswer(
+  unit: Unit,
+  link: ShellLinkRecord,
+  { questionId, value }: Brought["answers"][number],
+): Promise<boolean> {
+  const { pending } = await taskOf(unit, link);
+  if (pending?.kind !== "input" || questionIdOf(link.task_id, pending.step) !== questionId) return false;
+  const message = await messageOf(unit, value, []);
+  await appendTaskMessage.decide(unit, { taskId: link.task_id, kind: "input", message });
+  return true;
+}
+
+/** An answer only to the question that the shell has shown: somebody else may have answered it, and another be open now. */
+async function takeIntent(
+  unit: Unit,
+  link: ShellLinkRecord,
+  { intent, attachments }: Pick<Brought, "intent" | "attachments">,
+): Promise<boolean> {
+  if (intent === null && attachments.length === 0) return true;
+  const { status, pending } = await taskOf(unit, link);
+  if (isFinal(status)) return false;
+  const isAnswer = intent !== null && pending?.kind === "input" && pending.step === link.told?.question;
+  const message = await messageOf(unit, intent, attachments);
+  await appendTaskMessage.decide(unit, {
+    taskId: link.task_id,
+    kind: isAnswer ? "input" : "interrupt",
+    message,
+  });
+  return true;
+}
+
+async function takeOutcome(
+  unit: Unit,
+  link: ShellLinkRecord,
+  { directiveId, ...outcome }: Brought["outcomes"][number],
+): Promise<boolean> {
+  if (!directiveId.startsWith(`${link.task_id}:host:${shellPrefix}`)) throw new UnknownDirective();
+  const { host_calls = [], session_id: sessionId } = await taskOf(unit, link);
+  if (!host_calls.some(({ call_id }) => call_id === directiveId)) return false;
+  await submitHostResult.decide(unit, { sessionId, callId: directiveId, result: { output: outcome } });
+  return true;
+}
+
+/** The shell has done what it does and says nothing about it. */
+async function takeUnreported(unit: Unit, link: ShellLinkRecord): Promise<void> {
+  for (const directiveId of link.told?.asked ?? []) {
+    await takeOutcome(unit, link, { directiveId, status: "unreported", result: null, error: null });
+  }
+}
+
+export function questionIdOf(taskId: string, step: string): string {
+  return `${taskId}:${step}`;
+}

@@ -1,0 +1,57 @@
+/** The enforcer's own key: a file that only the server can read. Whoever has the database alone cannot add an approver. */
+
+import { createHmac, randomBytes } from "node:crypto";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { writePrivateFile } from "./private-file.ts";
+
+export interface EnforcerKey {
+  /** What approvers are shown while pairing. */
+  bundle: string;
+  mac(purpose: string, text: string): string;
+}
+
+interface Kept {
+  mac_key: string;
+  bundle: string;
+}
+
+const macKeyBytes = 32;
+
+/** Makes the key when there is none; without a file it lives as long as the process. */
+export async function loadEnforcerKey(
+  file: string | null,
+  newBundle: () => Promise<string>,
+): Promise<EnforcerKey> {
+  const kept = file !== null && existsSync(file) ? read(file) : await make(file, newBundle);
+  const key = Buffer.from(kept.mac_key, "base64url");
+  return {
+    bundle: kept.bundle,
+    mac: (purpose, text) => createHmac("sha256", key).update(`${purpose}\n${text}`).digest("hex"),
+  };
+}
+
+function read(file: string): Kept {
+  chmodSync(file, 0o600);
+  const kept = parse(readFileSync(file, "utf8"));
+  if (kept === null) throw new Error(`${file} does not hold the enforcer's key. Put it back from a backup.`);
+  return kept;
+}
+
+function parse(text: string): Kept | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null || !("mac_key" in value) || !("bundle" in value))
+      return null;
+    const { mac_key, bundle } = value;
+    if (typeof mac_key !== "string" || typeof bundle !== "string") return null;
+    return Buffer.from(mac_key, "base64url").length === macKeyBytes ? { mac_key, bundle } : null;
+  } catch {
+    return null;
+  }
+}
+
+async function make(file: string | null, newBundle: () => Promise<string>): Promise<Kept> {
+  const kept = { mac_key: randomBytes(macKeyBytes).toString("base64url"), bundle: await newBundle() };
+  if (file !== null) writePrivateFile(file, `${JSON.stringify(kept)}\n`);
+  return kept;
+}

@@ -1,0 +1,84 @@
+/**
+ * The decisions of a tenant's approvers, as its gateway delivers them: each is judged by the kernel, and acknowledged once
+ * the judgement is on disk. A decision that comes again is judged again, and counts for nothing.
+ */
+
+import { setTimeout as after } from "node:timers/promises";
+import type { Logger } from "pino";
+import { type GatewayLink, GatewayRefusal } from "../../approvals/gateway-link.ts";
+import type { DecisionDeliver, RefreshRequest } from "../../approvals/wire.ts";
+import { receiveDecision } from "../../kernel/commands/receive-decision.ts";
+import { noteExchange } from "../../kernel/commands/tend-approvals.ts";
+import { carryOut } from "../../kernel/dispatch.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { systemCaller } from "../../policy/caller.ts";
+
+const retryMs = { least: 1000, most: 60_000 };
+
+export interface DecisionsOptions {
+  kernel: Kernel;
+  logger: Logger;
+  tenantId: string;
+  link: GatewayLink;
+  signal: AbortSignal;
+  /** The gateway can be reached (again): what could not be submitted before can be now. */
+  onConnected(): void;
+}
+
+/** Until the signal. A gateway that is away is tried again, later and later, with jitter. */
+export async function receiveDecisions(options: DecisionsOptions): Promise<void> {
+  const { logger, link, signal, tenantId } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      for await (const message of link.messages(signal)) {
+        failures = 0;
+        await handle(options, message);
+      }
+      options.onConnected();
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn(
+        { err: error, tenant: tenantId },
+        "the gateway for approvals cannot be reached; trying again",
+      );
+    }
+    const most = Math.min(retryMs.least * 2 ** failures, retryMs.most);
+    failures = Math.min(failures + 1, 16);
+    await after(Math.random() * most, undefined, { signal }).catch(() => {});
+  }
+}
+
+async function handle(options: DecisionsOptions, message: DecisionDeliver | RefreshRequest): Promise<void> {
+  if (message.msgType === "decision.deliver") await judge(options, message);
+  else await askAgain(options, message.requestId);
+}
+
+async function judge(
+  { kernel, logger, tenantId, link }: DecisionsOptions,
+  message: DecisionDeliver,
+): Promise<void> {
+  const { requestId, msgId, body } = message;
+  const reason = typeof body.reason === "string" ? body.reason : null;
+  const verdict = await carryOut(kernel, receiveDecision, systemCaller(tenantId), {
+    requestId,
+    body,
+    reason,
+  });
+  if (!verdict.accepted) {
+    const { code, message: problem } = verdict;
+    logger.warn({ tenant: tenantId, harp_request: requestId, code }, `a decision does not count: ${problem}`);
+  }
+  try {
+    await link.acknowledge(requestId, msgId, "processed");
+  } catch (error) {
+    // It will come again, and be acknowledged then.
+    if (!(error instanceof GatewayRefusal)) throw error;
+  }
+}
+
+/** An approver wants to see it again: under a new name, since what was asked under the old one is over. */
+async function askAgain({ kernel, tenantId }: DecisionsOptions, requestId: string): Promise<void> {
+  const closed = { requestId, note: "closed", reason: "an approver asked for it anew" } as const;
+  await carryOut(kernel, noteExchange, systemCaller(tenantId), closed);
+}

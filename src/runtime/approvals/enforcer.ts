@@ -1,0 +1,199 @@
+/**
+ * Looks after permission requests: hears of them in the log, sees to each as soon as it can, and again when one of its
+ * exchanges has come to its end. What the gateway could not take is tried again, later and later.
+ */
+
+import type { Logger } from "pino";
+import type { GatewayLink } from "../../approvals/gateway-link.ts";
+import { everyPage } from "../../kernel/every-page.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { type PermissionRequestRecord, permissionWakeAt } from "../../kernel/resources/permission-request.ts";
+import type { StoredEvent } from "../../store/port.ts";
+import { ReadyQueue } from "../ready-queue.ts";
+import { receiveDecisions } from "./decisions.ts";
+import { GatewayAway, tendPermission } from "./tend.ts";
+
+/** Requests seen to at the same time. */
+const concurrency = 8;
+/** Requests known to need something; more than this are found again on disk. */
+const readyMax = 10_000;
+const sweepEveryMs = 1000;
+const sweepPage = 500;
+const retryMs = { least: 1000, most: 60_000 };
+
+export interface EnforcerOptions {
+  kernel: Kernel;
+  logger: Logger;
+}
+
+/** Returns the way to stop it. */
+export async function startEnforcer(options: EnforcerOptions): Promise<() => Promise<void>> {
+  const enforcer = new Enforcer(options);
+  await enforcer.start();
+  return () => enforcer.stop();
+}
+
+class Enforcer {
+  readonly #kernel: Kernel;
+  readonly #logger: Logger;
+  readonly #stopped = new AbortController();
+  readonly #queue = new ReadyQueue(readyMax);
+  readonly #tending = new Map<string, Promise<void>>();
+  /** Of these, the ones about which something has changed since. */
+  readonly #again = new Set<string>();
+  /** The tenants whose decisions are listened for. */
+  readonly #listening = new Map<string, Promise<void>>();
+  #swept = { wakeAt: -1, id: "" };
+  #overflowed = false;
+  #failures = 0;
+  #restUntil = 0;
+  #sweeping: Promise<void> | null = null;
+  #stopHearing = () => {};
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ kernel, logger }: EnforcerOptions) {
+    this.#kernel = kernel;
+    this.#logger = logger;
+  }
+
+  async start(): Promise<void> {
+    this.#stopHearing = this.#kernel.tail.onCommit((events) => this.#hear(events));
+    const registries = everyPage(this.#kernel.store, {
+      kind: "approver_registry",
+      by: { everyTenant: true },
+    });
+    for await (const page of registries) for (const { tenantId } of page) this.#listen(tenantId);
+    this.#timer = setInterval(() => this.#startSweep(), sweepEveryMs);
+    this.#timer.unref();
+    this.#startSweep();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#stopHearing();
+    clearInterval(this.#timer);
+    await Promise.all([this.#sweeping, ...this.#tending.values(), ...this.#listening.values()]);
+  }
+
+  #hear(events: readonly StoredEvent[]): void {
+    for (const { event, resource, tenantId } of events) {
+      if (resource.object === "permission_request") this.#wake(resource.id, tenantId);
+      else if (event === "vendor.bridle.approvers.changed") void this.#approversChanged(tenantId);
+    }
+  }
+
+  /** Everybody who waits in this tenant may have others to ask now. */
+  async #approversChanged(tenantId: string): Promise<void> {
+    this.#listen(tenantId);
+    try {
+      const pending = everyPage(this.#kernel.store, {
+        kind: "permission_request",
+        by: { tenantId },
+        statuses: ["pending"],
+      });
+      for await (const page of pending) for (const { id } of page) this.#wake(id, tenantId);
+    } catch (error) {
+      this.#logger.error({ err: error }, "looking for requests to put to new approvers failed");
+    }
+  }
+
+  #listen(tenantId: string): void {
+    const link = this.#kernel.approvals.linkOf(tenantId);
+    if (link === null || this.#listening.has(tenantId) || this.#stopped.signal.aborted) return;
+    const { signal } = this.#stopped;
+    const onConnected = () => this.#comeBack();
+    const parts = { kernel: this.#kernel, logger: this.#logger, tenantId, link, signal, onConnected };
+    this.#listening.set(tenantId, receiveDecisions(parts));
+  }
+
+  #wake(id: string, tenantId: string): void {
+    if (this.#stopped.signal.aborted) return;
+    if (this.#tending.has(id)) this.#again.add(id);
+    else if (!this.#queue.add(id, tenantId)) this.#overflowed = true;
+    this.#dispatch();
+  }
+
+  #dispatch(): void {
+    const isResting = this.#kernel.clock.now() < this.#restUntil;
+    while (!isResting && this.#tending.size < concurrency && !this.#stopped.signal.aborted) {
+      const id = this.#queue.next();
+      if (id === undefined) return;
+      this.#tending.set(id, this.#tend(id));
+    }
+  }
+
+  async #tend(id: string): Promise<void> {
+    // The turn must be known to all before it can end.
+    await null;
+    let tenantId = "";
+    try {
+      const document = await this.#kernel.store.get("permission_request", id);
+      const request = document?.body as PermissionRequestRecord | undefined;
+      if (request === undefined || permissionWakeAt(request) === null) return;
+      tenantId = request.tenant_id;
+      const link = this.#kernel.approvals.linkOf(tenantId);
+      if (link !== null) await this.#tendWith(link, request);
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      this.#tending.delete(id);
+      if (this.#again.delete(id)) this.#wake(id, tenantId);
+      this.#dispatch();
+    }
+  }
+
+  async #tendWith(link: GatewayLink, request: PermissionRequestRecord): Promise<void> {
+    await tendPermission(this.#kernel, link, request);
+    this.#failures = 0;
+  }
+
+  /** All requests wait together for the gateway, and are found again on disk when it is time. */
+  #failed(error: unknown): void {
+    const most = Math.min(retryMs.least * 2 ** this.#failures, retryMs.most);
+    this.#failures = Math.min(this.#failures + 1, 16);
+    this.#restUntil = this.#kernel.clock.now() + most;
+    this.#overflowed = true;
+    const problem = "an approval could not be put to approvers; trying again";
+    if (error instanceof GatewayAway) this.#logger.warn({ err: error }, problem);
+    else this.#logger.error({ err: error }, problem);
+  }
+
+  #comeBack(): void {
+    this.#restUntil = 0;
+    this.#overflowed = true;
+    this.#startSweep();
+  }
+
+  #startSweep(): void {
+    if (this.#stopped.signal.aborted) return;
+    this.#sweeping ??= this.#sweep().finally(() => {
+      this.#sweeping = null;
+    });
+  }
+
+  /** Takes up what has become due since the last look; everything that needs something, the first time and after a failure. */
+  async #sweep(): Promise<void> {
+    try {
+      if (this.#kernel.clock.now() < this.#restUntil) return;
+      if (this.#overflowed && this.#queue.size === 0) {
+        this.#overflowed = false;
+        this.#swept = { wakeAt: -1, id: "" };
+      }
+      const through = this.#kernel.clock.now();
+      while (!this.#overflowed && !this.#stopped.signal.aborted) {
+        const due = await this.#kernel.store.due({
+          kind: "permission_request",
+          after: this.#swept,
+          through,
+          limit: sweepPage,
+        });
+        for (const { id } of due) this.#wake(id, id);
+        this.#swept = due.at(-1) ?? this.#swept;
+        if (due.length < sweepPage) break;
+      }
+      this.#dispatch();
+    } catch (error) {
+      this.#logger.error({ err: error }, "looking for approvals to see to failed; trying again");
+    }
+  }
+}

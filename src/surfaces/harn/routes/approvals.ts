@@ -1,0 +1,146 @@
+/** Approvers: pair with them, list them, take them out, and read the audit log of approvals. */
+
+import { Readable } from "node:stream";
+import type { ApproverKey } from "../../../approvals/approver-key.ts";
+import { addApprover, revokeApprover } from "../../../kernel/commands/approvers.ts";
+import { HarnessError } from "../../../kernel/errors.ts";
+import { beginPairing, listApprovers, readAudit, readPairing } from "../../../kernel/queries/approvers.ts";
+import type { ServerFacts } from "../../server-facts.ts";
+import { jsonLines, route } from "../route.ts";
+import {
+  Approver,
+  Approvers,
+  BeginPairingRequest,
+  ConfirmPairingRequest,
+  Pairing,
+  PairingBegun,
+} from "../schemas-approvals.ts";
+
+const tag = "Approvals";
+
+function presentApprover(key: ApproverKey) {
+  return {
+    signer_key_id: key.signerKeyId,
+    approver_id: key.approverId,
+    state: key.state,
+    label: key.label ?? null,
+    alg: key.alg,
+    ed25519: key.ed25519,
+    x25519: key.x25519,
+    fingerprint: key.fingerprint,
+    device_id: key.deviceId,
+    roles: key.roles,
+    created_at: key.createdAt,
+    not_before: key.notBefore,
+    deprecated_at: key.deprecatedAt ?? null,
+    accepted_until: key.acceptedUntil ?? null,
+    revoked_at: key.revokedAt ?? null,
+  };
+}
+
+async function* lines(records: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const record of records) yield `${JSON.stringify(record)}\n`;
+}
+
+export function approvalRoutes(facts: ServerFacts) {
+  return [
+    route({
+      method: "POST",
+      path: "/v1/approvals/pairings",
+      operationId: "beginPairing",
+      summary: "Begin to pair with an approver. The code is for them, once, for a few minutes.",
+      tag,
+      status: 201,
+      body: BeginPairingRequest,
+      response: PairingBegun,
+      async handle(call) {
+        const request = { workspaceName: call.body.workspace_name };
+        const { code, nonce, expiresAt } = await beginPairing(call.kernel, call.caller, request);
+        return { code, nonce, expires_at: expiresAt, gateway_url: facts.gatewayUrl() };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/approvals/pairings/{nonce}",
+      operationId: "getPairing",
+      summary:
+        "What has become of a pairing, with the fingerprint of the approver's keys once they are there.",
+      tag,
+      response: Pairing,
+      async handle(call) {
+        const { nonce, state, expiresAt, approverId, fingerprint } = await readPairing(
+          call.kernel,
+          call.caller,
+          call.param("nonce"),
+        );
+        return { nonce, state, expires_at: expiresAt, approver_id: approverId ?? null, fingerprint };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/approvals/pairings/{nonce}/confirm",
+      operationId: "confirmPairing",
+      summary: "Take the approver's key into the list, after a person compared the fingerprints.",
+      tag,
+      status: 201,
+      body: ConfirmPairingRequest,
+      response: Approver,
+      async handle(call) {
+        const { state, approverId, publicKey } = await readPairing(
+          call.kernel,
+          call.caller,
+          call.param("nonce"),
+        );
+        if (approverId === undefined || publicKey === undefined) {
+          throw new HarnessError("conflict", `There is no key to confirm: the pairing is ${state}.`, {
+            details: { state },
+          });
+        }
+        const { fingerprint, label, replaces, overlap_ms } = call.body;
+        return presentApprover(
+          await call.dispatch(addApprover, {
+            ...{ approverId, bundle: publicKey, fingerprint, label, replaces },
+            overlapMs: overlap_ms,
+          }),
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/approvals/approvers",
+      operationId: "listApprovers",
+      summary: "The keys of all approvers, past ones too.",
+      tag,
+      response: Approvers,
+      async handle(call) {
+        const keys = await listApprovers(call.kernel, call.caller);
+        return { object: "list" as const, data: keys.map(presentApprover) };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/v1/approvals/approvers/{signer_key_id}",
+      operationId: "revokeApprover",
+      summary: "Revoke an approver's key at once, for decisions that were signed before as well.",
+      tag,
+      response: Approver,
+      async handle(call) {
+        return presentApprover(
+          await call.dispatch(revokeApprover, { signerKeyId: call.param("signer_key_id") }),
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/approvals/audit",
+      operationId: "readApprovalAudit",
+      summary: "The audit log of approvals, oldest first, each record with the hash of the one before it.",
+      tag,
+      produces: jsonLines,
+      async handle(call) {
+        call.reply.header("Content-Type", jsonLines);
+        return Readable.from(lines(readAudit(call.kernel, call.caller)));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,55 @@
+/** Approvers and pairing on the wire. */
+
+import { Type } from "typebox";
+import { Nullable, Timestamp } from "./schema-pieces.ts";
+
+/** Those of the gateway begin with `pn-`; nothing else is looked up. */
+const Fingerprint = Type.String({ pattern: "^[0-9a-f]{64}$" });
+const SignerKeyId = Type.String({ pattern: "^[A-Za-z0-9_-]{43}$" });
+
+export const BeginPairingRequest = Type.Object({
+  workspace_name: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+});
+
+export const PairingBegun = Type.Object({
+  code: Type.String(),
+  nonce: Type.String(),
+  expires_at: Timestamp,
+  gateway_url: Type.String(),
+});
+
+export const Pairing = Type.Object({
+  nonce: Type.String(),
+  state: Type.Enum(["initiated", "resolved", "completed", "expired"]),
+  expires_at: Timestamp,
+  approver_id: Nullable(Type.String()),
+  fingerprint: Nullable(Fingerprint),
+});
+
+export const ConfirmPairingRequest = Type.Object({
+  fingerprint: Fingerprint,
+  label: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  /** The key of the same approver that this one takes the place of. */
+  replaces: Type.Optional(SignerKeyId),
+  overlap_ms: Type.Optional(Type.Integer({ minimum: 0 })),
+});
+
+export const Approver = Type.Object({
+  signer_key_id: Type.String(),
+  approver_id: Type.String(),
+  state: Type.Enum(["pending", "active", "deprecated", "revoked"]),
+  label: Nullable(Type.String()),
+  alg: Type.String(),
+  ed25519: Type.String(),
+  x25519: Type.String(),
+  fingerprint: Fingerprint,
+  device_id: Type.String(),
+  roles: Type.Array(Type.String()),
+  created_at: Timestamp,
+  not_before: Timestamp,
+  deprecated_at: Nullable(Timestamp),
+  accepted_until: Nullable(Timestamp),
+  revoked_at: Nullable(Timestamp),
+});
+
+export const Approvers = Type.Object({ object: Type.Literal("list"), data: Type.Array(Approver) });

@@ -1,0 +1,175 @@
+/** A server whose agents need approvals, and approvers with keys of their own who answer through its gateway. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Approver, type OpenedRequest } from "../../src/approvals/approver.ts";
+import { generateApproverKeys } from "../../src/approvals/keys.ts";
+import { fixtureAgents } from "./cli.ts";
+import { Client, isFinal, type Json, until } from "./client.ts";
+import { startServer, type TestServer, temporaryDirectory } from "./server.ts";
+
+export class ApprovalStage {
+  readonly directory: string;
+  readonly #dispose: () => PromiseLike<void>;
+  readonly #flags: string[];
+  readonly #env: Record<string, string>;
+  server: TestServer;
+
+  private constructor(
+    server: TestServer,
+    parts: { directory: string; flags: string[]; env: Record<string, string>; dispose(): PromiseLike<void> },
+  ) {
+    this.server = server;
+    this.directory = parts.directory;
+    this.#flags = parts.flags;
+    this.#env = parts.env;
+    this.#dispose = parts.dispose;
+  }
+
+  /** With a gateway elsewhere when flags and environment say so. */
+  static async open(flags: string[] = [], env: Record<string, string> = {}): Promise<ApprovalStage> {
+    const { path, [Symbol.asyncDispose]: dispose } = await temporaryDirectory();
+    const all = ["--agents", fixtureAgents("deployer.ts"), ...flags];
+    const own = { BRIDLE_TEST_DEPLOYS: join(path, "deploys.txt"), ...env };
+    const parts = { directory: path, flags: all, env: own, dispose };
+    return new ApprovalStage(await ApprovalStage.#start(parts), parts);
+  }
+
+  static #start(parts: {
+    directory: string;
+    flags: string[];
+    env: Record<string, string>;
+  }): Promise<TestServer> {
+    const { directory, flags, env } = parts;
+    return startServer({ data: join(directory, "data"), flags, env });
+  }
+
+  get client(): Client {
+    return new Client(this.server);
+  }
+
+  async restart(env: Record<string, string> = {}): Promise<void> {
+    await this.server.kill();
+    this.server = await ApprovalStage.#start({
+      directory: this.directory,
+      flags: this.#flags,
+      env: { ...this.#env, ...env },
+    });
+  }
+
+  /** The process has ended by itself. */
+  async died(): Promise<void> {
+    const { process: child } = this.server;
+    await until(
+      async () => child.exitCode ?? child.signalCode,
+      (end) => end !== null,
+    );
+  }
+
+  /** Pairs with somebody new, as people would: code, keys, fingerprint, confirmation. */
+  async approver(approverId: string, at: { url: string; key: string } | null = null): Promise<Person> {
+    const keys = await generateApproverKeys(new Date());
+    const key = at?.key ?? (await this.client.createKey({ scopes: [`harp:approver:${approverId}`] })).key;
+    const reach = () => new Approver({ url: at?.url ?? `${this.server.url}/harp`, key, approverId, keys });
+    const begun = await this.client.post("/v1/approvals/pairings", { workspace_name: "airlock" });
+    assert.equal(begun.status, 201, JSON.stringify(begun.body));
+    const offer = await reach().pair(begun.body.code);
+    await offer.complete();
+    const path = `/v1/approvals/pairings/${begun.body.nonce}`;
+    const pairing = await until(
+      async () => (await this.client.get(path)).body,
+      ({ state }) => state === "completed",
+    );
+    assert.equal(pairing.fingerprint, offer.fingerprint);
+    const confirmed = await this.client.post(`${path}/confirm`, { fingerprint: offer.fingerprint });
+    assert.equal(confirmed.status, 201, JSON.stringify(confirmed.body));
+    return new Person(approverId, reach);
+  }
+
+  async persona(approval_policy: object = { channel: "harp" }): Promise<string> {
+    const { body, status } = await this.client.post("/v1/personas", {
+      name: "deployer",
+      version: "1",
+      entry_workflow: "deployer",
+      description: "deploys",
+      autonomy_tier: "act_with_approval",
+      receipt_policy: "required",
+      approval_policy,
+    });
+    assert.equal(status, 201, JSON.stringify(body));
+    return body.id;
+  }
+
+  /** A task that waits for its approval. */
+  async task(personaId: string, text = "v1"): Promise<Json> {
+    const session = await this.client.createSession();
+    const task = await this.client.submit(session.id, text, { persona_id: personaId });
+    return await this.client.untilTask(task.id, ({ status }) => status === "AUTH_REQUIRED");
+  }
+
+  ended(task: Json): Promise<Json> {
+    return this.client.untilTask(task.id, isFinal);
+  }
+
+  deploysOf(task: Json): number {
+    try {
+      const lines = readFileSync(join(this.directory, "deploys.txt"), "utf8").split("\n");
+      return lines.filter((line) => line === task.id).length;
+    } catch {
+      return 0;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server[Symbol.asyncDispose]();
+    await this.#dispose();
+  }
+}
+
+export class Person {
+  readonly id: string;
+  readonly #reach: () => Approver;
+
+  constructor(id: string, reach: () => Approver) {
+    this.id = id;
+    this.#reach = reach;
+  }
+
+  get approver(): Approver {
+    return this.#reach();
+  }
+
+  /** What they are asked about a task, once it is there. */
+  async asked(task: Json): Promise<OpenedRequest> {
+    const found = await until(
+      () => this.#find(task),
+      (request) => request !== null,
+    );
+    assert.ok(found !== null);
+    return found;
+  }
+
+  async #find(task: Json): Promise<OpenedRequest | null> {
+    for await (const request of this.approver.inbox()) {
+      if ("artifact" in request && request.artifact.payload.task === task.id) return request;
+    }
+    return null;
+  }
+
+  async decide(task: Json, verdict: "approve" | "deny", reason?: string): Promise<void> {
+    await this.asked(task);
+    assert.ok(await this.decideIfAsked(task, verdict, reason));
+  }
+
+  /** The same, when they are asked at all. */
+  async decideIfAsked(task: Json, verdict: "approve" | "deny", reason?: string): Promise<boolean> {
+    const { approver } = this;
+    for await (const request of approver.inbox()) {
+      if (!("artifact" in request) || request.artifact.payload.task !== task.id) continue;
+      await approver[verdict](request, reason === undefined ? {} : { reason });
+      return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,18 @@
+/** A server whose gateway has settings that no flag has, from HARP_SETTINGS as JSON: times that are short enough to see. */
+
+import { parseArgs } from "node:util";
+import { pino } from "pino";
+import { gatewayDefaults } from "../../src/gateway/settings.ts";
+import { startServer } from "../../src/server.ts";
+
+const { HARP_SETTINGS = "{}", BRIDLE_API_KEY = null } = process.env;
+const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
+const server = await startServer({
+  port: Number(values.port),
+  dataDirectory: values.data ?? "",
+  apiKey: BRIDLE_API_KEY,
+  logger: pino({ level: "warn" }, pino.destination(2)),
+  gateway: { ...gatewayDefaults, ...JSON.parse(HARP_SETTINGS) },
+});
+process.stdout.write(`URL ${server.url}\n`);
+process.once("SIGINT", () => server.stop(0));
