@@ -1,6 +1,7 @@
 /** The HTTP binding: every endpoint with its answer, media types, versions, errors, and the messages that were published. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { type Answer, type Json, until } from "../support/client.ts";
 import {
@@ -79,6 +80,22 @@ describe("Endpoints", () => {
     assert.ok(Array.isArray(declaration.transport));
     assert.equal(typeof declaration.mTLS, "boolean");
     assert.ok(declaration.residualRisks.length > 0);
+  });
+
+  test("HARP-127 given the page about the gateway, when it is read, then it says what is trusted with what, and every risk that remains", () => {
+    const page = readFileSync(new URL("../../docs/harp-gateway.md", import.meta.url), "utf8");
+    const said = [
+      /never does\*\* is authorize anything/,
+      /signature, which the enforcer checks/,
+      /compromised devices/i,
+      /compromised enforcers/i,
+      /misuse their own keys/,
+      /tell from traffic/,
+      /display metadata/,
+      /see which enforcers are online/,
+      /confirmed by its hash/,
+    ];
+    for (const words of said) assert.match(page.replaceAll(/\s+/g, " "), words);
   });
 
   test("HARP-83 given two envelopes of any kind, when their ids are compared, then they differ", async () => {
