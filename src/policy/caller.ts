@@ -60,13 +60,9 @@ function describeScope(scope: Scope): string {
   return `${action === "read" ? "Read" : "Change"} ${resource.replaceAll("_", " ")}.`;
 }
 
-/** Every scope with what it is for, as OpenAPI and agent cards list them. */
+/** Every scope that can be listed, with what it is for, as OpenAPI and agent cards list them. */
 export function describedScopes(): Record<string, string> {
-  return {
-    ...Object.fromEntries(allScopes.map((scope) => [scope, describeScope(scope)])),
-    "harp:enforcer:<id>": "Be the HARP enforcer with this id.",
-    "harp:approver:<id>": "Be the HARP approver with this id.",
-  };
+  return Object.fromEntries(allScopes.map((scope) => [scope, describeScope(scope)]));
 }
 
 /** What OAuth lets a scope be made of (RFC 6749, 3.3): no spaces, no quotes, nothing that a header could not carry. */

@@ -5,6 +5,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { Approver } from "../../src/approvals/approver.ts";
+import { generateApproverKeys } from "../../src/approvals/keys.ts";
 import { type Answer, Client, errorOf, type Json, userMessage } from "../support/client.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
@@ -78,6 +80,20 @@ const makers: Record<string, (client: Client, ids: Ids) => Promise<string>> = {
   skill_id: (client) => made(client, "/v1/skills", { name: "ours", description: "private" }),
   connector_id: (client, { workspace_id }) =>
     made(client, "/v1/connectors", { provider: "webhook", workspace_id }),
+  async nonce(client) {
+    return (await client.post("/v1/approvals/pairings", {})).body.nonce;
+  },
+  async signer_key_id(client) {
+    const keys = await generateApproverKeys(new Date());
+    const approver = new Approver({ url: `${client.url}/harp`, key: client.key, approverId: "ours", keys });
+    const { code, nonce } = (await client.post("/v1/approvals/pairings", {})).body;
+    const offer = await approver.pair(code);
+    await offer.complete();
+    const { fingerprint } = offer;
+    const confirmed = await client.post(`/v1/approvals/pairings/${nonce}/confirm`, { fingerprint });
+    assert.equal(confirmed.status, 201, JSON.stringify(confirmed.body));
+    return confirmed.body.signer_key_id;
+  },
   tool_id: async () => "unknown",
   tenant_id: async () => "tenant_default",
 };
@@ -89,7 +105,11 @@ async function made(client: Client, path: string, body: object): Promise<string>
 }
 
 /** Ids of the same form that nobody ever had. */
-const unknownIds: Record<string, string> = { event_id: "evt_9000000000000000", secret_name: "NOTHING" };
+const unknownIds: Record<string, string> = {
+  event_id: "evt_9000000000000000",
+  secret_name: "NOTHING",
+  signer_key_id: "A".repeat(43),
+};
 function nowhere(ids: Ids): Ids {
   return Object.fromEntries(
     Object.keys(ids).map((name) => [name, unknownIds[name] ?? `${name.replace(/_id$/, "")}_unknown`]),
@@ -97,13 +117,16 @@ function nowhere(ids: Ids): Ids {
 }
 
 /** What belongs to the whole tenant: a key that is bound to a workspace may see it, and not change it. */
-const ofTheTenant: ReadonlySet<string> = new Set(["persona_id", "quota_id", "skill_id", "tenant_id"]);
+const ofTheTenant: ReadonlySet<string> = new Set([
+  ...["persona_id", "quota_id", "skill_id", "tenant_id"],
+  ...["nonce", "signer_key_id"],
+]);
 /** What the server's agents bring along: it is the same for everybody. */
 const ofTheServer: ReadonlySet<string> = new Set(["tool_id"]);
 /** Operations on the server itself: for keys of all of its own tenant only. */
 const onTheServer = ["rotateSigningKey", "rotateMasterKey", "sweepRetention"];
 /** Operations that make what belongs to the whole tenant. */
-const creationsForTheTenant = ["createPersona", "createQuota", "createSkill"];
+const creationsForTheTenant = ["createPersona", "createQuota", "createSkill", "beginPairing"];
 
 interface Given {
   body?: unknown;
@@ -141,6 +164,8 @@ const given: Record<string, (ids: Ids) => Given> = {
     type: "application/octet-stream",
     query: `?kind=file&visibility=public&task_id=${task_id}`,
   }),
+  beginPairing: () => ({ body: {} }),
+  confirmPairing: () => ({ body: { fingerprint: "0".repeat(64) } }),
   verifyReceipt: () => ({ body: {} }),
   verifyForeignReceipt: () => ({ body: { receipt: {} } }),
   importSession: () => ({ raw: "{}", type: "application/jsonl" }),
@@ -189,6 +214,7 @@ const namesNothing: ReadonlySet<string> = new Set([
   "createWsTicket",
   "verifyForeignReceipt",
   "importSession",
+  "readApprovalAudit",
 ]);
 
 /** What reading needs more for than that it is named: a file, an upgrade, an agent with tools. */

@@ -3,7 +3,9 @@
 import { timingSafeEqual } from "node:crypto";
 import { type ApproverKey, maySign } from "../../approvals/approver-key.ts";
 import { HarpError } from "../../approvals/harp-error.ts";
+import type { Caller } from "../../policy/caller.ts";
 import { canonicalJson } from "../../receipts/canonical.ts";
+import { requireScope, requireWholeTenant } from "../authorize.ts";
 import { type ApproverRegistryRecord, approverRegistryId } from "../resources/approver-registry.ts";
 import type { ApprovalPolicy } from "../resources/persona.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
@@ -11,6 +13,12 @@ import type { KernelDeps, Unit } from "../unit.ts";
 /** More keys than this are not people. */
 export const approverKeysMax = 1000;
 export const approverRole = "approver";
+
+/** Approvers are the whole tenant's: a key that is bound to some workspaces does not decide who they are. */
+export function requireManager(caller: Caller): void {
+  requireScope(caller, "approvers:write");
+  requireWholeTenant(caller, "approvers");
+}
 
 /** Null when nobody was ever paired. Throws when the list is not the one that this server wrote. */
 export async function findRegistry(unit: Unit): Promise<ApproverRegistryRecord | null> {

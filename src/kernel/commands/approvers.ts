@@ -5,7 +5,7 @@ import { encodeBase64url } from "../../approvals/base64url.ts";
 import { HarpError } from "../../approvals/harp-error.ts";
 import { type ApproverBundle, pairingFingerprint, readApproverBundle } from "../../approvals/keys.ts";
 import { audit } from "../approvals/audit.ts";
-import { approverKeysMax, approverRole, changeKeys } from "../approvals/registry.ts";
+import { approverKeysMax, approverRole, changeKeys, requireManager } from "../approvals/registry.ts";
 import { timestamp } from "../clock.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -29,6 +29,7 @@ export const addApprover: Command<AddApprover, ApproverKey> = {
   name: "add_approver",
   scope: "approvers:write",
   async decide(unit, request) {
+    requireManager(unit.caller);
     const { approverId, replaces, overlapMs = overlapMsDefault, label } = request;
     const bundle = await readBundle(request.bundle);
     const fingerprint = await pairingFingerprint(bundle.ed25519, bundle.x25519);
@@ -106,6 +107,7 @@ export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
   name: "revoke_approver",
   scope: "approvers:write",
   async decide(unit, { signerKeyId }) {
+    requireManager(unit.caller);
     const keys = await changeKeys(unit, (known) =>
       known.map(
         (key): ApproverKey =>

@@ -7,7 +7,7 @@ import { HarpError } from "../../approvals/harp-error.ts";
 import { pairingFingerprint, readApproverBundle } from "../../approvals/keys.ts";
 import type { PairingInitiated, PairingStatus } from "../../approvals/wire.ts";
 import type { Caller } from "../../policy/caller.ts";
-import { assertOurs } from "../approvals/registry.ts";
+import { assertOurs, requireManager } from "../approvals/registry.ts";
 import { requireScope } from "../authorize.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent } from "../events.ts";
@@ -22,7 +22,7 @@ export async function beginPairing(
   caller: Caller,
   { workspaceName }: { workspaceName?: string | undefined },
 ): Promise<PairingInitiated> {
-  requireScope(caller, "approvers:write");
+  requireManager(caller);
   const { enforcerBundle, enforcerLabel } = deps.approvals;
   return await asked(() =>
     linkOf(deps, caller).initiatePairing({
@@ -36,12 +36,29 @@ export async function beginPairing(
 /** What has become of a pairing, with the fingerprint of the key that arrived, once one has. */
 export async function readPairing(deps: KernelDeps, caller: Caller, nonce: string): Promise<Pairing> {
   requireScope(caller, "approvers:read");
+  return await findPairing(deps, caller, nonce);
+}
+
+export interface ArrivedKey {
+  approverId: string;
+  bundle: string;
+}
+
+/** The key that arrived by a pairing, for whoever may take it into the list. */
+export async function arrivedKey(deps: KernelDeps, caller: Caller, nonce: string): Promise<ArrivedKey> {
+  requireManager(caller);
+  const { state, approverId, publicKey } = await findPairing(deps, caller, nonce);
+  if (approverId !== undefined && publicKey !== undefined) return { approverId, bundle: publicKey };
+  throw new HarnessError("conflict", `There is no key to confirm: the pairing is ${state}.`, {
+    details: { state },
+  });
+}
+
+async function findPairing(deps: KernelDeps, caller: Caller, nonce: string): Promise<Pairing> {
   const status = await asked(() => linkOf(deps, caller).pairing(nonce));
   if (status === null) throw notFound("pairing", nonce);
-  return {
-    ...status,
-    fingerprint: status.publicKey === undefined ? null : await fingerprintOf(status.publicKey),
-  };
+  const fingerprint = status.publicKey === undefined ? null : await fingerprintOf(status.publicKey);
+  return { ...status, fingerprint };
 }
 
 async function fingerprintOf(bundle: string): Promise<string | null> {

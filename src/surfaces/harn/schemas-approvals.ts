@@ -3,7 +3,6 @@
 import { Type } from "typebox";
 import { Nullable, Timestamp } from "./schema-pieces.ts";
 
-/** Those of the gateway begin with `pn-`; nothing else is looked up. */
 const Fingerprint = Type.String({ pattern: "^[0-9a-f]{64}$" });
 const SignerKeyId = Type.String({ pattern: "^[A-Za-z0-9_-]{43}$" });
 
@@ -51,5 +50,3 @@ export const Approver = Type.Object({
   accepted_until: Nullable(Timestamp),
   revoked_at: Nullable(Timestamp),
 });
-
-export const Approvers = Type.Object({ object: Type.Literal("list"), data: Type.Array(Approver) });

@@ -3,13 +3,19 @@
 import { Readable } from "node:stream";
 import type { ApproverKey } from "../../../approvals/approver-key.ts";
 import { addApprover, revokeApprover } from "../../../kernel/commands/approvers.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { beginPairing, listApprovers, readAudit, readPairing } from "../../../kernel/queries/approvers.ts";
+import {
+  arrivedKey,
+  beginPairing,
+  listApprovers,
+  readAudit,
+  readPairing,
+} from "../../../kernel/queries/approvers.ts";
 import type { ServerFacts } from "../../server-facts.ts";
+import { presentPage } from "../lists.ts";
 import { jsonLines, route } from "../route.ts";
+import { ListOf } from "../schemas.ts";
 import {
   Approver,
-  Approvers,
   BeginPairingRequest,
   ConfirmPairingRequest,
   Pairing,
@@ -86,20 +92,11 @@ export function approvalRoutes(facts: ServerFacts) {
       body: ConfirmPairingRequest,
       response: Approver,
       async handle(call) {
-        const { state, approverId, publicKey } = await readPairing(
-          call.kernel,
-          call.caller,
-          call.param("nonce"),
-        );
-        if (approverId === undefined || publicKey === undefined) {
-          throw new HarnessError("conflict", `There is no key to confirm: the pairing is ${state}.`, {
-            details: { state },
-          });
-        }
+        const arrived = await arrivedKey(call.kernel, call.caller, call.param("nonce"));
         const { fingerprint, label, replaces, overlap_ms } = call.body;
         return presentApprover(
           await call.dispatch(addApprover, {
-            ...{ approverId, bundle: publicKey, fingerprint, label, replaces },
+            ...{ ...arrived, fingerprint, label, replaces },
             overlapMs: overlap_ms,
           }),
         );
@@ -111,10 +108,10 @@ export function approvalRoutes(facts: ServerFacts) {
       operationId: "listApprovers",
       summary: "The keys of all approvers, past ones too.",
       tag,
-      response: Approvers,
+      response: ListOf(Approver),
       async handle(call) {
         const keys = await listApprovers(call.kernel, call.caller);
-        return { object: "list" as const, data: keys.map(presentApprover) };
+        return await presentPage({ data: [...keys], nextCursor: null }, presentApprover);
       },
     }),
     route({
