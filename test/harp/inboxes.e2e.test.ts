@@ -168,10 +168,13 @@ describe("Inboxes of enforcers", () => {
     gateway.moveBy(6.9 * dayMs);
     assert.equal((await enforcer.item(submitted.requestId)).status, "Undelivered");
     assert.equal((await approver.item(expiring.requestId, "/expired")).status, "Expired");
+    assert.equal(await enforcer.state(submitted.requestId), "decided");
+    assert.equal(await enforcer.state(expiring.requestId), "expired");
     gateway.moveBy(0.2 * dayMs + lifeMs);
     // Retention is a sweep, which may need a moment, or somebody who asks.
     const inboxes = async () => [...(await enforcer.inbox()), ...(await approver.inbox("/expired"))];
     assert.deepEqual(await until(inboxes, (items) => items.length === 0), []);
+    refusal(await enforcer.get(`/v1/exchanges/${submitted.requestId}`), 404, "ExchangeNotFound");
   });
 });
 

@@ -217,6 +217,17 @@ describe("The upgrade", () => {
     assert.equal(await upgradeRefused(enforcer, wsPath({ role: "approver", id: enforcer.id })), "Forbidden");
   });
 
+  test("HARP-102 given credentials for two enforcers, when one of them has connected, then the other cannot speak on that socket", async () => {
+    const { id } = await gateway.tenant();
+    const [one, two] = [await gateway.enforcer(id), await gateway.enforcer(id)];
+    const scopes = [one, two].map((party) => `harp:enforcer:${party.id}`);
+    const { key } = await gateway.admin.createKey({ scopes, tenant_id: id });
+    const both = Object.assign(Object.create(one), { key });
+    await using channel = await openWs(both);
+    assert.equal((await channel.ask(two.artifact())).body.code, "Forbidden");
+    assert.equal((await channel.ask(one.artifact())).msgType, "artifact.accepted");
+  });
+
   test("HARP-87 given a role or id that is missing or unknown, when they connect, then the upgrade is refused with 400", async () => {
     const { enforcer } = await gateway.tenant();
     for (const query of ["", "?role=enforcer", `?id=${enforcer.id}`, `?role=gateway&id=${enforcer.id}`]) {
