@@ -1,5 +1,6 @@
 /** An enforcer submits an artifact: an exchange begins, and a request for approval is filed for everybody it goes to. */
 
+import { parseTime } from "../approvals/times.ts";
 import type { ArtifactAccepted, ArtifactSubmit } from "../approvals/wire.ts";
 import type { Change, Moment } from "./exchanges.ts";
 import type { Gateway } from "./gateway.ts";
@@ -10,7 +11,6 @@ import { stateAfter } from "./records/states.ts";
 import { refusal } from "./refusals.ts";
 import { chooseApprovers } from "./routing.ts";
 import { seal } from "./sealed.ts";
-import { instantOf } from "./times.ts";
 
 /** What is longer is no id of an exchange. */
 const idCharsMax = 128;
@@ -58,7 +58,7 @@ function sameExchange(exchange: Exchange, enforcer: Mailbox, { body }: ArtifactS
 }
 
 function requireTime({ createdAt, body }: ArtifactSubmit, nowMs: number, lifetimeMsMax: number): void {
-  const [createdAtMs, expiresAtMs] = [instantOf(createdAt) ?? nowMs, instantOf(body.expiresAt) ?? 0];
+  const [createdAtMs, expiresAtMs] = [parseTime(createdAt) ?? nowMs, parseTime(body.expiresAt) ?? 0];
   if (nowMs > expiresAtMs) throw refusal("ArtifactExpired", "The artifact has expired already.");
   if (createdAtMs > expiresAtMs) {
     throw refusal("ValidationError", "The artifact expires before it was made.", { param: "body.expiresAt" });
@@ -90,7 +90,7 @@ function begin(
     refreshOf: typeof refreshOf === "string" && refreshOf.length <= idCharsMax ? refreshOf : null,
     createdAt: stamp(),
     expiresAt,
-    expiresAtMs: instantOf(expiresAt) ?? 0,
+    expiresAtMs: parseTime(expiresAt) ?? 0,
     approvers: chosen.map((approverId) => ({
       approverId,
       msgId: deps.newId("msg"),

@@ -4,10 +4,10 @@
  */
 
 import { isUtf8 } from "node:buffer";
+import { parseTime } from "../../approvals/times.ts";
 import type * as wire from "../../approvals/wire.ts";
 import { noRequestId } from "../../approvals/wire.ts";
 import { refusal } from "../../gateway/refusals.ts";
-import { instantOf } from "../../gateway/times.ts";
 import { parseUnambiguousJson } from "../../receipts/strict-json.ts";
 import { problemWithOpaque } from "../http.ts";
 import { checker } from "../validate.ts";
@@ -58,7 +58,7 @@ export function readArtifact(value: unknown, nowMs: number): wire.ArtifactSubmit
   const { expiresAt, body } = envelope;
   requireSize(body.ciphertext.data.length, ciphertextCharsMax, "body.ciphertext.data");
   if (body.metadata !== undefined) requireSize(bytesOf(body.metadata), metadataBytesMax, "body.metadata");
-  if (expiresAt !== undefined && instantOf(expiresAt) !== instantOf(body.expiresAt)) {
+  if (expiresAt !== undefined && parseTime(expiresAt) !== parseTime(body.expiresAt)) {
     throw invalid("expiresAt must be the same time as body.expiresAt.", "expiresAt");
   }
   return envelope;
@@ -99,7 +99,7 @@ function requireMade(
   nowMs: number,
 ): void {
   if (requestId === noRequestId) throw invalid("requestId must be that of an exchange.", "requestId");
-  if ((instantOf(createdAt) ?? Number.POSITIVE_INFINITY) <= nowMs + skewMs) return;
+  if ((parseTime(createdAt) ?? Number.POSITIVE_INFINITY) <= nowMs + skewMs) return;
   throw invalid("createdAt is in the future.", "createdAt");
 }
 

@@ -1,7 +1,7 @@
 /** What clients may send to a gateway, closed wherever the protocol closes it. */
 
 import { type TProperties, type TSchema, Type } from "typebox";
-import { instantOf } from "../../gateway/times.ts";
+import { parseTime } from "../../approvals/times.ts";
 
 const idCharsMax = 128;
 const labelCharsMax = 256;
@@ -19,7 +19,7 @@ const Open = Type.Record(Type.String(), Type.Unknown());
 /** RFC 3339 as narrowly as this protocol takes it: a real date, an upper-case `T`, and `Z` or an offset. */
 const Time = Type.Refine(
   Type.String(),
-  (text) => instantOf(text) !== null,
+  (text) => parseTime(text) !== null,
   () => "must be a time such as 2026-02-24T10:00:00Z",
 );
 
