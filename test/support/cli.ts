@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { environment, main } from "./server.ts";
 
 /** Longer than any command here takes, on a busy machine too; one that is still there then hangs. */
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 export interface Ended {
   /** Null for a command that had to be killed because it did not end. */

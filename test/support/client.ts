@@ -195,7 +195,7 @@ export function isFinal(task: Json): boolean {
 }
 
 const pollMs = 10;
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 
 /** Asks again until the answer is right; fails with the last answer when it never is. */
 export async function until<T>(ask: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {

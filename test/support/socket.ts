@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { WebSocket } from "ws";
 import type { Client, Json } from "./client.ts";
 
-const patienceMs = 20_000;
+const patienceMs = 60_000;
 
 export interface Closed {
   code: number;
