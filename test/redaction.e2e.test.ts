@@ -748,6 +748,13 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
   }),
   // Nobody here can sign, so all of it is refused; what is signed is planted in a test of its own.
   deliverToConnector: () => ({ body: { type: "words" } }),
+  beginPairing: () => ({ body: {} }),
+  // Nobody has come to be confirmed.
+  confirmPairing: async ({ client }) => ({
+    params: { nonce: (await client.post("/v1/approvals/pairings", {})).body.nonce ?? "pn-none" },
+    body: { fingerprint: "0".repeat(64) },
+  }),
+  revokeApprover: () => ({ params: { signer_key_id: "A".repeat(43) } }),
   createApiKey: () => ({ body: { name: "name", actor: "actor", scopes: ["tasks:read"] } }),
   revokeApiKey: async ({ client }) => ({ params: { key_id: (await client.createKey()).id } }),
 };
@@ -767,6 +774,8 @@ const unread: readonly RegExp[] = [
   /^replayTask body\.checkpoint_/,
   /^verify(?:Foreign)?Receipt /,
   /^setSecret body\.value/,
+  // Shown to the approver, by the gateway.
+  /^beginPairing body\.workspace_name/,
 ];
 
 /** A caller's own file, which is given back as it was sent. */
@@ -1250,9 +1259,10 @@ const objectOf: Record<string, string> = {
   skill_id: "skill",
   tool_id: "tool",
   connector_id: "connector",
+  nonce: "pairing",
 };
 /** There only where a test makes them. */
-const notEverywhere: ReadonlySet<string> = new Set(["quota", "memory", "tool", "connector"]);
+const notEverywhere: ReadonlySet<string> = new Set(["quota", "memory", "tool", "connector", "pairing"]);
 /** Of single events, which lists and streams have shown, one in so many is read. */
 const eventsSkipped = 20;
 

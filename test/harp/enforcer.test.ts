@@ -10,6 +10,7 @@ import { verifyApprovalProof } from "../../src/approvals/proof.ts";
 import { revokeApprover } from "../../src/kernel/commands/approvers.ts";
 import { cancelTask } from "../../src/kernel/commands/cancel-task.ts";
 import { respondPermissionRequest } from "../../src/kernel/commands/respond-permission-request.ts";
+import { listApprovers } from "../../src/kernel/queries/approvers.ts";
 import { getReceipt } from "../../src/kernel/queries/receipts.ts";
 import { exchangesOf } from "../../src/kernel/resources/permission-request.ts";
 import { defineAgent } from "../../src/runtime/agent.ts";
@@ -281,6 +282,18 @@ describe("keys", () => {
     assert.equal(refused.at(-1)?.code, "HARP_ERR_POLICY_DENY");
     await assert.rejects(stage.opened(bob, request_id));
     assert.equal(runsOf(task), 0);
+  });
+
+  test("given a label that holds what looks like a credential, when the key is taken into the list, then the list is without it and still good", async () => {
+    await using stage = await EnforcementStage.open();
+    const secret = `sk-ant-api03-${"x1Y2".repeat(12)}`;
+    const ann = await stage.person("ann", undefined, `phone ${secret}`);
+    const [key] = await listApprovers(stage.kernel, caller);
+    assert.match(key?.label ?? "", /^phone \[redacted:/);
+    const task = await stage.task(await stage.persona());
+    const { request_id } = await stage.asked(task, ann);
+    stage.gateway.deliver(request_id, await stage.signed(ann, request_id));
+    assert.equal((await stage.ended(task)).status, "COMPLETED");
   });
 
   test("given an approver who is paired while a task waits, when they are in the list, then they are asked too", async () => {

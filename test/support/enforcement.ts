@@ -226,7 +226,11 @@ export class EnforcementStage {
   }
 
   /** A person whose key is in the list, as if paired. */
-  async person(approverId: string, replaces?: { of: Person; overlapMs: number }): Promise<Person> {
+  async person(
+    approverId: string,
+    replaces?: { of: Person; overlapMs: number },
+    label?: string,
+  ): Promise<Person> {
     const keys = await generateApproverKeys(new Date(this.kernel.clock.now()));
     const fingerprint = await pairingFingerprint(keys.ed25519.publicKey, keys.x25519.publicKey);
     await this.kernel.dispatch(addApprover, caller, {
@@ -235,6 +239,7 @@ export class EnforcementStage {
       fingerprint,
       replaces: replaces?.of.keys.signerKeyId,
       overlapMs: replaces?.overlapMs,
+      label,
     });
     return { approverId, keys };
   }

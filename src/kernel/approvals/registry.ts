@@ -46,7 +46,8 @@ export async function changeKeys(
   change: (keys: readonly ApproverKey[]) => ApproverKey[],
 ): Promise<readonly ApproverKey[]> {
   const registry = (await findRegistry(unit)) ?? create(unit);
-  const keys = change(registry.keys);
+  // As they are going to be written: the code must be over that.
+  const keys = unit.redactor.value(change(registry.keys));
   unit.emit(registry, "vendor.bridle.approvers.changed", {
     keys,
     mac: macOf(unit.deps, registry.tenant_id, keys),

@@ -28,7 +28,7 @@ export async function beginPairing(
     linkOf(deps, caller).initiatePairing({
       enforcerLabel,
       publicKey: enforcerBundle,
-      ...(workspaceName === undefined ? {} : { workspaceName }),
+      ...(workspaceName === undefined ? {} : { workspaceName: deps.redactor.text(workspaceName) }),
     }),
   );
 }
