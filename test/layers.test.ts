@@ -17,9 +17,12 @@ const mayImport: Record<string, readonly string[]> = {
   policy: ["receipts", "store"],
   receipts: [],
   shell: [],
+  models: ["store"],
+  mcp: ["store"],
+  tools: ["files", "policy", "store"],
   kernel: ["approvals", "files", "policy", "receipts", "store"],
-  runtime: ["approvals", "files", "kernel", "policy", "receipts", "store"],
-  agents: ["runtime", "store"],
+  runtime: ["approvals", "files", "kernel", "mcp", "models", "policy", "receipts", "store", "tools"],
+  agents: ["models", "runtime", "store", "tools"],
   surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
 };
 /** Files at the top, and the command line, put everything together. */
