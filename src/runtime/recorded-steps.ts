@@ -79,19 +79,14 @@ export async function noteResult(
   span: StepSpan,
   attempted: Attempted,
   { amounts, spent }: StepCost = {},
-  /** What else the record says of a step that was done. */
-  said: Pick<EventPayloads["span.completed"], "from_vault"> = {},
+  /** What else the record says of the step. */
+  said: Pick<EventPayloads["span.completed"], "from_vault" | "model_call" | "tool_call"> = {},
 ): Promise<void> {
   await run.note(async (unit, task) => {
     if (amounts !== undefined) await settle(unit, task, span.step, amounts);
     const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
-    if ("error" in result) return unit.emit(task, "span.failed", { ...span, result });
-    return unit.emit(task, "span.completed", {
-      ...span,
-      result,
-      ...(spent === undefined ? {} : { spent }),
-      ...said,
-    });
+    const record = { ...span, result, ...(spent === undefined ? {} : { spent }), ...said };
+    return unit.emit(task, "error" in result ? "span.failed" : "span.completed", record);
   });
 }
 

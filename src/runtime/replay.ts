@@ -221,6 +221,11 @@ export class Replay extends Run {
     return await this.unavailable(key, "a secret is never in the log; give it as an override");
   }
 
+  override async resume(key: string): Promise<void> {
+    await this.holds(() => false);
+    if (!this.#isLive(kindOf(key))) await this.unavailable(key, "the source ended in the middle of it");
+  }
+
   /** What a host would do now has no place in the story of what it did then. */
   override async beforeAsking(whom: "host" | "remote agent", key: string): Promise<void> {
     await this.unavailable(key, `a replay asks no ${whom}; give its answer as an override`);

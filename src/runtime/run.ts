@@ -298,6 +298,11 @@ export class Run {
     await this.diverged(recorded, attempted);
   }
 
+  /** A step that had begun when an earlier run was cut off is done again: after all that was recorded meanwhile. */
+  async resume(key: string): Promise<void> {
+    await this.othersCatchUp(key);
+  }
+
   /** Before somebody outside is asked for something that nobody was asked for yet. */
   async beforeAsking(_whom: "host" | "remote agent", _key: string): Promise<void> {}
 

@@ -20,10 +20,19 @@ export interface Permissions {
 }
 
 export interface ModelPolicy {
+  /** The model of calls that name none, as `provider/model`; the server's when it is absent. */
+  model?: string;
+  /** Those that are asked when it does not answer, in this order. */
+  alternatives?: string[];
   /** `provider/model`; absent means any. */
   allowed_models?: string[];
   /** The most tokens that one call may ask for. */
   max_tokens?: number;
+  temperature?: number;
+  /** What the `assistant` agent is told to be and to do; others read it as `ctx.persona.instructions`. */
+  instructions?: string;
+  /** How many times the `assistant` may call the model for one task. */
+  max_steps?: number;
 }
 
 /** Work that is submitted by the clock. */

@@ -25,7 +25,14 @@ const Trigger = Type.Object({
   event_kinds: Type.Optional(Names),
 });
 
+const ModelName = Type.String({ pattern: "^[^/\\s]+/\\S+$", maxLength: 200 });
+
 const ModelPolicy = Type.Object({
+  model: Type.Optional(ModelName),
+  alternatives: Type.Optional(Type.Array(ModelName, { maxItems: 5 })),
+  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  instructions: Type.Optional(Type.String({ maxLength: 65_536 })),
+  max_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   allowed_models: Type.Optional(Names),
   max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
 });
