@@ -431,6 +431,8 @@ export const requirements: readonly Requirement[] = [
     "PER-5": "The policy holds however a task came, and a child acts no more freely than its parent.",
     "PER-6": "The receipt policy says whether a task leaves a receipt.",
     "PER-7": "Personas are the tenant's: bound keys cannot change them, other tenants do not see them.",
+    "PER-8":
+      "A persona that acts by itself asks from the risk on that it names; of parent and child the one that asks sooner counts.",
   }),
   ...section("Extended", "Quotas", {
     "QUO-1": "Limits of persona, workspace, tenant and organization are exact under concurrency.",
