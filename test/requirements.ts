@@ -599,4 +599,10 @@ export const requirements: readonly Requirement[] = [
     "SSR-6": "Private addresses and plain http are allowed by a setting that is off by default.",
     "SSR-7": "Libraries get the same guard as a fetch, with bodies that stream.",
   }),
+  ...section("Bridle", "Tools", {
+    "TOL-1": "A tool says what it does to the world; one that is wrong is refused when it is defined.",
+    "TOL-2": "What a tool is given and what it gives is checked against its schemas.",
+    "TOL-3":
+      "A call ends with its time or its task, at once, and what its function comes to afterwards is told once.",
+  }),
 ];
