@@ -431,6 +431,8 @@ export const requirements: readonly Requirement[] = [
     "PER-5": "The policy holds however a task came, and a child acts no more freely than its parent.",
     "PER-6": "The receipt policy says whether a task leaves a receipt.",
     "PER-7": "Personas are the tenant's: bound keys cannot change them, other tenants do not see them.",
+    "PER-8":
+      "A persona that acts by itself asks from the risk on that it names; of parent and child the one that asks sooner counts.",
   }),
   ...section("Extended", "Quotas", {
     "QUO-1": "Limits of persona, workspace, tenant and organization are exact under concurrency.",
@@ -596,5 +598,11 @@ export const requirements: readonly Requirement[] = [
     "SSR-5": "A failure names neither the URL nor what its name resolved to.",
     "SSR-6": "Private addresses and plain http are allowed by a setting that is off by default.",
     "SSR-7": "Libraries get the same guard as a fetch, with bodies that stream.",
+  }),
+  ...section("Bridle", "Tools", {
+    "TOL-1": "A tool says what it does to the world; one that is wrong is refused when it is defined.",
+    "TOL-2": "What a tool is given and what it gives is checked against its schemas.",
+    "TOL-3":
+      "A call ends with its time or its task, at once, and what its function comes to afterwards is told once.",
   }),
 ];

@@ -9,6 +9,7 @@ import type { Part } from "../kernel/resources/message.ts";
 import type { Visibility } from "../kernel/resources/resource.ts";
 import type { ShellIdentity } from "../kernel/resources/shell-link.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
+import { toolPattern } from "../tools/tool.ts";
 import { assertCard } from "./agent-card.ts";
 
 export interface Skill {
@@ -55,7 +56,6 @@ export interface Agent {
 }
 
 const namePattern = /^[a-z][a-z0-9-]{0,62}$/;
-const toolPattern = /^[A-Za-z][\w.-]{0,99}$/;
 
 export function defineAgent(agent: Agent): Agent {
   if (!namePattern.test(agent.name)) {

@@ -1,10 +1,11 @@
 /**
  * Side effects under the persona's autonomy: `shadow` notes what would be done, `suggest` makes a proposal of it,
- * `act_with_approval` asks first, `act_auto` does it.
+ * `act_with_approval` asks first, `act_auto` does it, or asks first where the risk is as high as the persona says.
  */
 
 import type { ApprovalKind } from "../kernel/approvals/artifact.ts";
 import type { Simulated, StepSpan } from "../kernel/events.ts";
+import { asksBefore, riskDefault } from "../kernel/resources/persona.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { ApprovalRequest, EffectOutcome } from "./agent.ts";
 import { writeArtifact } from "./artifacts.ts";
@@ -71,12 +72,12 @@ async function underTier<P>(
       const output = await noteSimulated(run, span, { tier, intent, artifactId }, simulate);
       return { outcome: "proposed", output, artifactId };
     }
-    case "act_with_approval": {
-      const permit = await ask({ action: span.name, payload: intent, ...terms });
+    case "act_with_approval":
+    case "act_auto": {
+      const isAsked = asksBefore(terms.risk ?? riskDefault, run.task.policy);
+      const permit = isAsked ? await ask({ action: span.name, payload: intent, ...terms }) : undefined;
       return { outcome: "done", output: await act(permit), artifactId: null };
     }
-    case "act_auto":
-      return { outcome: "done", output: await act(), artifactId: null };
   }
 }
 

@@ -4,6 +4,7 @@ import { answerOf } from "../kernel/answers.ts";
 import { type ApprovalKind, artifactHashOf, bindingOf, type Intent } from "../kernel/approvals/artifact.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
+import { riskDefault } from "../kernel/resources/persona.ts";
 import type { PendingRequest, TaskRecord } from "../kernel/resources/task.ts";
 import { moveTask, withdrawPermission } from "../kernel/tasks.ts";
 import type { Unit } from "../kernel/unit.ts";
@@ -121,7 +122,7 @@ export function askPermit(run: Run, request: ApprovalRequest, kind: ApprovalKind
 
 async function askPermission(
   run: Run,
-  { step, kind, action, payload = null, bound = payload, risk = "medium", expiresInMs }: Asked,
+  { step, kind, action, payload = null, bound = payload, risk = riskDefault, expiresInMs }: Asked,
   beforeGiving?: (permit: Permit) => Promise<void>,
 ): Promise<Permit> {
   const intent = { taskId: run.actsAs, step, kind, action, payload: jsonCopy(payload), risk };

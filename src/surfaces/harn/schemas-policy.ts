@@ -1,7 +1,7 @@
 /** Personas and quotas on the wire. */
 
 import { type Static, Type } from "typebox";
-import { autonomyTiers } from "../../kernel/resources/persona.ts";
+import { autonomyTiers, risks } from "../../kernel/resources/persona.ts";
 import { limitNames, quotaScopes, resetWindows } from "../../kernel/resources/quota.ts";
 import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schemas.ts";
 
@@ -43,6 +43,7 @@ const ApprovalPolicy = Type.Object({
   approvers: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 100 }),
   ),
+  ask_from: Type.Optional(Type.Enum([...risks])),
 });
 
 const tier = Type.Enum([...autonomyTiers]);
