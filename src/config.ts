@@ -3,12 +3,16 @@
 import type { Logger } from "pino";
 import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
 import { heldMsDefault } from "./kernel/shell/held-states.ts";
+import type { McpAccess } from "./mcp/mcp.ts";
+import type { ModelSource } from "./models/model.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
-import type { Agent } from "./runtime/agent.ts";
+import type { Agent, AgentContext } from "./runtime/agent.ts";
 import { waitMsDefault } from "./runtime/run.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
+import { emptyWorld } from "./runtime/world.ts";
 import type { Tls } from "./surfaces/tls.ts";
+import type { AnyTool } from "./tools/tool.ts";
 
 /** How the server asks approvers. */
 export interface EnforcerConfig {
@@ -35,6 +39,11 @@ export interface ServerConfig {
   apiKey: string | null;
   /** Agents beside the built-in ones. */
   agents: readonly Agent[];
+  /** Where models come from. */
+  models: ModelSource;
+  /** Tools that agents can use beside their own. */
+  tools: readonly AnyTool<AgentContext>[];
+  mcp: McpAccess;
   logger: Logger;
   /** Runs in memory at once. */
   concurrency: number;
@@ -104,6 +113,7 @@ export const defaultConfig = {
   dataDirectory: "./.bridle",
   apiKey: null,
   agents: [],
+  ...emptyWorld,
   publicUrl: null,
   oauthIssuers: [],
   oauthAudience: null,

@@ -195,7 +195,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(() => stopped.abort());
 
-  const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  const { models, tools, mcp, concurrency } = config;
+  built.defer(() => mcp.close());
+  const runtime = await startRuntime({ kernel, world: { models, tools, mcp }, agents, logger, concurrency });
   built.defer(startMemorySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };

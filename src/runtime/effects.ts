@@ -9,6 +9,7 @@ import { asksBefore, riskDefault } from "../kernel/resources/persona.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { ApprovalRequest, EffectOutcome } from "./agent.ts";
 import { writeArtifact } from "./artifacts.ts";
+import type { Permit } from "./permits.ts";
 import { approve, askPermit } from "./questions.ts";
 import { oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import type { Attempted, Run } from "./run.ts";
@@ -31,10 +32,19 @@ export function performEffect(
   effect: Effect,
   attempt: () => Promise<Attempted>,
 ): Promise<EffectOutcome<JsonValue>> {
-  return underTier(run, span, effect, {
-    ask: (request) => askPermit(run, request, span.kind),
-    act: (permit) => performStep(run, span, attempt, { amounts: oneCall, permit }),
-  });
+  return actUnderTier(run, span, effect, (permit) =>
+    performStep(run, span, attempt, { amounts: oneCall, permit }),
+  );
+}
+
+/** The same for what is recorded in a way of its own. */
+export function actUnderTier(
+  run: Run,
+  span: EffectSpan,
+  effect: Effect,
+  act: (permit?: Permit) => Promise<JsonValue>,
+): Promise<EffectOutcome<JsonValue>> {
+  return underTier(run, span, effect, { ask: (request) => askPermit(run, request, span.kind), act });
 }
 
 /** The same for what is done in another way than by running code here: asking for it is one record. */

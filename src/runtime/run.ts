@@ -32,6 +32,7 @@ import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
 import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts";
+import { emptyWorld, type World } from "./world.ts";
 
 /** How long a question or a host call may stay open when the agent does not say. */
 export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
@@ -53,6 +54,8 @@ export type RunEnd =
 
 export interface RunOptions {
   kernel: Kernel;
+  /** Nothing, for runs that have only what the log has. */
+  world?: World;
   task: TaskRecord;
   journal: Journal;
   agentName: string;
@@ -62,6 +65,7 @@ export interface RunOptions {
 
 export class Run {
   readonly kernel: Kernel;
+  readonly world: World;
   readonly task: TaskRecord;
   readonly caller: Caller;
   protected readonly journal: Journal;
@@ -98,8 +102,9 @@ export class Run {
   /** Rejects when the run cannot go on, whatever the agent's code does: it does not repeat itself, or says nonsense. */
   readonly fatal: Promise<never>;
 
-  constructor({ kernel, task, journal, agentName, isDraining }: RunOptions) {
+  constructor({ kernel, world = emptyWorld, task, journal, agentName, isDraining }: RunOptions) {
     this.kernel = kernel;
+    this.world = world;
     this.task = task;
     this.journal = journal;
     this.#redactor = kernel.redactor;
@@ -296,6 +301,11 @@ export class Run {
   /** What the code does at a recorded step is not what it did then. */
   async differs(recorded: string, attempted: string): Promise<void> {
     await this.diverged(recorded, attempted);
+  }
+
+  /** Whether a recorded step that is given something else now is done anew; with what it gave, when that is known already. */
+  anew(_key: string): { own: JournalEntry | undefined } | null {
+    return null;
   }
 
   /** A step that had begun when an earlier run was cut off is done again: after all that was recorded meanwhile. */

@@ -19,6 +19,7 @@ import { ReadyQueue } from "./ready-queue.ts";
 import type { AgentRegistry } from "./registry.ts";
 import { openReplay } from "./replay.ts";
 import { Run } from "./run.ts";
+import { emptyWorld, type World } from "./world.ts";
 
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
 const readyMax = 10_000;
@@ -31,6 +32,8 @@ const forgetEveryMs = 60 * 60 * 1000;
 
 export interface RuntimeOptions {
   kernel: Kernel;
+  /** What agents can reach; nothing unless said. */
+  world?: World;
   agents: AgentRegistry;
   logger: Logger;
   /** Runs in memory at once. */
@@ -50,6 +53,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
 class Scheduler implements Runtime {
   readonly #kernel: Kernel;
+  readonly #world: World;
   readonly #agents: AgentRegistry;
   readonly #logger: Logger;
   readonly #concurrency: number;
@@ -68,8 +72,9 @@ class Scheduler implements Runtime {
   #sweepTimer: NodeJS.Timeout | undefined;
   #forgetTimer: NodeJS.Timeout | undefined;
 
-  constructor({ kernel, agents, logger, concurrency }: RuntimeOptions) {
+  constructor({ kernel, world = emptyWorld, agents, logger, concurrency }: RuntimeOptions) {
     this.#kernel = kernel;
+    this.#world = world;
     this.#agents = agents;
     this.#logger = logger;
     this.#concurrency = concurrency;
@@ -185,7 +190,12 @@ class Scheduler implements Runtime {
   }
 
   async #startReplay(task: TaskRecord, plan: ReplayPlan, agent: Agent): Promise<Run> {
-    const replay = await openReplay(this.#kernel, task, plan, agent.name, () => this.#draining);
+    const replay = await openReplay(
+      { kernel: this.#kernel, world: this.#world, isDraining: () => this.#draining },
+      task,
+      plan,
+      agent.name,
+    );
     this.#runs.set(task.id, replay);
     void executeReplay(replay, agent).catch((error) => replay.finish({ how: "crashed", error }));
     void replay.ended.then(() => this.#kernel.replaySecrets.forget(task.id));
@@ -194,7 +204,14 @@ class Scheduler implements Runtime {
 
   #start(task: TaskRecord, journal: Journal, agent: Agent): Run {
     const isDraining = () => this.#draining;
-    const run = new Run({ kernel: this.#kernel, task, journal, agentName: agent.name, isDraining });
+    const run = new Run({
+      kernel: this.#kernel,
+      world: this.#world,
+      task,
+      journal,
+      agentName: agent.name,
+      isDraining,
+    });
     this.#runs.set(task.id, run);
     void execute(run, agent).catch((error) => run.finish({ how: "crashed", error }));
     return run;

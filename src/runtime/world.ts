@@ -2,13 +2,14 @@
 
 import type { McpAccess } from "../mcp/mcp.ts";
 import { ModelError, type ModelSource } from "../models/model.ts";
-import type { ToolDefinition } from "../tools/tool.ts";
+import type { AnyTool } from "../tools/tool.ts";
+import type { AgentContext } from "./agent.ts";
 
 export interface World {
   models: ModelSource;
   mcp: McpAccess;
   /** Tools that every agent can use, as far as its persona allows. */
-  tools: readonly ToolDefinition[];
+  tools: readonly AnyTool<AgentContext>[];
 }
 
 /** For runs that have only what the log has. */

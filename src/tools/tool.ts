@@ -52,6 +52,8 @@ export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSche
 export interface ToolDefinition<Input extends TSchema = TSchema, Output extends TSchema = TSchema>
   extends ToolTerms<Input, Output> {
   run(input: Static<Input>, context: ToolContext): Promise<Static<Output>> | Static<Output>;
+  /** What it gives when the persona's autonomy does not let it act; without it, whoever calls it is told so. */
+  simulate?(input: Static<Input>): Static<Output>;
 }
 
 /**

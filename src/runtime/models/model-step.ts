@@ -62,8 +62,7 @@ async function performCall(
   const hashes = call.messages.map(messageHash);
   const sha256 = hashOf({ settings: settingsOf(call), tools: call.tools ?? [], messages: hashes });
   const allowance = await reserved(run, models, key, route, call);
-  const recorded = await run.recall(key);
-  await assertSameInput(run, key, recorded, sha256);
+  const recorded = await recalled(run, key, sha256);
   const known = knownMessages(run);
   if (recorded !== undefined && recorded.ended === null) await run.resume(key);
   const answer =
@@ -139,7 +138,7 @@ async function perform(
   };
   // What the agent sees now must be what it will see when the step comes from the journal.
   const attempted = run.redactor.value(attemptedOf(end));
-  await noteResult(run, span, attempted, { amounts: spent, spent }, { model_call: told });
+  await noteResult(run, span, attempted, { amounts: spent, spent }, () => ({ model_call: told }));
   if ("error" in attempted) throw new AgentFailure(attempted.error.code, attempted.error.message);
   return answerIn(attempted.output);
 }
@@ -204,15 +203,15 @@ async function beyondBudget(run: Run, key: string, { usage }: RecordedAnswer): P
   });
 }
 
-async function assertSameInput(
-  run: Run,
-  key: string,
-  recorded: JournalEntry | undefined,
-  sha256: string,
-): Promise<void> {
+/** What is recorded of the call, if it is of this one (M3). A replay may ask live models what it did not ask then. */
+async function recalled(run: Run, key: string, sha256: string): Promise<JournalEntry | undefined> {
+  const recorded = await run.recall(key);
   const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.model_call : undefined;
-  if (begun === undefined || begun.sha256 === sha256) return;
+  if (begun === undefined || begun.sha256 === sha256) return recorded;
+  const anew = run.anew(key);
+  if (anew !== null) return anew.own;
   await run.differs(`${key} with the input ${begun.sha256}`, `${key} with the input ${sha256}`);
+  return recorded;
 }
 
 function settingsOf(call: ModelCall): JsonObject {
