@@ -1,6 +1,5 @@
 /** The `ctx` of an agent: each call is a step, taken from the journal if it is there and recorded if it is not. */
 
-import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { unseal } from "../kernel/content.ts";
 import type { StepSpan } from "../kernel/events.ts";
@@ -52,6 +51,12 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
       unit.emit(current, "span.completed", { ...span, result: { output: unit.seal<JsonValue>(made) } }),
     );
     return made;
+  }
+
+  /** A value that chance gives. */
+  function chosen<T extends JsonValue>(label: string, choose: (step: string) => T): Promise<T> {
+    const span = named("random", label);
+    return value(span, () => choose(span.step));
   }
 
   return guarded<AgentContext>({
@@ -139,8 +144,8 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     },
 
     now: async (label = "now") => new Date(await value(named("time", label), () => kernel.clock.now())),
-    random: (label = "random") => value(named("random", label), () => Math.random()),
-    uuid: (label = "uuid") => value<string>(named("random", label), () => randomUUID()),
+    random: (label = "random") => chosen(label, kernel.chance.random),
+    uuid: (label = "uuid") => chosen(label, kernel.chance.uuid),
 
     async checkpoint(name) {
       await value(named("checkpoint", name), () => null);
