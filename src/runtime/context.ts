@@ -6,6 +6,7 @@ import type { StepSpan } from "../kernel/events.ts";
 import { requireModel, requireTool } from "../kernel/persona-policy.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage } from "../kernel/tasks.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { AgentContext, ArtifactContent, ArtifactInput, Spending } from "./agent.ts";
@@ -27,6 +28,8 @@ import type { Run } from "./run.ts";
 import { readSecret, secret } from "./secrets.ts";
 import { shellOf } from "./shell.ts";
 import { attemptOf } from "./step-context.ts";
+
+type Choose<T> = (task: TaskRecord, step: string) => T;
 
 export interface RunInput {
   input: JsonObject;
@@ -54,9 +57,9 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
   }
 
   /** A value that chance gives. */
-  function chosen<T extends JsonValue>(label: string, choose: (step: string) => T): Promise<T> {
+  function chosen<T extends JsonValue>(label: string, choose: Choose<T>): Promise<T> {
     const span = named("random", label);
-    return value(span, () => choose(span.step));
+    return value(span, () => choose(task, span.step));
   }
 
   return guarded<AgentContext>({
