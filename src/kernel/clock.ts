@@ -2,9 +2,20 @@
 
 export interface Clock {
   now(): number;
+  /** Calls back once so much time has passed, unless it was stopped; by a timer of the system when it is left out. */
+  setTimer?(callback: () => void, ms: number): StopTimer;
 }
 
+export type StopTimer = () => void;
+
 export const systemClock: Clock = { now: () => Date.now() };
+
+/** A timer of the clock that the waiting is measured by. */
+export function setTimer(clock: Clock, callback: () => void, ms: number): StopTimer {
+  if (clock.setTimer !== undefined) return clock.setTimer(callback, ms);
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+}
 
 let last = { ms: 0, text: "1970-01-01T00:00:00.000Z" };
 

@@ -10,6 +10,7 @@ import { Tickets } from "../policy/tickets.ts";
 import type { Store } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
+import { type Chance, systemChance } from "./chance.ts";
 import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
@@ -35,6 +36,8 @@ export interface Kernel extends KernelDeps {
 export interface KernelOptions {
   store: Store;
   clock: Clock;
+  /** Without it, agents get what nobody can foresee. */
+  chance?: Chance;
   agents: AgentDirectory;
   adminKey: string;
   issuer: Issuer;
@@ -82,6 +85,7 @@ export function createKernel(options: KernelOptions): Kernel {
   const deps: KernelDeps = {
     store: handingOver,
     clock,
+    chance: options.chance ?? systemChance,
     agents,
     newId: createIds(() => clock.now()),
     issuer,

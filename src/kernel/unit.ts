@@ -13,6 +13,7 @@ import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { ApprovalAccess } from "./approvals/access.ts";
 import { isVisible } from "./authorize.ts";
+import type { Chance } from "./chance.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import type { ReplaySecrets } from "./commands/replay-task.ts";
 import { type Content, seal } from "./content.ts";
@@ -40,6 +41,7 @@ import type { Issuer } from "./signing.ts";
 export interface KernelDeps {
   store: Store;
   clock: Clock;
+  chance: Chance;
   newId: NewId;
   agents: AgentDirectory;
   ledger: ReceiptLedger;

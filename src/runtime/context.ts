@@ -1,12 +1,12 @@
 /** The `ctx` of an agent: each call is a step, taken from the journal if it is there and recorded if it is not. */
 
-import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { unseal } from "../kernel/content.ts";
 import type { StepSpan } from "../kernel/events.ts";
 import { requireModel, requireTool } from "../kernel/persona-policy.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
+import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage } from "../kernel/tasks.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { Agent, AgentContext, ArtifactContent, ArtifactInput, Spending } from "./agent.ts";
@@ -34,6 +34,8 @@ import { attemptOf } from "./step-context.ts";
 import { availableTools } from "./tools/available.ts";
 import { ToolCaller } from "./tools/call-tool.ts";
 import { Toolbox, type UsableTool } from "./tools/toolbox.ts";
+
+type Choose<T> = (task: TaskRecord, step: string) => T;
 
 export interface RunInput {
   input: JsonObject;
@@ -65,6 +67,12 @@ export function createContext(
       unit.emit(current, "span.completed", { ...span, result: { output: unit.seal<JsonValue>(made) } }),
     );
     return made;
+  }
+
+  /** A value that chance gives. */
+  function chosen<T extends JsonValue>(label: string, choose: Choose<T>): Promise<T> {
+    const span = named("random", label);
+    return value(span, () => choose(task, span.step));
   }
 
   const context = guarded<AgentContext>({
@@ -152,8 +160,8 @@ export function createContext(
     },
 
     now: async (label = "now") => new Date(await value(named("time", label), () => kernel.clock.now())),
-    random: (label = "random") => value(named("random", label), () => Math.random()),
-    uuid: (label = "uuid") => value<string>(named("random", label), () => randomUUID()),
+    random: (label = "random") => chosen(label, kernel.chance.random),
+    uuid: (label = "uuid") => chosen(label, kernel.chance.uuid),
 
     async checkpoint(name) {
       await value(named("checkpoint", name), () => null);

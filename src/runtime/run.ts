@@ -169,6 +169,12 @@ export class Run {
     );
   }
 
+  /** The code waits for something outside, or for a time, and for nothing else. */
+  get isWaiting(): boolean {
+    const isBusy = this.#stepsRunning + this.#queued + this.#outbox.length > 0 || this.#writing !== null;
+    return !this.#isOver && !isBusy && this.#waits.size > 0;
+  }
+
   /** The key of the next step of this kind and name: `step:build:2`. */
   key(prefix: string): string {
     const n = (this.#counters.get(prefix) ?? 0) + 1;

@@ -41,6 +41,10 @@ export interface RuntimeOptions {
 }
 
 export interface Runtime {
+  /** Whatever is to be done here now waits for somebody outside, or for a time. */
+  readonly isQuiet: boolean;
+  /** Takes up what has become due, for those who do not want to wait for the next look. */
+  sweep(): Promise<void>;
   /** Starts nothing more and waits until no step is in the middle of something, at most this long. */
   drain(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -89,8 +93,8 @@ class Scheduler implements Runtime {
       stopForeseeing();
     };
     await this.#forget();
-    await this.#sweep();
-    this.#sweepTimer = setInterval(() => void this.#sweep(), sweepEveryMs);
+    await this.sweep();
+    this.#sweepTimer = setInterval(() => void this.sweep(), sweepEveryMs);
     this.#forgetTimer = setInterval(() => void this.#forget(), forgetEveryMs);
     this.#sweepTimer.unref();
     this.#forgetTimer.unref();
@@ -110,6 +114,11 @@ class Scheduler implements Runtime {
     for (const run of this.#runs.values()) run.supersede();
     this.#runs.clear();
     return { interrupted };
+  }
+
+  get isQuiet(): boolean {
+    const isBusy = this.#queue.size + this.#loading.size > 0 || this.#sweeping;
+    return !isBusy && [...this.#runs.values()].every((run) => run.isWaiting);
   }
 
   #hear(events: readonly StoredEvent[]): void {
@@ -253,7 +262,7 @@ class Scheduler implements Runtime {
   }
 
   /** Takes up what has become due since the last look; everything due, the first time and after an overflow. */
-  async #sweep(): Promise<void> {
+  async sweep(): Promise<void> {
     if (this.#sweeping || this.#draining) return;
     this.#sweeping = true;
     try {

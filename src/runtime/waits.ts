@@ -1,6 +1,6 @@
 /** What a run waits for while it is in memory: answers from outside, by the step they are for, and times. */
 
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, type StopTimer, setTimer } from "../kernel/clock.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { Parked } from "../kernel/resources/task.ts";
 
@@ -28,7 +28,7 @@ export class Waits {
   readonly #clock: Clock;
   readonly #onOver: () => void;
   readonly #waiting = new Map<string, Waiting>();
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #timers = new Set<StopTimer>();
 
   /** `onOver` is called whenever a wait is over. */
   constructor(clock: Clock, onOver: () => void) {
@@ -58,7 +58,7 @@ export class Waits {
 
   /** Nobody waits any more; what waited hears nothing. */
   clear(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
+    for (const stop of this.#timers) stop();
     this.#timers.clear();
     this.#waiting.clear();
   }
@@ -73,11 +73,15 @@ export class Waits {
 
   #setTimer(key: string, until: number): void {
     const ms = Math.min(Math.max(until - this.#clock.now(), 0), timerMsMax);
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.end(key, "elapsed");
-    }, ms);
-    this.#timers.add(timer);
+    const stop = setTimer(
+      this.#clock,
+      () => {
+        this.#timers.delete(stop);
+        this.end(key, "elapsed");
+      },
+      ms,
+    );
+    this.#timers.add(stop);
   }
 }
 

@@ -1,0 +1,188 @@
+/**
+ * A store in memory: the whole port, no files and no threads, for tests of agents. Like the one on disk it commits in groups at the end
+ * of a turn of the event loop, so that what only works when commits take no time is found here.
+ */
+
+import { createHash } from "node:crypto";
+import {
+  type Batch,
+  BlobTooLarge,
+  type CommitListener,
+  type NewEvent,
+  type OnceRecord,
+  type StagedBlob,
+  type Store,
+  type StoredDocument,
+  type StoredEvent,
+  StoreUnavailable,
+} from "../port.ts";
+import { MemoryContents } from "./contents.ts";
+import { compare, due, events, isListedIn, list, ranked, shown } from "./queries.ts";
+import { search } from "./search.ts";
+
+interface Waiting {
+  batch: Batch;
+  resolve(events: StoredEvent[]): void;
+  reject(error: unknown): void;
+}
+
+/** Stores that are opened one after the other on the same contents go on where the one before was. */
+export function createMemoryStore(contents = new MemoryContents()): Store {
+  const { documents, log, blobs, once } = contents;
+  const listeners = new Set<CommitListener>();
+  /** The documents that batches under way will create. */
+  const ahead = new Map<string, { document: StoredDocument; events: readonly NewEvent[] }>();
+  /** How many uploads of some content were kept and have not been let go of. */
+  const wanted = new Map<string, number>();
+  let waiting: Waiting[] = [];
+  let isClosed = false;
+
+  function writeGroup(): void {
+    const group = waiting;
+    waiting = [];
+    const written: StoredEvent[] = [];
+    const tell = group.map(({ batch, resolve, reject }) => {
+      for (const { id } of batch.put) ahead.delete(id);
+      try {
+        const committed = contents.write(batch);
+        written.push(...committed);
+        return () => resolve(committed);
+      } catch (error) {
+        return () => reject(error);
+      }
+    });
+    // Followers hear of it before those who committed it, so that nobody can act on it out of order.
+    if (written.length > 0) for (const listener of listeners) listener(written);
+    for (const settle of tell) settle();
+  }
+
+  async function get(kind: string, id: string): Promise<StoredDocument | undefined> {
+    const document = documents.get(id);
+    return document?.kind === kind ? shown(document) : undefined;
+  }
+
+  return {
+    commit(given) {
+      if (isClosed) return Promise.reject(new StoreUnavailable("The store is closed"));
+      return new Promise((resolve, reject) => {
+        const batch = copyOf(given);
+        for (const document of creations(batch)) ahead.set(document.id, { document, events: batch.events });
+        waiting.push({ batch, resolve, reject });
+        if (waiting.length === 1) setImmediate(writeGroup);
+      });
+    },
+    get,
+    async getAhead(kind, id) {
+      const document = ahead.get(id)?.document;
+      return document?.kind === kind ? document : await get(kind, id);
+    },
+    eventsAhead: (id) => ahead.get(id)?.events,
+    list: async (query) => list(documents.values(), query),
+    ranked: async (query) => ranked(documents.values(), query),
+    search: async (query) => search(documents.values(), query),
+    due: async (query) => due(documents.values(), query),
+    count: async (kind, tenantId) =>
+      [...documents.values()].filter((found) => found.kind === kind && found.tenantId === tenantId).length,
+    tenantIds: async () =>
+      [...documents.values()]
+        .filter(({ kind, index }) => kind === "tenant" && isListedIn(index, index.tenantId))
+        .map(({ id }) => id),
+    events: async (query) => events(log, query),
+    blob: async (sha256) => blobs.get(sha256),
+    async openBlob(sha256) {
+      const bytes = blobs.get(sha256);
+      if (bytes === undefined) return undefined;
+      return {
+        bytes: bytes.length,
+        async *read(start, end) {
+          if (end > start) yield bytes.subarray(start, end);
+        },
+        async close() {},
+      };
+    },
+    async stageBlob(source, bytesMax) {
+      const bytes = await collect(source, bytesMax);
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      return staged(sha256, bytes);
+    },
+    once: async (key) => once.get(key),
+    onceWith: async ({ text, afterKey, limit }) =>
+      [...once.values()]
+        .filter(({ key, result }) => key > afterKey && result.includes(text))
+        .sort((a, b) => compare(a.key, b.key))
+        .slice(0, limit),
+    async dropBlobs({ sha256s, scannedThrough }) {
+      const later = log.slice(scannedThrough).map((event) => JSON.stringify(event) ?? "");
+      const kept = sha256s.filter((sha256) => later.some((text) => text.includes(sha256)));
+      const going = sha256s.filter((sha256) => !kept.includes(sha256) && !wanted.has(sha256));
+      const sizes = going.flatMap((sha256) => blobs.get(sha256)?.length ?? []);
+      for (const sha256 of going) blobs.delete(sha256);
+      return { kept, count: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+    },
+    // What is replaced or dropped here is gone at once.
+    async scrub() {},
+    async forgetOnce(before) {
+      const expired = [...once.values()].filter(({ expiresAt }: OnceRecord) => expiresAt < before);
+      for (const { key } of expired) once.delete(key);
+      return expired.length;
+    },
+    head: async () => contents.head,
+    isWritable: () => !isClosed,
+    follow(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      isClosed = true;
+      listeners.clear();
+      while (waiting.length > 0) await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+
+  function staged(sha256: string, bytes: Uint8Array): StagedBlob {
+    let isKept = false;
+    const want = (more: 1 | -1) => {
+      const count = (wanted.get(sha256) ?? 0) + more;
+      if (count > 0) wanted.set(sha256, count);
+      else wanted.delete(sha256);
+    };
+    return {
+      sha256,
+      bytes: bytes.length,
+      async keep() {
+        if (isKept) return;
+        isKept = true;
+        want(1);
+        blobs.set(sha256, bytes);
+      },
+      async discard() {
+        if (isKept) want(-1);
+        isKept = false;
+      },
+    };
+  }
+}
+
+async function collect(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of source) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw new BlobTooLarge(`More than ${bytesMax} bytes arrived`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** What goes in is what would come back from a disk, and is nobody else's to change. */
+function copyOf({ blobs, ...rest }: Batch): Batch {
+  return { ...JSON.parse(JSON.stringify(rest)), blobs };
+}
+
+/** Changes are not among them: of two rivals for one version only one will be right. */
+function creations({ put, expect }: Batch): StoredDocument[] {
+  const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
+  return put
+    .filter(({ id }) => created.has(id))
+    .map(({ kind, id, index: { tenantId }, body }) => ({ kind, id, tenantId, version: 1, born: 0, body }));
+}

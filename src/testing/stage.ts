@@ -1,0 +1,159 @@
+/**
+ * What a rehearsal is played on: the real kernel and the real runtime over a store in memory. A life is one process; when it is
+ * killed, nothing that it does afterwards is written, and the next life begins with what is in the store.
+ */
+
+import { pino } from "pino";
+import { withoutGateway } from "../kernel/approvals/access.ts";
+import { defaultTenantId, ensureTenant } from "../kernel/commands/ensure-tenant.ts";
+import { ensureSigningKey } from "../kernel/commands/signing-keys.ts";
+import { asKernelEvent, terminalEvents } from "../kernel/events.ts";
+import { createKernel, type Kernel } from "../kernel/kernel.ts";
+import { Issuer } from "../kernel/signing.ts";
+import { type StepMark, stepMark } from "../kernel/steps.ts";
+import type { McpAccess } from "../mcp/mcp.ts";
+import type { ModelSource } from "../models/model.ts";
+import { type Caller, systemCaller } from "../policy/caller.ts";
+import { MasterKeys } from "../policy/master-keys.ts";
+import { newSigningKey } from "../receipts/keys.ts";
+import type { Agent } from "../runtime/agent.ts";
+import { AgentRegistry } from "../runtime/registry.ts";
+import { never } from "../runtime/run.ts";
+import { type Runtime, startRuntime } from "../runtime/runtime.ts";
+import { MemoryContents } from "../store/memory/contents.ts";
+import { createMemoryStore } from "../store/memory/open.ts";
+import type { Store, StoredEvent } from "../store/port.ts";
+import type { ToolDefinition } from "../tools/tool.ts";
+import { MovedClock, steadyChance } from "./clock.ts";
+
+/** What agents reach beyond themselves. */
+export interface World {
+  models: ModelSource;
+  mcp: McpAccess;
+  tools: ToolDefinition[];
+}
+
+export interface Life {
+  kernel: Kernel;
+  runtime: Runtime;
+  /** Resolves when it was killed. */
+  killed: Promise<void>;
+  end(): Promise<void>;
+}
+
+const concurrency = 100;
+const problemsMax = 20;
+
+export class Stage {
+  readonly clock: MovedClock;
+  readonly system: Caller = systemCaller(defaultTenantId);
+  readonly contents = new MemoryContents();
+  readonly world: World;
+  /** The records of the task's steps, by the commits that they were made in, up to its end. */
+  readonly commits: StepMark[][] = [];
+  /** What the runtime had to complain about. */
+  readonly problems: string[] = [];
+  /** The task that is rehearsed, once it is submitted. */
+  taskId: string | null = null;
+  /** Where the life that is being led ends; nowhere when it is null. */
+  #killAfter: StepMark | null;
+  readonly #agents: AgentRegistry;
+  readonly #issuer = new Issuer(newSigningKey().key, () => {});
+  readonly #masterKeys = new MasterKeys({ file: null });
+  readonly #approvals = withoutGateway();
+
+  constructor(agents: readonly Agent[], world: World, now: number, killAfter: StepMark | null) {
+    this.clock = new MovedClock(now);
+    this.world = world;
+    this.#agents = new AgentRegistry(agents);
+    this.#killAfter = killAfter;
+  }
+
+  /** Whether the life that was to be killed has been. */
+  get isKilled(): boolean {
+    return this.#killAfter === null;
+  }
+
+  async begin(): Promise<Life> {
+    const memory = createMemoryStore(this.contents);
+    const { store, killed } = mortal(memory, (events) => this.#isLast(events));
+    const kernel = createKernel({
+      store,
+      clock: this.clock,
+      chance: steadyChance,
+      agents: this.#agents,
+      adminKey: "",
+      issuer: this.#issuer,
+      masterKeys: this.#masterKeys,
+      approvals: this.#approvals,
+    });
+    await kernel.dispatch(ensureTenant, this.system, { tenantId: defaultTenantId });
+    const { result } = await kernel.dispatch(ensureSigningKey, this.system, { key: this.#issuer.key });
+    this.#issuer.adopt(result.issuer_id);
+    // Here the runtime is given `world: this.world` as soon as it takes one.
+    const runtime = await startRuntime({ kernel, agents: this.#agents, logger: this.#logger(), concurrency });
+    return {
+      kernel,
+      runtime,
+      killed,
+      async end() {
+        await runtime.drain(0);
+        kernel.tail.close();
+        await memory.close();
+      },
+    };
+  }
+
+  /** Looks at what was just committed; true when the process is to die of it. */
+  #isLast(stored: readonly StoredEvent[]): boolean {
+    const events = stored
+      .map(asKernelEvent)
+      .filter(({ taskId }) => taskId !== null && taskId === this.taskId);
+    const marks = events.flatMap((event) => stepMark(event) ?? []);
+    const isOver = events.some(
+      ({ event, resource }) => resource.id === this.taskId && terminalEvents.has(event),
+    );
+    if (marks.length > 0 && !isOver) this.commits.push(marks);
+    const last = this.#killAfter;
+    if (last === null || !marks.some(({ key, phase }) => key === last.key && phase === last.phase))
+      return false;
+    this.#killAfter = null;
+    return true;
+  }
+
+  #logger() {
+    const write = (line: string) => {
+      if (this.problems.length < problemsMax) this.problems.push(line.trim());
+    };
+    return pino({ level: "error" }, { write });
+  }
+}
+
+/** The store of a process that can be killed: from the commit that is its last on, it neither writes nor hears anything. */
+function mortal(
+  store: Store,
+  isLast: (events: readonly StoredEvent[]) => boolean,
+): { store: Store; killed: Promise<void> } {
+  const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
+  let isDead = false;
+  store.follow((events) => {
+    if (isDead || !isLast(events)) return;
+    isDead = true;
+    kill();
+  });
+  return {
+    killed,
+    store: {
+      ...store,
+      async commit(batch) {
+        if (isDead) return await never();
+        const events = await store.commit(batch);
+        return isDead ? await never() : events;
+      },
+      follow: (listener) =>
+        store.follow((events) => {
+          if (!isDead) listener(events);
+        }),
+    },
+  };
+}
