@@ -604,5 +604,10 @@ export const requirements: readonly Requirement[] = [
     "TOL-2": "What a tool is given and what it gives is checked against its schemas.",
     "TOL-3":
       "A call ends with its time or its task, at once, and what its function comes to afterwards is told once.",
+    "TOL-4":
+      "The tools that ask the web go to public addresses only, through redirects as well, and give bounded text.",
+    "TOL-5": "The tools for files reach the task's workspace only, and write as agents do.",
+    "TOL-6":
+      "A program runs only if the operator names it: without a shell, in the workspace, bounded, and nothing of it outlives the call.",
   }),
 ];

@@ -101,6 +101,13 @@ export class WorkspaceFiles {
     return { path, sha256: hash("sha256", bytes, "hex"), bytes: bytes.length, before_sha256 };
   }
 
+  /** Where a directory of the workspace really is, for a program that is to work in it. */
+  async directory(place: WorkspacePlace, path: string): Promise<string> {
+    const directory = await enter(await this.#root(place), parsePath(path), { isMaking: false });
+    if ((await lstat(directory)).isDirectory()) return directory;
+    throw new FileRefused("kind", "There is no directory at this path.");
+  }
+
   /** Removes all files of a workspace. A root that the operator lent is the operator's to empty. */
   async erase({ id }: Pick<WorkspacePlace, "id">): Promise<void> {
     const { directory } = this.#options;
