@@ -17,6 +17,7 @@
  *       later, and that moment is a record of its own: without one, it has not been given yet.
  */
 
+import { setTimer } from "../kernel/clock.ts";
 import { unseal } from "../kernel/content.ts";
 import { carryOut } from "../kernel/dispatch.ts";
 import { HarnessError } from "../kernel/errors.ts";
@@ -81,6 +82,8 @@ export class Run {
   #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
+  /** Those of them that wait for a person or for a time. */
+  #stepsWaiting = 0;
   /** Host calls that the code waits for. */
   hostCallsOpen = 0;
   /** Steps asked for and results given again so far: while this grows, the code is still busy. */
@@ -171,8 +174,9 @@ export class Run {
 
   /** The code waits for something outside, or for a time, and for nothing else. */
   get isWaiting(): boolean {
-    const isBusy = this.#stepsRunning + this.#queued + this.#outbox.length > 0 || this.#writing !== null;
-    return !this.#isOver && !isBusy && this.#waits.size > 0;
+    const stepsBusy = this.#stepsRunning - this.#stepsWaiting;
+    const isBusy = stepsBusy + this.#queued + this.#outbox.length > 0 || this.#writing !== null;
+    return !this.#isOver && !isBusy && this.#waits.size + this.#stepsWaiting > 0;
   }
 
   /** The key of the next step of this kind and name: `step:build:2`. */
@@ -442,6 +446,28 @@ export class Run {
       this.#stepsRunning -= 1;
       this.#considerParking();
     }
+  }
+
+  /** The code of a step waits for somebody outside, or for a time, before it goes on. */
+  async whileWaiting<T>(wait: () => Promise<T>): Promise<T> {
+    this.#stepsWaiting += 1;
+    try {
+      return await wait();
+    } finally {
+      this.#stepsWaiting -= 1;
+    }
+  }
+
+  /** Lets time pass in the middle of a step. Rejects when the run is over meanwhile. */
+  async pause(ms: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const stop = setTimer(this.kernel.clock, resolve, ms);
+    const onAbort = () => {
+      stop();
+      reject(this.signal.reason);
+    };
+    this.signal.addEventListener("abort", onAbort, { once: true });
+    await this.whileWaiting(() => promise.finally(() => this.signal.removeEventListener("abort", onAbort)));
   }
 
   /** Secrets are in no journal: they are read each time. */

@@ -10,6 +10,8 @@ export interface World {
   mcp: McpAccess;
   /** Tools that every agent can use, as far as its persona allows. */
   tools: readonly AnyTool<AgentContext>[];
+  /** In a rehearsal: what is called in place of tools of the same names, whosever they are. */
+  standIns?: readonly AnyTool<AgentContext>[];
 }
 
 /** For runs that have only what the log has. */

@@ -4,6 +4,7 @@ import { HarnessError } from "../kernel/errors.ts";
 import type { StepMark } from "../kernel/steps.ts";
 import type { Agent } from "../runtime/agent.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
+import { builtInTools } from "../tools/builtin/index.ts";
 import { RehearsalError } from "./failure.ts";
 import { readJournal, showJournal } from "./journal.ts";
 import { outcomeOf } from "./outcome.ts";
@@ -83,7 +84,7 @@ async function playOnce(
   const { tools = {}, agents = [], people = {}, hosts = {}, timeoutMs = timeoutMsDefault } = options;
   const models = modelsOf(options.models ?? []);
   models.restart();
-  const world = { models, mcp: mcpOf(tools), tools: toolsOf(tools) };
+  const world = { models, mcp: mcpOf(tools), tools: builtInTools, standIns: toolsOf(tools) };
   const stage = new Stage([agent, ...agents], world, timeOf(options.now ?? nowDefault), killAfter);
   let life: Life = await stage.begin();
   try {

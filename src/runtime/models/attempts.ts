@@ -3,7 +3,6 @@
  * Nothing here is durable; who calls it records what came of it.
  */
 
-import { type Clock, setTimer } from "../../kernel/clock.ts";
 import type { ModelCallEnded, ModelConsidered } from "../../kernel/resources/model-call.ts";
 import { estimateTokens, textTokens } from "../../models/estimate.ts";
 import {
@@ -32,7 +31,8 @@ export interface Attempts {
   call: ModelCall;
   allowance: Allowance;
   signal: AbortSignal;
-  clock: Clock;
+  /** Lets time pass; rejects when the signal is aborted. */
+  pause: (ms: number) => Promise<void>;
   /** Given, the answers are streamed; called for each attempt, for those who listen to it. */
   listen: ((attempt: number) => { hear(delta: ModelDelta): void; end(): void }) | null;
 }
@@ -73,7 +73,7 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
           const isLast = name === route.candidates.at(-1);
           const delay = retryDelay(tried, error);
           if (!error.isPassing || tried >= attemptsMax || (!isLast && delay > patienceMs)) throw error;
-          await pause(attempts, delay);
+          await attempts.pause(delay);
         }
       }
     } catch (error) {
@@ -87,18 +87,6 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
   const { code = "model_unavailable", message = "No model could be asked." } = failure ?? {};
   const told = tally.ended(null, `no model answered; the last said ${code}`, considered, false);
   return { error: { code, message }, told };
-}
-
-/** Rejects when the run is over meanwhile. */
-function pause({ clock, signal }: Attempts, ms: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const stop = setTimer(clock, resolve, ms);
-  const onAbort = () => {
-    stop();
-    reject(signal.reason);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  return promise.finally(() => signal.removeEventListener("abort", onAbort));
 }
 
 /** One attempt, within what the budget allows. */

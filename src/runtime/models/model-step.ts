@@ -127,9 +127,9 @@ async function perform(
   // A budget can only be kept to in the middle of an answer that is heard as it comes.
   const isHeard = stream !== null || allowance.outputTokens !== null;
   const { signal } = run;
-  const { clock } = run.kernel;
+  const pause = (ms: number) => run.pause(ms);
   const end = await untilOver(run, () =>
-    askModels({ models, route, call, allowance, signal, clock, listen: isHeard ? listen : null }),
+    askModels({ models, route, call, allowance, signal, pause, listen: isHeard ? listen : null }),
   );
   const { told } = end;
   const spent: Amounts = {

@@ -42,7 +42,7 @@ export async function offerOf(toolbox: Toolbox, choices: readonly ToolChoice[]):
   const found = new Map<string, FoundTool>();
   for (const choice of choices) {
     const tools: FoundTool[] =
-      typeof choice === "string" ? await toolbox.all([choice]) : [{ kind: "local", tool: choice }];
+      typeof choice === "string" ? await toolbox.all([choice]) : [toolbox.given(choice)];
     for (const tool of tools) found.set(freeName(nameOf(tool), found), tool);
   }
   if (found.size > toolsMax) {

@@ -25,8 +25,7 @@ export class ToolCaller {
   }
 
   async call(tool: UsableTool | string, input: JsonValue | undefined): Promise<JsonValue> {
-    const found: FoundTool =
-      typeof tool === "string" ? await this.toolbox.find(tool) : { kind: "local", tool };
+    const found = typeof tool === "string" ? await this.toolbox.find(tool) : this.toolbox.given(tool);
     const { output, withheld } = await this.act(found, input);
     if (withheld !== null) throw new AgentFailure("not_carried_out", withheld);
     return output;

@@ -3,7 +3,6 @@
  * person, under names of their own (`ask:<step>:<n>`), so that a call that is made again after a crash is given the same answers.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { requireTool } from "../../kernel/persona-policy.ts";
 import {
   type Elicitation,
@@ -66,7 +65,7 @@ async function attemptCall(run: Run, mcp: McpAccess, call: McpCall): Promise<Att
       if (!(error instanceof McpError)) throw error;
       const mayRepeat = error.code === "mcp_unavailable" && (effect === "none" || !error.isOutcomeUnknown);
       if (!mayRepeat || attempt >= attemptsMax) return failedWith(error, effect);
-      await sleep(backoffMs * 2 ** (attempt - 1), undefined, { signal: run.signal }).catch(() => {});
+      await run.pause(backoffMs * 2 ** (attempt - 1)).catch(() => {});
     }
   }
 }
@@ -113,7 +112,9 @@ class Questions {
     this.#asked += 1;
     try {
       const key = this.#key(this.#asked);
-      return answerOf(await askPerson(this.#run, key, { prompt, schema }, undefined));
+      return answerOf(
+        await this.#run.whileWaiting(() => askPerson(this.#run, key, { prompt, schema }, undefined)),
+      );
     } catch (error) {
       if (error instanceof WaitExpired) return { action: "cancel" };
       throw error;

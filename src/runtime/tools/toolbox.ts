@@ -16,6 +16,7 @@ export class Toolbox {
   readonly #run: Run;
   readonly #world: World;
   readonly #local: ReadonlyMap<string, UsableTool>;
+  readonly #standIns: ReadonlyMap<string, UsableTool>;
   readonly #lists = new Map<string, Promise<McpToolInfo[]>>();
 
   constructor(run: Run, agent: Pick<Agent, "tools">, world: World) {
@@ -23,8 +24,8 @@ export class Toolbox {
     this.#world = world;
     const own = (agent.tools ?? []).filter(isUsable);
     // What the agent brings along itself comes before what the server has under the same name.
-    const usable: UsableTool[] = [...world.tools, ...own];
-    this.#local = new Map(usable.map((tool) => [tool.name, tool]));
+    this.#standIns = byName(world.standIns ?? []);
+    this.#local = byName([...world.tools, ...own, ...this.#standIns.values()]);
   }
 
   async find(name: string): Promise<FoundTool> {
@@ -35,6 +36,11 @@ export class Toolbox {
     const [tool] = found;
     if (tool !== undefined) return { kind: "mcp", tool };
     throw new AgentFailure("unknown_tool", `There is no tool ${JSON.stringify(name)} here.${this.#hint()}`);
+  }
+
+  /** A tool that is given as itself needs not be looked for. */
+  given(tool: UsableTool): FoundTool {
+    return { kind: "local", tool: this.#standIns.get(tool.name) ?? tool };
   }
 
   /** The tools of these names; a name that ends with a star stands for all that begin so. */
@@ -78,6 +84,10 @@ export class Toolbox {
     const names = [...this.#local.keys(), ...this.#world.mcp.servers.map((server) => `${server}.…`)];
     return names.length === 0 ? "" : ` Known are ${names.slice(0, 20).join(", ")}.`;
   }
+}
+
+function byName(tools: readonly UsableTool[]): ReadonlyMap<string, UsableTool> {
+  return new Map(tools.map((tool) => [tool.name, tool]));
 }
 
 function isUsable(tool: NonNullable<Agent["tools"]>[number]): tool is UsableTool {
