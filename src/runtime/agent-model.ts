@@ -3,10 +3,11 @@
 import type { Static, TSchema } from "typebox";
 import type { ModelMessage } from "../models/messages.ts";
 import type { FinishReason } from "../models/model.ts";
-import type { ToolDefinition } from "../tools/tool.ts";
+import type { ContextTool, ToolDefinition } from "../tools/tool.ts";
+import type { AgentContext } from "./agent.ts";
 
 /** A tool for the model: a definition, or the name of one that the agent, the server or an MCP server (`server.tool`) has. */
-export type ToolChoice = ToolDefinition | string;
+export type ToolChoice = ToolDefinition | ContextTool<AgentContext> | string;
 
 interface ModelRequestFields {
   /** Names the step: `llm:<label>:<n>`. `model` unless said. */

@@ -21,7 +21,7 @@ function mayUse({ task }: Run, found: FoundTool): boolean {
   const name = nameOf(found);
   try {
     if (found.kind === "local" && found.tool.isOptIn === true) requireNamedTool(task, name);
-    requireTool(task, name);
+    else if (found.kind === "mcp" || "run" in found.tool) requireTool(task, name);
     return true;
   } catch (error) {
     if (error instanceof HarnessError) return false;

@@ -30,7 +30,7 @@ export async function callLocalTool(
 ): Promise<Acted> {
   const name = run.redactor.text(tool.name);
   const span: EffectSpan = { step: run.key(`tool:${name}`), kind: "tool", name };
-  await allowed(run, span, () => assertMayUse(run, tool));
+  await allowed(run, span, () => assertMayUse(run, tool, "runWith" in tool));
   await assertInput(run, span, tool, input);
   // Each call that such a tool makes on `ctx` is a step, allowed and approved for itself.
   if ("runWith" in tool) return { output: asJson(await tool.runWith(ctx, input as never)), withheld: null };
@@ -39,9 +39,14 @@ export async function callLocalTool(
   return await actAs(run, { span, effect: tool.effect, risk: riskOf(tool), input, attempt, simulate });
 }
 
-function assertMayUse({ task }: Run, { name, isOptIn = false, capabilities = [] }: ToolTerms): void {
+/** What a tool does on `ctx` is allowed or not when it does it; all others are named by the persona, or by no list at all. */
+function assertMayUse(
+  { task }: Run,
+  { name, isOptIn = false, capabilities = [] }: ToolTerms,
+  isOnContext: boolean,
+): void {
   if (isOptIn) requireNamedTool(task, name);
-  requireTool(task, name);
+  else if (!isOnContext) requireTool(task, name);
   for (const capability of capabilities) requireCapability(task, capability);
 }
 
