@@ -79,24 +79,28 @@ export async function runRestricted(
     });
     return await watch(child, confinement, signal);
   } finally {
-    await rm(own, { recursive: true, force: true });
+    // A program can leave folders that only somebody with more rights removes; its result is not worse for that.
+    await rm(own, { recursive: true, force: true }).catch(() => {});
   }
 }
 
 // The scripts' words are all ours; what others chose comes as arguments, which the shell does not read as words.
 // The shell stays while the program runs: as the first of its processes it is the one that the others end with.
 const start = 'echo >&3; exec 3>&-; "$@"; exit $?';
+const setpriv = "/usr/bin/setpriv";
 /** The workspace may be inside of what is hidden: it is held aside meanwhile. */
 const hide = `
   aside=$1 root=$2 cwd=$3; shift 3
   /usr/bin/mount --rbind "$root" "$aside" || exit 125
   while [ "$1" != -- ]; do /usr/bin/mount -t tmpfs -o size=64k,mode=755 tmpfs "$1" || exit 125; shift; done; shift
   /usr/bin/mkdir -p "$root" && /usr/bin/mount --rbind "$aside" "$root" && /usr/bin/umount -l "$aside" &&
-  cd "$cwd" || exit 125
+  cd "$cwd" && [ -x ${setpriv} ] || exit 125
 `;
 /** The mounts cannot be undone without these, nor by making namespaces inside of the namespaces. */
-const powerless =
-  "/usr/bin/setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs --".split(" ");
+const powerless = [
+  setpriv,
+  ..."--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs --".split(" "),
+];
 
 function wrapped(
   argv: readonly string[],
