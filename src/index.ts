@@ -22,3 +22,6 @@ export {
 export { AgentFailure, ApprovalDenied, ApprovalRefused, Rejected, WaitExpired } from "./runtime/failures.ts";
 export { replayFixture } from "./runtime/history.ts";
 export { type Server, startServer } from "./server.ts";
+export { builtInTools, type CommandOptions, commandTool } from "./tools/builtin/index.ts";
+export { defineTool } from "./tools/define.ts";
+export type { AnyTool, ToolContext, ToolDefinition, ToolEffect } from "./tools/tool.ts";

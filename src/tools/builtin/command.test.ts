@@ -18,9 +18,12 @@ import { toolContext } from "../sample.ts";
 import { type CommandOptions, commandTool } from "./command.ts";
 import type { Ended } from "./restricted-process.ts";
 
-/** Some systems, and most containers, do not let users have namespaces of their own. */
+/** Some systems, and most containers, do not let users have namespaces of their own, or give them no power there. */
 const hasNamespaces =
-  spawnSync("/usr/bin/unshare", ["--map-current-user", "--pid", "--fork", "--net", "true"]).status === 0;
+  spawnSync("/usr/bin/unshare", [
+    ..."--map-current-user --mount --keep-caps --pid --fork --net -- sh -c".split(" "),
+    "mount -t tmpfs tmpfs /tmp && setpriv --bounding-set=-all true",
+  ]).status === 0;
 const withoutNamespaces = hasNamespaces ? "this system has namespaces" : false;
 const withNamespaces = hasNamespaces ? false : "this system has no namespaces for users";
 
@@ -29,13 +32,17 @@ const programs = ["cat", "echo", "env", "head", "pwd", "sh", "sleep", "true", "a
 
 async function workspace(options: Partial<CommandOptions> = open) {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "bridle-command-test-")));
-  const context = toolContext({ files: new WorkspaceFiles({ directory }) });
-  const root = join(directory, (await context.place()).id);
+  // As a server has it: the workspaces are inside of its own data.
+  const data = { directory: join(directory, "workspaces"), guarded: directory };
+  const context = toolContext({ files: new WorkspaceFiles(data) });
+  const root = join(data.directory, (await context.place()).id);
   await mkdir(join(root, "sub"), { recursive: true });
   await writeFile(join(root, "file.txt"), "text");
+  await writeFile(join(directory, "admin.key"), "key");
   const tool = commandTool({ programs, timeoutMs: 60_000, ...options });
   return {
     root,
+    data: directory,
     run: async (
       program: string,
       args: string[] = [],
@@ -92,7 +99,7 @@ describe("command.run", () => {
     const home = (
       await space.run("sh", ["-c", 'echo "$HOME"; ls -A "$HOME"; touch "$HOME/x"'])
     ).stdout.trim();
-    assert.match(basename(home), /^bridle-command-/);
+    assert.match(home, /\/bridle-command-[^/]+\/home$/);
     await assert.rejects(readdir(home), { code: "ENOENT" });
     assert.equal(
       (await space.run("sh", ["-c", "echo >&3"])).exit_code !== 0,
@@ -135,6 +142,8 @@ describe("command.run", () => {
       { programs: ["true"], path: ["bin"] },
       { programs: ["true"], path: [] },
       { programs: ["true"], isolation: "process" as const },
+      { programs: ["true"], hidden: ["secrets"] },
+      { programs: ["true"], hidden: ["/srv"], ...open },
       { programs: ["true"], outputBytesMax: 0 },
       { programs: ["true"], timeoutMs: 0 },
     ])
@@ -211,6 +220,24 @@ describe("command.run", () => {
       `kill -0 ${process.pid} && echo seen; cat /proc/${process.pid}/environ`,
     ]);
     assert.deepEqual([look.exit_code !== 0, look.stdout], [true, ""], look.stderr);
+  });
+
+  test("TOL-6 given a system with namespaces, when a program looks for the server's data or what else is hidden, then only its workspace is there, also with namespaces of its own", {
+    skip: withNamespaces,
+  }, async () => {
+    const secrets = await realpath(await mkdtemp(join(tmpdir(), "bridle-command-secrets-")));
+    await writeFile(join(secrets, "token"), "token");
+    await using space = await workspace({ hidden: [secrets] });
+    const look = `pwd; cat ../file.txt; echo new > new.txt; ls ${secrets}; ls ${space.data}; cat ${space.data}/admin.key`;
+    const { stdout, stderr } = await space.run("sh", ["-c", look], { cwd: "sub" });
+    assert.equal(stdout, `${space.root}/sub\ntextworkspaces\n`);
+    assert.match(stderr, /admin\.key/);
+    assert.deepEqual(await readdir(join(space.root, "sub")), ["new.txt"]);
+    const undo = `umount -l ${space.data}; unshare -rm sh -c 'umount -l ${space.root}; umount -l ${space.data}'; cat ${space.data}/admin.key; grep CapBnd /proc/self/status`;
+    assert.equal((await space.run("sh", ["-c", undo])).stdout, "CapBnd:\t0000000000000000\n");
+    assert.deepEqual((await readdir(space.data)).sort(), ["admin.key", "workspaces"]);
+    assert.deepEqual(await readdir(secrets), ["token"]);
+    await rm(secrets, { recursive: true });
   });
 
   test("TOL-6 given a system without namespaces, when a program is to have them, then it is not run, and told why", {

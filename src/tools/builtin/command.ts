@@ -23,6 +23,7 @@ export interface CommandOptions extends Partial<Omit<Confinement, "cpuSecondsMax
 
 const defaults = {
   isolation: "namespaces",
+  hidden: [],
   network: false,
   path: ["/usr/local/bin", "/usr/bin", "/bin"],
   env: {},
@@ -68,15 +69,15 @@ export function commandTool(options: CommandOptions): ToolDefinition {
     isOptIn: true,
     capabilities: ["files:read", "files:write"],
     async run({ program, args = [], cwd = "" }, { files, place, signal }) {
-      const directory = await files.directory(await place(), cwd);
+      const located = await files.locate(await place(), cwd);
       const file = await find(program, confinement.path);
-      return await runRestricted([file, ...args], directory, confinement, signal);
+      return await runRestricted([file, ...args], located, confinement, signal);
     },
   });
 }
 
 function assertOptions(programs: readonly string[], confinement: Confinement): void {
-  const { isolation, network, path, outputBytesMax, fileBytesMax, memoryBytesMax } = confinement;
+  const { isolation, hidden, network, path, outputBytesMax, fileBytesMax, memoryBytesMax } = confinement;
   const misnamed = programs.find((program) => !programPattern.test(program));
   if (misnamed !== undefined) {
     throw new TypeError(`A program is named without its folder; found ${JSON.stringify(misnamed)}.`);
@@ -92,6 +93,9 @@ function assertOptions(programs: readonly string[], confinement: Confinement): v
     throw new TypeError(
       "Only namespaces keep a program from the network: say network: true, or leave isolation as it is.",
     );
+  }
+  if (hidden.some((directory) => !isAbsolute(directory)) || (isolation === "process" && hidden.length > 0)) {
+    throw new TypeError("What is hidden is a list of absolute directories, and needs namespaces.");
   }
   for (const bytes of [outputBytesMax, fileBytesMax, memoryBytesMax ?? 1]) {
     if (!Number.isSafeInteger(bytes) || bytes < 1) {

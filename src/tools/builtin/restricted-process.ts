@@ -2,25 +2,29 @@
  * A program in a process of its own, with as little as can be had without native code: no shell that reads its arguments, no
  * input, a small environment and an empty home, bounded output, and an end that everything it started shares.
  *
- *   unshare …  (with namespaces)  its own users, processes and, unless it may have one, network
- *   sh -c …                       sets limits, says that it began, runs the program, gives on its exit code
+ *   unshare …   (with namespaces)  its own users, processes, mounts and, unless it may have one, network
+ *   sh -c …                        hides directories, sets limits, runs the program, gives on its exit code
+ *   setpriv …   (with namespaces)  gives up what was needed for that
  *   the program
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import type { LocatedDirectory } from "../../files/workspace-files.ts";
 
 export interface Confinement {
   /**
-   * `namespaces` (Linux): the program sees no other process, gains no privileges, and when it ends all that it started ends.
-   * `process`: a process group, which a program can leave.
+   * `namespaces` (Linux): the program reaches no other process and nothing that is hidden, gains no privileges, and when it
+   * ends all that it started ends. `process`: a process group, which a program can leave.
    */
   isolation: "namespaces" | "process";
+  /** With namespaces: directories that are empty for it, beside the server's own data. */
+  hidden: readonly string[];
   network: boolean;
   /** Directories where programs find others. */
   path: readonly string[];
@@ -54,17 +58,19 @@ const lingerMs = 1_000;
 
 /** Throws the signal's reason once everything is dead. */
 export async function runRestricted(
-  [program, ...args]: readonly [program: string, ...args: string[]],
-  cwd: string,
+  argv: readonly [program: string, ...args: string[]],
+  located: LocatedDirectory,
   confinement: Confinement,
   signal: AbortSignal,
 ): Promise<Ended> {
   signal.throwIfAborted();
-  const home = await mkdtemp(join(tmpdir(), "bridle-command-"));
+  const own = await mkdtemp(join(tmpdir(), "bridle-command-"));
+  const [home, aside] = [join(own, "home"), join(own, "aside")];
   try {
-    const [command, ...rest] = [...wrapperOf(confinement), program, ...args];
-    const child = spawn(command, rest, {
-      cwd,
+    for (const directory of [home, aside]) await mkdir(directory, { mode: 0o700 });
+    const [command, ...args] = wrapped(argv, located, aside, confinement);
+    const child = spawn(command, args, {
+      cwd: located.directory,
       env: environment(home, confinement),
       // Nothing to read; the fourth is where the wrapper says that it comes to the program.
       stdio: ["ignore", "pipe", "pipe", "pipe"],
@@ -73,24 +79,52 @@ export async function runRestricted(
     });
     return await watch(child, confinement, signal);
   } finally {
-    await rm(home, { recursive: true, force: true });
+    // A program can leave folders that only somebody with more rights removes; its result is not worse for that.
+    await rm(own, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-function wrapperOf(confinement: Confinement): [string, ...string[]] {
-  const { isolation, network, fileBytesMax, memoryBytesMax, cpuSecondsMax } = confinement;
-  const limits = [
+// The scripts' words are all ours; what others chose comes as arguments, which the shell does not read as words.
+// The shell stays while the program runs: as the first of its processes it is the one that the others end with.
+const start = 'echo >&3; exec 3>&-; "$@"; exit $?';
+const setpriv = "/usr/bin/setpriv";
+/** The workspace may be inside of what is hidden: it is held aside meanwhile. */
+const hide = `
+  aside=$1 root=$2 cwd=$3; shift 3
+  /usr/bin/mount --rbind "$root" "$aside" || exit 125
+  while [ "$1" != -- ]; do /usr/bin/mount -t tmpfs -o size=64k,mode=755 tmpfs "$1" || exit 125; shift; done; shift
+  /usr/bin/mkdir -p "$root" && /usr/bin/mount --rbind "$aside" "$root" && /usr/bin/umount -l "$aside" &&
+  cd "$cwd" && [ -x ${setpriv} ] || exit 125
+`;
+/** The mounts cannot be undone without these, nor by making namespaces inside of the namespaces. */
+const powerless = [
+  setpriv,
+  ..."--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs --".split(" "),
+];
+
+function wrapped(
+  argv: readonly string[],
+  { root, directory, guarded }: LocatedDirectory,
+  aside: string,
+  confinement: Confinement,
+): [string, ...string[]] {
+  const limit = `${limits(confinement).join(" && ")} || exit 125;`;
+  if (confinement.isolation === "process") return ["/bin/sh", "-c", limit + start, "sh", ...argv];
+  const own = "--map-current-user --mount --keep-caps --pid --fork --kill-child".split(" ");
+  if (!confinement.network) own.push("--net");
+  const hidden = guarded === null ? confinement.hidden : [guarded, ...confinement.hidden];
+  const shell = ["/bin/sh", "-c", hide + limit + start, "sh", aside, root, directory, ...hidden, "--"];
+  return ["/usr/bin/unshare", ...own, "--", ...shell, ...powerless, ...argv];
+}
+
+function limits({ fileBytesMax, memoryBytesMax, cpuSecondsMax }: Confinement): string[] {
+  const memory = memoryBytesMax === null ? [] : [`ulimit -v ${Math.ceil(memoryBytesMax / 1024)}`];
+  return [
     "ulimit -c 0",
     `ulimit -f ${Math.ceil(fileBytesMax / 512)}`,
     `ulimit -t ${cpuSecondsMax}`,
-    ...(memoryBytesMax === null ? [] : [`ulimit -v ${Math.ceil(memoryBytesMax / 1024)}`]),
+    ...memory,
   ];
-  // The shell stays: as the first of its processes it is the one that the others end with. Its words are all ours.
-  const script = `${limits.join(" && ")} || exit 125; echo >&3; exec 3>&-; "$@"; exit $?`;
-  const shell: [string, ...string[]] = ["/bin/sh", "-c", script, "sh"];
-  if (isolation === "process") return shell;
-  const own = ["--map-current-user", "--pid", "--fork", "--kill-child", ...(network ? [] : ["--net"])];
-  return ["/usr/bin/unshare", ...own, "--", ...shell];
 }
 
 function environment(home: string, { path, env }: Confinement): Record<string, string> {
