@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rehearse, scripted } from "../testing/index.ts";
 import { assistant } from "./assistant.ts";
-import { echo } from "./echo.ts";
+import { rehearsal } from "./rehearsal.ts";
 
 test("AST-1 given a persona with instructions, when the assistant is asked, then the model hears them, the conversation and the question", async () => {
   const run = await rehearse(assistant, {
@@ -49,20 +49,20 @@ test("AST-3 given a persona that names a tool and asks from a risk on, when the 
 test("AST-4 given a memory, somebody to ask and another persona, when the model uses them, then they are steps like all others", async () => {
   const run = await rehearse(assistant, {
     input: "Plan the party.",
-    agents: [echo],
-    persona: { handoffs: ["persona_echo"] },
+    agents: [rehearsal],
+    persona: { handoffs: ["persona_rehearsal"] },
     people: { answers: ["Friday"] },
     models: [
       { toolCalls: [{ name: "ask_person", input: { question: "When?" } }] },
       { toolCalls: [{ name: "memory_write", input: { key: "party", content: "Friday" } }] },
-      { toolCalls: [{ name: "hand_off", input: { to: "persona_echo", work: "Buy cake." } }] },
+      { toolCalls: [{ name: "hand_off", input: { to: "persona_rehearsal", work: "return The cake is bought." } }] },
       "All set for Friday.",
     ],
     crashEverywhere: true,
   });
   assert.equal(run.output, "All set for Friday.");
   assert.match(JSON.stringify(run.models[1]?.messages.at(-1)), /Friday/);
-  assert.match(JSON.stringify(run.models[3]?.messages.at(-1)), /Buy cake\./);
+  assert.match(JSON.stringify(run.models[3]?.messages.at(-1)), /The cake is bought\./);
 });
 
 test("AST-5 given a persona without tools, when the model asks for one that the server has, then there is none", async () => {
