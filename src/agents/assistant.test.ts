@@ -55,7 +55,11 @@ test("AST-4 given a memory, somebody to ask and another persona, when the model 
     models: [
       { toolCalls: [{ name: "ask_person", input: { question: "When?" } }] },
       { toolCalls: [{ name: "memory_write", input: { key: "party", content: "Friday" } }] },
-      { toolCalls: [{ name: "hand_off", input: { to: "persona_rehearsal", work: "return The cake is bought." } }] },
+      {
+        toolCalls: [
+          { name: "hand_off", input: { to: "persona_rehearsal", work: "return The cake is bought." } },
+        ],
+      },
       "All set for Friday.",
     ],
     crashEverywhere: true,

@@ -4,7 +4,7 @@
  */
 
 import type { ModelCallEnded, ModelConsidered } from "../../kernel/resources/model-call.ts";
-import { estimateTokens, textTokens } from "../../models/estimate.ts";
+import { tokensOfCall, tokensOfText } from "../../models/estimate.ts";
 import {
   type ModelAnswer,
   type ModelCall,
@@ -15,7 +15,7 @@ import {
   type OpenModel,
 } from "../../models/model.ts";
 import { costOf } from "../../models/prices.ts";
-import { attemptsMax, retryDelay } from "../../models/retry.ts";
+import { retryDelay } from "../../models/retry.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Route } from "./route.ts";
 
@@ -71,8 +71,8 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
           if (!(error instanceof ModelError)) throw error;
           tally.add(error.usage, model);
           const isLast = name === route.candidates.at(-1);
-          const delay = retryDelay(tried, error);
-          if (!error.isPassing || tried >= attemptsMax || (!isLast && delay > patienceMs)) throw error;
+          const delay = retryDelay(tried, error, Math.random);
+          if (delay === null || (!isLast && delay > patienceMs)) throw error;
           await attempts.pause(delay);
         }
       }
@@ -105,7 +105,7 @@ async function attemptOnce(
     if (stop.signal.aborted) return;
     said[delta.type] += delta.text;
     listener?.hear(delta);
-    const tokens = textTokens(said.text) + textTokens(said.reasoning);
+    const tokens = tokensOfText(said.text) + tokensOfText(said.reasoning);
     if (most !== null && tokens > most * overrunFactor + overrunTokens) stop.abort(new BudgetReached());
   };
   const isBounded = most !== null && (call.maxOutputTokens === undefined || most < call.maxOutputTokens);
@@ -121,8 +121,8 @@ async function attemptOnce(
   } catch (error) {
     if (!(stop.signal.reason instanceof BudgetReached) || signal.aborted) throw error;
     const usage: ModelUsage = {
-      inputTokens: estimateTokens(call.messages),
-      outputTokens: textTokens(said.text) + textTokens(said.reasoning),
+      inputTokens: tokensOfCall(call),
+      outputTokens: tokensOfText(said.text) + tokensOfText(said.reasoning),
       isEstimated: true,
     };
     tally.add(usage, model);

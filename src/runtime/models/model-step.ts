@@ -12,7 +12,7 @@ import type { StepSpan } from "../../kernel/events.ts";
 import { settle } from "../../kernel/quotas/ledger.ts";
 import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import type { Amounts } from "../../kernel/resources/quota.ts";
-import { estimateTokens } from "../../models/estimate.ts";
+import { tokensOfCall } from "../../models/estimate.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { ModelCall, ModelSource, Price } from "../../models/model.ts";
 import { costOf } from "../../models/prices.ts";
@@ -175,7 +175,7 @@ async function reserved(
     await withinBudget(run, key, {});
     return free;
   }
-  const inputTokens = estimateTokens(call.messages);
+  const inputTokens = tokensOfCall(call);
   const price = priceOf(models, candidates[0] ?? "");
   const isRecorded = await run.isRecorded(key);
   const allowance = isRecorded ? free : await allowanceOf(run, inputTokens, price);
