@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
 import { harpRequirements } from "./requirements-harp.ts";
+import { mcpRequirements } from "./requirements-mcp.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { shellRequirements } from "./requirements-shell.ts";
@@ -17,6 +18,7 @@ const requirements = [
   ...harpRequirements,
   ...openHarnessRequirements,
   ...shellRequirements,
+  ...mcpRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
