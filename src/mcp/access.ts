@@ -14,7 +14,7 @@ import type { Logger } from "pino";
 import type { JsonObject } from "../store/port.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { exchange } from "./exchange.ts";
-import { isUnknownSession, toMcpError } from "./failures.ts";
+import { toMcpError } from "./failures.ts";
 import {
   type McpAccess,
   type McpCallOptions,
@@ -107,13 +107,13 @@ class Server {
     return await this.#questions.during(call, async () => {
       call.startTimer();
       const send = (client: Client) => call.orGivenUp(exchange(client, tool, input, call, options));
-      return toResult(tool, await this.#withSession(send));
+      return toResult(tool, await this.#connection.use(send));
     });
   }
 
   #tools(): Promise<Tool[]> {
     if (this.#list !== null && performance.now() - this.#list.at < listAgeMsMax) return this.#list.tools;
-    const tools = this.#withSession(listTools).catch((error) => {
+    const tools = this.#connection.use(listTools).catch((error) => {
       if (this.#list?.tools === tools) this.#list = null;
       const { code, message } = toMcpError(this.#name, error);
       // Nothing happens by listing.
@@ -121,20 +121,6 @@ class Server {
     });
     this.#list = { tools, at: performance.now() };
     return tools;
-  }
-
-  async #withSession<T>(send: (client: Client) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const client = await this.#connection.open();
-      try {
-        const answer = await send(client);
-        this.#connection.worked();
-        return answer;
-      } catch (error) {
-        if (attempt > 1 || !isUnknownSession(error)) throw toMcpError(this.#name, error);
-        this.#connection.renew(client);
-      }
-    }
   }
 }
 

@@ -5,11 +5,12 @@
 
 import type { Client } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
-import { toMcpError, unreachable } from "./failures.ts";
+import { isUnknownSession, toMcpError, unreachable } from "./failures.ts";
 import { McpError, type McpServerSettings } from "./mcp.ts";
 import { currentCall, type Questions } from "./questions.ts";
 import type { FlatAnswer } from "./running-call.ts";
-import { httpTransport, processTransport, type Transport } from "./transports.ts";
+import { httpTransport, processTransport, type Transport, trackEnd } from "./transports.ts";
+import { within } from "./within.ts";
 
 /** For starting a process, shaking hands and all. */
 const connectMs = 30_000;
@@ -19,8 +20,6 @@ const probeMs = 10_000;
 const backoffMs = { least: 250, most: 30_000 } as const;
 /** Who calls waits for the next attempt so long, and is told at once when it is further away. */
 const patienceMs = 5_000;
-/** The SDK ends the input of a process, after 2 s terminates it, and after 2 s more kills it. */
-const closeMs = 5_000;
 const sessionEndMs = 1_000;
 
 export interface ConnectionOptions {
@@ -43,7 +42,10 @@ export class Connection {
   /** Whether it speaks the protocol from before 2026-07-28; a process need not be started twice to find out again. */
   #isLegacy = false;
   #isClosed = false;
-  readonly #transports = new Map<Transport, Promise<void>>();
+  /** How many things are under way on each. */
+  readonly #uses = new Map<Client, number>();
+  /** All that have not ended. */
+  readonly #transports = new Set<Transport>();
 
   constructor(
     name: string,
@@ -59,37 +61,62 @@ export class Connection {
     this.#onToolsChanged = onToolsChanged;
   }
 
-  /** Throws `McpError` within a bounded time; nothing was sent then. */
-  open(): Promise<Client> {
-    if (this.#client !== null) return this.#client;
-    // Nothing that the connection hears on its own belongs to the call that happens to be the first.
-    const client = currentCall.exit(() => this.#connect());
-    this.#client = client;
-    client.catch(() => {
-      if (this.#client === client) this.#client = null;
-    });
-    return client;
+  /** Sends something; throws `McpError`. A session that the server no longer knew is opened again, and it is sent once more. */
+  async use<T>(send: (client: Client) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const client = await this.#open();
+      try {
+        return await this.#count(client, send);
+      } catch (error) {
+        if (attempt > 1 || !isUnknownSession(error)) throw toMcpError(this.#name, error);
+        if (this.#opened === client) this.renew();
+      }
+    }
   }
 
-  /** It was of use: what went wrong before no longer counts. */
-  worked(): void {
-    this.#failures = 0;
-  }
-
-  /** The next call is made on a new connection, unless that is so already. */
-  renew(old: Client | null = this.#opened): void {
-    const opened = this.#opened;
-    if (opened === null || opened !== old) return;
+  /** What is sent from now on is sent on a new connection. */
+  renew(): void {
+    const old = this.#opened;
+    if (old === null) return;
     this.#forget();
-    void endSession(opened).catch(() => {});
+    if (!this.#uses.has(old)) void endSession(old).catch(() => {});
   }
 
   /** Also ends an attempt that is under way, with its process. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#opened !== null) await endSession(this.#opened).catch(() => {});
-    for (const transport of this.#transports.keys()) void transport.close().catch(() => {});
-    await within(closeMs, Promise.all(this.#transports.values())).catch(() => {});
+    await Promise.all([...this.#transports].map((transport) => transport.close().catch(() => {})));
+  }
+
+  /** Throws `McpError` within a bounded time. */
+  async #open(): Promise<Client> {
+    if (this.#isClosed) throw this.#closed();
+    if (this.#client !== null) return await this.#client;
+    // Nothing that the connection hears on its own belongs to the call that happens to be the first.
+    const client = currentCall.exit(() => this.#connect());
+    this.#client = client;
+    client.catch(() => {
+      if (this.#client === client) this.#client = null;
+    });
+    return await client;
+  }
+
+  /** A connection that was replaced ends with the last thing that was sent on it. */
+  async #count<T>(client: Client, send: (client: Client) => Promise<T>): Promise<T> {
+    this.#uses.set(client, (this.#uses.get(client) ?? 0) + 1);
+    try {
+      const answer = await send(client);
+      this.#failures = 0;
+      return answer;
+    } finally {
+      const others = (this.#uses.get(client) ?? 1) - 1;
+      if (others > 0) this.#uses.set(client, others);
+      else {
+        this.#uses.delete(client);
+        if (this.#opened !== client) void endSession(client).catch(() => {});
+      }
+    }
   }
 
   async #connect(): Promise<Client> {
@@ -101,8 +128,9 @@ export class Connection {
 
   async #attempt(client: Client, transport: Transport): Promise<Client> {
     // From here to the start of a process nothing is waited for: `close` finds every one.
-    if (this.#isClosed) throw unreachable(this.#name, "the connections are closed", false);
-    this.#untilClosed(transport);
+    if (this.#isClosed) throw this.#closed();
+    this.#transports.add(transport);
+    trackEnd(transport, () => this.#transports.delete(transport));
     const prior = this.#isLegacy && "command" in this.#settings ? { prior: { kind: "legacy" as const } } : {};
     client.onclose = () => this.#broke(client);
     try {
@@ -130,16 +158,6 @@ export class Connection {
       : await httpTransport(settings);
   }
 
-  #untilClosed(transport: Transport): void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#transports.set(transport, promise);
-    // The SDK keeps it, and calls it before its own.
-    transport.onclose = () => {
-      this.#transports.delete(transport);
-      resolve();
-    };
-  }
-
   async #makeClient(): Promise<Client> {
     const { Client } = await import("@modelcontextprotocol/client");
     const client = new Client(
@@ -163,6 +181,10 @@ export class Connection {
     if (this.#opened !== client || this.#isClosed) return;
     this.#failed(unreachable(this.#name, "its connection broke", false));
     this.#forget();
+  }
+
+  #closed(): McpError {
+    return unreachable(this.#name, "all connections were closed", false);
   }
 
   #forget(): void {
@@ -192,15 +214,4 @@ async function endSession(client: Client): Promise<void> {
 
 function hasSession(transport: object | undefined): transport is { terminateSession(): Promise<void> } {
   return transport !== undefined && "terminateSession" in transport;
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const error = Object.assign(new Error("It took too long."), { code: "REQUEST_TIMEOUT" });
-  const timer = setTimeout(() => reject(error), ms);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -5,6 +5,7 @@ import type { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { Logger } from "pino";
 import { streamEndedCode } from "./failures.ts";
 import type { HttpServer, StdioServer } from "./mcp.ts";
+import { within } from "./within.ts";
 
 export type Transport = StdioClientTransport | StreamableHTTPClientTransport;
 
@@ -14,6 +15,8 @@ const messageBytesMax = 10 * 1024 * 1024;
 const lineCharsMax = 2000;
 /** Shorter values of the environment are hardly secrets, and may be part of any word. */
 const secretCharsMin = 8;
+/** From the kill of a process to its end. */
+const killMs = 1000;
 
 export async function processTransport(
   name: string,
@@ -62,6 +65,31 @@ export async function httpTransport({
       ...options,
     });
   return transport;
+}
+
+/**
+ * Says when the other side is gone for good, and has everybody who closes wait for that. The SDK ends the input of a process,
+ * terminates it after 2 s and kills it after 2 s more; it waits only for whoever is the first to close, and not for the kill.
+ */
+export function trackEnd(transport: Transport, onEnd: () => void): void {
+  const ended = Promise.withResolvers<void>();
+  // The SDK keeps it, and calls it before its own.
+  transport.onclose = () => {
+    onEnd();
+    ended.resolve();
+  };
+  const close = transport.close.bind(transport);
+  const closeForGood = async () => {
+    const isRunning = "pid" in transport && transport.pid !== null;
+    await close();
+    if (isRunning) await within(killMs, ended.promise).catch(() => {});
+    onEnd();
+  };
+  let closing: Promise<void> | null = null;
+  transport.close = () => {
+    closing ??= closeForGood();
+    return closing;
+  };
 }
 
 /** A body that ends with an error when a message is too long: the whole of it, or a line where it is a stream of them. */

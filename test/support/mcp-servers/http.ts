@@ -25,6 +25,8 @@ export interface HttpMcpServer extends AsyncDisposable {
   forgetSessions(): void;
   /** Breaks all connections in mid-word. */
   breakConnections(): void;
+  /** From now on nothing but this status is answered. */
+  refuse(status: number): void;
 }
 
 export interface HttpMcpOptions {
@@ -51,6 +53,7 @@ export async function serveMcp(
 ): Promise<HttpMcpServer> {
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const asked: Headers[] = [];
+  let refusal: number | null = null;
   const present = createMcpHandler(make, { legacy: "reject" });
   const http = createServer((incoming, outgoing) => {
     respond(incoming, outgoing, answer).catch(() => outgoing.destroy());
@@ -58,6 +61,7 @@ export async function serveMcp(
 
   async function answer(request: Request): Promise<Response> {
     asked.push(request.headers);
+    if (refusal !== null) return new Response(null, { status: refusal });
     if (isLegacy || (await isLegacyRequest(request))) return await sessionOf(request);
     return await present.fetch(request);
   }
@@ -84,6 +88,9 @@ export async function serveMcp(
     sessions,
     forgetSessions: () => sessions.clear(),
     breakConnections: () => http.closeAllConnections(),
+    refuse: (status) => {
+      refusal = status;
+    },
     async [Symbol.asyncDispose]() {
       await present.close();
       for (const transport of sessions.values()) await transport.close();
