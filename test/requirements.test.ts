@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { modelRequirements } from "./requirements-models.ts";
+import { mcpRequirements } from "./requirements-mcp.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { shellRequirements } from "./requirements-shell.ts";
@@ -19,6 +20,7 @@ const requirements = [
   ...openHarnessRequirements,
   ...shellRequirements,
   ...modelRequirements,
+  ...mcpRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
