@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
 import { harpRequirements } from "./requirements-harp.ts";
+import { mcpRequirements } from "./requirements-mcp.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { shellRequirements } from "./requirements-shell.ts";
@@ -17,6 +18,7 @@ const requirements = [
   ...harpRequirements,
   ...openHarnessRequirements,
   ...shellRequirements,
+  ...mcpRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -31,7 +33,7 @@ function citedIds(): Set<string> {
   const ids = new Set<string>();
   for (const file of files) {
     const names = readFileSync(file, "utf8").matchAll(
-      /\b(?:test|onEveryBinding)\(\s*[`"']((?:[A-Z]{3,4}-\d+[, ]+)+)/g,
+      /\b(?:test|onEveryBinding|inBothEras)\(\s*[`"']((?:[A-Z]{3,4}-\d+[, ]+)+)/g,
     );
     for (const [, cited] of names) {
       for (const [id] of (cited ?? "").matchAll(/[A-Z]{3,4}-\d+/g)) ids.add(id);
