@@ -37,6 +37,8 @@ import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
 import { closeHttp, createHttp } from "./surfaces/http.ts";
+import { failMcp } from "./surfaces/mcp/errors.ts";
+import { isMcpAddress, mcp } from "./surfaces/mcp/surface.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { Engine } from "./surfaces/openharness/engine.ts";
 import { failOpenHarness, isOpenHarnessAddress, openHarness } from "./surfaces/openharness/surface.ts";
@@ -160,12 +162,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     stopped: stopped.signal,
   });
   const failHarp = harpFail(binding);
+  const mcpOptions = { kernel, facts, logger, heartbeatMs, corsOrigins, stopped: stopped.signal };
   const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({
     ...httpOptions,
     fail(error, request, reply) {
       if (isHarpAddress(request)) return failHarp(error, request, reply);
       if (isOpenHarnessAddress(request)) return failOpenHarness(engine, error, reply);
+      if (isMcpAddress(request)) return failMcp(mcpOptions, error, reply);
       return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
     },
   });
@@ -180,6 +184,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   );
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(openHarness({ engine, kernel, facts, sockets, heartbeatMs, stopped: stopped.signal }));
+  await http.register(mcp(mcpOptions));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });

@@ -9,6 +9,7 @@ import { requirements as others } from "./requirements.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { modelRequirements } from "./requirements-models.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
+import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { shellRequirements } from "./requirements-shell.ts";
@@ -21,6 +22,7 @@ const requirements = [
   ...shellRequirements,
   ...modelRequirements,
   ...mcpRequirements,
+  ...mcpSurfaceRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
