@@ -10,6 +10,7 @@ import { harpRequirements } from "./requirements-harp.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { shellRequirements } from "./requirements-shell.ts";
+import { testingRequirements } from "./requirements-testing.ts";
 
 const requirements = [
   ...others,
@@ -17,6 +18,7 @@ const requirements = [
   ...harpRequirements,
   ...openHarnessRequirements,
   ...shellRequirements,
+  ...testingRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

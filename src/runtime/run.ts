@@ -36,7 +36,7 @@ import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts"
 /** How long a question or a host call may stay open when the agent does not say. */
 export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
 /** Records that may wait for the disk before the agent is made to wait too. */
-const outboxMax = 64;
+const outboxMaxDefault = 64;
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
 const standstillTurns = 3;
 const standstillMs = 25;
@@ -58,6 +58,8 @@ export interface RunOptions {
   agentName: string;
   /** While the server stops, no step may start. */
   isDraining: () => boolean;
+  /** Records that may wait for the disk; with one, each has a commit of its own. */
+  outboxMax?: number | undefined;
 }
 
 export class Run {
@@ -66,6 +68,7 @@ export class Run {
   readonly caller: Caller;
   protected readonly journal: Journal;
   readonly #isDraining: () => boolean;
+  readonly #outboxMax: number;
   readonly #abort = new AbortController();
   readonly #counters = new Map<string, number>();
   readonly #waits: Waits;
@@ -98,12 +101,13 @@ export class Run {
   /** Rejects when the run cannot go on, whatever the agent's code does: it does not repeat itself, or says nonsense. */
   readonly fatal: Promise<never>;
 
-  constructor({ kernel, task, journal, agentName, isDraining }: RunOptions) {
+  constructor({ kernel, task, journal, agentName, isDraining, outboxMax = outboxMaxDefault }: RunOptions) {
     this.kernel = kernel;
     this.task = task;
     this.journal = journal;
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
+    this.#outboxMax = outboxMax;
     this.#waits = new Waits(kernel.clock, () => this.#considerParking());
     this.caller = { ...systemCaller(task.tenant_id), actor: `agent:${agentName}` };
     this.ended = new Promise((resolve) => {
@@ -348,6 +352,7 @@ export class Run {
 
   /** Writes the record that ends the task, and all that came before it (J3). */
   async conclude(change: Change): Promise<void> {
+    await this.keepUp();
     if (this.#end !== null) return await never();
     this.#isConcluded = true;
     this.#outbox.push(change);
@@ -360,7 +365,7 @@ export class Run {
 
   /** Waits for the disk when too much waits for it. */
   protected async keepUp(): Promise<void> {
-    if (this.#outbox.length >= outboxMax) await this.flush();
+    if (this.#outbox.length >= this.#outboxMax) await this.flush();
   }
 
   /** The same without ever waiting. */

@@ -35,6 +35,8 @@ export interface RuntimeOptions {
   logger: Logger;
   /** Runs in memory at once. */
   concurrency: number;
+  /** Records of a run that may wait for the disk, where that is not left to the run. */
+  outboxMax?: number;
 }
 
 export interface Runtime {
@@ -57,6 +59,7 @@ class Scheduler implements Runtime {
   readonly #agents: AgentRegistry;
   readonly #logger: Logger;
   readonly #concurrency: number;
+  readonly #outboxMax: number | undefined;
   readonly #queue = new ReadyQueue(readyMax);
   readonly #runs = new Map<string, Run>();
   /** Tasks being loaded: no longer queued, not yet a run. */
@@ -72,11 +75,12 @@ class Scheduler implements Runtime {
   #sweepTimer: NodeJS.Timeout | undefined;
   #forgetTimer: NodeJS.Timeout | undefined;
 
-  constructor({ kernel, agents, logger, concurrency }: RuntimeOptions) {
+  constructor({ kernel, agents, logger, concurrency, outboxMax }: RuntimeOptions) {
     this.#kernel = kernel;
     this.#agents = agents;
     this.#logger = logger;
     this.#concurrency = concurrency;
+    this.#outboxMax = outboxMax;
   }
 
   async start(): Promise<void> {
@@ -203,7 +207,15 @@ class Scheduler implements Runtime {
 
   #start(task: TaskRecord, journal: Journal, agent: Agent): Run {
     const isDraining = () => this.#draining;
-    const run = new Run({ kernel: this.#kernel, task, journal, agentName: agent.name, isDraining });
+    const outboxMax = this.#outboxMax;
+    const run = new Run({
+      kernel: this.#kernel,
+      task,
+      journal,
+      agentName: agent.name,
+      isDraining,
+      outboxMax,
+    });
     this.#runs.set(task.id, run);
     void execute(run, agent).catch((error) => run.finish({ how: "crashed", error }));
     return run;

@@ -156,9 +156,11 @@ async function withJournal(error: unknown, { contents, taskId }: Stage): Promise
 const idPattern = /\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b/g;
 
 function endingsOf(run: Rehearsal): string {
-  const { said, artifacts } = run;
+  const { said, artifacts, journal } = run;
   const texts = artifacts.map(({ name, text }) => `${name}: ${text}`);
-  return [endingOf(run), ...said, ...texts].join("\n").replaceAll(idPattern, "$1_…");
+  // Branches that run side by side may come to their steps in another order.
+  const steps = journal.map(({ key }) => key).sort();
+  return [endingOf(run), ...said, ...texts, ...steps].join("\n").replaceAll(idPattern, "$1_…");
 }
 
 function assertAlike(run: Rehearsal, again: Rehearsal, { key, phase }: StepMark): void {

@@ -91,7 +91,14 @@ export class Stage {
     const { result } = await kernel.dispatch(ensureSigningKey, this.system, { key: this.#issuer.key });
     this.#issuer.adopt(result.issuer_id);
     // Here the runtime is given `world: this.world` as soon as it takes one.
-    const runtime = await startRuntime({ kernel, agents: this.#agents, logger: this.#logger(), concurrency });
+    const runtime = await startRuntime({
+      kernel,
+      agents: this.#agents,
+      logger: this.#logger(),
+      concurrency,
+      // A crash between any two records can then be played.
+      outboxMax: 1,
+    });
     return {
       kernel,
       runtime,
