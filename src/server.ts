@@ -200,9 +200,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(() => stopped.abort());
 
-  const { models, tools, mcp, concurrency } = config;
-  built.defer(() => mcp.close());
-  const runtime = await startRuntime({ kernel, world: { models, tools, mcp }, agents, logger, concurrency });
+  built.defer(() => config.mcp.close());
+  const runtime = await startRuntime({
+    kernel,
+    world: config,
+    agents,
+    logger,
+    concurrency: config.concurrency,
+  });
   built.defer(startMemorySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };

@@ -38,7 +38,7 @@ import { emptyWorld, type World } from "./world.ts";
 /** How long a question or a host call may stay open when the agent does not say. */
 export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
 /** Records that may wait for the disk before the agent is made to wait too. */
-const outboxMax = 64;
+const outboxMaxDefault = 64;
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
 const standstillTurns = 3;
 const standstillMs = 25;
@@ -62,6 +62,8 @@ export interface RunOptions {
   agentName: string;
   /** While the server stops, no step may start. */
   isDraining: () => boolean;
+  /** Records that may wait for the disk; with one, each has a commit of its own. */
+  outboxMax?: number | undefined;
 }
 
 export class Run {
@@ -71,6 +73,7 @@ export class Run {
   readonly caller: Caller;
   protected readonly journal: Journal;
   readonly #isDraining: () => boolean;
+  readonly #outboxMax: number;
   readonly #abort = new AbortController();
   readonly #counters = new Map<string, number>();
   readonly #waits: Waits;
@@ -105,13 +108,22 @@ export class Run {
   /** Rejects when the run cannot go on, whatever the agent's code does: it does not repeat itself, or says nonsense. */
   readonly fatal: Promise<never>;
 
-  constructor({ kernel, world = emptyWorld, task, journal, agentName, isDraining }: RunOptions) {
+  constructor({
+    kernel,
+    world = emptyWorld,
+    task,
+    journal,
+    agentName,
+    isDraining,
+    outboxMax = outboxMaxDefault,
+  }: RunOptions) {
     this.kernel = kernel;
     this.world = world;
     this.task = task;
     this.journal = journal;
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
+    this.#outboxMax = outboxMax;
     this.#waits = new Waits(kernel.clock, () => this.#considerParking());
     this.caller = { ...systemCaller(task.tenant_id), actor: `agent:${agentName}` };
     this.ended = new Promise((resolve) => {
@@ -367,6 +379,7 @@ export class Run {
 
   /** Writes the record that ends the task, and all that came before it (J3). */
   async conclude(change: Change): Promise<void> {
+    await this.keepUp();
     if (this.#end !== null) return await never();
     this.#isConcluded = true;
     this.#outbox.push(change);
@@ -379,7 +392,7 @@ export class Run {
 
   /** Waits for the disk when too much waits for it. */
   protected async keepUp(): Promise<void> {
-    if (this.#outbox.length >= outboxMax) await this.flush();
+    if (this.#outbox.length >= this.#outboxMax) await this.flush();
   }
 
   /** The same without ever waiting. */

@@ -38,6 +38,8 @@ export interface RuntimeOptions {
   logger: Logger;
   /** Runs in memory at once. */
   concurrency: number;
+  /** Records of a run that may wait for the disk, where that is not left to the run. */
+  outboxMax?: number;
 }
 
 export interface Runtime {
@@ -61,6 +63,7 @@ class Scheduler implements Runtime {
   readonly #agents: AgentRegistry;
   readonly #logger: Logger;
   readonly #concurrency: number;
+  readonly #outboxMax: number | undefined;
   readonly #queue = new ReadyQueue(readyMax);
   readonly #runs = new Map<string, Run>();
   /** Tasks being loaded: no longer queued, not yet a run. */
@@ -76,12 +79,13 @@ class Scheduler implements Runtime {
   #sweepTimer: NodeJS.Timeout | undefined;
   #forgetTimer: NodeJS.Timeout | undefined;
 
-  constructor({ kernel, world = emptyWorld, agents, logger, concurrency }: RuntimeOptions) {
+  constructor({ kernel, world = emptyWorld, agents, logger, concurrency, outboxMax }: RuntimeOptions) {
     this.#kernel = kernel;
     this.#world = world;
     this.#agents = agents;
     this.#logger = logger;
     this.#concurrency = concurrency;
+    this.#outboxMax = outboxMax;
   }
 
   async start(): Promise<void> {
@@ -213,6 +217,7 @@ class Scheduler implements Runtime {
 
   #start(task: TaskRecord, journal: Journal, agent: Agent): Run {
     const isDraining = () => this.#draining;
+    const outboxMax = this.#outboxMax;
     const run = new Run({
       kernel: this.#kernel,
       world: this.#world,
@@ -220,6 +225,7 @@ class Scheduler implements Runtime {
       journal,
       agentName: agent.name,
       isDraining,
+      outboxMax,
     });
     this.#runs.set(task.id, run);
     void execute(run, agent).catch((error) => run.finish({ how: "crashed", error }));

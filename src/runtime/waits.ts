@@ -80,6 +80,7 @@ export class Waits {
         this.end(key, "elapsed");
       },
       ms,
+      "wait",
     );
     this.#timers.add(stop);
   }

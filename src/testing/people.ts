@@ -35,6 +35,7 @@ export interface People {
   approvals?: Script<ApprovalAsked, Decision>;
 }
 
+/** By capability. A host that gives `nobody` is not there. */
 export type Hosts = Record<string, (input: JsonValue) => JsonValue | Promise<JsonValue> | Nobody>;
 
 /** Reads a script from its beginning. */

@@ -81,9 +81,15 @@ export class Stage {
     await kernel.dispatch(ensureTenant, this.system, { tenantId: defaultTenantId });
     const { result } = await kernel.dispatch(ensureSigningKey, this.system, { key: this.#issuer.key });
     this.#issuer.adopt(result.issuer_id);
-    const { world } = this;
-    const agents = this.#agents;
-    const runtime = await startRuntime({ kernel, world, agents, logger: this.#logger(), concurrency });
+    const runtime = await startRuntime({
+      kernel,
+      world: this.world,
+      agents: this.#agents,
+      logger: this.#logger(),
+      concurrency,
+      // A crash between any two records can then be played.
+      outboxMax: 1,
+    });
     return {
       kernel,
       runtime,

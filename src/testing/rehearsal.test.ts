@@ -1,0 +1,110 @@
+/** What a rehearsal says of itself: assertions, fixtures, and that nothing of it stays behind. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { temporaryDirectory } from "../../test/support/server.ts";
+import { type Agent, type AgentContext, defineAgent } from "../runtime/agent.ts";
+import type { JsonValue } from "../store/port.ts";
+import { RehearsalError, rehearse, replayFixture } from "./index.ts";
+
+function agentOf(run: (ctx: AgentContext) => Promise<JsonValue | undefined>): Agent {
+  return defineAgent({ name: "agent", version: "1.0.0", run });
+}
+
+const walker = agentOf(async (ctx) => {
+  await ctx.step("pack", () => "bag");
+  for (const place of ["lake", "hill"]) await ctx.step(`see.${place}`, () => place);
+  await ctx.say("I was away.");
+});
+
+test("TST-8 given patterns, when the steps fit them, then it is well", async () => {
+  const run = await rehearse(walker, { input: "" });
+  run.expectSteps(["step:pack:1", "step:see.lake:1", "step:see.hill:1", "say:1"]);
+  run.expectSteps(["...", "step:see.hill:1", "..."]);
+  run.expectSteps(["step:pack:1", /see/, "step:*:1", "say:*"]);
+  run.expectSteps(["...", "step:pack:1", "...", "say:1", "..."]);
+  run.expectSteps(["*", "s*p:*.l*e:*1", "...", "say:1"]);
+});
+
+test("TST-8 given patterns that the steps do not fit, or a step that is not there, when it is expected, then the failure shows the journal", async () => {
+  const run = await rehearse(walker, { input: "" });
+  const unfit: (string | RegExp)[][] = [
+    [],
+    ["step:pack:1"],
+    ["...", "step:pack:1"],
+    ["step:see.lake:1", "step:pack:1", "..."],
+    ["step:pack", "..."],
+    ["step:pa*ck:*ck:1", "..."],
+    ["...", /hill/, /lake/, "..."],
+  ];
+  for (const patterns of unfit) {
+    assert.throws(() => run.expectSteps(patterns), assert.AssertionError, JSON.stringify(patterns));
+  }
+  assert.throws(
+    () => run.expectSteps(["step:pack:1", "say:1"]),
+    /Expected:\n {2}step:pack:1\n {2}say:1\nFound:\nCOMPLETED null\n {2}step:pack:1 +→ "bag"\n.*\n.*\n {2}say:1 +I was away\./,
+  );
+  assert.throws(
+    () => run.step("step:swim:1"),
+    /There is no step step:swim:1\.\nCOMPLETED null\n {2}step:pack:1/,
+  );
+});
+
+test("TST-8 given a step that never ends, when the rehearsal has no more patience, then it fails with what was done so far", async () => {
+  const agent = agentOf(async (ctx) => {
+    await ctx.step("quick", () => 1);
+    await ctx.step("stuck", () => new Promise<number>(() => {}));
+  });
+  await assert.rejects(
+    rehearse(agent, { input: "", timeoutMs: 200 }),
+    (error: Error) =>
+      error instanceof RehearsalError &&
+      /no end to it after 200 ms\.\n {2}step:quick:1 {2}→ 1/.test(error.message),
+  );
+});
+
+test("TST-8 given options that cannot be meant, when it is rehearsed, then that is said before anything runs", async () => {
+  let runs = 0;
+  const agent = agentOf(async () => {
+    runs += 1;
+    return undefined;
+  });
+  await assert.rejects(
+    rehearse(agent, { input: "", now: "tomorrow" }),
+    /now is "tomorrow", which is no time/,
+  );
+  await assert.rejects(
+    rehearse(agent, { input: "", secrets: { "no name": "x" } }),
+    /The rehearsal cannot begin: A secret's name/,
+  );
+  assert.equal(runs, 0);
+});
+
+test("TST-9 given a rehearsal, when it is saved, then the fixture is replayed, and code that does something else is told from it", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "run.jsonl");
+  let calls = 0;
+  const agentWith = (name: string) =>
+    agentOf(async (ctx) => {
+      const found = await ctx.step(name, () => ++calls);
+      return `${found} ${await ctx.ask("And?")} ${"x".repeat(10_000)}`;
+    });
+  const run = await rehearse(agentWith("look"), { input: "go", people: { answers: ["then"] } });
+  await run.save(file);
+  await replayFixture(agentWith("look"), file);
+  assert.equal(calls, 1);
+  await assert.rejects(
+    replayFixture(agentWith("search"), file),
+    /does not repeat .*step:look:1.*step:search:1/,
+  );
+});
+
+test("TST-10 given a program that rehearses, with what is slow, waits and is left waiting, when it is done, then it ends by itself", async () => {
+  const program = fileURLToPath(new URL("../../test/support/rehearsing.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 30_000 });
+  assert.equal(stdout, "COMPLETED INPUT_REQUIRED\n[]\n");
+});
