@@ -2,6 +2,7 @@
 
 import type { Logger } from "pino";
 import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
+import type { EnsurePersona } from "./kernel/commands/ensure-persona.ts";
 import { heldMsDefault } from "./kernel/shell/held-states.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
@@ -35,6 +36,8 @@ export interface ServerConfig {
   apiKey: string | null;
   /** Agents beside the built-in ones. */
   agents: readonly Agent[];
+  /** Personas that are made, or changed, before anything else happens. */
+  personas: readonly EnsurePersona[];
   logger: Logger;
   /** Runs in memory at once. */
   concurrency: number;
@@ -104,6 +107,7 @@ export const defaultConfig = {
   dataDirectory: "./.bridle",
   apiKey: null,
   agents: [],
+  personas: [],
   publicUrl: null,
   oauthIssuers: [],
   oauthAudience: null,

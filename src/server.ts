@@ -8,6 +8,7 @@ import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { startGateway } from "./gateway/start.ts";
 import { systemClock } from "./kernel/clock.ts";
+import { ensurePersona } from "./kernel/commands/ensure-persona.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
@@ -120,6 +121,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
   await preparePublicTenants(kernel);
+  for (const persona of config.personas) await kernel.dispatch(ensurePersona, system, persona);
   warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;

@@ -25,7 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   agents: ["models", "runtime", "store", "tools"],
   surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
 };
-/** Files at the top, and the command line, put everything together. */
+/** Files at the top, the command line, and what loads a project put everything together. */
 const composition = new Set([
   "server.ts",
   "approval-access.ts",
@@ -35,6 +35,7 @@ const composition = new Set([
   "logger.ts",
   "version.ts",
   "cli",
+  "project",
 ]);
 
 interface Import {

@@ -200,6 +200,12 @@ export const requirements: readonly Requirement[] = [
     "CLI-7": "Errors are one clear line with the right exit code; every command has help.",
     "CLI-8": "bridle serve --agents loads agents from modules.",
   }),
+  ...section("Bridle", "Projects", {
+    "PRJ-1":
+      "bridle.config.ts has every setting of bridle serve; a flag beats the environment, that beats the file, and that the default.",
+    "PRJ-2":
+      "A configuration that is wrong is refused in one line that names the file and the property, with the name that was meant.",
+  }),
   ...section("Bridle", "Runtime", {
     "RUN-1":
       "Recovery re-runs the agent; recorded steps give their recorded result and are not executed again.",
