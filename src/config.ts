@@ -36,6 +36,11 @@ export interface ServerConfig {
   apiKey: string | null;
   /** Agents beside the built-in ones. */
   agents: readonly Agent[];
+  /**
+   * Whether `replaceAgents` may be called: then it is remembered for every open task which code it started with, which
+   * costs a little memory for each.
+   */
+  agentsMayChange: boolean;
   /** Personas that are made, or changed, before anything else happens. */
   personas: readonly EnsurePersona[];
   logger: Logger;
@@ -107,6 +112,7 @@ export const defaultConfig = {
   dataDirectory: "./.bridle",
   apiKey: null,
   agents: [],
+  agentsMayChange: false,
   personas: [],
   publicUrl: null,
   oauthIssuers: [],

@@ -23,6 +23,7 @@ import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import type { Agent } from "./runtime/agent.ts";
 import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
@@ -59,6 +60,11 @@ export interface Server {
   harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
+  /**
+   * From here on these are the agents, beside the built-in ones, and new tasks get their code; open tasks go on with what they
+   * started with. Only for servers that were told that agents may change.
+   */
+  replaceAgents(agents: readonly Agent[]): Promise<void>;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
   stop(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -197,7 +203,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(() => stopped.abort());
 
-  const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  const runtime = await startRuntime({
+    kernel,
+    agents,
+    logger,
+    concurrency: config.concurrency,
+    keepsStartedCode: config.agentsMayChange,
+  });
   built.defer(startMemorySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };
@@ -230,6 +242,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harpUrl,
     adminKey,
     kernel,
+    async replaceAgents(given) {
+      if (!config.agentsMayChange)
+        throw new Error("The agents of this server are fixed: set agentsMayChange.");
+      agents.replace([...builtInAgents, ...given]);
+      await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+      await preparePublicTenants(kernel);
+    },
     async stop(grace) {
       stopping = true;
       graceMs = grace;

@@ -12,7 +12,7 @@ import { addKeyCommands } from "./keys.ts";
 import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { addServeCommand } from "./serve-command.ts";
+import { addServeCommands } from "./serve-command.ts";
 import { addShellCommand } from "./shell.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
@@ -31,7 +31,7 @@ const program = new Command("bridle")
   .exitOverride()
   .configureOutput(oneLine);
 
-addServeCommand(program);
+addServeCommands(program);
 addGatewayCommand(program);
 addShellCommand(program);
 addReplayCommand(program);

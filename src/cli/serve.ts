@@ -1,37 +1,30 @@
 /** `bridle serve`: start the server, say how to use it, and stop it gently on Ctrl-C. */
 
 import { flushCompileCache } from "node:module";
-import { resolve } from "node:path";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
-import { harpPath } from "../surfaces/addresses.ts";
 import { version } from "../version.ts";
-import { keyLines } from "./listening.ts";
-import { listenToRejections, stopWhenAsked } from "./running.ts";
+import { addressLines, listenToRejections, stopWhenAsked } from "./running.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "./server-config.ts";
-import type { ServeSettings } from "./settings.ts";
 
 export async function serve(serving: Serving): Promise<void> {
   const { settings } = serving;
   const logger = createLogger(settings.logLevel, knownSecrets(serving));
   const server = await startServer(serverConfigOf(serving, logger));
   listenToRejections(server, logger);
-  process.stdout.write(greeting(server, settings));
+  process.stdout.write(greeting(server, serving));
   // Not left to the end, which may come without warning.
   flushCompileCache();
   await stopWhenAsked(server, settings.graceMs);
 }
 
-function greeting({ url, grpcUrl, harpUrl, adminKey }: Server, { data }: ServeSettings): string {
+function greeting(server: Server, serving: Serving): string {
+  const { url, adminKey } = server;
   const shellKey = adminKey.origin === "setting" ? "<your key>" : `"$(cat '${adminKey.file}')"`;
   return `
 Bridle ${version} is ready.
 
-  URL       ${url}
-  gRPC      ${grpcUrl ?? "off"}
-  HARP      ${[harpUrl, url + harpPath].filter((at) => at !== null).join("\n            ")}
-  Data      ${resolve(data)}
-${keyLines(adminKey)}
+${addressLines(server, serving)}
 
 Try it:
   export BRIDLE_URL=${url} BRIDLE_KEY=${shellKey} HARN="Harn-Agents-Protocol-Version: agents-protocol-2026-04-25"

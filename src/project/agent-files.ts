@@ -18,11 +18,11 @@ export interface LoadedAgent {
 /** The files that paths and patterns name, in an order that does not depend on the disk. */
 export async function agentFiles(patterns: readonly string[], directory: string): Promise<string[]> {
   const files: string[] = [];
-  for (const pattern of patterns) files.push(...(await filesOf(pattern, directory)));
+  for (const pattern of patterns) files.push(...(await matching(pattern, directory)));
   return [...new Set(files)];
 }
 
-async function filesOf(pattern: string, directory: string): Promise<string[]> {
+async function matching(pattern: string, directory: string): Promise<string[]> {
   const plain = resolve(directory, pattern);
   if (!/[*?[{]/.test(pattern) || existsSync(plain)) return [plain];
   const found: string[] = [];

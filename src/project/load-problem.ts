@@ -18,7 +18,7 @@ const checkMsMax = 10_000;
 export function loadProblem(error: unknown, file: string, modules: ProjectModules): Error {
   if (error instanceof LoadProblem || error instanceof ConfigProblem) return error;
   const { name, message, stack = "" } = error instanceof Error ? error : new Error(String(error));
-  const place = placeIn(stack, modules) ?? placeOfSyntaxError(error, modules) ?? shown(file);
+  const place = placeIn(stack, modules) ?? placeOfSyntaxError(error, file, modules) ?? shown(file);
   const said = name === "Error" ? message : `${name}: ${message}`;
   return new LoadProblem(`${place}: ${plainLine(said)}`, { cause: error });
 }
@@ -33,14 +33,16 @@ function placeIn(stack: string, modules: ProjectModules): string | null {
 }
 
 /** Of plain JavaScript that cannot be read, Node says where it went wrong only when that is all it is asked. */
-function placeOfSyntaxError(error: unknown, { lastLoaded }: ProjectModules): string | null {
-  if (!(error instanceof SyntaxError) || lastLoaded === null) return null;
-  const { stderr } = spawnSync(process.execPath, ["--check", lastLoaded], {
-    encoding: "utf8",
-    timeout: checkMsMax,
-  });
-  const [, line] = /^\S.*:(\d+)$/m.exec(stderr ?? "") ?? [];
-  return line === undefined ? shown(lastLoaded) : `${shown(lastLoaded)}:${line}`;
+function placeOfSyntaxError(error: unknown, entry: string, modules: ProjectModules): string | null {
+  if (!(error instanceof SyntaxError)) return null;
+  for (const file of modules.reach(entry)) {
+    if (!/\.[cm]?js$/.test(file)) continue;
+    const options = { encoding: "utf8", timeout: checkMsMax } as const;
+    const { stderr } = spawnSync(process.execPath, ["--check", file], options);
+    const [, line] = /^\S.*:(\d+)$/m.exec(stderr ?? "") ?? [];
+    if (line !== undefined) return `${shown(file)}:${line}`;
+  }
+  return null;
 }
 
 /** A path as short as it can be. */

@@ -6,7 +6,6 @@ import { builtInAgents } from "../agents/index.ts";
 import type { McpServerSettings } from "../mcp/mcp.ts";
 import type { ToolDefinition } from "../tools/tool.ts";
 import {
-  agentDirectories,
   agentFiles,
   asDefined,
   defaultAgentFiles,
@@ -43,8 +42,14 @@ export interface Project {
   mcpServers: Record<string, McpServerSettings>;
   tools: ToolDefinition[];
   personas: PersonaSettings[];
-  /** Directories in which a new file may become part of the project. */
-  directories: string[];
+  /** Where agents are looked for. */
+  sources: AgentSource[];
+}
+
+/** Paths and patterns, and what they are relative to. */
+export interface AgentSource {
+  patterns: readonly string[];
+  directory: string;
 }
 
 export async function loadProject(place: ProjectPlace, modules: ProjectModules): Promise<Project> {
@@ -54,16 +59,15 @@ export async function loadProject(place: ProjectPlace, modules: ProjectModules):
   const listed = given ?? (file === null ? [] : [defaultAgentFiles]);
   const patterns = listed.filter((item) => typeof item === "string");
   const home = file === null ? place.directory : dirname(file);
-  const loaded = await Promise.all([
-    ...listed.map((item, index) =>
-      typeof item === "string"
-        ? loadAll(agentFiles([item], home), modules)
-        : [asAgent(item, index, file ?? "")],
-    ),
-    loadAll(agentFiles(place.agents, place.directory), modules),
-  ]);
-  const agents = unique(loaded.flat());
-  assertAgentsOf(personas, agents, file ?? "");
+  const sources = [
+    { patterns, directory: home },
+    { patterns: place.agents, directory: place.directory },
+  ];
+  const inConfig = listed.flatMap((item, index) =>
+    typeof item === "string" ? [] : [asAgent(item, index, file ?? "")],
+  );
+  const onDisk = await loadAll(await filesOf(sources), modules);
+  const agents = unique([...inConfig, ...onDisk]);
   return {
     file,
     agents,
@@ -72,15 +76,11 @@ export async function loadProject(place: ProjectPlace, modules: ProjectModules):
     mcpServers,
     tools,
     personas,
-    directories: [
-      home,
-      ...agentDirectories(patterns, home),
-      ...agentDirectories(place.agents, place.directory),
-    ],
+    sources,
   };
 }
 
-function findConfig({ directory, config }: ProjectPlace): string | null {
+export function findConfig({ directory, config }: ProjectPlace): string | null {
   const found =
     config === undefined ? configFiles.filter((name) => existsSync(resolve(directory, name))) : [config];
   const [first, second] = found;
@@ -106,9 +106,19 @@ async function loadConfig(
   }
 }
 
-async function loadAll(files: Promise<string[]>, modules: ProjectModules): Promise<LoadedAgent[]> {
-  const agents = await Promise.all((await files).map((file) => loadAgentFile(file, modules)));
-  return agents.flat();
+/** The files that hold agents now. */
+export async function filesOf(sources: readonly AgentSource[]): Promise<string[]> {
+  const lists = await Promise.all(sources.map(({ patterns, directory }) => agentFiles(patterns, directory)));
+  return [...new Set(lists.flat())];
+}
+
+/** All are tried before one is complained about, so that it is known what all of them import. */
+async function loadAll(files: readonly string[], modules: ProjectModules): Promise<LoadedAgent[]> {
+  const tried = await Promise.allSettled(files.map((file) => loadAgentFile(file, modules)));
+  return tried.flatMap((one) => {
+    if (one.status === "rejected") throw one.reason;
+    return one.value;
+  });
 }
 
 function asAgent(item: unknown, index: number, file: string): LoadedAgent {
@@ -144,16 +154,12 @@ function unique(loaded: readonly LoadedAgent[]): LoadedAgent[] {
   return [...known.values()];
 }
 
-/** A persona whose agent is not there would refuse every task. */
-function assertAgentsOf(
-  personas: readonly PersonaSettings[],
-  agents: readonly LoadedAgent[],
-  file: string,
-): void {
+/** A persona whose agent is not there would refuse every task. Throws `ConfigProblem`. */
+export function assertPersonas({ personas, agents, file }: Project): void {
   const names = [...builtInAgents, ...agents.map(({ agent }) => agent)].map(({ name }) => name);
   for (const [index, { entry_workflow: name }] of personas.entries()) {
     if (names.includes(name)) continue;
     const problem = `personas[${index}].entry_workflow: no agent is called ${name}.${suggestion(name, names)}`;
-    throw new ConfigProblem(shown(file), problem);
+    throw new ConfigProblem(shown(file ?? ""), problem);
   }
 }

@@ -10,7 +10,6 @@ import { type RegisterHooksOptions, registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 type Resolve = NonNullable<RegisterHooksOptions["resolve"]>;
-type Load = NonNullable<RegisterHooksOptions["load"]>;
 
 const revisionName = "bridle";
 const ownCode = new URL("../", import.meta.url).href;
@@ -21,20 +20,26 @@ export class ProjectModules {
   readonly #files = new Set<string>();
   /** What the files of this revision held when they were asked for; null for those that were not there. */
   #contents = new Map<string, string | null>();
+  /** The same of the revisions before, as long as it is not certain that this one can be loaded. */
+  #before = new Map<string, string | null>();
   #imports = new Map<string, Set<string>>();
-  #lastLoaded: string | null = null;
   readonly #hooks: { deregister(): void };
 
   constructor() {
-    this.#hooks = registerHooks({ resolve: this.#resolve, load: this.#load });
+    this.#hooks = registerHooks({ resolve: this.#resolve });
   }
 
   /** What is imported from here on is read from the disk again. */
   begin(): void {
     this.#revision += 1;
+    this.#before = new Map(this.files.map((file) => [file, contentOf(file)]));
     this.#contents = new Map();
     this.#imports = new Map();
-    this.#lastLoaded = null;
+  }
+
+  /** All is loaded: what was part of the project before, and is not asked for any more, is forgotten. */
+  settle(): void {
+    this.#before.clear();
   }
 
   /** What the module exports, in the present revision. */
@@ -47,19 +52,15 @@ export class ProjectModules {
     return this.#files.has(file);
   }
 
-  /** The files of this revision, and those that were looked for. */
+  /** The files of the project, and those that were looked for. */
   get files(): string[] {
-    return [...this.#contents.keys()];
-  }
-
-  /** The file that was read last: where a mistake is that does not say where it is. */
-  get lastLoaded(): string | null {
-    return this.#lastLoaded;
+    return [...new Set([...this.#before.keys(), ...this.#contents.keys()])];
   }
 
   /** The files whose content is no longer what it was when they were asked for. */
   changed(): string[] {
-    return this.files.filter((file) => contentOf(file) !== this.#contents.get(file));
+    const known = new Map([...this.#before, ...this.#contents]);
+    return [...known].filter(([file, content]) => contentOf(file) !== content).map(([file]) => file);
   }
 
   /** The file and all that it imports, directly or not. */
@@ -97,11 +98,6 @@ export class ProjectModules {
     // CommonJS modules are known by their paths and are not loaded twice.
     if (!context.conditions.includes("import")) return resolved;
     return { ...resolved, url: inRevision(resolved.url, revision) };
-  };
-
-  readonly #load: Load = (url, context, nextLoad) => {
-    this.#lastLoaded = this.#projectFile(url) ?? this.#lastLoaded;
-    return nextLoad(url, context);
   };
 
   #projectFile(url: string | undefined): string | null {
