@@ -5,6 +5,13 @@ export { type ApprovalProof, verifyApprovalProof } from "./approvals/proof.ts";
 export type { ServerConfig } from "./config.ts";
 export { HarnessError } from "./kernel/errors.ts";
 export {
+  type BridleConfig,
+  defineConfig,
+  type ModelSettings,
+  type PersonaSettings,
+  type ProviderSettings,
+} from "./project/config.ts";
+export {
   type Agent,
   type AgentCard,
   type AgentContext,

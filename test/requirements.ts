@@ -200,6 +200,25 @@ export const requirements: readonly Requirement[] = [
     "CLI-7": "Errors are one clear line with the right exit code; every command has help.",
     "CLI-8": "bridle serve --agents loads agents from modules.",
   }),
+  ...section("Bridle", "Projects", {
+    "PRJ-1":
+      "bridle.config.ts has every setting of bridle serve; a flag beats the environment, that beats the file, and that the default.",
+    "PRJ-2":
+      "A configuration that is wrong is refused in one line that names the file and the property, with the name that was meant.",
+    "PRJ-3":
+      "The modules in agents/ beside the configuration are loaded as they are; of several versions of an agent, new tasks get the newest.",
+    "PRJ-4":
+      "Personas of the configuration are made when they are absent and changed when they are different.",
+    "PRJ-5":
+      "bridle dev loads agents again when they, or anything that they import, change, without a restart.",
+    "PRJ-6": "A task goes on with the very code that it started with while the process lives, parked or not.",
+    "PRJ-7":
+      "Code that cannot be loaded is reported in one line with file and line, and what was loaded before goes on.",
+    "PRJ-8":
+      "A new file adds its agents; those of a file that is gone take no new tasks, and open ones go on.",
+    "PRJ-10": "bridle dev takes the next free port when the usual one is taken.",
+    "PRJ-11": "bridle dev says once that code changed under the same version.",
+  }),
   ...section("Bridle", "Runtime", {
     "RUN-1":
       "Recovery re-runs the agent; recorded steps give their recorded result and are not executed again.",
