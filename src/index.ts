@@ -5,6 +5,15 @@ export { type ApprovalProof, verifyApprovalProof } from "./approvals/proof.ts";
 export type { ServerConfig } from "./config.ts";
 export { HarnessError } from "./kernel/errors.ts";
 export {
+  ModelError,
+  type ModelErrorCode,
+  type ModelSource,
+  type OpenModel,
+  type Price,
+} from "./models/model.ts";
+export { createModels } from "./models/providers.ts";
+export type { ModelSettings, ProviderSettings } from "./models/settings.ts";
+export {
   type Agent,
   type AgentCard,
   type AgentContext,

@@ -176,6 +176,8 @@ for (const name of modelNames) {
         cachedInputTokens: 40,
         ...(provider === "anthropic" ? { cacheWriteTokens: 10 } : { reasoningTokens: 20 }),
       });
+      if (provider === "local" && isStreamed)
+        assert.ok(sent().includes('"include_usage":true'), "it was asked to count");
     });
 
     test(`MDL-6 given ${of}, when it does not count tokens, then they are estimated`, async () => {
