@@ -237,3 +237,22 @@ test("MDL-1 given OpenAI, when it is called, then nothing is kept there", async 
   await callOnce(models, "openai/gpt-6-sol", { isStreamed: false });
   assert.equal(server.requests.at(-1)?.body.store, false);
 });
+
+test("MDL-1 given all that can be said about a call, when it is sent, then the provider is told", async () => {
+  server.reply({ text: "Yes." });
+  await callOnce(models, "local/llama", {
+    isStreamed: false,
+    tools,
+    toolChoice: "none",
+    maxOutputTokens: 77,
+    temperature: 0.25,
+    topP: 0.75,
+    stopSequences: ["END"],
+    seed: 7,
+  });
+  const { max_tokens, temperature, top_p, stop, seed, tool_choice } = server.requests.at(-1)?.body ?? {};
+  assert.deepEqual(
+    [max_tokens, temperature, top_p, stop, seed, tool_choice],
+    [77, 0.25, 0.75, ["END"], 7, "none"],
+  );
+});
