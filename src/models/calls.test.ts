@@ -176,6 +176,8 @@ for (const name of modelNames) {
         cachedInputTokens: 40,
         ...(provider === "anthropic" ? { cacheWriteTokens: 10 } : { reasoningTokens: 20 }),
       });
+      if (provider === "local" && isStreamed)
+        assert.ok(sent().includes('"include_usage":true'), "it was asked to count");
     });
 
     test(`MDL-6 given ${of}, when it does not count tokens, then they are estimated`, async () => {
@@ -234,4 +236,23 @@ test("MDL-1 given OpenAI, when it is called, then nothing is kept there", async 
   server.reply({ text: "Yes." });
   await callOnce(models, "openai/gpt-6-sol", { isStreamed: false });
   assert.equal(server.requests.at(-1)?.body.store, false);
+});
+
+test("MDL-1 given all that can be said about a call, when it is sent, then the provider is told", async () => {
+  server.reply({ text: "Yes." });
+  await callOnce(models, "local/llama", {
+    isStreamed: false,
+    tools,
+    toolChoice: "none",
+    maxOutputTokens: 77,
+    temperature: 0.25,
+    topP: 0.75,
+    stopSequences: ["END"],
+    seed: 7,
+  });
+  const { max_tokens, temperature, top_p, stop, seed, tool_choice } = server.requests.at(-1)?.body ?? {};
+  assert.deepEqual(
+    [max_tokens, temperature, top_p, stop, seed, tool_choice],
+    [77, 0.25, 0.75, ["END"], 7, "none"],
+  );
 });

@@ -32,7 +32,8 @@ export type ProviderKind = ProviderSettings["kind"];
 
 /** Nobody waits longer than this for one answer. */
 const timeoutMsMax = 60 * 60 * 1000;
-const Milliseconds = Type.Integer({ minimum: 1, maximum: timeoutMsMax });
+/** The platform's own bound on silence, which cannot be moved. */
+const idleTimeoutMsMax = 5 * 60 * 1000;
 
 export const ModelSettings = Type.Object(
   {
@@ -48,9 +49,9 @@ export const ModelSettings = Type.Object(
       Type.Record(Type.String({ pattern: "^[^/]+/.+$" }), Price, { additionalProperties: false }),
     ),
     /** How long one call may take. */
-    timeoutMs: Type.Optional(Milliseconds),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: timeoutMsMax })),
     /** How long a stream may be silent. */
-    idleTimeoutMs: Type.Optional(Milliseconds),
+    idleTimeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: idleTimeoutMsMax })),
   },
   { additionalProperties: false },
 );
