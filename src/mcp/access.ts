@@ -45,9 +45,8 @@ export function createMcp(
   );
   const find = (name: string): Server => {
     const server = named.get(name);
-    if (server === undefined)
-      throw new McpError("mcp_unknown", `There is no MCP server ${JSON.stringify(name)}.`);
-    return server;
+    if (server !== undefined) return server;
+    throw new McpError("mcp_unknown", `There is no MCP server ${JSON.stringify(name)}.`);
   };
   return {
     servers: [...named.keys()],
@@ -100,7 +99,7 @@ class Server {
     call: RunningCall,
     options: McpCallOptions,
   ): Promise<McpResult> {
-    const tool = (await this.#tools()).find((known) => known.name === name);
+    const tool = (await call.orGivenUp(this.#tools())).find((known) => known.name === name);
     if (tool === undefined) {
       throw new McpError("mcp_unknown", `The MCP server ${this.#name} has no tool ${JSON.stringify(name)}.`);
     }

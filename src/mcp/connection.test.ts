@@ -129,7 +129,7 @@ describe("a server that cannot be reached", () => {
     while (sockets.length < 2) await once(silent, "connection");
     const reason = new Error("enough");
     abort.abort(reason);
-    for (const call of calls) await assert.rejects(call, reason);
+    await Promise.all(calls.map((call) => assert.rejects(call, reason)));
     const gone = sockets.map((socket) => once(socket.resume(), "close"));
     await mcp.close();
     await Promise.all(gone);

@@ -85,6 +85,7 @@ export class Connection {
   /** Also ends an attempt that is under way, with its process. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#onToolsChanged();
     if (this.#opened !== null) await endSession(this.#opened).catch(() => {});
     await Promise.all([...this.#transports].map((transport) => transport.close().catch(() => {})));
   }

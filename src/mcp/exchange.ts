@@ -35,7 +35,7 @@ export async function exchange(
   const params = { name: tool.name, arguments: input, _meta: { "bridle/idempotency-key": idempotencyKey } };
   let result: CallToolResult | InputRequiredResult = await client.callTool(params, options);
   for (let round = 0; isInputRequiredResult(result); round++) {
-    if (round === roundsMax) throw notOffered(tool, `asked more than ${roundsMax} times`);
+    if (round === roundsMax) throw unanswerable(tool, `asked more than ${roundsMax} times`);
     const answers = await answersTo(tool, result, call);
     const { requestState } = result;
     const more = { inputResponses: answers, ...(requestState === undefined ? {} : { requestState }) };
@@ -51,7 +51,8 @@ async function answersTo(
 ): Promise<Record<string, FlatAnswer>> {
   const answers: Record<string, FlatAnswer> = {};
   for (const [key, request] of Object.entries(inputRequests)) {
-    if (request.method !== "elicitation/create") throw notOffered(tool, `asked for ${request.method}`);
+    if (request.method !== "elicitation/create")
+      throw unanswerable(tool, `asked for ${request.method}, which is not offered`);
     const { params } = request;
     if (params.mode === "url") answers[key] = { action: "decline" };
     else {
@@ -63,8 +64,8 @@ async function answersTo(
   return answers;
 }
 
-function notOffered(tool: Tool, what: string): McpError {
-  return new McpError("mcp_protocol_error", `The tool ${tool.name} ${what}, which is not offered.`, {
+function unanswerable(tool: Tool, what: string): McpError {
+  return new McpError("mcp_protocol_error", `The tool ${tool.name} ${what}.`, {
     isOutcomeUnknown: true,
   });
 }

@@ -102,12 +102,8 @@ describe("questions of several calls at once", () => {
       const both = ["first", "second"].map((question) =>
         mcp.call("s", "elicits", { question }, asUsual({ onElicitation: misdirected })),
       );
-      for (const call of both) {
-        await assert.rejects(call, {
-          code: "mcp_tool_failed",
-          message: /which call this question belongs to/,
-        });
-      }
+      const refused = { code: "mcp_tool_failed", message: /which call this question belongs to/ };
+      await Promise.all(both.map((call) => assert.rejects(call, refused)));
       await Promise.all(
         ["first", "second"].map(async (question) => {
           const options = asUsual({ onElicitation: async ({ message }) => await answering(message)() });

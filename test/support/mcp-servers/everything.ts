@@ -4,6 +4,7 @@
  * it. With `--legacy` it knows only the protocol as it was before 2026-07-28; with `--stubborn` it ends only when killed.
  */
 
+import { once } from "node:events";
 import { acceptedContent, inputRequired, McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
@@ -60,7 +61,8 @@ export function everything(memory: Memory, crash: () => void): McpServer {
       count(memory, ctx);
       memory.slow++;
       await tellProgress(ctx);
-      await new Promise<void>((resolve) => ctx.mcpReq.signal.addEventListener("abort", () => resolve()));
+      const { signal } = ctx.mcpReq;
+      if (!signal.aborted) await once(signal, "abort");
       memory.cancelled++;
       return text("cancelled");
     },
