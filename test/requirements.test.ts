@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
+import { acpRequirements } from "./requirements-acp.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
@@ -19,6 +20,7 @@ const requirements = [
   ...openHarnessRequirements,
   ...shellRequirements,
   ...mcpRequirements,
+  ...acpRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
