@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
+import { acpRequirements } from "./requirements-acp.ts";
 import { agentRequirements } from "./requirements-agents.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
@@ -27,6 +28,7 @@ const requirements = [
   ...mcpRequirements,
   ...mcpSurfaceRequirements,
   ...testingRequirements,
+  ...acpRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

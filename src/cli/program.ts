@@ -3,6 +3,7 @@
 import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
+import { addAcpCommand } from "./acp.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
@@ -34,6 +35,7 @@ const program = new Command("bridle")
 addServeCommands(program);
 addGatewayCommand(program);
 addShellCommand(program);
+addAcpCommand(program);
 addReplayCommand(program);
 addCheckCommand(program);
 addReceiptCommands(program);

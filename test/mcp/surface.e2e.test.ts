@@ -242,22 +242,23 @@ describe("Cancellation", () => {
   inBothEras(
     "MCS-12 given a call before 2026-07-28, or one with an idempotency key, when its connection drops, then the task goes on",
     async (era) => {
-      const text = `sleep 3000\nsay ${era}`;
-      const wire = new AbortController();
+      const drop = async (revision: Era, text: string, meta: object): Promise<Json> => {
+        const wire = new AbortController();
+        const params = { name: "rehearsal", arguments: { text: `sleep 3600000\nsay ${text}` } };
+        const call = rawCall(server, harn.key, revision, params, meta, wire.signal);
+        const dropped = assert.rejects(call.then((response) => response.text()));
+        const task = await lastTask(({ input }) => input.parts?.[0].text === params.arguments.text);
+        wire.abort();
+        await dropped;
+        return task;
+      };
       const meta = era === "2026-07-28" ? { "bridle/idempotency-key": "dropped" } : {};
-      const call = rawCall(
-        server,
-        harn.key,
-        era,
-        { name: "rehearsal", arguments: { text } },
-        meta,
-        wire.signal,
-      );
-      const dropped = assert.rejects(call.then((response) => response.text()));
-      const task = await lastTask(({ input }) => input.parts?.[0].text === text);
-      wire.abort();
-      await dropped;
-      assert.equal((await harn.untilTask(task.id, isFinal)).status, "COMPLETED");
+      const kept = await drop(era, `kept ${era}`, meta);
+      // One that is lost after it, and is canceled, shows that the server has noticed.
+      const lost = await drop("2026-07-28", `lost ${era}`, {});
+      await harn.untilTask(lost.id, ({ status }) => status === "CANCELED");
+      assert.equal((await harn.get(`/v1/tasks/${kept.id}`)).body.status, "WORKING");
+      await harn.post(`/v1/tasks/${kept.id}/cancel`);
     },
   );
 

@@ -6,6 +6,7 @@ import { appendTaskMessage } from "../../kernel/commands/append-task-message.ts"
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
+import { answerIn, questionForm } from "../../kernel/question-forms.ts";
 import { type Part, textPart } from "../../kernel/resources/message.ts";
 import type { PendingRequest, TaskRecord } from "../../kernel/resources/task.ts";
 import type { Caller } from "../../policy/caller.ts";
@@ -14,9 +15,6 @@ import { checker } from "../validate.ts";
 import type { Sdk } from "./sdk.ts";
 
 export type Form = ElicitRequestFormParams["requestedSchema"];
-
-/** The one field of a form for a question that asks for no object. */
-const onlyField = "answer";
 
 /** Which question of which task: it goes out with the question and comes back with the answer. */
 export interface QuestionId {
@@ -37,44 +35,16 @@ export function readQuestionId(text: unknown): QuestionId | null {
   return prefix === idPrefix && taskId !== "" && step.length > 0 ? { taskId, step: step.join(" ") } : null;
 }
 
-/** The form for a question; null for one that asks for more than a form has: fields of texts, numbers and choices. */
+/** The form for a question; null for one that asks for more than a form has. */
 export function formFor(sdk: Sdk, { schema }: PendingRequest): Form | null {
-  const fields = fieldsOf(schema);
+  const form = questionForm(schema);
+  if (form === null) return null;
   const properties: Form["properties"] = {};
-  for (const [name, field] of Object.entries(fields)) {
-    const simple = simpleField(field);
-    if (!sdk.isSpecType.PrimitiveSchemaDefinition(simple)) return null;
-    properties[name] = simple;
+  for (const [name, field] of Object.entries(form.properties)) {
+    if (!sdk.isSpecType.PrimitiveSchemaDefinition(field)) return null;
+    properties[name] = field;
   }
-  const required = isForm(schema) ? namesIn(schema.required) : [onlyField];
-  return { type: "object", properties, ...(required.length === 0 ? {} : { required }) };
-}
-
-function fieldsOf(schema: JsonObject | null): Record<string, unknown> {
-  if (isForm(schema)) return Object(schema.properties);
-  return { [onlyField]: schema ?? { type: "string", title: "Answer" } };
-}
-
-function isForm(schema: JsonObject | null): schema is JsonObject {
-  return schema?.type === "object";
-}
-
-function namesIn(value: JsonValue | undefined): string[] {
-  return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
-}
-
-/** A choice of constants is said in another way here. */
-function simpleField(field: unknown): unknown {
-  const { anyOf, enum: choices, ...rest }: { anyOf?: unknown; enum?: unknown } = Object(field);
-  const values = Array.isArray(choices)
-    ? choices
-    : Array.isArray(anyOf)
-      ? anyOf.map((each: unknown): unknown => Object(each).const)
-      : null;
-  if (values === null) return field;
-  return values.every((value) => typeof value === "string")
-    ? { ...rest, type: "string", enum: values }
-    : null;
+  return { type: "object", properties, ...(form.required.length === 0 ? {} : { required: form.required }) };
 }
 
 const checkElicited = checker(
@@ -99,7 +69,7 @@ export async function answerForm(
 ): Promise<boolean> {
   const task = await findVisible(kernel.store, caller, "task", taskId);
   if (task?.pending?.step !== step || task.pending.kind !== "input") return false;
-  await answerTask(kernel, caller, task, isForm(task.pending.schema) ? content : content[onlyField]);
+  await answerTask(kernel, caller, task, answerIn(task.pending.schema, content));
   return true;
 }
 

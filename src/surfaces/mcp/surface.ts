@@ -135,6 +135,7 @@ class Waiting {
       raw.destroy();
     }, heartbeatMs);
     stopped.addEventListener("abort", stop);
+    if (stopped.aborted) stop();
     raw.once("close", () => {
       clearInterval(beat);
       stopped.removeEventListener("abort", stop);
