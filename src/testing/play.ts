@@ -43,6 +43,8 @@ export interface Cast {
   hosts: Hosts;
   /** How long it may take by the clock on the wall. */
   timeoutMs: number;
+  /** The process has died, and nothing runs. */
+  onCrash(): void;
 }
 
 /** Turns of the event loop without any news after which nothing more comes by itself. */
@@ -112,6 +114,7 @@ export class Play {
 
   async #beginAgain(): Promise<void> {
     await this.#life.end();
+    this.#cast.onCrash();
     this.#life = await this.#stage.begin();
   }
 

@@ -1,6 +1,7 @@
 /** `rehearse`: an agent from its input to its end, in memory, in milliseconds. */
 
 import { HarnessError } from "../kernel/errors.ts";
+import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
 import type { StepMark } from "../kernel/steps.ts";
 import type { Agent } from "../runtime/agent.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
@@ -60,11 +61,16 @@ function ended(key: string): StepMark {
   return { key, phase: "ended" };
 }
 
+/** That such a call has begun is recorded when it cannot be undone: if the process dies then, the run is to end otherwise. */
+const irreversible = /^(?:tool|mcp):/;
+
 /** One record of each commit. What is recorded several times, piece by piece, counts once. */
 function pointsIn(commits: readonly StepMark[][]): StepMark[] {
   const seen = new Set<string>();
   return commits.flatMap((marks) => {
-    const fresh = marks.filter(({ key, phase }) => !seen.has(`${phase} ${key}`));
+    const fresh = marks.filter(
+      ({ key, phase }) => !seen.has(`${phase} ${key}`) && !(phase === "begun" && irreversible.test(key)),
+    );
     for (const { key, phase } of marks) seen.add(`${phase} ${key}`);
     return fresh.slice(-1);
   });
@@ -92,7 +98,8 @@ async function playOnce(
     stage.taskId = taskId;
     const submitted = submit(life.kernel, stage.system, { sessionId, taskId, input: options.input });
     await prepared(() => Promise.race([submitted, life.killed]));
-    const play = new Play(stage, life, { people, hosts, timeoutMs });
+    const onCrash = () => models.resume(recordedAnswers(stage));
+    const play = new Play(stage, life, { people, hosts, timeoutMs, onCrash });
     const waitingFor = await play.toTheEnd(taskId).finally(() => {
       life = play.life;
     });
@@ -104,6 +111,15 @@ async function playOnce(
   } finally {
     await life.end();
   }
+}
+
+function recordedAnswers({ contents }: Stage): number {
+  return contents.log.filter((event) => event !== undefined && isModelAnswer(asKernelEvent(event))).length;
+}
+
+function isModelAnswer(event: KernelEvent): boolean {
+  const isEnd = event.event === "span.completed" || event.event === "span.failed";
+  return isEnd && event.payload.kind === "llm";
 }
 
 function modelsOf(given: ModelScript | ScriptedModels): ScriptedModels {

@@ -44,6 +44,19 @@ describe("scripted models", () => {
     assert.equal(models.calls.length, 1);
   });
 
+  test("TST-11 given calls under way when the process dies, when they are made again, then they get the answers that they had, and others the next", async () => {
+    const models = scripted(["one", "two", "three"]);
+    const model = models.open("x/y");
+    const text = async (prompt: string) => (await model.call(ask(prompt), { signal })).text;
+    assert.deepEqual(await Promise.all([text("a"), text("b")]), ["one", "two"]);
+    models.resume(1);
+    assert.deepEqual([await text("b"), await text("b")], ["two", "three"]);
+    models.restart();
+    assert.equal(await text("a"), "one");
+    models.resume(1);
+    assert.equal(await text("a"), "two");
+  });
+
   test("TST-11 given objects, pieces and a usage, when they are scripted, then they come as from a provider", async () => {
     const usage = { inputTokens: 7, outputTokens: 3 };
     const output = { type: "object" };

@@ -1,5 +1,6 @@
 /** Models that answer from a script, in order or by what they are asked, and remember what they were asked. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { ModelMessage } from "../models/messages.ts";
 import {
   type FinishReason,
@@ -49,6 +50,8 @@ export interface ScriptedModels extends ModelSource {
   readonly unanswered: ScriptedCall | null;
   /** Begins again with the first answer. */
   restart(): void;
+  /** The process died when so many answers were recorded: what was answered beyond is asked again, and answered as before. */
+  resume(recorded: number): void;
 }
 
 const free: Price = { input: 0, output: 0 };
@@ -58,11 +61,15 @@ const shownCharsMax = 200;
 export function scripted(script: ModelScript, { price = free }: { price?: Price } = {}): ScriptedModels {
   const calls: ScriptedCall[] = [];
   let unanswered: ScriptedCall | null = null;
+  /** Where in the script the calls are that may be made again. */
+  let again: number[] = [];
 
   async function next(call: ScriptedCall): Promise<ScriptedAnswer> {
-    calls.push(call);
+    const before = again.find((index) => isDeepStrictEqual(calls[index], call));
+    again = again.filter((index) => index !== before);
+    const index = before ?? calls.push(call) - 1;
     if (typeof script === "function") return await script(call);
-    const answer = script[calls.length - 1];
+    const answer = script[index];
     if (answer !== undefined) return typeof answer === "function" ? await answer(call) : answer;
     unanswered ??= call;
     throw new ModelError("model_refused", notInScript(call, script.length));
@@ -77,6 +84,11 @@ export function scripted(script: ModelScript, { price = free }: { price?: Price 
     restart() {
       calls.length = 0;
       unanswered = null;
+      again = [];
+    },
+    resume(recorded) {
+      // Which of them were recorded is not known here; those are not asked again.
+      again = calls.length > recorded ? [...calls.keys()] : [];
     },
     open(name) {
       const [provider = name, ...rest] = name.split("/");
