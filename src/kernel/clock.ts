@@ -3,24 +3,16 @@
 export interface Clock {
   now(): number;
   /** Calls back once so much time has passed, unless it was stopped; by a timer of the system when it is left out. */
-  setTimer?(callback: () => void, ms: number, what: TimerKind): StopTimer;
+  setTimer?(callback: () => void, ms: number): StopTimer;
 }
-
-/** A run that only waits has nothing else to do; a pause is made in the middle of something, before it is tried again. */
-export type TimerKind = "wait" | "pause";
 
 export type StopTimer = () => void;
 
 export const systemClock: Clock = { now: () => Date.now() };
 
 /** A timer of the clock that the waiting is measured by. */
-export function setTimer(
-  clock: Clock,
-  callback: () => void,
-  ms: number,
-  what: TimerKind = "pause",
-): StopTimer {
-  if (clock.setTimer !== undefined) return clock.setTimer(callback, ms, what);
+export function setTimer(clock: Clock, callback: () => void, ms: number): StopTimer {
+  if (clock.setTimer !== undefined) return clock.setTimer(callback, ms);
   const timer = setTimeout(callback, ms);
   return () => clearTimeout(timer);
 }

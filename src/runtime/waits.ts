@@ -80,7 +80,6 @@ export class Waits {
         this.end(key, "elapsed");
       },
       ms,
-      "wait",
     );
     this.#timers.add(stop);
   }

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Chance } from "../kernel/chance.ts";
-import type { Clock, StopTimer, TimerKind } from "../kernel/clock.ts";
+import type { Clock, StopTimer } from "../kernel/clock.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 
 export class MovedClock implements Clock {
@@ -17,14 +17,9 @@ export class MovedClock implements Clock {
     return this.#now;
   }
 
-  /** A pause is over at once, and it is so much later then: whoever makes it would do nothing else meanwhile. */
-  setTimer(callback: () => void, ms: number, what: TimerKind): StopTimer {
+  setTimer(callback: () => void, ms: number): StopTimer {
     const timer = { at: this.#now + ms, callback };
     this.#timers.add(timer);
-    if (what === "pause")
-      setImmediate(() => {
-        if (this.#timers.has(timer)) this.moveTo(timer.at);
-      });
     return () => this.#timers.delete(timer);
   }
 
