@@ -44,14 +44,14 @@ export async function rehearse(agent: Agent, options: RehearsalOptions): Promise
   const { crashAfter, crashEverywhere = false } = options;
   if (crashAfter !== undefined && crashEverywhere)
     throw new TypeError("crashEverywhere is after every step already: leave crashAfter out.");
-  const { run, commits } = await playOnce(
-    agent,
-    options,
-    crashAfter === undefined ? null : ended(crashAfter),
-  );
+  const models = modelsOf(options.models ?? []);
+  models.restart();
+  const killAfter = crashAfter === undefined ? null : ended(crashAfter);
+  const { run, commits } = await playOnce(agent, options, models, killAfter);
   if (!crashEverywhere) return run;
   for (const point of pointsIn(commits)) {
-    const again = await playOnce(agent, options, point);
+    models.rewind();
+    const again = await playOnce(agent, options, models, point);
     assertAlike(run, again.run, point);
   }
   return run;
@@ -84,11 +84,10 @@ interface Played {
 async function playOnce(
   agent: Agent,
   options: RehearsalOptions,
+  models: ScriptedModels,
   killAfter: StepMark | null,
 ): Promise<Played> {
   const { tools = {}, agents = [], people = {}, hosts = {}, timeoutMs = timeoutMsDefault } = options;
-  const models = modelsOf(options.models ?? []);
-  models.restart();
   const world = { models, mcp: mcpOf(tools), tools: toolsOf(tools) };
   const stage = new Stage([agent, ...agents], world, timeOf(options.now ?? nowDefault), killAfter);
   let life: Life = await stage.begin();

@@ -57,6 +57,16 @@ describe("scripted models", () => {
     assert.equal(await text("a"), "two");
   });
 
+  test("TST-11 given calls that were made before, when the script is played again in another order, then each gets what it had, and a new one the first that is left", async () => {
+    const models = scripted(["one", "two", "three"]);
+    const model = models.open("x/y");
+    const text = async (prompt: string) => (await model.call(ask(prompt), { signal })).text;
+    for (const prompt of ["a", "b", "b"]) await text(prompt);
+    models.rewind();
+    assert.deepEqual([await text("b"), await text("c"), await text("b")], ["two", "one", "three"]);
+    await assert.rejects(text("d"), /has 3 answers/);
+  });
+
   test("TST-11 given objects, pieces and a usage, when they are scripted, then they come as from a provider", async () => {
     const usage = { inputTokens: 7, outputTokens: 3 };
     const output = { type: "object" };

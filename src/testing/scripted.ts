@@ -50,6 +50,8 @@ export interface ScriptedModels extends ModelSource {
   readonly unanswered: ScriptedCall | null;
   /** Begins again with the first answer. */
   restart(): void;
+  /** Begins again with what was asked before: each call gets the answer that it had then, whatever the order. */
+  rewind(): void;
   /** The process died when so many answers were recorded: what was answered beyond is asked again, and answered as before. */
   resume(recorded: number): void;
 }
@@ -61,13 +63,29 @@ const shownCharsMax = 200;
 export function scripted(script: ModelScript, { price = free }: { price?: Price } = {}): ScriptedModels {
   const calls: ScriptedCall[] = [];
   let unanswered: ScriptedCall | null = null;
-  /** Where in the script the calls are that may be made again. */
-  let again: number[] = [];
+  // Places in the script: of the calls of this time, of those that may be made once more, and of those of the time before.
+  let given: number[] = [];
+  let again = new Set<number>();
+  let before = new Set<number>();
+
+  function placeOf(call: ScriptedCall): number {
+    const isSame = (index: number) => isDeepStrictEqual(calls[index], call);
+    const place = [...again, ...before].find(isSame) ?? [...before][0] ?? calls.push(call) - 1;
+    again.delete(place);
+    before.delete(place);
+    given.push(place);
+    return place;
+  }
+
+  function rewind(): void {
+    unanswered = null;
+    given = [];
+    again = new Set();
+    before = new Set(calls.keys());
+  }
 
   async function next(call: ScriptedCall): Promise<ScriptedAnswer> {
-    const before = again.find((index) => isDeepStrictEqual(calls[index], call));
-    again = again.filter((index) => index !== before);
-    const index = before ?? calls.push(call) - 1;
+    const index = placeOf(call);
     if (typeof script === "function") return await script(call);
     const answer = script[index];
     if (answer !== undefined) return typeof answer === "function" ? await answer(call) : answer;
@@ -83,12 +101,12 @@ export function scripted(script: ModelScript, { price = free }: { price?: Price 
     },
     restart() {
       calls.length = 0;
-      unanswered = null;
-      again = [];
+      rewind();
     },
+    rewind,
     resume(recorded) {
       // Which of them were recorded is not known here; those are not asked again.
-      again = calls.length > recorded ? [...calls.keys()] : [];
+      again = new Set(given.length > recorded ? given : []);
     },
     open(name) {
       const [provider = name, ...rest] = name.split("/");
