@@ -105,9 +105,10 @@ function optionTable(options: readonly Option[]): string {
 function settings(): string {
   return `${made}
 
-# Settings of \`bridle serve\`
+# Settings of \`bridle serve\` and \`bridle dev\`
 
-A flag beats the environment, the environment beats the default. A bad value is a one-line error and exit code 2.
+A flag beats the environment, the environment beats [bridle.config.ts](authoring.md), and that beats the default. In the file a setting
+has the name of its flag in camel case: \`--grpc-port\` is \`grpcPort\`. A bad value is a one-line error and exit code 2.
 
 ${optionTable(serveOptions)}
 

@@ -2,13 +2,18 @@
 
 import type { Logger } from "pino";
 import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
+import type { EnsurePersona } from "./kernel/commands/ensure-persona.ts";
 import { heldMsDefault } from "./kernel/shell/held-states.ts";
+import type { McpAccess } from "./mcp/mcp.ts";
+import type { ModelSource } from "./models/model.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
-import type { Agent } from "./runtime/agent.ts";
+import type { Agent, AgentContext } from "./runtime/agent.ts";
 import { waitMsDefault } from "./runtime/run.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
+import { emptyWorld } from "./runtime/world.ts";
 import type { Tls } from "./surfaces/tls.ts";
+import type { AnyTool } from "./tools/tool.ts";
 
 /** How the server asks approvers. */
 export interface EnforcerConfig {
@@ -35,6 +40,18 @@ export interface ServerConfig {
   apiKey: string | null;
   /** Agents beside the built-in ones. */
   agents: readonly Agent[];
+  /** Where models come from; providers by the keys in the environment unless said. */
+  models: ModelSource;
+  /** Tools that agents can use beside their own and the built-in ones. */
+  tools: readonly AnyTool<AgentContext>[];
+  mcp: McpAccess;
+  /**
+   * Whether `replaceAgents` may be called: then it is remembered for every open task which code it started with, which
+   * costs a little memory for each.
+   */
+  agentsMayChange: boolean;
+  /** Personas that are made, or changed, before anything else happens. */
+  personas: readonly EnsurePersona[];
   logger: Logger;
   /** Runs in memory at once. */
   concurrency: number;
@@ -104,6 +121,10 @@ export const defaultConfig = {
   dataDirectory: "./.bridle",
   apiKey: null,
   agents: [],
+  tools: [],
+  mcp: emptyWorld.mcp,
+  agentsMayChange: false,
+  personas: [],
   publicUrl: null,
   oauthIssuers: [],
   oauthAudience: null,
@@ -125,4 +146,4 @@ export const defaultConfig = {
   enforcer: { id: "bridle", label: "Bridle", remoteGateway: null },
   opvsLenientVersion: false,
   gateway: gatewayDefaults,
-} as const satisfies Omit<ServerConfig, "logger">;
+} as const satisfies Omit<ServerConfig, "logger" | "models">;

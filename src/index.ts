@@ -4,6 +4,19 @@ export { Type } from "typebox";
 export { type ApprovalProof, verifyApprovalProof } from "./approvals/proof.ts";
 export type { ServerConfig } from "./config.ts";
 export { HarnessError } from "./kernel/errors.ts";
+export { createMcp } from "./mcp/access.ts";
+export type { McpAccess, McpServerSettings } from "./mcp/mcp.ts";
+export type { ModelMessage } from "./models/messages.ts";
+export {
+  ModelError,
+  type ModelErrorCode,
+  type ModelSource,
+  type OpenModel,
+  type Price,
+} from "./models/model.ts";
+export { createModels } from "./models/providers.ts";
+export type { ModelSettings, ProviderSettings } from "./models/settings.ts";
+export { type BridleConfig, defineConfig, type PersonaSettings } from "./project/config.ts";
 export {
   type Agent,
   type AgentCard,
@@ -19,6 +32,18 @@ export {
   type ShellDirective,
   type ShellEnvironment,
 } from "./runtime/agent.ts";
+export type {
+  AgentModel,
+  AgentPersona,
+  ModelReply,
+  ModelRequest,
+  StreamOptions,
+  StructuredReply,
+  StructuredRequest,
+} from "./runtime/agent-model.ts";
 export { AgentFailure, ApprovalDenied, ApprovalRefused, Rejected, WaitExpired } from "./runtime/failures.ts";
 export { replayFixture } from "./runtime/history.ts";
 export { type Server, startServer } from "./server.ts";
+export { builtInTools, type CommandOptions, commandTool } from "./tools/builtin/index.ts";
+export { defineContextTool, defineTool } from "./tools/define.ts";
+export type { AnyTool, ContextTool, ToolContext, ToolDefinition, ToolEffect } from "./tools/tool.ts";

@@ -8,6 +8,7 @@ import { defaultConfig, type ServerConfig } from "./config.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { startGateway } from "./gateway/start.ts";
 import { systemClock } from "./kernel/clock.ts";
+import { ensurePersona } from "./kernel/commands/ensure-persona.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { settleMasterKey } from "./kernel/commands/rotate-master-key.ts";
@@ -16,12 +17,14 @@ import { createIds } from "./kernel/ids.ts";
 import { createKernel, type Kernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
+import { createModels } from "./models/providers.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import type { Agent } from "./runtime/agent.ts";
 import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
 import { startHousekeeping } from "./runtime/housekeeping.ts";
@@ -37,6 +40,8 @@ import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
 import { closeHttp, createHttp } from "./surfaces/http.ts";
+import { failMcp } from "./surfaces/mcp/errors.ts";
+import { isMcpAddress, mcp } from "./surfaces/mcp/surface.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
 import { Engine } from "./surfaces/openharness/engine.ts";
 import { failOpenHarness, isOpenHarnessAddress, openHarness } from "./surfaces/openharness/surface.ts";
@@ -48,6 +53,7 @@ import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
+import { builtInTools } from "./tools/builtin/index.ts";
 import { version } from "./version.ts";
 
 export interface Server {
@@ -58,6 +64,11 @@ export interface Server {
   harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
+  /**
+   * From here on these are the agents, beside the built-in ones, and new tasks get their code; open tasks go on with what they
+   * started with. Only for servers that were told that agents may change.
+   */
+  replaceAgents(agents: readonly Agent[]): Promise<void>;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
   stop(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -66,6 +77,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const config: ServerConfig = {
     ...defaultConfig,
     logger: createLogger("warn", settings.apiKey == null ? [] : [settings.apiKey]),
+    models: createModels(),
     ...settings,
   };
   const { logger, dataDirectory } = config;
@@ -120,6 +132,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
   await preparePublicTenants(kernel);
+  for (const persona of config.personas) await kernel.dispatch(ensurePersona, system, persona);
   warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;
@@ -160,12 +173,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     stopped: stopped.signal,
   });
   const failHarp = harpFail(binding);
+  const mcpOptions = { kernel, facts, logger, heartbeatMs, corsOrigins, stopped: stopped.signal };
   const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
   const http = createHttp({
     ...httpOptions,
     fail(error, request, reply) {
       if (isHarpAddress(request)) return failHarp(error, request, reply);
       if (isOpenHarnessAddress(request)) return failOpenHarness(engine, error, reply);
+      if (isMcpAddress(request)) return failMcp(mcpOptions, error, reply);
       return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
     },
   });
@@ -180,6 +195,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   );
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(openHarness({ engine, kernel, facts, sockets, heartbeatMs, stopped: stopped.signal }));
+  await http.register(mcp(mcpOptions));
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });
@@ -195,7 +211,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(() => stopped.abort());
 
-  const runtime = await startRuntime({ kernel, agents, logger, concurrency: config.concurrency });
+  built.defer(() => config.mcp.close());
+  const runtime = await startRuntime({
+    kernel,
+    world: { models: config.models, mcp: config.mcp, tools: [...builtInTools, ...config.tools] },
+    agents,
+    logger,
+    concurrency: config.concurrency,
+    keepsStartedCode: config.agentsMayChange,
+  });
   built.defer(startMemorySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };
@@ -228,6 +252,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harpUrl,
     adminKey,
     kernel,
+    async replaceAgents(given) {
+      if (!config.agentsMayChange)
+        throw new Error("The agents of this server are fixed: set agentsMayChange.");
+      agents.replace([...builtInAgents, ...given]);
+      await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+      await preparePublicTenants(kernel);
+    },
     async stop(grace) {
       stopping = true;
       graceMs = grace;

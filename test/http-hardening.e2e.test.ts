@@ -63,6 +63,13 @@ describe("Security headers", () => {
       "an id that is too long": () => client.get(`/v1/sessions/${"x".repeat(300)}`),
       "the metadata of tokens": () => client.get("/.well-known/oauth-authorization-server"),
       "a refused token": () => ask(server.url, {}),
+      "a message to tools": () =>
+        client.post(
+          "/mcp",
+          { jsonrpc: "2.0", id: 1, method: "tools/list" },
+          { accept: "application/json, text/event-stream" },
+        ),
+      "no message to tools": () => client.call("/mcp", { raw: "{" }),
     };
     for (const [what, request] of Object.entries(requests)) {
       const { headers } = await request();

@@ -25,7 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   agents: ["models", "runtime", "store", "tools"],
   surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
 };
-/** Files at the top, the command line, and what tests of agents are run on put everything together. */
+/** Files at the top, the command line, what loads a project, and what tests of agents are run on put everything together. */
 const composition = new Set([
   "server.ts",
   "approval-access.ts",
@@ -36,6 +36,7 @@ const composition = new Set([
   "version.ts",
   "cli",
   "testing",
+  "project",
 ]);
 
 interface Import {

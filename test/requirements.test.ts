@@ -6,7 +6,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
+import { acpRequirements } from "./requirements-acp.ts";
+import { agentRequirements } from "./requirements-agents.ts";
 import { harpRequirements } from "./requirements-harp.ts";
+import { mcpRequirements } from "./requirements-mcp.ts";
+import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
+import { modelRequirements } from "./requirements-models.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { shellRequirements } from "./requirements-shell.ts";
@@ -16,9 +21,14 @@ const requirements = [
   ...others,
   ...opvsRequirements,
   ...harpRequirements,
+  ...agentRequirements,
   ...openHarnessRequirements,
   ...shellRequirements,
+  ...modelRequirements,
+  ...mcpRequirements,
+  ...mcpSurfaceRequirements,
   ...testingRequirements,
+  ...acpRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -33,7 +43,7 @@ function citedIds(): Set<string> {
   const ids = new Set<string>();
   for (const file of files) {
     const names = readFileSync(file, "utf8").matchAll(
-      /\b(?:test|onEveryBinding)\(\s*[`"']((?:[A-Z]{3,4}-\d+[, ]+)+)/g,
+      /\b(?:test|onEveryBinding|inBothEras)\(\s*[`"']((?:[A-Z]{3,4}-\d+[, ]+)+)/g,
     );
     for (const [, cited] of names) {
       for (const [id] of (cited ?? "").matchAll(/[A-Z]{3,4}-\d+/g)) ids.add(id);

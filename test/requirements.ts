@@ -200,6 +200,25 @@ export const requirements: readonly Requirement[] = [
     "CLI-7": "Errors are one clear line with the right exit code; every command has help.",
     "CLI-8": "bridle serve --agents loads agents from modules.",
   }),
+  ...section("Bridle", "Projects", {
+    "PRJ-1":
+      "bridle.config.ts has every setting of bridle serve; a flag beats the environment, that beats the file, and that the default.",
+    "PRJ-2":
+      "A configuration that is wrong is refused in one line that names the file and the property, with the name that was meant.",
+    "PRJ-3":
+      "The modules in agents/ beside the configuration are loaded as they are; of several versions of an agent, new tasks get the newest.",
+    "PRJ-4":
+      "Personas of the configuration are made when they are absent and changed when they are different.",
+    "PRJ-5":
+      "bridle dev loads agents again when they, or anything that they import, change, without a restart.",
+    "PRJ-6": "A task goes on with the very code that it started with while the process lives, parked or not.",
+    "PRJ-7":
+      "Code that cannot be loaded is reported in one line with file and line, and what was loaded before goes on.",
+    "PRJ-8":
+      "A new file adds its agents; those of a file that is gone take no new tasks, and open ones go on.",
+    "PRJ-10": "bridle dev takes the next free port when the usual one is taken.",
+    "PRJ-11": "bridle dev says once that code changed under the same version.",
+  }),
   ...section("Bridle", "Runtime", {
     "RUN-1":
       "Recovery re-runs the agent; recorded steps give their recorded result and are not executed again.",
@@ -431,6 +450,8 @@ export const requirements: readonly Requirement[] = [
     "PER-5": "The policy holds however a task came, and a child acts no more freely than its parent.",
     "PER-6": "The receipt policy says whether a task leaves a receipt.",
     "PER-7": "Personas are the tenant's: bound keys cannot change them, other tenants do not see them.",
+    "PER-8":
+      "A persona that acts by itself asks from the risk on that it names; of parent and child the one that asks sooner counts.",
   }),
   ...section("Extended", "Quotas", {
     "QUO-1": "Limits of persona, workspace, tenant and organization are exact under concurrency.",
@@ -596,5 +617,16 @@ export const requirements: readonly Requirement[] = [
     "SSR-5": "A failure names neither the URL nor what its name resolved to.",
     "SSR-6": "Private addresses and plain http are allowed by a setting that is off by default.",
     "SSR-7": "Libraries get the same guard as a fetch, with bodies that stream.",
+  }),
+  ...section("Bridle", "Tools", {
+    "TOL-1": "A tool says what it does to the world; one that is wrong is refused when it is defined.",
+    "TOL-2": "What a tool is given and what it gives is checked against its schemas.",
+    "TOL-3":
+      "A call ends with its time or its task, at once, and what its function comes to afterwards is told once.",
+    "TOL-4":
+      "The tools that ask the web go to public addresses only, through redirects as well, and give bounded text.",
+    "TOL-5": "The tools for files reach the task's workspace only, and write as agents do.",
+    "TOL-6":
+      "A program runs only if the operator names it: without a shell, in the workspace, bounded, and nothing of it outlives the call.",
   }),
 ];

@@ -1,7 +1,8 @@
 /** The agents that come along. */
 
 import type { Agent } from "../runtime/agent.ts";
+import { assistant } from "./assistant.ts";
 import { echo } from "./echo.ts";
 import { rehearsal } from "./rehearsal.ts";
 
-export const builtInAgents: readonly Agent[] = [echo, rehearsal];
+export const builtInAgents: readonly Agent[] = [echo, rehearsal, assistant];

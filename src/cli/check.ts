@@ -7,6 +7,7 @@ import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
 
 interface CheckSettings extends RemoteSettings {
   agents: string[];
+  config?: string;
   agent?: string;
   since?: number;
 }
@@ -26,7 +27,12 @@ export function addCheckCommand(program: Command): void {
       .description(
         "Replay stored histories against the code on disk and report every task that would diverge. Exit code 1 on any.",
       )
-      .option("--agents <module...>", "modules that export the agents' new code", [])
+      .option(
+        "--agents <module...>",
+        "modules that export the agents' new code, beside those of the project",
+        [],
+      )
+      .option("--config <file>", "the project's configuration, if it is not in the working directory")
       .option("--agent <name>", "only tasks of this agent")
       .option("--since <time>", "only tasks created since then: RFC 3339, or as 30m, 12h, 7d", timeOf),
   ).action(async (settings: CheckSettings) => {
@@ -35,8 +41,12 @@ export function addCheckCommand(program: Command): void {
     const { parseLogBundle } = await import("../kernel/transfer/bundle.ts");
     const { replayHistory } = await import("../runtime/history.ts");
     const { AgentRegistry } = await import("../runtime/registry.ts");
-    const { loadAgents } = await import("./load-agents.ts");
-    const registry = new AgentRegistry([...builtInAgents, ...(await loadAgents(settings.agents))]);
+    const { loadProject } = await import("../project/load.ts");
+    const { ProjectModules } = await import("../project/modules.ts");
+    const { settingNames } = await import("./config-settings.ts");
+    const place = { directory: process.cwd(), settingNames, ...settings };
+    const project = await loadProject(place, new ProjectModules());
+    const registry = new AgentRegistry([...builtInAgents, ...project.agents.map(({ agent }) => agent)]);
     const remote = new Remote(settings);
     const shown = progress("histories checked");
     const counts = { same: 0, unfinished: 0, diverged: 0, unknown: 0 };

@@ -3,6 +3,7 @@
 import { Command, CommanderError } from "commander";
 import { DataDirectoryInUse } from "../store/sqlite/lock.ts";
 import { version } from "../version.ts";
+import { addAcpCommand } from "./acp.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
@@ -12,7 +13,7 @@ import { addKeyCommands } from "./keys.ts";
 import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
+import { addServeCommands } from "./serve-command.ts";
 import { addShellCommand } from "./shell.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
@@ -31,23 +32,10 @@ const program = new Command("bridle")
   .exitOverride()
   .configureOutput(oneLine);
 
-const serveCommand = program
-  .command("serve")
-  .description("Start the server.")
-  .action(async (settings: ServeSettings) => {
-    const masterKeys = takeMasterKeys(process.env);
-    const gatewayKey = takeGatewayKey(process.env);
-    const problem = problemWith(settings, masterKeys, gatewayKey);
-    if (problem !== null) serveCommand.error(`error: ${problem}`);
-    // The server is large; the other commands do not need it.
-    const { serve } = await import("./serve.ts");
-    await serve(settings, { masterKeys, gatewayKey });
-  })
-  .exitOverride()
-  .configureOutput(oneLine);
-for (const option of serveOptions) serveCommand.addOption(option);
+addServeCommands(program);
 addGatewayCommand(program);
 addShellCommand(program);
+addAcpCommand(program);
 addReplayCommand(program);
 addCheckCommand(program);
 addReceiptCommands(program);

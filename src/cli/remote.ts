@@ -38,6 +38,22 @@ interface ErrorBody {
   error?: { code?: string; message?: string; details?: Record<string, unknown> };
 }
 
+/** Nobody answers at the address. */
+export class NoServer extends Error {
+  override name = "NoServer";
+}
+
+/** The server answered that it will not. */
+export class Refused extends Error {
+  override name = "Refused";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
 export class Remote {
   readonly url: string;
   readonly #key: string;
@@ -92,6 +108,16 @@ export class Remote {
     yield* splitLines(response.body ?? []);
   }
 
+  /** The bytes of a stream, as they come. */
+  async stream(
+    path: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.#request("GET", path, undefined, undefined, headers, signal);
+    return response.body ?? new ReadableStream();
+  }
+
   async text(path: string): Promise<string> {
     return await (await this.#request("GET", path)).text();
   }
@@ -130,7 +156,7 @@ export class Remote {
       signal,
     });
     if (response.ok) return response;
-    throw new Error(await explain(response));
+    throw new Refused(response.status, await explain(response));
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
@@ -138,7 +164,7 @@ export class Remote {
       return await fetch(this.url + path, init);
     } catch (error) {
       if (init.signal?.aborted) throw error;
-      throw new Error(
+      throw new NoServer(
         `there is no server at ${this.url}. Start one with \`bridle serve\`, or say where it is with --url.`,
         { cause: error },
       );

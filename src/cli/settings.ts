@@ -1,4 +1,4 @@
-/** The settings of `bridle serve`: one name everywhere, by flag or environment, with a default. */
+/** The settings of `bridle serve`: one name everywhere, by flag, environment or configuration file, with a default. */
 
 import { Option } from "commander";
 import { defaultConfig, grpcPortDefault } from "../config.ts";
@@ -35,6 +35,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   concurrency: number;
   graceMs: number;
   agents: string[];
+  config?: string;
   publicUrl?: string;
   oauthIssuer: TrustedIssuer[];
   oauthAudience?: string;
@@ -76,6 +77,12 @@ export const serveOptions: readonly Option[] = [
   new Option("--agents <module...>", "modules that export agents to run beside the built-in ones")
     .env("BRIDLE_AGENTS")
     .default([], "none"),
+  new Option(
+    "--config <file>",
+    "the project's configuration; bridle.config.{ts,mts,js,mjs} in the working directory when left out",
+  )
+    .env("BRIDLE_CONFIG")
+    .argParser(notEmpty),
   new Option("--public-url <url>", "where clients find the server, if not where it listens: behind a proxy")
     .env("BRIDLE_PUBLIC_URL")
     .argParser(httpUrl),

@@ -63,6 +63,14 @@ export interface WrittenFile {
   before_sha256: string | null;
 }
 
+/** Real paths. */
+export interface LocatedDirectory {
+  root: string;
+  directory: string;
+  /** What the program should not see, though the workspace may be inside it. */
+  guarded: string | null;
+}
+
 export class WorkspaceFiles {
   readonly #options: WorkspaceFilesOptions;
 
@@ -99,6 +107,17 @@ export class WorkspaceFiles {
     const before_sha256 = await hashOfFile(file);
     await replaceFile(parent, file, bytes);
     return { path, sha256: hash("sha256", bytes, "hex"), bytes: bytes.length, before_sha256 };
+  }
+
+  /** Where a directory of the workspace really is, for a program that is to work in it. */
+  async locate(place: WorkspacePlace, path: string): Promise<LocatedDirectory> {
+    const root = await this.#root(place);
+    const directory = await enter(root, parsePath(path), { isMaking: false });
+    if (!(await lstat(directory)).isDirectory()) {
+      throw new FileRefused("kind", "There is no directory at this path.");
+    }
+    const { guarded } = this.#options;
+    return { root, directory, guarded: guarded === undefined ? null : await realOrNull(guarded) };
   }
 
   /** Removes all files of a workspace. A root that the operator lent is the operator's to empty. */

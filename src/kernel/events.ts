@@ -23,6 +23,7 @@ import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
 import type { HarpSessionRecord, HarpSessionTold } from "./resources/harp-session.ts";
 import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
+import type { ModelCallBegun, ModelCallEnded } from "./resources/model-call.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type {
   ApprovalUse,
@@ -77,6 +78,8 @@ export interface StepSpan {
   kind:
     | StepKind
     | FileStepKind
+    | "tool"
+    | "conversation"
     | "effect"
     | "spend"
     | "sleep"
@@ -104,6 +107,24 @@ export interface HandoffEnding {
 export interface Trimmed {
   through_event_id: string;
   event_count: number;
+}
+
+/** What a tool was given, and whether that can be undone. */
+export interface ToolCallInput {
+  input: Content<JsonValue>;
+  effect: "none" | "reversible" | "irreversible";
+}
+
+/** A piece of what a model says, told while it says it. The record of the step has all of it. */
+export interface ModelDelta {
+  step: string;
+  /** Counts the attempts at the call: a later one starts from the beginning. */
+  attempt: number;
+  index: number;
+  type: "text" | "reasoning";
+  text: Content<string>;
+  /** Public when it is meant for whoever talks to the agent; otherwise it is the run's own business. */
+  visibility: "public" | "internal";
 }
 
 type MessageAppended = { message: MessageRecord; step?: string };
@@ -245,6 +266,8 @@ export interface EventPayloads {
     host_call?: { call_id: string; input: Content<JsonValue>; expires_at: string };
     /** What a remote agent is told; null when it is only waited for. */
     handoff?: { handoff_id: string; message: Outgoing | null; expires_at: string };
+    model_call?: ModelCallBegun;
+    tool_call?: ToolCallInput;
   };
   "span.updated": {
     step?: string;
@@ -252,6 +275,7 @@ export interface EventPayloads {
     percent?: number;
     /** What a shell is to show, without anybody waiting for it. */
     directive?: Content<JsonObject>;
+    delta?: ModelDelta;
     parked?: Parked;
     /** The step whose answer, recorded before by somebody else, the run has seen only now. */
     given?: string;
@@ -268,8 +292,19 @@ export interface EventPayloads {
     simulated?: Simulated;
     /** What the step used of the budget, beside counting as a call. */
     spent?: Amounts;
+    model_call?: ModelCallEnded;
+    tool_call?: ToolCallInput;
   };
-  "span.failed": StepSpan & { result: StepResult; call_id?: string; handoff?: HandoffEnding };
+  "span.failed": StepSpan & {
+    result: StepResult;
+    call_id?: string;
+    handoff?: HandoffEnding;
+    spent?: Amounts;
+    model_call?: ModelCallEnded;
+    tool_call?: ToolCallInput;
+  };
+  /** A tool gave something after its time was over, or after the task was: it is known, and nothing is made of it. */
+  "vendor.bridle.step.late_result": StepSpan & { result: StepResult };
 
   "receipt.issued": ReceiptIssued;
   /** A receipt of another server, taken over with the log that it is about. */

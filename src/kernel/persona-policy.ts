@@ -10,6 +10,13 @@ export function requireTool(task: Named, tool: string): void {
   if (!isNamed(task.policy.tools, tool)) throw violation(task, "tools", `use the tool ${quote(tool)}`, tool);
 }
 
+/** For what a persona has only when its list names it: neither the absence of a list nor a star for everything does. */
+export function requireNamedTool(task: Named, tool: string): void {
+  const named = task.policy.tools?.filter((entry) => entry !== "*") ?? [];
+  if (!isNamed(named, tool))
+    throw violation(task, "tools", `use the tool ${quote(tool)} without naming it`, tool);
+}
+
 /** One of these names for it is enough; the last is the narrowest, and the one that a refusal tells. */
 export function requireCapability(task: Named, ...names: [string, ...string[]]): void {
   if (names.some((name) => isNamed(task.policy.capabilities, name))) return;

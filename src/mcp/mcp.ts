@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../store/port.ts";
 export interface StdioServer {
   command: string;
   args?: string[];
-  /** Beside a minimal environment (PATH, HOME, LANG, …): nothing else of the harness's own is passed on. */
+  /** Beside HOME, LOGNAME, PATH, SHELL, TERM and USER: nothing else of the harness's own environment is passed on. */
   env?: Record<string, string>;
   cwd?: string;
 }
@@ -62,7 +62,7 @@ export type McpResult = { output: JsonValue };
 
 export interface McpAccess {
   readonly servers: readonly string[];
-  /** The tools of one server, kept until the server says that they changed. Throws `McpError`. */
+  /** The tools of one server, kept until the server says that they changed, for five minutes at most. Throws `McpError`. */
   tools(server: string, signal: AbortSignal): Promise<McpToolInfo[]>;
   /** Throws `McpError`; when the signal is aborted the server is told, and its reason is thrown. */
   call(server: string, tool: string, input: JsonObject, options: McpCallOptions): Promise<McpResult>;

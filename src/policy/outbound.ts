@@ -70,9 +70,23 @@ export class OutboundFailed extends Error {
   override name = "OutboundFailed";
 }
 
-/** The answer pointed elsewhere, and that is not followed. */
+/** The answer pointed elsewhere, and that is not followed. Whoever wants to go there asks anew. */
 export class OutboundRedirected extends OutboundFailed {
   override name = "OutboundRedirected";
+  readonly status: number;
+  // Not a property of its own, which a log would show (O4).
+  readonly #location: string | null;
+
+  constructor(status: number, location: string | null) {
+    super(`The answer was ${status}: redirects are not followed.`);
+    this.status = status;
+    this.#location = location;
+  }
+
+  /** Where it pointed, as the answer wrote it: perhaps relative, perhaps no URL at all. */
+  get location(): string | null {
+    return this.#location;
+  }
 }
 
 export const defaultLimits: OutboundLimits = {
@@ -233,7 +247,7 @@ function answerOf(
       const { statusCode = 0 } = response;
       if (!redirects.has(statusCode)) return resolve(response);
       request.destroy();
-      reject(new OutboundRedirected(`The answer was ${statusCode}: redirects are not followed.`));
+      reject(new OutboundRedirected(statusCode, response.headers.location ?? null));
     });
     ended.addEventListener("abort", onEnded);
     if (ended.aborted) onEnded();

@@ -8,8 +8,12 @@ import type { ArtifactKind } from "../kernel/resources/artifact.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { Visibility } from "../kernel/resources/resource.ts";
 import type { ShellIdentity } from "../kernel/resources/shell-link.ts";
+import type { ModelMessage } from "../models/messages.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
+import type { ContextTool, ToolDefinition } from "../tools/tool.ts";
+import { toolPattern } from "../tools/tool.ts";
 import { assertCard } from "./agent-card.ts";
+import type { AgentModel, AgentPersona, AvailableTool } from "./agent-model.ts";
 
 export interface Skill {
   id: string;
@@ -48,14 +52,14 @@ export interface Agent {
   version: string;
   description?: string;
   skills?: Skill[];
-  tools?: Tool[];
+  /** Those with code can be called by `ctx.tool` and by models; others are only described. */
+  tools?: readonly (Tool | ToolDefinition | ContextTool<AgentContext>)[];
   card?: AgentCard;
   /** What it returns is the task's result: text, or anything that is JSON. Throwing fails the task. */
   run(ctx: AgentContext): Promise<JsonValue | undefined>;
 }
 
 const namePattern = /^[a-z][a-z0-9-]{0,62}$/;
-const toolPattern = /^[A-Za-z][\w.-]{0,99}$/;
 
 export function defineAgent(agent: Agent): Agent {
   if (!namePattern.test(agent.name)) {
@@ -359,6 +363,21 @@ export interface AgentContext {
   /** Tells those who watch how far the work is. */
   progress(message: string, percent?: number): Promise<void>;
   readonly memory: AgentMemory;
+  readonly model: AgentModel;
+  readonly persona: AgentPersona;
+  /**
+   * Calls a tool: by its definition, or by the name of one that the agent or the server has, or `server.tool` of an MCP server.
+   * Whether it may, and who is asked first, is the persona's to say. Throws `not_carried_out` when nothing was done.
+   */
+  tool<I extends TSchema, O extends TSchema>(
+    tool: ToolDefinition<I, O> | ContextTool<AgentContext, I, O>,
+    input: Static<I>,
+  ): Promise<Static<O>>;
+  tool(name: string, input?: JsonValue): Promise<JsonValue>;
+  /** The tools of these names that can be used now; `github.*` stands for all that begin so. All that the persona names, without. */
+  tools(names?: readonly string[]): Promise<AvailableTool[]>;
+  /** What was said in the session before this task, oldest first, for a model; the last 100 messages unless said. */
+  conversation(options?: { last?: number }): Promise<ModelMessage[]>;
   /** Submits another task in the same session. */
   spawn(request: SpawnRequest): Promise<Child>;
   /**

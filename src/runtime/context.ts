@@ -9,7 +9,7 @@ import type { Amounts } from "../kernel/resources/quota.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { appendMessage } from "../kernel/tasks.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
-import type { AgentContext, ArtifactContent, ArtifactInput, Spending } from "./agent.ts";
+import type { Agent, AgentContext, ArtifactContent, ArtifactInput, Spending } from "./agent.ts";
 import { openArtifact, writeArtifact } from "./artifacts.ts";
 import { spawn } from "./children.ts";
 import { type EffectSpan, performEffect } from "./effects.ts";
@@ -20,6 +20,9 @@ import { hostCall } from "./host.ts";
 import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { createMemory } from "./memory.ts";
+import { conversation } from "./models/conversation.ts";
+import { modelOf } from "./models/model-of.ts";
+import { personaOf } from "./persona.ts";
 import { guarded } from "./promises.ts";
 import { approve, ask } from "./questions.ts";
 import { allowed, oneCall, outputOf, performStep } from "./recorded-steps.ts";
@@ -28,6 +31,9 @@ import type { Run } from "./run.ts";
 import { readSecret, secret } from "./secrets.ts";
 import { shellOf } from "./shell.ts";
 import { attemptOf } from "./step-context.ts";
+import { availableTools } from "./tools/available.ts";
+import { ToolCaller } from "./tools/call-tool.ts";
+import { Toolbox, type UsableTool } from "./tools/toolbox.ts";
 
 type Choose<T> = (task: TaskRecord, step: string) => T;
 
@@ -37,8 +43,15 @@ export interface RunInput {
   parts: readonly Part[];
 }
 
-export function createContext(run: Run, { input, text, parts }: RunInput): AgentContext {
-  const { task, kernel } = run;
+export function createContext(
+  run: Run,
+  { input, text, parts }: RunInput,
+  agent: Pick<Agent, "tools">,
+): AgentContext {
+  const { task, kernel, world } = run;
+  const toolbox = new Toolbox(run, agent, world);
+  const tools = new ToolCaller(run, world, toolbox, () => context);
+  const asking = { run, world, tools };
   /** A step of its own name, which is written down and so must not be a secret. */
   function named(kind: "time" | "random" | "checkpoint", given: string): StepSpan {
     const name = run.redactor.text(given);
@@ -62,7 +75,7 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     return value(span, () => choose(task, span.step));
   }
 
-  return guarded<AgentContext>({
+  const context = guarded<AgentContext>({
     taskId: run.actsAs,
     sessionId: task.session_id,
     workspaceId: task.workspace_id,
@@ -162,10 +175,16 @@ export function createContext(run: Run, { input, text, parts }: RunInput): Agent
     },
 
     memory: guarded(createMemory(run)),
+    model: modelOf(asking),
+    persona: personaOf(task),
+    tool: ((tool: UsableTool | string, given?: JsonValue) => tools.call(tool, given)) as AgentContext["tool"],
+    tools: (names) => availableTools(run, toolbox, names),
+    conversation: ({ last } = {}) => conversation(run, last),
 
     spawn: (request) => spawn(run, request),
     handoff: (request) => handOff(run, request),
   });
+  return context;
 }
 
 /** Whole tokens, and no refunds. */

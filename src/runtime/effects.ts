@@ -1,13 +1,15 @@
 /**
  * Side effects under the persona's autonomy: `shadow` notes what would be done, `suggest` makes a proposal of it,
- * `act_with_approval` asks first, `act_auto` does it.
+ * `act_with_approval` asks first, `act_auto` does it, or asks first where the risk is as high as the persona says.
  */
 
 import type { ApprovalKind } from "../kernel/approvals/artifact.ts";
 import type { Simulated, StepSpan } from "../kernel/events.ts";
+import { asksBefore, riskDefault } from "../kernel/resources/persona.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { ApprovalRequest, EffectOutcome } from "./agent.ts";
 import { writeArtifact } from "./artifacts.ts";
+import type { Permit } from "./permits.ts";
 import { approve, askPermit } from "./questions.ts";
 import { oneCall, outputOf, performStep } from "./recorded-steps.ts";
 import type { Attempted, Run } from "./run.ts";
@@ -30,10 +32,19 @@ export function performEffect(
   effect: Effect,
   attempt: () => Promise<Attempted>,
 ): Promise<EffectOutcome<JsonValue>> {
-  return underTier(run, span, effect, {
-    ask: (request) => askPermit(run, request, span.kind),
-    act: (permit) => performStep(run, span, attempt, { amounts: oneCall, permit }),
-  });
+  return actUnderTier(run, span, effect, (permit) =>
+    performStep(run, span, attempt, { amounts: oneCall, permit }),
+  );
+}
+
+/** The same for what is recorded in a way of its own. */
+export function actUnderTier(
+  run: Run,
+  span: EffectSpan,
+  effect: Effect,
+  act: (permit?: Permit) => Promise<JsonValue>,
+): Promise<EffectOutcome<JsonValue>> {
+  return underTier(run, span, effect, { ask: (request) => askPermit(run, request, span.kind), act });
 }
 
 /** The same for what is done in another way than by running code here: asking for it is one record. */
@@ -71,12 +82,12 @@ async function underTier<P>(
       const output = await noteSimulated(run, span, { tier, intent, artifactId }, simulate);
       return { outcome: "proposed", output, artifactId };
     }
-    case "act_with_approval": {
-      const permit = await ask({ action: span.name, payload: intent, ...terms });
+    case "act_with_approval":
+    case "act_auto": {
+      const isAsked = asksBefore(terms.risk ?? riskDefault, run.task.policy);
+      const permit = isAsked ? await ask({ action: span.name, payload: intent, ...terms }) : undefined;
       return { outcome: "done", output: await act(permit), artifactId: null };
     }
-    case "act_auto":
-      return { outcome: "done", output: await act(), artifactId: null };
   }
 }
 

@@ -37,7 +37,7 @@ export async function executeReplay(run: Replay, agent: Agent): Promise<void> {
 }
 
 async function runAgent(run: Replay, agent: Agent): Promise<JsonValue | undefined> {
-  return await agent.run(createContext(run, await readInput(run)));
+  return await agent.run(createContext(run, await readInput(run), agent));
 }
 
 /** A result that is the source's own is told again; another one is the replay's. */

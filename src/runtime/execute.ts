@@ -17,7 +17,7 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   const input = await readInput(run);
   if (task.status === "SUBMITTED") await run.record((unit, current) => start(unit, current, agent));
   try {
-    const result = jsonCopy(await Promise.race([agent.run(createContext(run, input)), run.fatal]));
+    const result = jsonCopy(await Promise.race([agent.run(createContext(run, input, agent)), run.fatal]));
     await run.assertNothingLeft();
     await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
   } catch (error) {

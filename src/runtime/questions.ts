@@ -4,6 +4,7 @@ import { answerOf } from "../kernel/answers.ts";
 import { type ApprovalKind, artifactHashOf, bindingOf, type Intent } from "../kernel/approvals/artifact.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
+import { riskDefault } from "../kernel/resources/persona.ts";
 import type { PendingRequest, TaskRecord } from "../kernel/resources/task.ts";
 import { moveTask, withdrawPermission } from "../kernel/tasks.ts";
 import type { Unit } from "../kernel/unit.ts";
@@ -66,7 +67,8 @@ export function ask(
   return askPerson(run, run.key("ask"), { prompt, schema }, expiresInMs);
 }
 
-async function askPerson(
+/** Asks under a name of its own: for what is asked in the middle of another step. */
+export async function askPerson(
   run: Run,
   step: string,
   { prompt, schema }: Pick<PendingRequest, "prompt" | "schema">,
@@ -91,6 +93,20 @@ async function askPerson(
   const answer = recorded?.ended ?? (await run.inTurn(step, inquire));
   if (answer.event !== "user.input_submitted") throw new WaitExpired(prompt, request.expires_at);
   return answerOf(await run.answerParts(answer.payload.message_id), request.schema);
+}
+
+/** What a person was asked under this name in an earlier run, and said. Null for what was never asked; no answer: in time. */
+export async function askedBefore(
+  run: Run,
+  step: string,
+): Promise<{ prompt: string; answer: JsonValue | undefined } | null> {
+  const recorded = await run.recall(step);
+  if (recorded?.begun?.event !== "task.input_required") return null;
+  const { request } = recorded.begun.payload;
+  const answer = recorded.ended ?? (await run.inTurn(step, () => awaitPerson(run, request)));
+  if (answer.event !== "user.input_submitted") return { prompt: request.prompt, answer: undefined };
+  const parts = await run.answerParts(answer.payload.message_id);
+  return { prompt: request.prompt, answer: answerOf(parts, request.schema) };
 }
 
 export interface ApprovalTerms {
@@ -121,7 +137,7 @@ export function askPermit(run: Run, request: ApprovalRequest, kind: ApprovalKind
 
 async function askPermission(
   run: Run,
-  { step, kind, action, payload = null, bound = payload, risk = "medium", expiresInMs }: Asked,
+  { step, kind, action, payload = null, bound = payload, risk = riskDefault, expiresInMs }: Asked,
   beforeGiving?: (permit: Permit) => Promise<void>,
 ): Promise<Permit> {
   const intent = { taskId: run.actsAs, step, kind, action, payload: jsonCopy(payload), risk };

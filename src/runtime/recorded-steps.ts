@@ -6,6 +6,7 @@ import type { EventPayloads, KernelEvent, StepSpan } from "../kernel/events.ts";
 import { settle } from "../kernel/quotas/ledger.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
 import type { StepResult } from "../kernel/resources/task.ts";
+import type { Unit } from "../kernel/unit.ts";
 import type { JsonValue } from "../store/port.ts";
 import { withinBudget } from "./budget.ts";
 import { AgentFailure } from "./failures.ts";
@@ -74,24 +75,21 @@ export async function attemptStep(code: () => unknown): Promise<Attempted> {
   }
 }
 
+type Said = Pick<EventPayloads["span.completed"], "from_vault" | "model_call" | "tool_call">;
+
 export async function noteResult(
   run: Run,
   span: StepSpan,
   attempted: Attempted,
   { amounts, spent }: StepCost = {},
-  /** What else the record says of a step that was done. */
-  said: Pick<EventPayloads["span.completed"], "from_vault"> = {},
+  /** What else the record says of the step. */
+  said: (unit: Unit) => Said = () => ({}),
 ): Promise<void> {
   await run.note(async (unit, task) => {
     if (amounts !== undefined) await settle(unit, task, span.step, amounts);
     const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
-    if ("error" in result) return unit.emit(task, "span.failed", { ...span, result });
-    return unit.emit(task, "span.completed", {
-      ...span,
-      result,
-      ...(spent === undefined ? {} : { spent }),
-      ...said,
-    });
+    const record = { ...span, result, ...(spent === undefined ? {} : { spent }), ...said(unit) };
+    return unit.emit(task, "error" in result ? "span.failed" : "span.completed", record);
   });
 }
 

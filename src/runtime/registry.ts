@@ -4,28 +4,38 @@ import type { AgentCardInfo, AgentDirectory, AgentInfo, AgentSkill, AgentTool } 
 import { defaultTenantId } from "../kernel/commands/ensure-tenant.ts";
 import type { JsonObject } from "../store/port.ts";
 import type { Agent, AgentCard, Skill, Tool } from "./agent.ts";
+import { compareVersions } from "./versions.ts";
+
+interface Versions {
+  newest: Agent;
+  all: Map<string, Agent>;
+}
 
 export class AgentRegistry implements AgentDirectory {
-  readonly #agents = new Map<string, Map<string, Agent>>();
+  #agents: Map<string, Versions>;
+  readonly #listeners = new Set<() => void>();
 
-  /** Of several versions of an agent, the last one listed is the one that new tasks get. */
   constructor(agents: readonly Agent[]) {
-    for (const agent of agents) {
-      const versions = this.#agents.get(agent.name) ?? new Map<string, Agent>();
-      if (versions.has(agent.version)) {
-        throw new Error(`Agent ${agent.name} is loaded twice in version ${agent.version}.`);
-      }
-      versions.set(agent.version, agent);
-      this.#agents.set(agent.name, versions);
-    }
+    this.#agents = byName(agents);
+  }
+
+  /** From here on these are the agents; if they cannot be, those before go on. Runs keep the code that they have. */
+  replace(agents: readonly Agent[]): void {
+    this.#agents = byName(agents);
+    for (const listener of this.#listeners) listener();
+  }
+
+  onReplace(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   newest(name: string): Agent | undefined {
-    return [...(this.#agents.get(name)?.values() ?? [])].at(-1);
+    return this.#agents.get(name)?.newest;
   }
 
   version(name: string, version: string): Agent | undefined {
-    return this.#agents.get(name)?.get(version);
+    return this.#agents.get(name)?.all.get(version);
   }
 
   find(name: string): AgentInfo | undefined {
@@ -40,6 +50,25 @@ export class AgentRegistry implements AgentDirectory {
   list(): AgentInfo[] {
     return [...this.#agents.keys()].flatMap((name) => this.find(name) ?? []);
   }
+}
+
+function byName(agents: readonly Agent[]): Map<string, Versions> {
+  const found = new Map<string, Versions>();
+  for (const agent of agents) {
+    const versions = found.get(agent.name) ?? { newest: agent, all: new Map<string, Agent>() };
+    if (versions.all.has(agent.version)) {
+      throw new Error(`Agent ${agent.name} is loaded twice in version ${agent.version}.`);
+    }
+    versions.all.set(agent.version, agent);
+    if (isNewer(agent, versions.newest)) versions.newest = agent;
+    found.set(agent.name, versions);
+  }
+  return found;
+}
+
+/** By semantic version, where both have one; otherwise what is listed later is newer. */
+function isNewer(agent: Agent, than: Agent): boolean {
+  return (compareVersions(agent.version, than.version) ?? 1) >= 0;
 }
 
 function describe(agent: Agent): AgentInfo {

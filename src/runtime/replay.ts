@@ -19,7 +19,6 @@ import {
   type KernelEvent,
   type RecordedEvent,
 } from "../kernel/events.ts";
-import type { Kernel } from "../kernel/kernel.ts";
 import { readLog } from "../kernel/log-tail.ts";
 import { recordedHash, substituted } from "../kernel/replay/substitute.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
@@ -53,7 +52,7 @@ interface Ending {
 
 const usedUp = "it needs an approval, and a replay can neither give nor use one";
 /** Steps that may change something in the world. */
-const actingKinds: ReadonlySet<string> = new Set(["step", "mcp", "host"]);
+const actingKinds: ReadonlySet<string> = new Set(["step", "tool", "mcp", "host"]);
 
 export class Replay extends Run {
   readonly source: TaskRecord;
@@ -221,6 +220,15 @@ export class Replay extends Run {
     return await this.unavailable(key, "a secret is never in the log; give it as an override");
   }
 
+  override anew(key: string): { own: JournalEntry | undefined } | null {
+    return this.#isLive(kindOf(key)) ? { own: this.#ownResult(key) } : null;
+  }
+
+  override async resume(key: string): Promise<void> {
+    await this.holds(() => false);
+    if (!this.#isLive(kindOf(key))) await this.unavailable(key, "the source ended in the middle of it");
+  }
+
   /** What a host would do now has no place in the story of what it did then. */
   override async beforeAsking(whom: "host" | "remote agent", key: string): Promise<void> {
     await this.unavailable(key, `a replay asks no ${whom}; give its answer as an override`);
@@ -382,17 +390,17 @@ export class Replay extends Run {
 
 /** A replay, ready to run: with its source, what is substituted, and where an earlier attempt had come to. */
 export async function openReplay(
-  kernel: Kernel,
+  { kernel, world, isDraining }: Pick<RunOptions, "kernel" | "world" | "isDraining">,
   task: TaskRecord,
   plan: ReplayPlan,
   agentName: string,
-  isDraining: () => boolean,
 ): Promise<Replay> {
   const { store } = kernel;
   const document = await store.get("task", plan.source_task_id);
   if (document === undefined) throw new Error(`Task ${plan.source_task_id} is replayed but missing`);
   return new Replay({
     kernel,
+    ...(world === undefined ? {} : { world }),
     task,
     journal: Journal.of(store, plan.source_task_id, isTold),
     agentName,

@@ -17,6 +17,7 @@
  *       later, and that moment is a record of its own: without one, it has not been given yet.
  */
 
+import { setTimer } from "../kernel/clock.ts";
 import { unseal } from "../kernel/content.ts";
 import { carryOut } from "../kernel/dispatch.ts";
 import { HarnessError } from "../kernel/errors.ts";
@@ -32,6 +33,7 @@ import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
 import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts";
+import { emptyWorld, type World } from "./world.ts";
 
 /** How long a question or a host call may stay open when the agent does not say. */
 export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
@@ -53,6 +55,8 @@ export type RunEnd =
 
 export interface RunOptions {
   kernel: Kernel;
+  /** Nothing, for runs that have only what the log has. */
+  world?: World;
   task: TaskRecord;
   journal: Journal;
   agentName: string;
@@ -64,6 +68,7 @@ export interface RunOptions {
 
 export class Run {
   readonly kernel: Kernel;
+  readonly world: World;
   readonly task: TaskRecord;
   readonly caller: Caller;
   protected readonly journal: Journal;
@@ -80,6 +85,8 @@ export class Run {
   #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
+  /** Those of them that wait for a person or for a time. */
+  #stepsWaiting = 0;
   /** Host calls that the code waits for. */
   hostCallsOpen = 0;
   /** Steps asked for and results given again so far: while this grows, the code is still busy. */
@@ -101,8 +108,17 @@ export class Run {
   /** Rejects when the run cannot go on, whatever the agent's code does: it does not repeat itself, or says nonsense. */
   readonly fatal: Promise<never>;
 
-  constructor({ kernel, task, journal, agentName, isDraining, outboxMax = outboxMaxDefault }: RunOptions) {
+  constructor({
+    kernel,
+    world = emptyWorld,
+    task,
+    journal,
+    agentName,
+    isDraining,
+    outboxMax = outboxMaxDefault,
+  }: RunOptions) {
     this.kernel = kernel;
+    this.world = world;
     this.task = task;
     this.journal = journal;
     this.#redactor = kernel.redactor;
@@ -170,8 +186,9 @@ export class Run {
 
   /** The code waits for something outside, or for a time, and for nothing else. */
   get isWaiting(): boolean {
-    const isBusy = this.#stepsRunning + this.#queued + this.#outbox.length > 0 || this.#writing !== null;
-    return !this.#isOver && !isBusy && this.#waits.size > 0;
+    const stepsBusy = this.#stepsRunning - this.#stepsWaiting;
+    const isBusy = stepsBusy + this.#queued + this.#outbox.length > 0 || this.#writing !== null;
+    return !this.#isOver && !isBusy && this.#waits.size + this.#stepsWaiting > 0;
   }
 
   /** The key of the next step of this kind and name: `step:build:2`. */
@@ -308,6 +325,16 @@ export class Run {
     await this.diverged(recorded, attempted);
   }
 
+  /** Whether a recorded step that is given something else now is done anew; with what it gave, when that is known already. */
+  anew(_key: string): { own: JournalEntry | undefined } | null {
+    return null;
+  }
+
+  /** A step that had begun when an earlier run was cut off is done again: after all that was recorded meanwhile. */
+  async resume(key: string): Promise<void> {
+    await this.othersCatchUp(key);
+  }
+
   /** Before somebody outside is asked for something that nobody was asked for yet. */
   async beforeAsking(_whom: "host" | "remote agent", _key: string): Promise<void> {}
 
@@ -432,6 +459,28 @@ export class Run {
       this.#stepsRunning -= 1;
       this.#considerParking();
     }
+  }
+
+  /** The code of a step waits for somebody outside, or for a time, before it goes on. */
+  async whileWaiting<T>(wait: () => Promise<T>): Promise<T> {
+    this.#stepsWaiting += 1;
+    try {
+      return await wait();
+    } finally {
+      this.#stepsWaiting -= 1;
+    }
+  }
+
+  /** Lets time pass in the middle of a step. Rejects when the run is over meanwhile. */
+  async pause(ms: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const stop = setTimer(this.kernel.clock, resolve, ms);
+    const onAbort = () => {
+      stop();
+      reject(this.signal.reason);
+    };
+    this.signal.addEventListener("abort", onAbort, { once: true });
+    await this.whileWaiting(() => promise.finally(() => this.signal.removeEventListener("abort", onAbort)));
   }
 
   /** Secrets are in no journal: they are read each time. */

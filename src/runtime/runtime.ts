@@ -19,6 +19,7 @@ import { ReadyQueue } from "./ready-queue.ts";
 import type { AgentRegistry } from "./registry.ts";
 import { openReplay } from "./replay.ts";
 import { Run } from "./run.ts";
+import { emptyWorld, type World } from "./world.ts";
 
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
 const readyMax = 10_000;
@@ -31,12 +32,16 @@ const forgetEveryMs = 60 * 60 * 1000;
 
 export interface RuntimeOptions {
   kernel: Kernel;
+  /** What agents can reach; nothing unless said. */
+  world?: World;
   agents: AgentRegistry;
   logger: Logger;
   /** Runs in memory at once. */
   concurrency: number;
   /** Records of a run that may wait for the disk, where that is not left to the run. */
   outboxMax?: number;
+  /** Whether agents may be replaced: then open tasks go on with the code that they started with. */
+  keepsStartedCode?: boolean;
 }
 
 export interface Runtime {
@@ -56,6 +61,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
 class Scheduler implements Runtime {
   readonly #kernel: Kernel;
+  readonly #world: World;
   readonly #agents: AgentRegistry;
   readonly #logger: Logger;
   readonly #concurrency: number;
@@ -67,6 +73,8 @@ class Scheduler implements Runtime {
   /** Of these, the ones for which something arrived that the load may have missed. */
   readonly #again = new Set<string>();
   readonly #missing = new Set<string>();
+  /** The code of the open tasks that ran in this process, where it is kept. */
+  readonly #startedWith: Map<string, Agent> | null;
   #swept = { wakeAt: -1, id: "" };
   #overflowed = false;
   #sweeping = false;
@@ -75,21 +83,26 @@ class Scheduler implements Runtime {
   #sweepTimer: NodeJS.Timeout | undefined;
   #forgetTimer: NodeJS.Timeout | undefined;
 
-  constructor({ kernel, agents, logger, concurrency, outboxMax }: RuntimeOptions) {
+  constructor({ world = emptyWorld, keepsStartedCode = false, ...options }: RuntimeOptions) {
+    const { kernel, agents, logger, concurrency, outboxMax } = options;
     this.#kernel = kernel;
+    this.#world = world;
     this.#agents = agents;
     this.#logger = logger;
     this.#concurrency = concurrency;
     this.#outboxMax = outboxMax;
+    this.#startedWith = keepsStartedCode ? new Map() : null;
   }
 
   async start(): Promise<void> {
     const { tail } = this.#kernel;
     const stopHearing = tail.onCommit((events) => this.#hear(events));
     const stopForeseeing = tail.onHandOver((events) => this.#foresee(events));
+    const stopWatching = this.#agents.onReplace(() => this.#lookAgain());
     this.#stopFollowing = () => {
       stopHearing();
       stopForeseeing();
+      stopWatching();
     };
     await this.#forget();
     await this.sweep();
@@ -126,7 +139,10 @@ class Scheduler implements Runtime {
       const { object, id } = event.resource;
       if (object !== "task" || event.replay !== undefined) continue;
       const answered = answeredStep(event);
-      if (terminalEvents.has(event.event)) this.#kernel.heldStates.forget(id);
+      if (terminalEvents.has(event.event)) {
+        this.#kernel.heldStates.forget(id);
+        this.#startedWith?.delete(id);
+      }
       if (event.event === "task.submitted") this.#enqueue(id, event.payload.task.session_id);
       else if (event.event === "task.canceled") this.#runs.get(id)?.supersede();
       else if (answered !== null) this.#answer(id, answered, event);
@@ -198,8 +214,14 @@ class Scheduler implements Runtime {
   }
 
   async #startReplay(task: TaskRecord, plan: ReplayPlan, agent: Agent): Promise<Run> {
-    const replay = await openReplay(this.#kernel, task, plan, agent.name, () => this.#draining);
+    const replay = await openReplay(
+      { kernel: this.#kernel, world: this.#world, isDraining: () => this.#draining },
+      task,
+      plan,
+      agent.name,
+    );
     this.#runs.set(task.id, replay);
+    this.#startedWith?.set(task.id, agent);
     void executeReplay(replay, agent).catch((error) => replay.finish({ how: "crashed", error }));
     void replay.ended.then(() => this.#kernel.replaySecrets.forget(task.id));
     return replay;
@@ -210,6 +232,7 @@ class Scheduler implements Runtime {
     const outboxMax = this.#outboxMax;
     const run = new Run({
       kernel: this.#kernel,
+      world: this.#world,
       task,
       journal,
       agentName: agent.name,
@@ -217,6 +240,7 @@ class Scheduler implements Runtime {
       outboxMax,
     });
     this.#runs.set(task.id, run);
+    this.#startedWith?.set(task.id, agent);
     void execute(run, agent).catch((error) => run.finish({ how: "crashed", error }));
     return run;
   }
@@ -227,6 +251,7 @@ class Scheduler implements Runtime {
     const { id, session_id: sessionId } = run.task;
     this.#runs.delete(id);
     if (end.how === "crashed") this.#retryLater(run.task, end.error);
+    else if (end.how !== "parked") this.#startedWith?.delete(id);
     // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
     const overdue = end.how === "parked" && end.until !== null && end.until <= this.#swept.wakeAt;
     if (this.#again.delete(id) || overdue) this.#enqueue(id, sessionId);
@@ -235,7 +260,8 @@ class Scheduler implements Runtime {
 
   /** A task that has started keeps its version. If that is not loaded, the task waits for a server that has it. */
   #agentFor({ agent: { name, version }, id }: TaskRecord): Agent | null {
-    const agent = version === null ? this.#agents.newest(name) : this.#agents.version(name, version);
+    const loaded = version === null ? this.#agents.newest(name) : this.#agents.version(name, version);
+    const agent = this.#startedWith?.get(id) ?? loaded;
     if (agent !== undefined) return agent;
     const wanted = version === null ? name : `${name}@${version}`;
     if (!this.#missing.has(wanted)) {
@@ -254,6 +280,12 @@ class Scheduler implements Runtime {
       this.#enqueue(task.id, task.session_id);
       this.#dispatch();
     }, retryCrashedMs).unref();
+  }
+
+  /** What waited for an agent may have it now. */
+  #lookAgain(): void {
+    this.#missing.clear();
+    this.#overflowed = true;
   }
 
   /** Takes up what has become due since the last look; everything due, the first time and after an overflow. */

@@ -62,5 +62,15 @@ export async function readSecret(run: Run, span: StepSpan, attempt: () => Promis
 
 async function noteRead(run: Run, span: StepSpan, read: Read): Promise<void> {
   const withheld: Attempted = "error" in read ? read : { output: null };
-  await noteResult(run, span, withheld, {}, read.from === undefined ? {} : { from_vault: read.from });
+  const from = read.from === undefined ? {} : { from_vault: read.from };
+  await noteResult(run, span, withheld, {}, () => from);
+}
+
+/** For a tool, in the middle of its step: the record of the step is all that the log has of it. */
+export async function secretForTool(run: Run, name: string): Promise<string> {
+  requireCapability(run.task, "secrets", `secret:${name}`);
+  const read = await attemptRead(run, name, undefined);
+  if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);
+  run.protect(textsIn(read.output));
+  return typeof read.output === "string" ? read.output : JSON.stringify(read.output);
 }

@@ -12,3 +12,8 @@ export const openHarnessPath = "/openharness/v1";
 export const openHarnessVersion = "1.0.0";
 /** Where the gateway is, beside everything else. */
 export const harpPath = "/harp";
+/** Where agents are tools, and in which version of the protocol when the client leaves it to us. */
+export const mcpPath = "/mcp";
+export const mcpVersion = "2026-07-28";
+/** What RFC 9728 says a client looks for. */
+export const resourceMetadataPath = "/.well-known/oauth-protected-resource/mcp";

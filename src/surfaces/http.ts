@@ -53,12 +53,14 @@ const requestHeaders = [
   ...["Idempotency-Key", "Harn-Agents-Protocol-Version", "Last-Event-ID", "traceparent", "tracestate"],
   ...["OPVS-Version", "OPVS-Extensions", "OPVS-Since", "A2A-Version", "A2A-Extensions", "A2A-Since"],
   ...["X-HARP-Version", "X-Correlation-ID"],
+  ...["MCP-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"],
 ];
 const answerHeaders = [
   ...["X-Request-Id", "Idempotent-Replayed", "ETag", "Location", "Retry-After", "Preference-Applied"],
   ...["RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
   ...["Content-Range", "Content-Disposition", "WWW-Authenticate"],
   ...["OPVS-Extensions", "A2A-Extensions", "X-HARP-Version", "traceparent", "X-Correlation-ID"],
+  "Mcp-Session-Id",
 ];
 /** JSON nested deeper than this is an attack on somebody's stack, not data. */
 const bodyDepthMax = 100;

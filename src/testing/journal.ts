@@ -1,6 +1,6 @@
 /** The journal of a task in the words of a test: what each step was about, and what it gave. */
 
-import { unseal } from "../kernel/content.ts";
+import { type Content, unseal } from "../kernel/content.ts";
 import { asRecorded, type RecordedEvent } from "../kernel/events.ts";
 import { readLog } from "../kernel/log-tail.ts";
 import { type Part, textOf } from "../kernel/resources/message.ts";
@@ -38,12 +38,14 @@ export async function readJournal(store: Store, taskId: string): Promise<Journal
 async function told(store: Store, event: RecordedEvent): Promise<Partial<JournalStep>> {
   switch (event.event) {
     case "span.started": {
-      const { name, host_call } = event.payload;
-      return { name, ...(host_call === undefined ? {} : { input: await unseal(host_call.input, store) }) };
+      const { name, host_call, tool_call } = event.payload;
+      return { name, ...(await inputOf(store, host_call ?? tool_call)) };
     }
     case "span.completed":
-    case "span.failed":
-      return { name: event.payload.name, ...(await resultOf(store, event.payload.result)) };
+    case "span.failed": {
+      const { name, tool_call, result } = event.payload;
+      return { name, ...(await inputOf(store, tool_call)), ...(await resultOf(store, result)) };
+    }
     case "span.updated":
       return { name: event.payload.message ?? "" };
     case "task.input_required": {
@@ -67,6 +69,13 @@ async function told(store: Store, event: RecordedEvent): Promise<Partial<Journal
     default:
       return {};
   }
+}
+
+async function inputOf(
+  store: Store,
+  call: { input: Content<JsonValue> } | undefined,
+): Promise<Partial<JournalStep>> {
+  return call === undefined ? {} : { input: await unseal(call.input, store) };
 }
 
 async function resultOf(store: Store, result: StepResult): Promise<Partial<JournalStep>> {

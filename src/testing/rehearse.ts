@@ -5,6 +5,7 @@ import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
 import type { StepMark } from "../kernel/steps.ts";
 import type { Agent } from "../runtime/agent.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
+import { builtInTools } from "../tools/builtin/index.ts";
 import { RehearsalError } from "./failure.ts";
 import { readJournal, showJournal } from "./journal.ts";
 import { outcomeOf } from "./outcome.ts";
@@ -88,7 +89,7 @@ async function playOnce(
   killAfter: StepMark | null,
 ): Promise<Played> {
   const { tools = {}, agents = [], people = {}, hosts = {}, timeoutMs = timeoutMsDefault } = options;
-  const world = { models, mcp: mcpOf(tools), tools: toolsOf(tools) };
+  const world = { models, mcp: mcpOf(tools), tools: builtInTools, standIns: toolsOf(tools) };
   const stage = new Stage([agent, ...agents], world, timeOf(options.now ?? nowDefault), killAfter);
   let life: Life = await stage.begin();
   try {

@@ -11,8 +11,6 @@ import { asKernelEvent, terminalEvents } from "../kernel/events.ts";
 import { createKernel, type Kernel } from "../kernel/kernel.ts";
 import { Issuer } from "../kernel/signing.ts";
 import { type StepMark, stepMark } from "../kernel/steps.ts";
-import type { McpAccess } from "../mcp/mcp.ts";
-import type { ModelSource } from "../models/model.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
 import { newSigningKey } from "../receipts/keys.ts";
@@ -20,18 +18,11 @@ import type { Agent } from "../runtime/agent.ts";
 import { AgentRegistry } from "../runtime/registry.ts";
 import { never } from "../runtime/run.ts";
 import { type Runtime, startRuntime } from "../runtime/runtime.ts";
+import type { World } from "../runtime/world.ts";
 import { MemoryContents } from "../store/memory/contents.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
 import type { Store, StoredEvent } from "../store/port.ts";
-import type { ToolDefinition } from "../tools/tool.ts";
 import { MovedClock, steadyChance } from "./clock.ts";
-
-/** What agents reach beyond themselves. */
-export interface World {
-  models: ModelSource;
-  mcp: McpAccess;
-  tools: ToolDefinition[];
-}
 
 export interface Life {
   kernel: Kernel;
@@ -90,9 +81,9 @@ export class Stage {
     await kernel.dispatch(ensureTenant, this.system, { tenantId: defaultTenantId });
     const { result } = await kernel.dispatch(ensureSigningKey, this.system, { key: this.#issuer.key });
     this.#issuer.adopt(result.issuer_id);
-    // Here the runtime is given `world: this.world` as soon as it takes one.
     const runtime = await startRuntime({
       kernel,
+      world: this.world,
       agents: this.#agents,
       logger: this.#logger(),
       concurrency,

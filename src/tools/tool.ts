@@ -8,7 +8,10 @@ import type { Outbound } from "../policy/outbound.ts";
 export const toolEffects = ["none", "reversible", "irreversible"] as const;
 export type ToolEffect = (typeof toolEffects)[number];
 
-export type Risk = "low" | "medium" | "high" | "dangerous";
+export const toolRisks = ["low", "medium", "high", "dangerous"] as const;
+export type Risk = (typeof toolRisks)[number];
+
+export const toolPattern = /^[A-Za-z][\w.-]{0,99}$/;
 
 /** What a tool is given beside its input. */
 export interface ToolContext {
@@ -27,10 +30,12 @@ export interface ToolContext {
   secret(name: string): Promise<string>;
 }
 
-export interface ToolDefinition<Input extends TSchema = TSchema, Output extends TSchema = TSchema> {
+/** What is known of a tool before it is called. */
+export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSchema = TSchema> {
   /** Letters, digits, dots, dashes and underscores. */
   name: string;
   description: string;
+  /** Of an object: models and MCP know no other input. */
   input?: Input;
   output?: Output;
   effect: ToolEffect;
@@ -40,5 +45,32 @@ export interface ToolDefinition<Input extends TSchema = TSchema, Output extends 
   timeoutMs?: number;
   /** Only for personas whose list of tools names it: the absence of a list is not enough. */
   isOptIn?: boolean;
+  /** What a persona's list of capabilities, where there is one, must name as well: `files:read`, say. */
+  capabilities?: readonly string[];
+}
+
+export interface ToolDefinition<Input extends TSchema = TSchema, Output extends TSchema = TSchema>
+  extends ToolTerms<Input, Output> {
   run(input: Static<Input>, context: ToolContext): Promise<Static<Output>> | Static<Output>;
+  /** What it gives when the persona's autonomy does not let it act; without it, whoever calls it is told so. */
+  simulate?(input: Static<Input>): Static<Output>;
+}
+
+/**
+ * A tool that is written against what agents are given: each call that it makes there is recorded, allowed, approved and put
+ * into the receipt for itself, so nothing of that is done for the tool as a whole.
+ */
+export interface ContextTool<
+  Context = never,
+  Input extends TSchema = TSchema,
+  Output extends TSchema = TSchema,
+> extends ToolTerms<Input, Output> {
+  runWith(ctx: Context, input: Static<Input>): Promise<Static<Output>>;
+}
+
+/** A tool of either kind, whatever its schemas. */
+export type AnyTool<Context = never> = ToolDefinition | ContextTool<Context>;
+
+export function riskOf({ risk, effect }: Pick<ToolTerms, "risk" | "effect">): Risk {
+  return risk ?? (effect === "irreversible" ? "high" : "medium");
 }

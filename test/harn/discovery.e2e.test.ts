@@ -187,9 +187,9 @@ describe("Discovery", () => {
     const { protocols } = (await client.get("/v1")).body;
     assert.deepEqual(
       protocols.map(({ id }: Json) => id),
-      ["harn", "opvs", "harp", "openharness"],
+      ["harn", "opvs", "harp", "openharness", "mcp"],
     );
-    const messages: Record<string, string> = { harn: "/tasks", opvs: "/rpc", openharness: "" };
+    const messages: Record<string, string> = { harn: "/tasks", opvs: "/rpc", openharness: "", mcp: "" };
     for (const { id, path } of protocols.filter(({ id }: Json) => id in messages)) {
       const options = { key: null, method: "POST", raw: "{}" };
       assert.equal((await client.call(path + messages[id], options)).status, 401, id);

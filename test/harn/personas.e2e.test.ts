@@ -136,6 +136,48 @@ describe("personas", () => {
     for (const ended of [task, expired]) await assertRepeatable(client, ended);
   });
 
+  test("PER-8 given a persona that acts by itself and asks from a risk on, when effects of each risk are next, then those below are done and those from there on wait for approval", async () => {
+    const effectOf = (risk: string) => ({ do: "effect", name: `mail-${risk}`, risk });
+    const policy = { autonomy_tier: "act_auto", approval_policy: { ask_from: "high" } };
+    const effects = ["low", "medium", "high", "dangerous"].map(effectOf);
+    const first = await work(policy, effects[0] ?? {}, mail, ...effects.slice(1));
+    assert.deepEqual([first.status, done()], ["AUTH_REQUIRED", ["mail-low", "mail", "mail-medium"]]);
+    const asked = await client.listAll(`/v1/tasks/${first.id}/permission-requests`);
+    assert.deepEqual([asked.length, asked[0]?.request.risk], [1, "high"], JSON.stringify(asked));
+    await respond(first, true);
+    const second = await client.untilTask(
+      first.id,
+      (task) => task.status === "AUTH_REQUIRED" && done().includes("mail-high"),
+    );
+    await respond(second, false);
+    const task = await client.untilTask(first.id, isFinal);
+    assert.deepEqual(await resultsOf(client, task), ["done", "done", "done", "done", "approval_denied"]);
+    assert.equal(done().includes("mail-dangerous"), false);
+    await assertRepeatable(client, task);
+  });
+
+  test("PER-8 given a persona that asks for everything, when it also names a risk to ask from, then it still asks for everything", async () => {
+    const policy = { autonomy_tier: "act_with_approval", approval_policy: { ask_from: "dangerous" } };
+    const task = await work(policy, { ...mail, risk: "low" });
+    assert.deepEqual([task.status, done()], ["AUTH_REQUIRED", []]);
+  });
+
+  test("PER-8 given a parent and a child that ask from different risks on, when the child acts, then the one that asks sooner counts", async () => {
+    const asking = (ask_from: string) => ({ approval_policy: { ask_from } });
+    const handOver = async (own: object, child: object) => {
+      const { id } = await createPersona(client, child);
+      const effect = { ...mail, risk: "medium" };
+      const parent = await work(own, { do: "spawn", persona: id, ops: [{ ...effect, expiresInMs: 50 }] });
+      const [[result]] = await resultsOf(client, await client.untilTask(parent.id, isFinal));
+      return result.output;
+    };
+    assert.deepEqual(await handOver(asking("dangerous"), asking("low")), ["deadline_exceeded"]);
+    assert.deepEqual(await handOver(asking("medium"), asking("high")), ["deadline_exceeded"]);
+    assert.deepEqual(await handOver(asking("medium"), {}), ["deadline_exceeded"]);
+    assert.deepEqual(done(), []);
+    assert.deepEqual(await handOver(asking("high"), asking("dangerous")), ["done"]);
+  });
+
   test("PER-4 given lists of tools, hand-offs and models, when the agent goes beyond them, then that step fails by name and nothing is done", async () => {
     const other = await createPersona(client);
     const task = await work(
@@ -230,6 +272,7 @@ describe("personas", () => {
       ["receipt_policy", "never"],
       ["tools", "mail"],
       ["model_policy", { max_tokens: 0 }],
+      ["approval_policy", { ask_from: "never" }],
       ["name", ""],
     ] as const)
       assert.match(errorOf(await patch(persona.id, { [field]: value }), 400).param, new RegExp(`^${field}`));

@@ -8,6 +8,7 @@
 import { appendFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type AgentContext, AgentFailure, defineAgent, startServer } from "../../src/index.ts";
+import { risks } from "../../src/kernel/resources/persona.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 
 const { AGENT_NOTES = "" } = process.env;
@@ -21,12 +22,17 @@ const number = (name: string, value: JsonValue | undefined) =>
   typeof value === "number" ? { [name]: value } : {};
 
 const plays: Record<string, Play> = {
-  async effect(ctx, { name, expiresInMs }) {
+  async effect(ctx, { name, risk, expiresInMs }) {
     const carryOut = () => {
       appendFileSync(AGENT_NOTES, `${name}\n`);
       return "done";
     };
-    const options = { payload: { of: "it" }, ...number("expiresInMs", expiresInMs) };
+    const known = risks.find((each) => each === risk);
+    const options = {
+      payload: { of: "it" },
+      ...(known === undefined ? {} : { risk: known }),
+      ...number("expiresInMs", expiresInMs),
+    };
     return (await ctx.effect(String(name), carryOut, options)).outcome;
   },
   llm: (ctx, { model, maxTokens }) =>

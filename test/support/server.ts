@@ -28,7 +28,9 @@ export interface ServerOptions {
   data?: string;
   /** Added to `--port 0` and `--data`. */
   flags?: string[];
-  /** The whole command line after `serve`, instead of `--port 0`, `--data` and flags. */
+  /** The command that starts it; `serve` unless said. */
+  command?: "serve" | "dev";
+  /** The whole command line after the command, instead of `--port 0`, `--data` and flags. */
   args?: string[];
   /** Where the process runs; where this one does otherwise. */
   cwd?: string;
@@ -61,7 +63,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const own = options.data === undefined ? await temporaryDirectory() : null;
   const data = options.data ?? own?.path ?? "";
   const flags = options.args ?? ["--port", "0", "--data", data, ...(options.flags ?? [])];
-  const args = options.script === undefined ? [main, "serve", ...flags] : [options.script, ...flags];
+  const args =
+    options.script === undefined ? [main, options.command ?? "serve", ...flags] : [options.script, ...flags];
   const child = spawn(process.execPath, args, {
     env: { ...environment, ...options.env },
     cwd: options.cwd,

@@ -11,11 +11,13 @@ import type { KernelDeps } from "../unit.ts";
 import { hashWhole } from "../well-formed.ts";
 
 /** What kind of thing is to be done, as far as approvers are told apart by it. */
-export type ApprovalKind = "approve" | "effect" | "file" | "host" | "handoff";
+export type ApprovalKind = "approve" | "effect" | "tool" | "mcp" | "file" | "host" | "handoff";
 
 const reviewTypes: Record<ApprovalKind, ArtifactType> = {
   approve: "checkpoint.review",
   effect: "command.review",
+  tool: "command.review",
+  mcp: "command.review",
   file: "patch.review",
   host: "command.review",
   handoff: "task.review",

@@ -70,6 +70,7 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "span.updated",
   "span.completed",
   "span.failed",
+  "vendor.bridle.step.late_result",
   "receipt.issued",
   "receipt.verified",
   "receipt.verification_failed",

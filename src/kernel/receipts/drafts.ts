@@ -6,21 +6,9 @@ import type { PermissionRequestRecord, PermissionResponse } from "../resources/p
 import type { TaskRecord } from "../resources/task.ts";
 import type { Ending } from "../tasks.ts";
 import { approvalOf, type TaskFacts } from "./facts.ts";
+import { noModel } from "./model-facts.ts";
 
 export type ReceiptDraft = Omit<Receipt, "chain" | "signatures" | "issuer">;
-
-export const noModel: Receipt["model_route"] = {
-  chosen_model: { provider: "none", model: "none" },
-  alternatives_considered: [],
-  route_policy_reason: "no model call was made",
-};
-
-/** Models that the agent's own code called: the log has what they gave, not which they were. */
-const unknownModel: Receipt["model_route"] = {
-  chosen_model: { provider: "unrecorded", model: "unrecorded" },
-  alternatives_considered: [],
-  route_policy_reason: "the agent's own code chose and called the model",
-};
 
 /** The receipt of a task that ends now. */
 export function draftTaskReceipt(
@@ -62,13 +50,8 @@ export function draftTaskReceipt(
       ...determinism(ending, facts),
       materials: [logMaterial(task.id, facts), ...facts.materials],
     },
-    model_route: facts.callsModels ? unknownModel : noModel,
-    cost: {
-      currency: "USD",
-      total: usd,
-      provider_breakdown:
-        usd === 0 ? [] : [{ provider: "unrecorded", amount: usd, input_tokens, output_tokens }],
-    },
+    model_route: facts.models.route,
+    cost: { currency: "USD", total: usd, provider_breakdown: facts.models.breakdown(facts.spent) },
     side_effects: {
       fs_writes: facts.fileWrites,
       network_egress: [],

@@ -26,6 +26,7 @@ import type { StepResult } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
 import { hashWhole } from "../well-formed.ts";
 import { HandoffFacts } from "./handoff-facts.ts";
+import { ModelFacts } from "./model-facts.ts";
 
 /** What is listed one by one; the rest is counted, and the hash of the log covers all of it. */
 const listedMax = 100;
@@ -33,6 +34,7 @@ const listedMax = 100;
 const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> = {
   llm: "llm_provider_response",
   mcp: "mcp_tool_return",
+  tool: "host_fact",
   host: "host_fact",
   step: "host_fact",
   effect: "host_fact",
@@ -46,6 +48,7 @@ const materialKinds: Partial<Record<StepSpan["kind"], ReplayMaterial["kind"]>> =
 const toolKinds: ReadonlySet<StepSpan["kind"]> = new Set([
   "step",
   "mcp",
+  "tool",
   "host",
   "effect",
   "file",
@@ -76,7 +79,10 @@ export class TaskFacts {
   #artifactCount = 0;
   #approvalCount = 0;
   usesSecrets = false;
-  callsModels = false;
+  readonly models = new ModelFacts();
+  /** What models were really asked in a replay, and used then. */
+  readonly liveModels = new ModelFacts();
+  liveSpent: Amounts = {};
 
   add(event: KernelEvent): void {
     this.#addToLog(event);
@@ -183,6 +189,11 @@ export class TaskFacts {
     if (span.kind === "secret") this.usesSecrets = true;
     if (span.kind === "file" && span.simulated === undefined) this.#addFileWrite(span.result);
     if (span.spent !== undefined) this.spent = plus(this.spent, span.spent);
+    this.models.add(span);
+    if (isLive) {
+      this.liveModels.add(span);
+      this.liveSpent = plus(this.liveSpent, span.spent ?? {});
+    }
     const kind = materialKinds[span.kind];
     if (kind === undefined) return;
     const sha256 = resultHash(span.result);
@@ -190,7 +201,6 @@ export class TaskFacts {
     if (this.materials.length < listedMax) {
       this.materials.push({ kind, id: span.step, sha256, metadata: { step_kind: span.kind } });
     }
-    if (span.kind === "llm") this.callsModels = true;
     // A remote agent that asks back is still the same call.
     if (!toolKinds.has(span.kind) || span.handoff?.is_over === false) return;
     if (span.simulated === undefined) this.toolCallCount += 1;
@@ -231,7 +241,8 @@ export class TaskFacts {
 /** A call that the persona's autonomy did not let happen is listed as what it is. */
 function toolCallOf(span: EventPayloads["span.completed"], output_hash: string): ToolCall {
   const tool = span.kind === "file" ? "files.write" : span.name || span.step;
-  const call = { tool, call_id: span.step, output_hash };
+  const given = span.tool_call === undefined ? {} : { input_hash: contentHash(span.tool_call.input) };
+  const call = { tool, call_id: span.step, output_hash, ...given };
   if (span.simulated === undefined)
     return { ...call, status: "error" in span.result ? "failed" : "succeeded" };
   const { tier, intent, artifact_id } = span.simulated;

@@ -16,16 +16,9 @@ import type { TaskRecord } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
 import type { Ending } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
-import {
-  failureCuts,
-  failureIn,
-  identifiersOf,
-  logMaterial,
-  noModel,
-  type ReceiptDraft,
-  trustOf,
-} from "./drafts.ts";
+import { failureCuts, failureIn, identifiersOf, logMaterial, type ReceiptDraft, trustOf } from "./drafts.ts";
 import { TaskFacts } from "./facts.ts";
+import { noModel } from "./model-facts.ts";
 
 /** Deltas listed one by one; an override of a name can stand for any number of steps. */
 const deltasMax = 1000;
@@ -73,14 +66,27 @@ export async function draftReplayReceipt(
     lifecycle: lifecycleOf(source, substitutions, ending),
     trust: trustOf(source),
     autonomy_budget: {
-      consumed: { usd: 0, input_tokens: 0, output_tokens: 0, tool_calls: 0, wall_time_ms: 0 },
+      consumed: {
+        usd: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+        tool_calls: 0,
+        wall_time_ms: 0,
+        ...replayed.liveSpent,
+      },
     },
     replay_input: {
       determinism: plan.allow_live.length + secretSteps.length > 0 ? "best_effort" : "byte_deterministic",
       materials: [logMaterial(source.id, logged), ...materialsOf(substitutions)],
     },
-    model_route: { ...noModel, route_policy_reason: "replayed from the log; no model call was made" },
-    cost: { currency: "USD", total: 0, provider_breakdown: [] },
+    model_route: plan.allow_live.includes("llm")
+      ? replayed.liveModels.route
+      : { ...noModel, route_policy_reason: "replayed from the log; no model call was made" },
+    cost: {
+      currency: "USD",
+      total: replayed.liveSpent.usd ?? 0,
+      provider_breakdown: replayed.liveModels.breakdown(replayed.liveSpent),
+    },
     side_effects: { fs_writes: [], network_egress: [], tool_calls: replayed.liveCalls, a2a_handoffs: [] },
     final_artifacts: [...restored.artifacts, ...replayed.artifacts],
     deltas: [...given, ...inSourceOrder(deltas)],

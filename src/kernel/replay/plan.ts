@@ -58,6 +58,8 @@ const kindsOfStep: Record<string, readonly OverrideKind[]> = {
   mcp: ["mcp_tool_return", "tool_result"],
   host: ["host_fact", "tool_result"],
   step: ["tool_result", "host_fact"],
+  tool: ["tool_result", "host_fact"],
+  conversation: ["host_fact"],
   effect: ["tool_result"],
   secret: ["secret_value"],
   file: ["tool_result"],

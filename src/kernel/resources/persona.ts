@@ -8,6 +8,12 @@ import type { Resource } from "./resource.ts";
 export const autonomyTiers = ["shadow", "suggest", "act_with_approval", "act_auto"] as const;
 export type AutonomyTier = (typeof autonomyTiers)[number];
 
+/** What is at stake when something is done, from the least. */
+export const risks = ["low", "medium", "high", "dangerous"] as const;
+export type Risk = (typeof risks)[number];
+/** What is meant by those who say nothing. */
+export const riskDefault: Risk = "medium";
+
 /** A list that is absent allows everything; one that is there allows what it names. `mail.*` names all that begins so. */
 export interface Permissions {
   /** Names of side effects and tools. */
@@ -20,10 +26,19 @@ export interface Permissions {
 }
 
 export interface ModelPolicy {
+  /** The model of calls that name none, as `provider/model`; the server's when it is absent. */
+  model?: string;
+  /** Those that are asked when it does not answer, in this order. */
+  alternatives?: string[];
   /** `provider/model`; absent means any. */
   allowed_models?: string[];
   /** The most tokens that one call may ask for. */
   max_tokens?: number;
+  temperature?: number;
+  /** What the `assistant` agent is told to be and to do; others read it as `ctx.persona.instructions`. */
+  instructions?: string;
+  /** How many times the `assistant` may call the model for one task. */
+  max_steps?: number;
 }
 
 /** Work that is submitted by the clock. */
@@ -54,6 +69,8 @@ export interface ApprovalPolicy {
   quorum?: number;
   /** Only these approvers are asked; all of the tenant's when it is absent. */
   approvers?: string[];
+  /** Under `act_auto`: what is this risky, or more, is asked for all the same. Nothing is when it is absent. */
+  ask_from?: Risk;
 }
 
 export interface PersonaPolicy extends Permissions {
@@ -122,11 +139,20 @@ function stricter(
     own.approvers === undefined || parents.approvers === undefined
       ? (own.approvers ?? parents.approvers)
       : own.approvers.filter((id) => parents.approvers?.includes(id));
+  const ask_from = lesserRisk(own.ask_from, parents.ask_from);
   return {
     channel: own.channel === "harp" || parents.channel === "harp" ? "harp" : "any",
     quorum: Math.max(quorumOf(own), quorumOf(parents)),
     ...(approvers === undefined ? {} : { approvers }),
+    ...(ask_from === undefined ? {} : { ask_from }),
   };
+}
+
+/** Whether somebody is asked before something this risky is done: always under `act_with_approval`. */
+export function asksBefore(risk: Risk, { autonomy_tier, approval_policy }: PersonaPolicy): boolean {
+  const { ask_from } = approval_policy ?? {};
+  if (autonomy_tier !== "act_auto") return autonomy_tier === "act_with_approval";
+  return ask_from !== undefined && risks.indexOf(risk) >= risks.indexOf(ask_from);
 }
 
 export function quorumOf(policy: ApprovalPolicy | undefined): number {
@@ -140,6 +166,10 @@ export function demandsHarp(policy: ApprovalPolicy | undefined): boolean {
 
 function lesserTier(one: AutonomyTier, other: AutonomyTier): AutonomyTier {
   return autonomyTiers.indexOf(one) <= autonomyTiers.indexOf(other) ? one : other;
+}
+
+function lesserRisk(one: Risk | undefined, other: Risk | undefined): Risk | undefined {
+  return risks.find((risk) => risk === one || risk === other);
 }
 
 /** The version after the present one: its last number is counted up until it is new. */

@@ -9,7 +9,7 @@ export const replayModes = ["exact", "with_overrides", "from_checkpoint"] as con
 export type ReplayMode = (typeof replayModes)[number];
 
 /** What a replay may be allowed to do for real where the log has nothing. */
-export const liveKinds = ["llm", "mcp", "host", "secret", "time", "random", "step"] as const;
+export const liveKinds = ["llm", "mcp", "tool", "host", "secret", "time", "random", "step"] as const;
 export type LiveKind = (typeof liveKinds)[number];
 
 /** One value given in place of what was recorded. */

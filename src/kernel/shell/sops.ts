@@ -24,7 +24,7 @@ export async function requireSop(unit: Unit, name: string, param: string): Promi
 }
 
 /** The first that was called so. */
-async function namedPersona(unit: Unit, name: string): Promise<PersonaRecord | undefined> {
+export async function namedPersona(unit: Unit, name: string): Promise<PersonaRecord | undefined> {
   const personas = everyPage(unit.deps.store, { kind: "persona", by: { tenantId: unit.caller.tenantId } });
   for await (const page of personas) {
     for (const { id, body } of page) {

@@ -14,6 +14,7 @@ import { sha256Hex } from "../content.ts";
 import { HarnessError } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import type { ShellTurn } from "../resources/shell-link.ts";
+import type { StepResult } from "../resources/task.ts";
 
 export const logFormat = "bridle-log/1";
 
@@ -148,6 +149,10 @@ function environmentOf({ environment }: ShellTurn): unknown {
   return environment !== null && environment.tier !== "secret" ? environment.state : null;
 }
 
+function outputIn(result: StepResult): unknown {
+  return "output" in result ? result.output : null;
+}
+
 function contentsOf(event: KernelEvent): unknown[] {
   switch (event.event) {
     case "user.message":
@@ -167,15 +172,24 @@ function contentsOf(event: KernelEvent): unknown[] {
       return [chunk, completed?.is_erased === true ? null : { blob: completed?.sha256 }];
     }
     case "span.started":
-      return [event.payload.host_call?.input];
+      return [
+        event.payload.host_call?.input,
+        event.payload.tool_call?.input,
+        ...(event.payload.model_call?.input ?? []).map((piece) =>
+          "content" in piece ? piece.content : null,
+        ),
+      ];
     case "span.updated":
-      return [event.payload.directive];
+      return [event.payload.directive, event.payload.delta?.text];
+    case "vendor.bridle.step.late_result":
+      return [outputIn(event.payload.result)];
     case "vendor.bridle.shell_link.created":
       return [environmentOf(event.payload.shell_link)];
     case "vendor.bridle.shell_link.turn_taken":
       return [environmentOf(event.payload.turn)];
     case "span.completed":
-      return ["output" in event.payload.result ? event.payload.result.output : null];
+    case "span.failed":
+      return [outputIn(event.payload.result), event.payload.tool_call?.input];
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return [event.payload.receipt];

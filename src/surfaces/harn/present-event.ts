@@ -1,8 +1,16 @@
 /** From the facts of the log to the protocol's events: the same resources as elsewhere, with what the viewer may see. */
 
 import { type Content, unsealShown } from "../../kernel/content.ts";
-import { asKernelEvent, type EventPayloads, eventId, type KernelEvent } from "../../kernel/events.ts";
+import {
+  asKernelEvent,
+  type EventPayloads,
+  eventId,
+  type KernelEvent,
+  type ModelDelta,
+  type ToolCallInput,
+} from "../../kernel/events.ts";
 import type { HandoffChanges } from "../../kernel/resources/handoff.ts";
+import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
 import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf } from "../../kernel/resources/replay.ts";
@@ -208,7 +216,8 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "vendor.bridle.shell_link.turn_taken":
       return { turn: await presentTurn(event.payload.turn, viewer) };
     case "span.updated": {
-      const { directive, ...update } = event.payload;
+      const { directive, delta, ...update } = event.payload;
+      if (delta !== undefined) return { ...update, delta: await presentDelta(delta, viewer) };
       if (directive === undefined) return update;
       const found = await unsealShown(directive, viewer.store);
       return { ...update, directive: presentInternal(found, viewer.caller) };
@@ -217,12 +226,39 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return await presentStarted(event.payload, viewer);
     case "span.completed":
     case "span.failed": {
+      const { result, tool_call, ...span } = event.payload;
+      const call = tool_call === undefined ? {} : { tool_call: await presentToolCall(tool_call, viewer) };
+      return { ...span, ...call, result: await presentResult(result, viewer) };
+    }
+    case "vendor.bridle.step.late_result": {
       const { result, ...span } = event.payload;
       return { ...span, result: await presentResult(result, viewer) };
     }
     default:
       return event.payload;
   }
+}
+
+/** What a model says is the run's own business, unless it is said to be for everybody. */
+async function presentDelta({ text, visibility, ...delta }: ModelDelta, viewer: Viewer): Promise<Wire> {
+  const found = await unsealShown(text, viewer.store);
+  const shown =
+    "value" in found && visibility === "public" ? found.value : presentInternal(found, viewer.caller);
+  return { ...delta, visibility, text: shown };
+}
+
+async function presentToolCall({ input, effect }: ToolCallInput, viewer: Viewer): Promise<Wire> {
+  return { effect, input: presentInternal(await unsealShown(input, viewer.store), viewer.caller) };
+}
+
+/** The messages of a model's input, for those who may see what steps are given. */
+async function presentModelCall({ input, ...call }: ModelCallBegun, viewer: Viewer): Promise<Wire> {
+  const pieces = input.map(async (piece) =>
+    "content" in piece
+      ? { content: presentInternal(await unsealShown(piece.content, viewer.store), viewer.caller) }
+      : piece,
+  );
+  return { ...call, input: await Promise.all(pieces) };
 }
 
 async function presentChunk(
@@ -258,9 +294,11 @@ function presentHandoff<T extends HandoffChanges>({ outgoing, ...shown }: T): Wi
 
 /** What a host is asked with is internal, like what it gives. */
 async function presentStarted(
-  { host_call, handoff, ...rest }: EventPayloads["span.started"],
+  { host_call, handoff, model_call, tool_call, ...rest }: EventPayloads["span.started"],
   viewer: Viewer,
 ): Promise<object> {
+  if (model_call !== undefined) return { ...rest, model_call: await presentModelCall(model_call, viewer) };
+  if (tool_call !== undefined) return { ...rest, tool_call: await presentToolCall(tool_call, viewer) };
   const { handoff_id, expires_at } = handoff ?? {};
   const span = handoff === undefined ? rest : { ...rest, handoff: { handoff_id, expires_at } };
   if (host_call === undefined) return span;

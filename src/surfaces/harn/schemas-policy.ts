@@ -1,7 +1,7 @@
 /** Personas and quotas on the wire. */
 
 import { type Static, Type } from "typebox";
-import { autonomyTiers } from "../../kernel/resources/persona.ts";
+import { autonomyTiers, risks } from "../../kernel/resources/persona.ts";
 import { limitNames, quotaScopes, resetWindows } from "../../kernel/resources/quota.ts";
 import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schemas.ts";
 
@@ -25,7 +25,14 @@ const Trigger = Type.Object({
   event_kinds: Type.Optional(Names),
 });
 
+const ModelName = Type.String({ pattern: "^[^/\\s]+/\\S+$", maxLength: 200 });
+
 const ModelPolicy = Type.Object({
+  model: Type.Optional(ModelName),
+  alternatives: Type.Optional(Type.Array(ModelName, { maxItems: 5 })),
+  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  instructions: Type.Optional(Type.String({ maxLength: 65_536 })),
+  max_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   allowed_models: Type.Optional(Names),
   max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
 });
@@ -36,6 +43,7 @@ const ApprovalPolicy = Type.Object({
   approvers: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 100 }),
   ),
+  ask_from: Type.Optional(Type.Enum([...risks])),
 });
 
 const tier = Type.Enum([...autonomyTiers]);

@@ -7,6 +7,8 @@ import { loadedSkills } from "../../../kernel/skills.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import {
   harpPath,
+  mcpPath,
+  mcpVersion,
   openHarnessPath,
   openHarnessVersion,
   opvsPath,
@@ -47,6 +49,7 @@ const capabilities = [
   { id: "vaults", description: "Secrets are kept encrypted and given to runs only." },
   { id: "workspace_files", description: "Text files of workspaces can be read and written." },
   { id: "openharness", description: "Shells speak to agents over OpenHarness." },
+  { id: "mcp", description: "Agents are tools for clients of the Model Context Protocol." },
   { id: "artifact_uploads", description: "Artifacts are uploaded as streams and downloaded in ranges." },
 ];
 
@@ -105,6 +108,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
           { id: "opvs", version: "1.0", path: opvsPath },
           { id: "harp", version: harpVersion, path: harpPath },
           { id: "openharness", version: openHarnessVersion, path: openHarnessPath },
+          { id: "mcp", version: mcpVersion, path: mcpPath },
         ],
       }),
     }),

@@ -1,0 +1,80 @@
+/** The assistant, as its persona makes it. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rehearse, scripted } from "../testing/index.ts";
+import { assistant } from "./assistant.ts";
+import { rehearsal } from "./rehearsal.ts";
+
+test("AST-1 given a persona with instructions, when the assistant is asked, then the model hears them, the conversation and the question", async () => {
+  const run = await rehearse(assistant, {
+    input: "And now?",
+    conversation: [
+      { role: "user", text: "What is 2+2?" },
+      { role: "agent", text: "4" },
+    ],
+    models: ["Now it is late."],
+    persona: { model_policy: { instructions: "You are a clock." } },
+  });
+  assert.equal(run.output, "Now it is late.");
+  assert.deepEqual(run.models[0]?.messages, [
+    { role: "system", content: "You are a clock." },
+    { role: "user", content: "What is 2+2?" },
+    { role: "assistant", content: "4" },
+    { role: "user", content: "And now?" },
+  ]);
+});
+
+test("AST-2 given no model, when the assistant is asked, then it says what to set", async () => {
+  const run = await rehearse(assistant, { input: "Hello", models: { ...scripted([]), defaultModel: null } });
+  assert.equal(run.failure?.code, "model_not_configured");
+  assert.match(run.failure?.message ?? "", /BRIDLE_MODEL.*BRIDLE_LOCAL_MODEL_URL.*model_policy\.model/s);
+});
+
+test("AST-3 given a persona that names a tool and asks from a risk on, when the model wants it, then a person decides first", async () => {
+  const mail = { effect: "irreversible" as const, run: () => ({ sent: true }) };
+  const options = {
+    input: "Write to Ada.",
+    tools: { send_mail: mail },
+    persona: { tools: ["send_mail"], approval_policy: { ask_from: "high" as const } },
+  };
+  const models = [{ toolCalls: [{ name: "send_mail", input: { to: "ada" } }] }, "Done."];
+  const approved = await rehearse(assistant, { ...options, models, people: { approvals: [true] } });
+  assert.equal(approved.output, "Done.");
+  assert.equal(approved.approvals[0]?.action, "send_mail");
+  const denied = await rehearse(assistant, { ...options, models, people: { approvals: [false] } });
+  assert.match(JSON.stringify(denied.models[1]?.messages.at(-1)), /execution-denied/);
+});
+
+test("AST-4 given a memory, somebody to ask and another persona, when the model uses them, then they are steps like all others", async () => {
+  const run = await rehearse(assistant, {
+    input: "Plan the party.",
+    agents: [rehearsal],
+    persona: { handoffs: ["persona_rehearsal"] },
+    people: { answers: ["Friday"] },
+    models: [
+      { toolCalls: [{ name: "ask_person", input: { question: "When?" } }] },
+      { toolCalls: [{ name: "memory_write", input: { key: "party", content: "Friday" } }] },
+      {
+        toolCalls: [
+          { name: "hand_off", input: { to: "persona_rehearsal", work: "return The cake is bought." } },
+        ],
+      },
+      "All set for Friday.",
+    ],
+    crashEverywhere: true,
+  });
+  assert.equal(run.output, "All set for Friday.");
+  assert.match(JSON.stringify(run.models[1]?.messages.at(-1)), /Friday/);
+  assert.match(JSON.stringify(run.models[3]?.messages.at(-1)), /The cake is bought\./);
+});
+
+test("AST-5 given a persona without tools, when the model asks for one that the server has, then there is none", async () => {
+  const run = await rehearse(assistant, {
+    input: "Look it up.",
+    models: [{ toolCalls: [{ name: "http_get", input: { url: "https://example.com" } }] }, "I cannot."],
+  });
+  assert.equal(run.output, "I cannot.");
+  assert.match(JSON.stringify(run.models[1]?.messages.at(-1)), /There is no tool/);
+  assert.ok(!run.models[0]?.tools?.some(({ name }) => name.startsWith("http")));
+});

@@ -1,0 +1,150 @@
+/** The sessions that an editor has open: opened, loaded, and one prompt at a time in each. */
+
+import {
+  type AgentContext,
+  type InitializeRequest,
+  type LoadSessionRequest,
+  type LoadSessionResponse,
+  methods,
+  type NewSessionRequest,
+  type NewSessionResponse,
+  type PromptRequest,
+  type PromptResponse,
+  RequestError,
+} from "@agentclientprotocol/sdk";
+import type { Part } from "../../kernel/resources/message.ts";
+import type { JsonObject } from "../../store/port.ts";
+import type { AcpSettings } from "../acp.ts";
+import { Refused, type Remote } from "../remote.ts";
+import { blocksOf } from "./content.ts";
+import { say } from "./say.ts";
+import { type OpenTask, questionText, Turn } from "./turn.ts";
+
+interface Session {
+  turn: Turn | null;
+  /** A task that has not ended: it waits for an answer, or the server went away while it ran. */
+  open: OpenTask | null;
+}
+
+interface LastTask {
+  id: string;
+  status: string;
+  waiting_for: { kind: string; description: string; schema: JsonObject | null } | null;
+}
+
+type Choice = Pick<AcpSettings, "agent" | "persona" | "workspace">;
+
+export class Editor {
+  readonly #remote: Remote;
+  readonly #choice: Choice;
+  readonly #sessions = new Map<string, Session>();
+  #hasForms = false;
+  #name: string | null = null;
+
+  constructor(remote: Remote, choice: Choice) {
+    this.#remote = remote;
+    this.#choice = choice;
+  }
+
+  meet({ clientCapabilities, clientInfo }: InitializeRequest): void {
+    this.#hasForms = clientCapabilities?.elicitation?.form != null;
+    this.#name = clientInfo?.name ?? null;
+  }
+
+  async open({ cwd, mcpServers }: NewSessionRequest): Promise<NewSessionResponse> {
+    if (mcpServers.length > 0) say("the editor's MCP servers are not used: agents have those of the server");
+    const { id } = await this.#remote.json<{ id: string }>("POST", "/v1/sessions", {
+      workspace_id: this.#choice.workspace ?? (await this.#defaultWorkspace()),
+      persona_id: await this.#persona(),
+      metadata: { acp: { cwd, client: this.#name } },
+    });
+    this.#sessions.set(id, { turn: null, open: null });
+    return { sessionId: id };
+  }
+
+  /** Tells the conversation again, and takes up what was left open in it. */
+  async load({ sessionId }: LoadSessionRequest, client: AgentContext): Promise<LoadSessionResponse> {
+    const path = `/v1/sessions/${encodeURIComponent(sessionId)}`;
+    const session = await this.#remote.json<{ last_event_id: string | null }>("GET", path).catch((error) => {
+      throw error instanceof Refused && error.status === 404
+        ? RequestError.sessionNotFound(sessionId)
+        : error;
+    });
+    for await (const message of this.#remote.items<{ id: string; role: string; parts: Part[] }>(
+      `${path}/messages`,
+    )) {
+      const sessionUpdate = message.role === "user" ? "user_message_chunk" : "agent_message_chunk";
+      for (const content of blocksOf(message.parts, this.#remote.url)) {
+        const update = { sessionUpdate, content, messageId: message.id } as const;
+        await client.notify(methods.client.session.update, { sessionId, update });
+      }
+    }
+    const { data } = await this.#remote.json<{ data: LastTask[] }>("GET", `${path}/tasks?limit=1`);
+    const [last] = data;
+    const isOpen = last !== undefined && !["COMPLETED", "FAILED", "CANCELED"].includes(last.status);
+    const waiting = last?.waiting_for ?? null;
+    if (waiting?.kind === "input") {
+      const text = questionText({ prompt: waiting.description, schema: waiting.schema });
+      const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text } } as const;
+      await client.notify(methods.client.session.update, { sessionId, update });
+    }
+    const open = isOpen ? { id: last.id, after: session.last_event_id } : null;
+    this.#sessions.set(sessionId, { turn: null, open });
+    return {};
+  }
+
+  async prompt(
+    { sessionId, prompt }: PromptRequest,
+    client: AgentContext,
+    signal: AbortSignal,
+  ): Promise<PromptResponse> {
+    const session = this.#sessions.get(sessionId);
+    if (session === undefined) throw RequestError.sessionNotFound(sessionId);
+    if (session.turn !== null)
+      throw RequestError.invalidRequest({ sessionId }, "the prompt before it is not over");
+    const turn = new Turn(
+      { remote: this.#remote, client, sessionId, hasForms: this.#hasForms },
+      session.open,
+    );
+    // An editor that takes its request back cancels; one that has gone away only stops listening.
+    const stop = () => (signal.reason instanceof RequestError ? void turn.cancel() : turn.leave());
+    signal.addEventListener("abort", stop);
+    session.turn = turn;
+    try {
+      return { stopReason: await turn.run(prompt) };
+    } finally {
+      signal.removeEventListener("abort", stop);
+      session.open = turn.open;
+      session.turn = null;
+    }
+  }
+
+  async cancel(sessionId: string): Promise<void> {
+    await this.#sessions.get(sessionId)?.turn?.cancel();
+  }
+
+  /** By its id, or by its name, which is that of its agent where nobody gave it another one. */
+  async #persona(): Promise<string | null> {
+    const { agent, persona } = this.#choice;
+    if (persona !== undefined || agent === undefined) return persona ?? null;
+    let named: string | null = null;
+    for await (const { id, name } of this.#remote.items<{ id: string; name: string }>("/v1/personas")) {
+      if (id === agent) return id;
+      if (name === agent) named = id;
+    }
+    if (named !== null) return named;
+    throw new Error(
+      `no agent and no persona ${JSON.stringify(agent)} is known to the server at ${this.#remote.url}.`,
+    );
+  }
+
+  async #defaultWorkspace(): Promise<string> {
+    let first: string | null = null;
+    for await (const { id } of this.#remote.items<{ id: string }>("/v1/workspaces")) {
+      if (id.startsWith("workspace_default")) return id;
+      first ??= id;
+    }
+    if (first !== null) return first;
+    throw new Error("this key sees no workspace to open a session in: say which one with --workspace.");
+  }
+}

@@ -1,0 +1,47 @@
+/** What commands that run agents have in common while the server is up, and when it is to stop. */
+
+import { resolve } from "node:path";
+import type { Logger } from "pino";
+import type { Server } from "../server.ts";
+import { harpPath } from "../surfaces/addresses.ts";
+import { interrupted, keyLines } from "./listening.ts";
+import type { Serving } from "./server-config.ts";
+
+/** Where everything is. */
+export function addressLines(
+  { url, grpcUrl, harpUrl, adminKey }: Server,
+  { settings, project }: Serving,
+): string {
+  const agents = project.agents.map(({ agent }) => `${agent.name}@${agent.version}`);
+  return `  URL       ${url}
+  gRPC      ${grpcUrl ?? "off"}
+  HARP      ${[harpUrl, url + harpPath].filter((at) => at !== null).join("\n            ")}
+  Data      ${resolve(settings.data)}
+${keyLines(adminKey)}${agents.length === 0 ? "" : `\n  Agents    ${agents.join(", ")}`}`;
+}
+
+/** An agent that forgets to await a promise of its own must not take everybody's tasks down with it. */
+export function listenToRejections({ kernel }: Server, logger: Logger): void {
+  process.on("unhandledRejection", (error) => {
+    const { redactor, seenSecrets } = kernel;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    logger.error(
+      { error: redactor.with([...seenSecrets]).text(text) },
+      "a promise was rejected and nobody listened",
+    );
+  });
+}
+
+export async function stopWhenAsked(
+  server: Server,
+  graceMs: number,
+  beforehand: () => void = () => {},
+): Promise<void> {
+  await interrupted();
+  beforehand();
+  process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");
+  const { interrupted: cut } = await server.stop(graceMs);
+  const note = cut === 0 ? "" : ` ${cut} running tasks were cut short; they go on at the next start.`;
+  // A step that does not listen to its signal must not keep a stopped server alive.
+  process.stdout.write(`Stopped. The log is closed.${note}\n`, () => process.exit(0));
+}

@@ -1,0 +1,65 @@
+/** `bridle serve` and `bridle dev`: the same settings and the same project, read here, and a server on them. */
+
+import type { Command } from "commander";
+import type { Project } from "../project/load.ts";
+import type { Development } from "./dev.ts";
+import type { Serving } from "./server-config.ts";
+import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
+
+export function addServeCommands(program: Command): void {
+  addServingCommand(program, "serve", "Start the server.", async (serving) => {
+    // The server is large; the other commands do not need it.
+    const { serve } = await import("./serve.ts");
+    await serve(serving);
+  });
+  addServingCommand(
+    program,
+    "dev",
+    "Start the server for development: agents are loaded again when their files change.",
+    async (serving, development) => {
+      const { dev } = await import("./dev.ts");
+      await dev(serving, development);
+    },
+  );
+}
+
+function addServingCommand(
+  program: Command,
+  name: string,
+  description: string,
+  run: (serving: Serving, development: Development) => Promise<void>,
+): void {
+  const command = program.command(name).description(description);
+  for (const option of serveOptions) command.addOption(option);
+  command.action(async (given: ServeSettings) => {
+    // Before any code of the project runs.
+    const secrets = { masterKeys: takeMasterKeys(process.env), gatewayKey: takeGatewayKey(process.env) };
+    const { project, ...development } = await readProject(command, given);
+    const settings = command.opts<ServeSettings>();
+    const problem = problemWith(settings, secrets.masterKeys, secrets.gatewayKey);
+    if (problem !== null) command.error(`error: ${problem}`);
+    await run({ settings, secrets, project }, development);
+  });
+}
+
+/** The project in the working directory, with its settings given to the command. */
+async function readProject(
+  command: Command,
+  { config, agents }: ServeSettings,
+): Promise<Development & { project: Project }> {
+  const { ConfigProblem } = await import("../project/check-config.ts");
+  const { ProjectModules } = await import("../project/modules.ts");
+  const { assertPersonas, loadProject } = await import("../project/load.ts");
+  const { applyConfig, settingNames } = await import("./config-settings.ts");
+  const place = { directory: process.cwd(), config, agents, settingNames };
+  const modules = new ProjectModules();
+  try {
+    const project = await loadProject(place, modules);
+    assertPersonas(project);
+    if (project.file !== null) applyConfig(command, project.file, project.settings);
+    return { project, place, modules, command };
+  } catch (error) {
+    if (error instanceof ConfigProblem) command.error(`error: ${error.message}`);
+    throw error;
+  }
+}

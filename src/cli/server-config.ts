@@ -1,0 +1,77 @@
+/** What the settings and the project come to: all that a server is told. */
+
+import { resolve } from "node:path";
+import type { Logger } from "pino";
+import { defaultConfig, type ServerConfig } from "../config.ts";
+import { createMcp } from "../mcp/access.ts";
+import { readMcpServers } from "../mcp/settings.ts";
+import { createModels } from "../models/providers.ts";
+import type { Project } from "../project/load.ts";
+import { version } from "../version.ts";
+import { gatewaySettingsOf } from "./gateway-options.ts";
+import { tlsOf } from "./listen-options.ts";
+import type { ServeSettings } from "./settings.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** What must not be in the list of processes, and so comes by the environment. */
+export interface ServeSecrets {
+  masterKeys: readonly string[];
+  gatewayKey: string | null;
+}
+
+/** What a server is told with, by every command that starts one. */
+export interface Serving {
+  settings: ServeSettings;
+  secrets: ServeSecrets;
+  project: Project;
+}
+
+/** Everything that must not be in a log line. */
+export function knownSecrets({ settings, secrets }: Serving): string[] {
+  const { apiKey } = settings;
+  return [apiKey, secrets.gatewayKey, ...secrets.masterKeys].filter((secret) => secret != null);
+}
+
+export function serverConfigOf(serving: Serving, logger: Logger): Partial<ServerConfig> {
+  const { settings, project } = serving;
+  const { masterKeys, gatewayKey } = serving.secrets;
+  return {
+    host: settings.host,
+    port: settings.port,
+    grpcPort: settings.grpcPort === "off" ? null : settings.grpcPort,
+    harpPort: settings.harpPort === "off" ? null : settings.harpPort,
+    tls: tlsOf(settings),
+    dataDirectory: resolve(settings.data),
+    apiKey: settings.apiKey ?? null,
+    logger,
+    publicUrl: settings.publicUrl ?? null,
+    agents: project.agents.map(({ agent }) => agent),
+    personas: project.personas,
+    models: createModels(project.models),
+    mcp: createMcp(readMcpServers(project.mcpServers), { logger, version }),
+    tools: project.tools,
+    concurrency: settings.concurrency,
+    oauthIssuers: settings.oauthIssuer,
+    oauthAudience: settings.oauthAudience ?? null,
+    authFailuresMax: settings.authFailures,
+    trustedProxies: settings.trustProxy,
+    corsOrigins: settings.corsOrigin,
+    artifactBytesMax: settings.artifactBytesMax,
+    workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
+    masterKeys,
+    enforcer: {
+      id: settings.enforcerId,
+      label: settings.enforcerLabel,
+      remoteGateway:
+        settings.gateway === undefined || gatewayKey === null
+          ? null
+          : { url: settings.gateway, key: gatewayKey },
+    },
+    allowPrivateAddresses: settings.allowPrivateAddresses,
+    retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
+    openHarness: { ...defaultConfig.openHarness, waitMs: settings.openharnessWaitMs },
+    opvsLenientVersion: settings.opvsLenientVersion,
+    gateway: gatewaySettingsOf(settings),
+  };
+}

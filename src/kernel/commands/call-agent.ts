@@ -1,0 +1,36 @@
+/**
+ * Call an agent as one calls a function: a task for it, with arguments or with a message, in the session that is named or in
+ * a new one. One commit, whatever of this has to be made.
+ */
+
+import type { JsonObject } from "../../store/port.ts";
+import type { Command } from "../dispatch.ts";
+import { notFound } from "../errors.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import type { TraceContext } from "../trace.ts";
+import { createSession } from "./create-session.ts";
+import { personaIdOf } from "./ensure-tenant.ts";
+import { workspaceFor } from "./send-message.ts";
+import { type SubmitTask, submitTask, tellQuota } from "./submit-task.ts";
+
+export interface CallAgent {
+  agent: string;
+  /** Null opens a session of its own. */
+  sessionId: string | null;
+  input: SubmitTask["input"];
+  metadata?: JsonObject | undefined;
+  trace: TraceContext | null;
+}
+
+export const callAgent: Command<CallAgent, TaskRecord> = {
+  name: "call_agent",
+  scope: "tasks:write",
+  async decide(unit, { agent, sessionId, input, metadata, trace }) {
+    if (unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
+    const session =
+      sessionId ?? (await createSession.decide(unit, { workspaceId: await workspaceFor(unit) })).id;
+    const personaId = personaIdOf(agent, unit.caller.tenantId);
+    return await submitTask.decide(unit, { sessionId: session, personaId, input, metadata, trace });
+  },
+  refused: tellQuota,
+};

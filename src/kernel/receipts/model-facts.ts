@@ -1,0 +1,114 @@
+/** Which models a task called, why those, and what they cost, for its receipt. */
+
+import type { ModelRef, ProviderCost, Receipt } from "../../receipts/schema.ts";
+import type { EventPayloads } from "../events.ts";
+import type { ModelCallEnded } from "../resources/model-call.ts";
+import { type Amounts, rounded } from "../resources/quota.ts";
+
+export const noModel: Receipt["model_route"] = {
+  chosen_model: { provider: "none", model: "none" },
+  alternatives_considered: [],
+  route_policy_reason: "no model call was made",
+};
+
+/** Models that the agent's own code called: the log has what they gave, not which they were. */
+const unrecorded: Receipt["model_route"] = {
+  chosen_model: { provider: "unrecorded", model: "unrecorded" },
+  alternatives_considered: [],
+  route_policy_reason: "the agent's own code chose and called the model",
+};
+
+/** Different models listed one by one. */
+const listedMax = 50;
+
+interface Answered {
+  ref: ModelRef;
+  reason: string;
+  calls: number;
+  cost: Required<Pick<ProviderCost, "amount" | "input_tokens" | "output_tokens">>;
+}
+
+export class ModelFacts {
+  readonly #answered = new Map<string, Answered>();
+  readonly #considered = new Map<string, ModelRef>();
+  #callsUnrecorded = false;
+  #lastFailure: string | null = null;
+
+  add({ kind, model_call }: EventPayloads["span.completed"] | EventPayloads["span.failed"]): void {
+    if (kind !== "llm") return;
+    if (model_call === undefined) this.#callsUnrecorded = true;
+    else this.#addCall(model_call);
+  }
+
+  #addCall({ chosen, reason, considered, usage, usd }: ModelCallEnded): void {
+    for (const { model, reason: why } of considered) {
+      if (this.#considered.size < listedMax) this.#considered.set(model, { ...refOf(model), reason: why });
+    }
+    if (chosen === null) {
+      this.#lastFailure = reason;
+      return;
+    }
+    const name = `${chosen.provider}/${chosen.model}`;
+    const known = this.#answered.get(name);
+    if (known === undefined && this.#answered.size >= listedMax) return;
+    const version = chosen.served_by === null ? {} : { version: chosen.served_by };
+    const { calls = 0, cost = { amount: 0, input_tokens: 0, output_tokens: 0 } } = known ?? {};
+    this.#answered.set(name, {
+      ref: { provider: chosen.provider, model: chosen.model, ...version },
+      reason: known?.reason ?? reason,
+      calls: calls + 1,
+      cost: {
+        amount: rounded(cost.amount + (usd ?? 0)),
+        input_tokens: cost.input_tokens + usage.input_tokens,
+        output_tokens: cost.output_tokens + usage.output_tokens,
+      },
+    });
+  }
+
+  /** The model that answered most often is the one that was chosen; the others are told beside it. */
+  get route(): Receipt["model_route"] {
+    const [first, ...others] = [...this.#answered.values()].sort((a, b) => b.calls - a.calls);
+    if (first === undefined) {
+      const failed = { ...noModel, route_policy_reason: this.#lastFailure ?? "" };
+      if (this.#lastFailure !== null)
+        return { ...failed, alternatives_considered: [...this.#considered.values()] };
+      return this.#callsUnrecorded ? unrecorded : noModel;
+    }
+    const chosen = `${first.ref.provider}/${first.ref.model}`;
+    const also = others.map(({ ref, calls, reason }) => ({
+      ...ref,
+      reason: `answered ${calls} calls: ${reason}`,
+    }));
+    const passed = [...this.#considered].filter(([name]) => name !== chosen && !this.#answered.has(name));
+    return {
+      chosen_model: { ...first.ref, reason: first.reason },
+      alternatives_considered: [...also, ...passed.map(([, ref]) => ref)],
+      route_policy_reason: first.reason,
+    };
+  }
+
+  /** What each model cost, and what was counted without saying for which. */
+  breakdown({ usd = 0, input_tokens = 0, output_tokens = 0 }: Amounts): ProviderCost[] {
+    const known = [...this.#answered.values()];
+    const sum = (name: keyof Answered["cost"]) => known.reduce((total, { cost }) => total + cost[name], 0);
+    const rest = rounded(usd - sum("amount"));
+    return [
+      ...known.map(({ ref: { provider, model }, cost }) => ({ provider, model, ...cost })),
+      ...(rest <= 0
+        ? []
+        : [
+            {
+              provider: "unrecorded",
+              amount: rest,
+              input_tokens: Math.max(0, input_tokens - sum("input_tokens")),
+              output_tokens: Math.max(0, output_tokens - sum("output_tokens")),
+            },
+          ]),
+    ];
+  }
+}
+
+function refOf(name: string): ModelRef {
+  const slash = name.indexOf("/");
+  return { provider: name.slice(0, slash), model: name.slice(slash + 1) };
+}

@@ -1,0 +1,38 @@
+/** Models of providers over the network, as the settings and the environment describe them. */
+
+import { Providers } from "./configured.ts";
+import type { ModelSource } from "./model.ts";
+import { priceOf } from "./prices.ts";
+import { checkSettings, type Environment, type ModelSettings } from "./settings.ts";
+
+/** Long thoughts take minutes; after this nobody is waiting any more. */
+const timeoutMsDefault = 10 * 60 * 1000;
+/** Providers give a sign of life every few seconds; a local server may read a long prompt before it does. */
+const idleTimeoutMsDefault = 2 * 60 * 1000;
+
+// It becomes part of an address with some providers, so that it has none of what changes the meaning of one.
+const namePattern = /^(?<provider>[^/]+)\/(?<model>(?!.*\.\.)[\w.:@+/-]{1,200})$/;
+
+export function createModels(settings: ModelSettings = {}, env: Environment = process.env): ModelSource {
+  checkSettings(settings);
+  const providers = new Providers(settings, env);
+  const { timeoutMs = timeoutMsDefault, idleTimeoutMs = idleTimeoutMsDefault } = settings;
+  return {
+    defaultModel: settings.default ?? (env.BRIDLE_MODEL || null),
+    open(name) {
+      const { provider: providerName, model } = namePattern.exec(name)?.groups ?? {};
+      if (providerName === undefined || model === undefined) throw providers.malformed(name);
+      const provider = providers.find(providerName);
+      return {
+        provider: providerName,
+        model,
+        price: priceOf(name, settings.prices),
+        async call(call, watch) {
+          // The SDK takes longer to load than the whole server does.
+          const { callModel } = await import("./call.ts");
+          return await callModel({ provider, model, timeoutMs, idleTimeoutMs }, call, watch);
+        },
+      };
+    },
+  };
+}

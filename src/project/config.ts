@@ -1,0 +1,103 @@
+/** What `bridle.config.ts` may say: the settings of `bridle serve`, and what has no place on a command line. */
+
+import type { EnsurePersona } from "../kernel/commands/ensure-persona.ts";
+import type { McpServerSettings } from "../mcp/mcp.ts";
+import type { Price } from "../models/model.ts";
+import type { Agent } from "../runtime/agent.ts";
+import type { ToolDefinition } from "../tools/tool.ts";
+
+/**
+ * The settings of `bridle serve`, by the names of their flags. A flag beats the environment, the environment beats what is
+ * said here, and this beats the default. Paths are relative to the file.
+ */
+export interface ConfigSettings {
+  /** 0 lets the system choose. */
+  port?: number;
+  grpcPort?: number | "off";
+  /** The port on which the HARP gateway is alone, beside /harp. */
+  harpPort?: number | "off";
+  host?: string;
+  /** Files with PEM. */
+  tlsCert?: string;
+  tlsKey?: string;
+  tlsClientCa?: string;
+  /** The directory where the log and everything else is kept. */
+  data?: string;
+  /** A fixed administrator key. Better set in the environment: this file is kept with the code. */
+  apiKey?: string;
+  publicUrl?: string;
+  /** `issuer=jwks`, with the URL or the file of its keys. */
+  oauthIssuer?: string[];
+  oauthAudience?: string;
+  /** Wrong credentials a minute from one address before it must wait. */
+  authFailures?: number;
+  trustProxy?: string[];
+  corsOrigin?: string[];
+  logLevel?: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  /** Runs in memory at once. */
+  concurrency?: number;
+  artifactBytesMax?: number;
+  workspaceRoots?: string[];
+  /** How long running steps may go on after Ctrl-C. */
+  graceMs?: number;
+  /** Days after which what ended leaves the log. */
+  retainDays?: number;
+  openharnessWaitMs?: number;
+  opvsLenientVersion?: boolean;
+  allowPrivateAddresses?: boolean;
+  /** Asks approvers through this HARP gateway; its key is `BRIDLE_GATEWAY_KEY` in the environment. */
+  gateway?: string;
+  enforcerId?: string;
+  enforcerLabel?: string;
+  harpRetainDays?: number;
+  harpLifetimeHours?: number;
+  harpCallsPerMinute?: number;
+  harpPairingsPerMinute?: number;
+  harpPingMs?: number;
+  harpIdleMs?: number;
+  harpPresenceMs?: number;
+  harpStripMetadata?: string[];
+}
+
+export const providerKinds = ["anthropic", "openai", "google", "openai-compatible"] as const;
+
+export interface ProviderSettings {
+  kind: (typeof providerKinds)[number];
+  baseUrl?: string;
+  /** Better read from the environment: `process.env.MY_KEY`. */
+  apiKey?: string;
+  headers?: Record<string, string>;
+}
+
+export interface ModelSettings {
+  /** `provider/model`, for those who name none. */
+  default?: string;
+  /** By the name that comes before the slash. */
+  providers?: Record<string, ProviderSettings>;
+  /** By `provider/model`. */
+  prices?: Record<string, Price>;
+  /** How long one call may take. */
+  timeoutMs?: number;
+}
+
+/**
+ * A persona that is there when the server is. The one of this name is changed to what is said here, or made if there is none;
+ * what is not said stays as it is.
+ */
+export type PersonaSettings = EnsurePersona;
+
+export interface BridleConfig extends ConfigSettings {
+  /** Agents, or modules that export some, by path or pattern; `agents/*.{ts,mts,js,mjs}` beside this file when left out. */
+  agents?: (Agent | string)[];
+  models?: ModelSettings;
+  /** By the name under which agents call their tools: `name.tool`. */
+  mcpServers?: Record<string, McpServerSettings>;
+  /** Tools for all agents. */
+  tools?: ToolDefinition[];
+  personas?: PersonaSettings[];
+}
+
+/** Gives the configuration back, checked by the compiler; what is in it is checked when it is loaded. */
+export function defineConfig(config: BridleConfig): BridleConfig {
+  return config;
+}

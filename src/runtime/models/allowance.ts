@@ -1,0 +1,75 @@
+/**
+ * How much a model may say before a budget is used up. It is asked for no more than that, and is stopped in the middle when it
+ * says more all the same.
+ */
+
+import { current, usageOf } from "../../kernel/quotas/limits.ts";
+import type { Amounts, QuotaRecord } from "../../kernel/resources/quota.ts";
+import type { TaskRecord } from "../../kernel/resources/task.ts";
+import type { Price } from "../../models/model.ts";
+import type { Run } from "../run.ts";
+
+export interface Allowance {
+  /** Null when no budget is in the way. */
+  outputTokens: number | null;
+  /** How long it may take; null when no budget is about time. */
+  wallTimeMs: number | null;
+}
+
+/** What is left of the hard limits that the task counts against. */
+export async function allowanceOf(run: Run, inputTokens: number, price: Price | null): Promise<Allowance> {
+  const quotas = await quotasOf(run);
+  const tokens = quotas.flatMap((quota) => tokensLeft(quota, inputTokens, price));
+  const times = quotas.flatMap(({ left }) => left.wall_time_ms ?? []);
+  return {
+    outputTokens: tokens.length === 0 ? null : Math.max(0, Math.floor(Math.min(...tokens))),
+    wallTimeMs: times.length === 0 ? null : Math.max(0, Math.min(...times) - elapsedMs(run)),
+  };
+}
+
+interface Left {
+  left: Amounts;
+}
+
+async function quotasOf(run: Run): Promise<Left[]> {
+  const { kernel } = run;
+  const now = kernel.clock.now();
+  // What a person has granted meanwhile is on the task as it is now.
+  const granted = await grantedIds(run);
+  const binding = run.task.quota_ids.filter((id) => !granted.includes(id));
+  const documents = await Promise.all(binding.map((id) => kernel.store.get("quota", id)));
+  return documents
+    .flatMap((document) => (document === undefined ? [] : [document.body as QuotaRecord]))
+    .filter(({ hard_limit, deleted_at }) => hard_limit && deleted_at === null)
+    .map((quota) => ({ left: leftOf(current(quota, now), now) }));
+}
+
+async function grantedIds({ kernel, task }: Run): Promise<readonly string[]> {
+  if (task.quota_ids.length === 0) return [];
+  const document = await kernel.store.get("task", task.id);
+  return (document?.body as TaskRecord | undefined)?.granted_quota_ids ?? [];
+}
+
+function leftOf(quota: QuotaRecord, now: number): Amounts {
+  const used = usageOf(quota, now);
+  const left = Object.entries(quota.limits).map(([name, most]) => [
+    name,
+    most - (name in used ? Number(used[name as keyof Amounts]) : 0),
+  ]);
+  return Object.fromEntries(left);
+}
+
+/** Money becomes tokens by the price of the model. */
+function tokensLeft(
+  { left: { output_tokens, usd } }: Left,
+  inputTokens: number,
+  price: Price | null,
+): number[] {
+  const byCount = output_tokens === undefined ? [] : [output_tokens];
+  if (usd === undefined || price === null || price.output === 0) return byCount;
+  return [...byCount, ((usd - (inputTokens * price.input) / 1e6) / price.output) * 1e6];
+}
+
+function elapsedMs({ task, kernel }: Run): number {
+  return task.started_at === null ? 0 : kernel.clock.now() - Date.parse(task.started_at);
+}

@@ -1,0 +1,76 @@
+/** What the record of a model call holds of the answer, and what is made of it for the agent. */
+
+import type { ModelMessage, ToolCallContent } from "../../models/messages.ts";
+import type { FinishReason, ModelAnswer } from "../../models/model.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+
+/** The output of an `llm` step. */
+export type RecordedAnswer = {
+  message: ModelMessage;
+  /** Of a call for JSON. */
+  object?: JsonValue;
+  finish_reason: FinishReason;
+  usage: { input_tokens: number; output_tokens: number; usd: number | null };
+  /** `provider/model` */
+  model: string;
+  /** The budget ended it. */
+  is_cut?: true;
+};
+
+export function recordOf(
+  { message, object, finishReason, usage }: ModelAnswer,
+  model: string,
+  usd: number | null,
+): RecordedAnswer {
+  const { inputTokens, outputTokens } = usage;
+  return {
+    message,
+    ...(object === null ? {} : { object }),
+    finish_reason: finishReason,
+    usage: { input_tokens: inputTokens, output_tokens: outputTokens, usd },
+    model,
+  };
+}
+
+/** What the log has, or what a replay was given in its place: a text stands for an answer that says it. */
+export function answerIn(output: JsonValue): RecordedAnswer {
+  if (isRecord(output)) return output;
+  const text = typeof output === "string" ? output : JSON.stringify(output);
+  const object = typeof output === "string" ? parsed(output) : output;
+  return {
+    message: { role: "assistant", content: text },
+    ...(object === undefined ? {} : { object }),
+    finish_reason: "stop",
+    usage: { input_tokens: 0, output_tokens: 0, usd: 0 },
+    model: "override/override",
+  };
+}
+
+function isRecord(output: JsonValue): output is RecordedAnswer & JsonObject {
+  return (
+    typeof output === "object" &&
+    output !== null &&
+    !Array.isArray(output) &&
+    "message" in output &&
+    "finish_reason" in output &&
+    "usage" in output
+  );
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function textIn({ content }: ModelMessage): string {
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+export function toolCallsIn({ role, content }: ModelMessage): ToolCallContent[] {
+  if (role !== "assistant" || typeof content === "string") return [];
+  return content.filter((part) => part.type === "tool-call");
+}

@@ -1,0 +1,229 @@
+/**
+ * One durable model call, the step `llm:<label>:<n>`.
+ *
+ * Invariants
+ *   M1  What the model is given is on disk before it is asked, and its answer before the agent sees it. A call whose answer is
+ *       recorded is never made again.
+ *   M2  A call that had begun when the process died is made again, under the same key and the same reservation.
+ *   M3  Code that is repeated must ask the same: the hash of all that the model is given is compared.
+ */
+
+import type { StepSpan } from "../../kernel/events.ts";
+import { settle } from "../../kernel/quotas/ledger.ts";
+import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
+import type { Amounts } from "../../kernel/resources/quota.ts";
+import { tokensOfCall } from "../../models/estimate.ts";
+import type { ModelMessage } from "../../models/messages.ts";
+import type { ModelCall, ModelSource, Price } from "../../models/model.ts";
+import { costOf } from "../../models/prices.ts";
+import { hashOf } from "../../receipts/canonical.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { StreamOptions } from "../agent-model.ts";
+import { withinBudget } from "../budget.ts";
+import { AgentFailure } from "../failures.ts";
+import type { JournalEntry } from "../journal.ts";
+import { noteResult, outputOf, performStep } from "../recorded-steps.ts";
+import { never, type Run } from "../run.ts";
+import { type Allowance, allowanceOf } from "./allowance.ts";
+import { answerIn, type RecordedAnswer, recordOf } from "./answer.ts";
+import { type AttemptsEnd, askModels } from "./attempts.ts";
+import { DeltaTeller } from "./deltas.ts";
+import { knownMessages, messageHash, type Piece, piecesOf, sealPieces } from "./input-record.ts";
+import { type Route, routeOf } from "./route.ts";
+
+export interface ModelStep {
+  label: string;
+  model: string | readonly string[] | undefined;
+  /** Without secrets: see `redactedCall`. */
+  call: ModelCall;
+  stream: StreamOptions | null;
+}
+
+/** Asks a model. When the budget ended the answer and a person lets the run go on, it is asked once more. */
+export async function askModel(run: Run, models: ModelSource, step: ModelStep): Promise<RecordedAnswer> {
+  while (true) {
+    const { answer, key } = await performCall(run, models, step);
+    if (answer.is_cut !== true) return answer;
+    await beyondBudget(run, key, answer);
+  }
+}
+
+async function performCall(
+  run: Run,
+  models: ModelSource,
+  step: ModelStep,
+): Promise<{ answer: RecordedAnswer; key: string }> {
+  const label = run.redactor.text(step.label);
+  const key = run.key(`llm:${label}`);
+  const span: StepSpan = { step: key, kind: "llm", name: label };
+  const { call, model } = step;
+  const route = routeOf(run.task, models, model, call.maxOutputTokens);
+  if (route.refusal !== null && !(await run.isRecorded(key))) return await refuse(run, span, route.refusal);
+  const hashes = call.messages.map(messageHash);
+  const sha256 = hashOf({ settings: settingsOf(call), tools: call.tools ?? [], messages: hashes });
+  const allowance = await reserved(run, models, key, route, call);
+  const recorded = await recalled(run, key, sha256);
+  const known = knownMessages(run);
+  if (recorded !== undefined && recorded.ended === null) await run.resume(key);
+  const answer =
+    recorded?.ended != null
+      ? answerIn(await outputOf(run, recorded))
+      : await run.perform(async () => {
+          // A replay that is cut off asks again from the top; what it began is of no use to it.
+          if (recorded === undefined && !run.isReplay) {
+            const pieces = piecesOf(call.messages, hashes, known);
+            await begin(run, span, { call, route, pieces, sha256 });
+          }
+          return await perform(run, models, span, step, route, allowance);
+        });
+  known.learn(key, [...hashes, messageHash(answer.message)]);
+  return { answer, key };
+}
+
+/** What may not be asked is a step that failed, in the log and for the agent. */
+async function refuse(run: Run, span: StepSpan, refusal: AgentFailure): Promise<never> {
+  const { code, message } = refusal;
+  await performStep(run, span, async () => ({ error: { code, message } })).catch(() => {});
+  throw refusal;
+}
+
+/** What the model is given is on disk when this resolves (M1). */
+async function begin(
+  run: Run,
+  span: StepSpan,
+  { call, route, pieces, sha256 }: { call: ModelCall; route: Route; pieces: Piece[]; sha256: string },
+): Promise<void> {
+  await run.note((unit, task) => {
+    const model_call: ModelCallBegun = {
+      input: sealPieces(unit, pieces),
+      sha256,
+      candidates: route.candidates,
+      tools: (call.tools ?? []).map(({ name }) => name),
+      settings: settingsOf(call),
+    };
+    return unit.emit(task, "span.started", { ...span, model_call });
+  });
+  await run.flush();
+}
+
+async function perform(
+  run: Run,
+  models: ModelSource,
+  span: StepSpan,
+  { call, stream }: ModelStep,
+  route: Route,
+  allowance: Allowance,
+): Promise<RecordedAnswer> {
+  const listen = (attempt: number) => {
+    const teller = new DeltaTeller(run, span.step, attempt, stream?.visibility ?? "internal");
+    return {
+      hear(delta: { type: "text" | "reasoning"; text: string }) {
+        if (!run.isReplay) teller.hear(delta);
+        if (delta.type === "text") stream?.onText?.(delta.text);
+      },
+      end: () => teller.end(),
+    };
+  };
+  // A budget can only be kept to in the middle of an answer that is heard as it comes.
+  const isHeard = stream !== null || allowance.outputTokens !== null;
+  const { signal } = run;
+  const pause = (ms: number) => run.pause(ms);
+  const end = await untilOver(run, () =>
+    askModels({ models, route, call, allowance, signal, pause, listen: isHeard ? listen : null }),
+  );
+  const { told } = end;
+  const spent: Amounts = {
+    input_tokens: told.usage.input_tokens,
+    output_tokens: told.usage.output_tokens,
+    ...(told.usd === null ? {} : { usd: told.usd }),
+  };
+  // What the agent sees now must be what it will see when the step comes from the journal.
+  const attempted = run.redactor.value(attemptedOf(end));
+  await noteResult(run, span, attempted, { amounts: spent, spent }, () => ({ model_call: told }));
+  if ("error" in attempted) throw new AgentFailure(attempted.error.code, attempted.error.message);
+  return answerIn(attempted.output);
+}
+
+function attemptedOf(end: AttemptsEnd): { output: JsonValue } | { error: { code: string; message: string } } {
+  if ("error" in end) return { error: end.error };
+  const { answer, model, isCut, told } = end;
+  return {
+    output: { ...recordOf(answer, model, told.usd), ...(isCut ? { is_cut: true } : {}) } as JsonObject,
+  };
+}
+
+/** A run that is over has no use for an answer, nor for the reason why there is none. */
+async function untilOver<T>(run: Run, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (run.signal.aborted) return await never();
+    throw error;
+  }
+}
+
+/** Reserves what the call may use: all that it asks for, or what is left. */
+async function reserved(
+  run: Run,
+  models: ModelSource,
+  key: string,
+  { candidates }: Route,
+  call: ModelCall,
+): Promise<Allowance> {
+  const free: Allowance = { outputTokens: null, wallTimeMs: null };
+  if (run.task.quota_ids.length === 0) {
+    await withinBudget(run, key, {});
+    return free;
+  }
+  const inputTokens = tokensOfCall(call);
+  const price = priceOf(models, candidates[0] ?? "");
+  const isRecorded = await run.isRecorded(key);
+  const allowance = isRecorded ? free : await allowanceOf(run, inputTokens, price);
+  const outputTokens = Math.max(1, Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? Infinity));
+  const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
+  await withinBudget(run, key, { input_tokens: inputTokens, output_tokens: outputTokens, usd });
+  return isRecorded ? await allowanceOf(run, inputTokens, price) : allowance;
+}
+
+function priceOf(models: ModelSource, name: string): Price | null {
+  try {
+    return models.open(name).price;
+  } catch {
+    return null;
+  }
+}
+
+/** The budget is used up in the middle of an answer: what the quota says happens, as before a step. */
+async function beyondBudget(run: Run, key: string, { usage }: RecordedAnswer): Promise<void> {
+  const more = `${key}:more`;
+  const { output_tokens, usd } = usage;
+  await withinBudget(run, more, { output_tokens: output_tokens + 1, usd: (usd ?? 0) + 1e-6 });
+  await run.record(async (unit, task) => {
+    await settle(unit, task, more, {});
+    return await unit.require("task", task.id);
+  });
+}
+
+/** What is recorded of the call, if it is of this one (M3). A replay may ask live models what it did not ask then. */
+async function recalled(run: Run, key: string, sha256: string): Promise<JournalEntry | undefined> {
+  const recorded = await run.recall(key);
+  const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.model_call : undefined;
+  if (begun === undefined || begun.sha256 === sha256) return recorded;
+  const anew = run.anew(key);
+  if (anew !== null) return anew.own;
+  await run.differs(`${key} with the input ${begun.sha256}`, `${key} with the input ${sha256}`);
+  return recorded;
+}
+
+function settingsOf(call: ModelCall): JsonObject {
+  const { messages: _, tools: __, ...settings } = call;
+  return JSON.parse(JSON.stringify(settings));
+}
+
+/** What the model is given is also written down, so it is without the secrets that the run was given. */
+export function redactedMessages(run: Run, messages: readonly ModelMessage[]): ModelMessage[] {
+  return messages.map((message) => {
+    const redacted = run.redactor.value(message);
+    return JSON.stringify(redacted) === JSON.stringify(message) ? message : redacted;
+  });
+}

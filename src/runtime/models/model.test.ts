@@ -1,0 +1,226 @@
+/** `ctx.model`: what is asked, recorded, repeated and told, with models that answer from a script. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Type } from "typebox";
+import { ModelError, rehearse, scripted } from "../../testing/index.ts";
+import { defineTool } from "../../tools/define.ts";
+import { type AgentContext, defineAgent } from "../agent.ts";
+
+function agentThat(run: (ctx: AgentContext) => Promise<string>) {
+  return defineAgent({ name: "asker", version: "1.0.0", run });
+}
+
+const asksOnce = agentThat(
+  async (ctx) => (await ctx.model.generate({ label: "plan", prompt: "Plan it." })).text,
+);
+
+test("LLM-1 given a prompt, when the model is asked, then the call is the step llm:<label>:<n> and its answer is the agent's", async () => {
+  const run = await rehearse(asksOnce, { input: "go", models: ["First, think."] });
+  assert.equal(run.output, "First, think.");
+  run.expectSteps(["llm:plan:1"]);
+  assert.deepEqual(run.models[0]?.messages, [{ role: "user", content: "Plan it." }]);
+});
+
+test("LLM-2 given a run that dies at any moment, when it goes on, then no answer that was recorded is asked for again", async () => {
+  const twice = agentThat(async (ctx) => {
+    const one = await ctx.model.generate({ label: "a", system: "Be brief.", prompt: "one" });
+    const two = await ctx.model.stream({
+      label: "b",
+      messages: [...one.messages, { role: "user", content: "two" }],
+    });
+    return `${one.text} ${two.text}`;
+  });
+  const run = await rehearse(twice, {
+    input: "go",
+    models: ["uno", { deltas: ["d", "os"] }],
+    crashEverywhere: true,
+  });
+  assert.equal(run.output, "uno dos");
+  assert.equal(run.models.length, 2);
+});
+
+test("LLM-3 given a model that is down for a moment, when it is asked, then it is asked again, and the receipt says which one answered", async () => {
+  const passing = new ModelError("model_unavailable", "It is down.", { isPassing: true });
+  const run = await rehearse(asksOnce, { input: "go", models: [passing, passing, "There."] });
+  assert.equal(run.output, "There.");
+  assert.equal(run.models.length, 3);
+  assert.equal(run.receipt?.model_route.chosen_model.model, "model");
+  assert.equal(run.receipt?.model_route.route_policy_reason, "it is the server's default");
+});
+
+test("LLM-4 given alternatives, when the first cannot answer, then the next is asked, and the receipt says why", async () => {
+  const picky = agentThat(
+    async (ctx) => (await ctx.model.generate({ model: ["big/one", "small/two"], prompt: "Hello" })).model,
+  );
+  const models = scripted((call) =>
+    call.model === "big/one" ? new ModelError("model_unauthorized", "The key is wrong.") : "Hi",
+  );
+  const run = await rehearse(picky, { input: "go", models });
+  assert.equal(run.output, "small/two");
+  const route = run.receipt?.model_route;
+  assert.equal(route?.chosen_model.provider, "small");
+  assert.match(route?.route_policy_reason ?? "", /alternative.*big\/one.*model_unauthorized/);
+  assert.deepEqual(route?.alternatives_considered[0], {
+    provider: "big",
+    model: "one",
+    reason: "model_unauthorized: The key is wrong.",
+  });
+});
+
+test("LLM-5 given that no model answers, when the agent asks, then it hears the last reason and the log says what was tried", async () => {
+  const wrong = new ModelError("model_refused", "Too long.");
+  const run = await rehearse(asksOnce, { input: "go", models: [wrong] });
+  assert.equal(run.status, "FAILED");
+  assert.equal(run.failure?.code, "model_refused");
+  assert.equal(run.receipt?.model_route.alternatives_considered.length, 1);
+});
+
+test("LLM-6 given a persona that allows other models only, when the agent asks for one, then it is refused by the persona's rule", async () => {
+  const run = await rehearse(asksOnce, {
+    input: "go",
+    models: ["never"],
+    persona: { model_policy: { allowed_models: ["acme/*"] } },
+  });
+  assert.equal(run.failure?.code, "policy_violation");
+  assert.equal(run.models.length, 0);
+});
+
+test("LLM-7 given a persona with a model and a temperature, when the agent names none, then those are used", async () => {
+  const run = await rehearse(asksOnce, {
+    input: "go",
+    models: ["fine"],
+    persona: { model_policy: { model: "acme/large", temperature: 0.3, max_tokens: 50 } },
+  });
+  assert.equal(run.models[0]?.model, "acme/large");
+  assert.equal(run.models[0]?.temperature, 0.3);
+  assert.equal(run.models[0]?.maxOutputTokens, 50);
+});
+
+const add = defineTool({
+  name: "math.add",
+  description: "Adds two numbers.",
+  input: Type.Object({ a: Type.Number(), b: Type.Number() }),
+  output: Type.Number(),
+  effect: "none",
+  run: ({ a, b }) => a + b,
+});
+
+test("LLM-8 given tools, when the model asks for them, then they are called as steps and it hears what they gave", async () => {
+  const counter = agentThat(
+    async (ctx) => (await ctx.model.generate({ prompt: "2+3 and 4+5?", tools: [add] })).text,
+  );
+  const calls = [
+    { id: "one", name: "math_add", input: { a: 2, b: 3 } },
+    { id: "two", name: "math_add", input: { a: 4, b: 5 } },
+  ];
+  const run = await rehearse(counter, {
+    input: "go",
+    models: [{ toolCalls: calls }, "5 and 9"],
+    crashEverywhere: true,
+  });
+  assert.equal(run.output, "5 and 9");
+  run.expectSteps(["llm:model:1", "tool:math.add:1", "tool:math.add:2", "llm:model:2"]);
+  const results = run.models[1]?.messages.at(-1);
+  assert.equal(results?.role, "tool");
+  assert.deepEqual(results?.role === "tool" && results.content.map(({ output }) => output), [
+    { type: "json", value: 5 },
+    { type: "json", value: 9 },
+  ]);
+});
+
+test("LLM-9 given a model that asks for nonsense, when its tools are called, then it hears what is wrong and can go on", async () => {
+  const counter = agentThat(async (ctx) => (await ctx.model.generate({ prompt: "?", tools: [add] })).text);
+  const calls = [
+    { name: "math_add", input: { a: "two", b: 3 } },
+    { name: "no_such_tool", input: {} },
+  ];
+  const run = await rehearse(counter, { input: "go", models: [{ toolCalls: calls }, "I see."] });
+  assert.equal(run.output, "I see.");
+  const heard = JSON.stringify(run.models[1]?.messages.at(-1));
+  assert.match(heard, /tool_input_invalid/);
+  assert.match(heard, /There is no tool/);
+});
+
+test("LLM-10 given a model that never stops asking for tools, when its calls are used up, then it is asked once more without them", async () => {
+  const counter = agentThat(
+    async (ctx) => (await ctx.model.generate({ prompt: "?", tools: [add], maxSteps: 3 })).text,
+  );
+  const models = scripted((call) =>
+    call.tools === undefined ? "enough" : { toolCalls: [{ name: "math_add", input: { a: 1, b: 1 } }] },
+  );
+  const run = await rehearse(counter, { input: "go", models });
+  assert.equal(run.output, "enough");
+  assert.equal(run.models.length, 3);
+});
+
+const Verdict = Type.Object({ ok: Type.Boolean(), why: Type.String() });
+
+test("LLM-11 given a schema, when the answer does not fit it, then the model is told and the agent is given what fits", async () => {
+  const judge = agentThat(async (ctx) => {
+    const { object } = await ctx.model.generate({ prompt: "Judge.", output: Verdict });
+    return `${object.ok}: ${object.why}`;
+  });
+  const run = await rehearse(judge, {
+    input: "go",
+    models: [{ object: { ok: "yes" } }, { object: { ok: true, why: "it works" } }],
+  });
+  assert.equal(run.output, "true: it works");
+  assert.match(run.models[1]?.prompt ?? "", /does not fit the schema/);
+});
+
+test("LLM-12 given a schema that no answer fits, when the model was told twice, then the agent hears model_output_invalid", async () => {
+  const judge = agentThat(async (ctx) =>
+    String((await ctx.model.generate({ prompt: "Judge.", output: Verdict })).object.ok),
+  );
+  const run = await rehearse(judge, { input: "go", models: () => ({ object: { ok: 1 } }) });
+  assert.equal(run.failure?.code, "model_output_invalid");
+  assert.equal(run.models.length, 3);
+});
+
+test("LLM-13 given prices, when models are asked, then the receipt says what each cost", async () => {
+  const models = scripted([{ text: "x", usage: { inputTokens: 1000, outputTokens: 500 } }], {
+    price: { input: 2, output: 10 },
+  });
+  const run = await rehearse(asksOnce, { input: "go", models });
+  assert.deepEqual(run.receipt?.cost, {
+    currency: "USD",
+    total: 0.007,
+    provider_breakdown: [
+      { provider: "scripted", model: "model", amount: 0.007, input_tokens: 1000, output_tokens: 500 },
+    ],
+  });
+  assert.equal(run.receipt?.autonomy_budget.consumed.output_tokens, 500);
+});
+
+test("LLM-14 given code that asks something else when it is repeated, when the run goes on after a crash, then it fails as not repeatable", async () => {
+  let lives = 0;
+  const fickle = agentThat(async (ctx) => {
+    lives += 1;
+    const { text } = await ctx.model.generate({ label: "plan", prompt: `Plan number ${lives}.` });
+    return await ctx.step("use", () => text);
+  });
+  const run = await rehearse(fickle, { input: "go", models: ["a", "b"], crashAfter: "llm:plan:1" });
+  assert.equal(run.failure?.code, "nondeterministic_run");
+  assert.match(run.failure?.message ?? "", /llm:plan:1 with the input sha256:/);
+});
+
+test("LLM-15 given a secret in a prompt, when the model is asked, then it is in neither the log nor what the model hears", async () => {
+  const leaky = agentThat(async (ctx) => {
+    const key = await ctx.secret("api_key");
+    return (await ctx.model.generate({ prompt: `The key is ${key}.` })).text;
+  });
+  const run = await rehearse(leaky, {
+    input: "go",
+    models: ["ok"],
+    secrets: { api_key: "s3cr3t-value-9000" },
+  });
+  assert.doesNotMatch(JSON.stringify([run.journal, run.models]), /s3cr3t-value-9000/);
+});
+
+test("LLM-16 given no model at all, when the agent asks for one, then the failure says what to set", async () => {
+  const models = { ...scripted([]), defaultModel: null };
+  const run = await rehearse(asksOnce, { input: "go", models });
+  assert.equal(run.failure?.code, "model_not_configured");
+  assert.match(run.failure?.message ?? "", /BRIDLE_MODEL/);
+});

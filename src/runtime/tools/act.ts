@@ -1,0 +1,42 @@
+/** What the persona's autonomy makes of a tool that changes something. */
+
+import type { JsonValue } from "../../store/port.ts";
+import type { Risk, ToolEffect } from "../../tools/tool.ts";
+import { actUnderTier, type EffectSpan } from "../effects.ts";
+import type { Attempted, Run } from "../run.ts";
+import { performTool } from "./tool-step.ts";
+
+export interface ToolAct {
+  span: EffectSpan;
+  effect: ToolEffect;
+  risk: Risk;
+  input: JsonValue;
+  attempt: () => Promise<Attempted>;
+  /** What is given when nothing is done; null when there is nothing to give. */
+  simulate: (() => JsonValue) | null;
+}
+
+/** What a tool gave, or why nothing was done. */
+export interface Acted {
+  output: JsonValue;
+  withheld: string | null;
+}
+
+export async function actAs(
+  run: Run,
+  { span, effect, risk, input, attempt, simulate }: ToolAct,
+): Promise<Acted> {
+  const step = { span, effect, input, attempt };
+  if (effect === "none") return { output: await performTool(run, step), withheld: null };
+  const terms = { intent: input, simulate: simulate?.() ?? null, risk };
+  const { outcome, output, artifactId } = await actUnderTier(run, span, terms, (permit) =>
+    performTool(run, step, permit),
+  );
+  if (outcome === "done" || simulate !== null) return { output, withheld: null };
+  const tier = run.task.policy.autonomy_tier;
+  const noted = artifactId === null ? "It was noted." : `It was proposed to people in ${artifactId}.`;
+  return {
+    output,
+    withheld: `${span.name} was not carried out: the persona's autonomy is ${tier}. ${noted}`,
+  };
+}

@@ -1,0 +1,39 @@
+/** `ctx.tool`: finds a tool and calls it. */
+
+import type { JsonValue } from "../../store/port.ts";
+import type { AgentContext } from "../agent.ts";
+import { AgentFailure } from "../failures.ts";
+import { jsonCopy } from "../json.ts";
+import type { Run } from "../run.ts";
+import type { World } from "../world.ts";
+import type { Acted } from "./act.ts";
+import { callLocalTool } from "./local-tool.ts";
+import { callMcpTool } from "./mcp-tool.ts";
+import type { FoundTool, Toolbox, UsableTool } from "./toolbox.ts";
+
+export class ToolCaller {
+  readonly toolbox: Toolbox;
+  readonly #run: Run;
+  readonly #world: World;
+  readonly #ctx: () => AgentContext;
+
+  constructor(run: Run, world: World, toolbox: Toolbox, ctx: () => AgentContext) {
+    this.#run = run;
+    this.#world = world;
+    this.toolbox = toolbox;
+    this.#ctx = ctx;
+  }
+
+  async call(tool: UsableTool | string, input: JsonValue | undefined): Promise<JsonValue> {
+    const found = typeof tool === "string" ? await this.toolbox.find(tool) : this.toolbox.given(tool);
+    const { output, withheld } = await this.act(found, input);
+    if (withheld !== null) throw new AgentFailure("not_carried_out", withheld);
+    return output;
+  }
+
+  async act(found: FoundTool, given: JsonValue | undefined): Promise<Acted> {
+    const input = jsonCopy(given ?? {});
+    if (found.kind === "mcp") return await callMcpTool(this.#run, this.#world.mcp, found.tool, input);
+    return await callLocalTool(this.#run, this.#ctx(), found.tool, input);
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Calls of tools of MCP servers: the step `mcp:<server>:<tool>:<n>`. What a server asks in the middle of a call is asked of the
+ * person, under names of their own (`ask:<step>:<n>`), so that a call that is made again after a crash is given the same answers.
+ */
+
+import { requireTool } from "../../kernel/persona-policy.ts";
+import {
+  type Elicitation,
+  type ElicitationAnswer,
+  type McpAccess,
+  McpError,
+  type McpToolInfo,
+} from "../../mcp/mcp.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { ToolEffect } from "../../tools/tool.ts";
+import type { EffectSpan } from "../effects.ts";
+import { WaitExpired } from "../failures.ts";
+import { askedBefore, askPerson } from "../questions.ts";
+import { allowed } from "../recorded-steps.ts";
+import { type Attempted, never, type Run } from "../run.ts";
+import { type Acted, actAs } from "./act.ts";
+
+/** A server that asks more often than this in one call is not asking. */
+const questionsMax = 10;
+/** How often a call is repeated that the server may be back for. */
+const attemptsMax = 3;
+const backoffMs = 500;
+
+export async function callMcpTool(
+  run: Run,
+  mcp: McpAccess,
+  { server, name, effect }: McpToolInfo,
+  input: JsonValue,
+): Promise<Acted> {
+  const tool = `${server}.${name}`;
+  const span: EffectSpan = { step: run.key(`mcp:${server}:${name}`), kind: "mcp", name: tool };
+  await allowed(run, span, () => requireTool(run.task, tool));
+  const questions = new Questions(run, span.step);
+  await questions.recall();
+  const attempt = () => attemptCall(run, mcp, { server, name, effect, input, span, questions });
+  const risk = effect === "irreversible" ? "high" : "medium";
+  return await actAs(run, { span, effect, risk, input, attempt, simulate: null });
+}
+
+interface McpCall {
+  server: string;
+  name: string;
+  effect: ToolEffect;
+  input: JsonValue;
+  span: EffectSpan;
+  questions: Questions;
+}
+
+async function attemptCall(run: Run, mcp: McpAccess, call: McpCall): Promise<Attempted> {
+  const { server, name, effect, input, span, questions } = call;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await mcp.call(server, name, asObject(input), {
+        signal: run.signal,
+        onElicitation: (asked) => questions.ask(asked),
+        idempotencyKey: `${run.task.id}:${span.step}`,
+      });
+    } catch (error) {
+      if (run.signal.aborted) return await never();
+      if (!(error instanceof McpError)) throw error;
+      const mayRepeat = error.code === "mcp_unavailable" && (effect === "none" || !error.isOutcomeUnknown);
+      if (!mayRepeat || attempt >= attemptsMax) return failedWith(error, effect);
+      await run.pause(backoffMs * 2 ** (attempt - 1)).catch(() => {});
+    }
+  }
+}
+
+function failedWith({ code, message, isOutcomeUnknown }: McpError, effect: ToolEffect): Attempted {
+  const isUnknown = isOutcomeUnknown && effect !== "none";
+  const unknown = isUnknown ? " Whether it was carried out is not known." : "";
+  return { error: { code: isUnknown ? "outcome_unknown" : code, message: message + unknown } };
+}
+
+function asObject(input: JsonValue): JsonObject {
+  return typeof input === "object" && input !== null && !Array.isArray(input) ? input : {};
+}
+
+/** What the server asks in one call. */
+class Questions {
+  readonly #run: Run;
+  readonly #step: string;
+  /** What was answered in an earlier run, and not asked for again yet. */
+  #earlier: { prompt: string; answer: JsonValue | undefined }[] = [];
+  #asked = 0;
+
+  constructor(run: Run, step: string) {
+    this.#run = run;
+    this.#step = step;
+  }
+
+  /** They are in the log before the end of the call; the code that is repeated comes past them here. */
+  async recall(): Promise<void> {
+    const keys = Array.from({ length: questionsMax }, (_, index) => this.#key(index + 1));
+    for (const key of await this.#run.recordedOf(this.#step, keys)) {
+      const before = await askedBefore(this.#run, key);
+      if (before !== null) this.#earlier.push(before);
+      this.#asked += 1;
+    }
+  }
+
+  async ask({ message, schema }: Elicitation): Promise<ElicitationAnswer> {
+    const prompt = this.#run.redactor.text(message);
+    const known = this.#earlier.find((earlier) => earlier.prompt === prompt);
+    this.#earlier = this.#earlier.filter((earlier) => earlier !== known);
+    if (known !== undefined) return answerOf(known.answer);
+    if (this.#asked >= questionsMax) return { action: "cancel" };
+    this.#asked += 1;
+    try {
+      const key = this.#key(this.#asked);
+      return answerOf(
+        await this.#run.whileWaiting(() => askPerson(this.#run, key, { prompt, schema }, undefined)),
+      );
+    } catch (error) {
+      if (error instanceof WaitExpired) return { action: "cancel" };
+      throw error;
+    }
+  }
+
+  #key(n: number): string {
+    return `ask:${this.#step}:${n}`;
+  }
+}
+
+function answerOf(answer: JsonValue | undefined): ElicitationAnswer {
+  if (answer === undefined) return { action: "cancel" };
+  return { action: "accept", content: asObject(answer) };
+}

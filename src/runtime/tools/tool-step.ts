@@ -1,0 +1,99 @@
+/**
+ * One durable call of a tool.
+ *
+ * Invariants
+ *   T1  A call whose result is recorded is never made again.
+ *   T2  A call of something irreversible is on disk before it is made. When the process died in the middle of it, nobody knows
+ *       whether it was carried out: the task fails and says so, instead of doing it twice.
+ *   T3  What comes after the call was given up, or after the task was over, is recorded as late, and nothing else.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import { noteLateResult } from "../../kernel/commands/note-late-result.ts";
+import { unseal } from "../../kernel/content.ts";
+import { carryOut } from "../../kernel/dispatch.ts";
+import type { StepSpan } from "../../kernel/events.ts";
+import type { JsonValue } from "../../store/port.ts";
+import type { ToolEffect } from "../../tools/tool.ts";
+import { withinBudget } from "../budget.ts";
+import { AgentFailure } from "../failures.ts";
+import type { JournalEntry } from "../journal.ts";
+import type { Permit } from "../permits.ts";
+import { noteResult, oneCall, outputOf } from "../recorded-steps.ts";
+import type { Attempted, Run } from "../run.ts";
+
+export interface ToolStep {
+  span: StepSpan;
+  effect: ToolEffect;
+  input: JsonValue;
+  attempt: () => Promise<Attempted>;
+}
+
+/** Gives what the tool gave, or throws what it failed with. Under a permit, using it is the record that the call begins. */
+export async function performTool(run: Run, step: ToolStep, permit?: Permit): Promise<JsonValue> {
+  const { span, effect, input, attempt } = step;
+  await withinBudget(run, span.step, oneCall);
+  const recorded = await run.recall(span.step);
+  await assertSameInput(run, span.step, recorded, input);
+  if (recorded?.ended != null) return await outputOf(run, recorded);
+  if (recorded !== undefined && permit === undefined) return await run.stop(outcomeUnknown(span.name));
+  if (permit !== undefined) await run.beforeUsing(span.step);
+  const result = await run.perform(async () => {
+    const refusal = await begin(run, step, permit);
+    // What the agent sees now must be what it will see when the step comes from the journal.
+    const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
+    await noteResult(run, span, attempted, { amounts: oneCall }, (unit) => ({
+      tool_call: { input: unit.seal(input), effect },
+    }));
+    return attempted;
+  });
+  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
+  return result.output;
+}
+
+/** On disk when this resolves, where it matters that it has begun (T2); gives why it must not, if it must not. */
+async function begin(
+  run: Run,
+  { span, effect, input }: ToolStep,
+  permit: Permit | undefined,
+): Promise<{ code: string; message: string } | null> {
+  if (permit !== undefined) return await permit.use(span);
+  if (effect !== "irreversible" || run.isReplay) return null;
+  await run.note((unit, task) =>
+    unit.emit(task, "span.started", { ...span, tool_call: { input: unit.seal(input), effect } }),
+  );
+  await run.flush();
+  return null;
+}
+
+function outcomeUnknown(name: string): AgentFailure {
+  return new AgentFailure(
+    "outcome_unknown",
+    `Whether ${name} was carried out is not known: the process ended in the middle of it. It cannot be undone, so it is not ` +
+      "tried again. Look for what it did, and submit the task anew if it did not.",
+  );
+}
+
+async function assertSameInput(
+  run: Run,
+  key: string,
+  recorded: JournalEntry | undefined,
+  input: JsonValue,
+): Promise<void> {
+  const event = recorded?.ended ?? recorded?.begun;
+  const isSpan =
+    event?.event === "span.completed" || event?.event === "span.failed" || event?.event === "span.started";
+  const call = isSpan ? event.payload.tool_call : undefined;
+  if (call === undefined) return;
+  const given = await unseal(call.input, run.kernel.store);
+  const attempted = run.redactor.value(input);
+  if (isDeepStrictEqual(given, attempted)) return;
+  await run.differs(`${key} ${JSON.stringify(given)}`, `${key} ${JSON.stringify(attempted)}`);
+}
+
+/** T3. Nobody waits for this, and a store that does not take it now loses a remark, not a result. */
+export async function noteLate(run: Run, span: StepSpan, result: Attempted): Promise<void> {
+  if (run.isReplay) return;
+  const { kernel, caller, task, redactor } = run;
+  await carryOut(kernel, noteLateResult, caller, { taskId: task.id, span, result, redactor }).catch(() => {});
+}

@@ -1,0 +1,74 @@
+/** Where tools are made: what is wrong with one is said when it is defined, not when it is called first. */
+
+import type { TSchema } from "typebox";
+import {
+  type ContextTool,
+  type ToolDefinition,
+  type ToolTerms,
+  toolEffects,
+  toolPattern,
+  toolRisks,
+} from "./tool.ts";
+
+/** One call is not a job: what takes longer is a task of its own, which waits and survives. */
+export const toolMsMax = 60 * 60 * 1000;
+
+export function defineTool<Input extends TSchema = TSchema, Output extends TSchema = TSchema>(
+  tool: ToolDefinition<Input, Output>,
+): ToolDefinition<Input, Output> {
+  assertTerms(tool);
+  if (typeof tool.run !== "function") throw new TypeError(`Tool ${tool.name} needs a function run.`);
+  return tool;
+}
+
+/** The same for a tool that is written against what agents are given; its first parameter says how much of that it needs. */
+export function defineContextTool<Context, Input extends TSchema = TSchema, Output extends TSchema = TSchema>(
+  tool: ContextTool<Context, Input, Output>,
+): ContextTool<Context, Input, Output> {
+  assertTerms(tool);
+  if (typeof tool.runWith !== "function") {
+    throw new TypeError(`Tool ${tool.name} needs a function runWith.`);
+  }
+  return tool;
+}
+
+/** The types say the same, but not to those who write JavaScript. */
+function assertTerms({ name, ...terms }: ToolTerms): void {
+  if (typeof name !== "string" || !toolPattern.test(name)) {
+    throw new TypeError(
+      `A tool's name is a letter, then up to 99 letters, digits, dots, dashes and underscores; found ${JSON.stringify(name)}.`,
+    );
+  }
+  const problem = problemWith(terms);
+  if (problem !== null) throw new TypeError(`Tool ${name} ${problem}.`);
+}
+
+function problemWith({
+  description,
+  input,
+  output,
+  effect,
+  risk,
+  timeoutMs,
+}: Omit<ToolTerms, "name">): string | null {
+  if (typeof description !== "string" || description.trim() === "") {
+    return "needs a description: it is what a model chooses by";
+  }
+  if (!toolEffects.includes(effect)) return `needs an effect, one of ${toolEffects.join(", ")}`;
+  if (risk !== undefined && !toolRisks.includes(risk))
+    return `has a risk that is none of ${toolRisks.join(", ")}`;
+  if (input !== undefined && !isObjectSchema(input)) {
+    return "needs an input that is the schema of an object, Type.Object({ … })";
+  }
+  if (output !== undefined && (typeof output !== "object" || output === null)) {
+    return "has an output that is no schema";
+  }
+  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= toolMsMax)) {
+    return `has a timeoutMs that is not a whole number from 1 to ${toolMsMax}`;
+  }
+  return null;
+}
+
+function isObjectSchema(schema: TSchema): boolean {
+  return typeof schema === "object" && schema !== null && "type" in schema && schema.type === "object";
+}

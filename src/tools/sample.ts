@@ -1,0 +1,21 @@
+/** What tools are given when a test calls them. */
+
+import { WorkspaceFiles, type WorkspacePlace } from "../files/workspace-files.ts";
+import { createOutbound } from "../policy/outbound.ts";
+import type { ToolContext } from "./tool.ts";
+
+/** Private addresses may be asked: that is where tests listen. */
+export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
+  const place: WorkspacePlace = { id: "workspace_sample", root: "", mayUseRoots: false };
+  return {
+    signal: new AbortController().signal,
+    idempotencyKey: "task_sample:tool:sample:1",
+    taskId: "task_sample",
+    workspaceId: place.id,
+    outbound: createOutbound({ allowPrivate: true }),
+    files: new WorkspaceFiles({ directory: null }),
+    place: async () => place,
+    secret: async () => "",
+    ...given,
+  };
+}
