@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
+import { tokenFor } from "../support/oauth.ts";
 import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import { connect, type Era, eras, rawCall, taskOf, textOf } from "./client.ts";
 
@@ -124,6 +125,27 @@ describe("Questions", () => {
       });
       const result = await mcp.call("rehearsal", { text: "ask Which region?\nask How many?" });
       assert.equal(textOf(result), "You said: eu\n\nYou said: three");
+    },
+  );
+
+  inBothEras(
+    "MCS-5 given an answer that does not fit, when it is sent, then it is asked for again, or said what is wrong and left open",
+    async (era) => {
+      const shown: string[] = [];
+      await using mcp = await connect(server, era, {
+        elicit({ message }) {
+          shown.push(message);
+          return { action: "accept", content: { region: "eu", count: shown.length - 1 } };
+        },
+      });
+      const result = await mcp.call("planner", { text: "go" });
+      if (era === "2026-07-28") {
+        assert.equal(textOf(result), "1 in eu");
+        assert.match(shown[1] ?? "", /does not fit/);
+      } else {
+        assert.match(textOf(result), /does not fit[\s\S]*answer_task/);
+        assert.equal(shown.length, 1);
+      }
     },
   );
 
@@ -294,6 +316,15 @@ describe("Who may", () => {
     }
     await assert.rejects(connect(server, "2025-11-25", { key: "wrong" }));
   });
+
+  inBothEras(
+    "MCS-14 given an access token, when it is presented, then it is as good as its key",
+    async (era) => {
+      const key = await harn.createKey({ scopes: ["tasks:write", "tasks:read", "messages:read"] });
+      await using mcp = await connect(server, era, { key: await tokenFor(harn, key) });
+      assert.equal(textOf(await mcp.call("echo", { text: "by token" })), "by token");
+    },
+  );
 
   test("MCS-15 given a page of another origin, when it sends with a key, then it is refused, unless the origin is allowed", async () => {
     const body = { jsonrpc: "2.0", id: 1, method: "ping" };
