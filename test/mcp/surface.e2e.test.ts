@@ -9,6 +9,7 @@ import { startServer, type TestServer, temporaryDirectory } from "../support/ser
 import { connect, type Era, eras, rawCall, taskOf, textOf } from "./client.ts";
 
 const agents = fileURLToPath(new URL("../support/fixture-agents/tools.ts", import.meta.url));
+const impatientServer = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
 const patience = { timeout: 60_000 };
 
 let server: TestServer;
@@ -382,6 +383,24 @@ describe("Who may", () => {
     );
     const text = await harn.call("/mcp", { raw: "{}", headers: { "content-type": "text/plain" } });
     assert.equal(text.status, 415);
+  });
+
+  test("MCS-19 given calls under way, when their key is revoked, then they are cut off, and their tasks go on", async () => {
+    await using own = await startServer({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
+    const admin = new Client(own);
+    const { id, key } = await admin.createKey();
+    const signal = new AbortController().signal;
+    const params = { name: "rehearsal", arguments: { text: "sleep 3600000" } };
+    const calls = eras.map((era) => rawCall(own, key, era, params, {}, signal));
+    const cut = Promise.all(calls.map((call) => assert.rejects(call.then((response) => response.text()))));
+    const tasks = async () => (await admin.get("/v1/tasks")).body.data;
+    await until(tasks, (data) => data.length === 2);
+    await admin.call(`/v1/api-keys/${id}`, { method: "DELETE" });
+    await cut;
+    assert.deepEqual(
+      (await tasks()).map(({ status }: Json) => status),
+      ["WORKING", "WORKING"],
+    );
   });
 });
 
