@@ -4,10 +4,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
+import { tokenFor } from "../support/oauth.ts";
 import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import { connect, type Era, eras, rawCall, taskOf, textOf } from "./client.ts";
 
 const agents = fileURLToPath(new URL("../support/fixture-agents/tools.ts", import.meta.url));
+const impatientServer = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
 const patience = { timeout: 60_000 };
 
 let server: TestServer;
@@ -124,6 +126,27 @@ describe("Questions", () => {
       });
       const result = await mcp.call("rehearsal", { text: "ask Which region?\nask How many?" });
       assert.equal(textOf(result), "You said: eu\n\nYou said: three");
+    },
+  );
+
+  inBothEras(
+    "MCS-5 given an answer that does not fit, when it is sent, then it is asked for again, or said what is wrong and left open",
+    async (era) => {
+      const shown: string[] = [];
+      await using mcp = await connect(server, era, {
+        elicit({ message }) {
+          shown.push(message);
+          return { action: "accept", content: { region: "eu", count: shown.length - 1 } };
+        },
+      });
+      const result = await mcp.call("planner", { text: "go" });
+      if (era === "2026-07-28") {
+        assert.equal(textOf(result), "1 in eu");
+        assert.match(shown[1] ?? "", /does not fit/);
+      } else {
+        assert.match(textOf(result), /does not fit[\s\S]*answer_task/);
+        assert.equal(shown.length, 1);
+      }
     },
   );
 
@@ -295,6 +318,15 @@ describe("Who may", () => {
     await assert.rejects(connect(server, "2025-11-25", { key: "wrong" }));
   });
 
+  inBothEras(
+    "MCS-14 given an access token, when it is presented, then it is as good as its key",
+    async (era) => {
+      const key = await harn.createKey({ scopes: ["tasks:write", "tasks:read", "messages:read"] });
+      await using mcp = await connect(server, era, { key: await tokenFor(harn, key) });
+      assert.equal(textOf(await mcp.call("echo", { text: "by token" })), "by token");
+    },
+  );
+
   test("MCS-15 given a page of another origin, when it sends with a key, then it is refused, unless the origin is allowed", async () => {
     const body = { jsonrpc: "2.0", id: 1, method: "ping" };
     const from = (origin: string) =>
@@ -351,6 +383,24 @@ describe("Who may", () => {
     );
     const text = await harn.call("/mcp", { raw: "{}", headers: { "content-type": "text/plain" } });
     assert.equal(text.status, 415);
+  });
+
+  test("MCS-19 given calls under way, when their key is revoked, then they are cut off, and their tasks go on", async () => {
+    await using own = await startServer({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
+    const admin = new Client(own);
+    const { id, key } = await admin.createKey();
+    const signal = new AbortController().signal;
+    const params = { name: "rehearsal", arguments: { text: "sleep 3600000" } };
+    const calls = eras.map((era) => rawCall(own, key, era, params, {}, signal));
+    const cut = Promise.all(calls.map((call) => assert.rejects(call.then((response) => response.text()))));
+    const tasks = async () => (await admin.get("/v1/tasks")).body.data;
+    await until(tasks, (data) => data.length === 2);
+    await admin.call(`/v1/api-keys/${id}`, { method: "DELETE" });
+    await cut;
+    assert.deepEqual(
+      (await tasks()).map(({ status }: Json) => status),
+      ["WORKING", "WORKING"],
+    );
   });
 });
 

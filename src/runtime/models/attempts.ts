@@ -31,6 +31,7 @@ export interface Attempts {
   call: ModelCall;
   allowance: Allowance;
   signal: AbortSignal;
+  random: () => number;
   /** Lets time pass; rejects when the signal is aborted. */
   pause: (ms: number) => Promise<void>;
   /** Given, the answers are streamed; called for each attempt, for those who listen to it. */
@@ -71,7 +72,7 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
           if (!(error instanceof ModelError)) throw error;
           tally.add(error.usage, model);
           const isLast = name === route.candidates.at(-1);
-          const delay = retryDelay(tried, error, Math.random);
+          const delay = retryDelay(tried, error, attempts.random);
           if (delay === null || (!isLast && delay > patienceMs)) throw error;
           await attempts.pause(delay);
         }
