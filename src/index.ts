@@ -21,6 +21,7 @@ export {
   type Agent,
   type AgentCard,
   type AgentContext,
+  type AgentDefinition,
   type AgentMemory,
   type AgentShell,
   type DirectiveOutcome,

@@ -1,6 +1,7 @@
 /** `bridle serve` in a project, and the personas that one has. */
 
 import assert from "node:assert/strict";
+import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { defineAgent, type PersonaSettings, startServer as startHere } from "../src/index.ts";
@@ -28,8 +29,9 @@ export default defineConfig({
     "lib/local.ts": `${agentModule("local", "1.0.0", 'return "local";').replace("export default", "export const local =")}`,
     "settings/agents/a/deep.ts": agentModule("deep", "1.0.0", 'return "deep";'),
   });
+  await symlink("settings", join(project.path, "link"));
   await using server = await startServer({
-    args: ["--config", "settings/bridle.config.ts", "--port", "0"],
+    args: ["--config", "link/bridle.config.ts", "--port", "0"],
     env: { BRIDLE_GRPC_PORT: undefined, BRIDLE_DATA: join(project.path, "from-environment") },
     cwd: project.path,
   });

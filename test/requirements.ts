@@ -216,6 +216,7 @@ export const requirements: readonly Requirement[] = [
       "Code that cannot be loaded is reported in one line with file and line, and what was loaded before goes on.",
     "PRJ-8":
       "A new file adds its agents; those of a file that is gone take no new tasks, and open ones go on.",
+    "PRJ-9": "Input that is not what the agent takes is refused when it is submitted, naming the field.",
     "PRJ-10": "bridle dev takes the next free port when the usual one is taken.",
     "PRJ-11": "bridle dev says once that code changed under the same version.",
   }),

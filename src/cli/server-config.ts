@@ -28,9 +28,10 @@ export interface Serving {
 }
 
 /** Everything that must not be in a log line. */
-export function knownSecrets({ settings, secrets }: Serving): string[] {
-  const { apiKey } = settings;
-  return [apiKey, secrets.gatewayKey, ...secrets.masterKeys].filter((secret) => secret != null);
+export function knownSecrets({ settings, secrets, project }: Serving): string[] {
+  const providers = Object.values(project.models.providers ?? {}).map(({ apiKey }) => apiKey);
+  const all = [settings.apiKey, secrets.gatewayKey, ...secrets.masterKeys, ...providers];
+  return all.filter((secret) => secret != null);
 }
 
 export function serverConfigOf(serving: Serving, logger: Logger): Partial<ServerConfig> {

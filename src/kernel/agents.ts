@@ -45,6 +45,8 @@ export interface AgentInfo {
   name: string;
   version: string;
   description: string;
+  /** What the input of its tasks must be; null takes everything. */
+  input_schema: JsonObject | null;
   skills: AgentSkill[];
   tools: AgentTool[];
   card: AgentCardInfo;

@@ -2,9 +2,9 @@
 
 import { Errors } from "typebox/value";
 import type { JsonObject, JsonValue } from "../store/port.ts";
-import type { AgentDirectory, AgentSkill } from "./agents.ts";
+import type { AgentDirectory, AgentInfo, AgentSkill } from "./agents.ts";
 import { HarnessError, notFound } from "./errors.ts";
-import type { MessageInput } from "./resources/message.ts";
+import { firstJsonObject, type MessageInput } from "./resources/message.ts";
 import type { SkillRecord } from "./resources/skill.ts";
 import type { Unit } from "./unit.ts";
 
@@ -66,14 +66,45 @@ export async function assertFitsSkill(
     );
   }
   if (loaded.input_schema === null || !("payload" in input)) return;
-  const [problem] = Errors(loaded.input_schema, input.payload);
-  if (problem === undefined) return;
+  const problem = problemWithInput(loaded.input_schema, input.payload);
+  if (problem === null) return;
   throw new HarnessError(
     "invalid_request",
-    `The input is not what skill ${skillId} takes: ${problem.message}.`,
+    `The input is not what skill ${skillId} takes: ${problem.message}`,
     {
-      param: `input${problem.instancePath.replaceAll("/", ".")}`,
+      param: problem.param,
       details: { skill_id: skillId, input_schema: loaded.input_schema },
     },
   );
+}
+
+/** The input of a task must be what its agent takes, whichever skill is meant. */
+export function assertFitsAgent(
+  { name, input_schema }: AgentInfo,
+  input: { payload: JsonObject } | { message: MessageInput },
+): void {
+  if (input_schema === null) return;
+  const given = "payload" in input ? input.payload : firstJsonObject(input.message.parts);
+  const problem = problemWithInput(input_schema, given);
+  if (problem === null) return;
+  throw new HarnessError(
+    "invalid_request",
+    `The input is not what the agent ${name} takes: ${problem.message}`,
+    {
+      param: problem.param,
+      details: { agent: name, input_schema },
+    },
+  );
+}
+
+export interface InputProblem {
+  param: string;
+  message: string;
+}
+
+export function problemWithInput(schema: object, input: JsonObject): InputProblem | null {
+  const [problem] = Errors(schema, input);
+  if (problem === undefined) return null;
+  const param = `input${problem.instancePath.replaceAll("/", ".")}`;
+  return { param, message: `${problem.message}.` };
 }

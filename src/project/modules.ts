@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { type RegisterHooksOptions, registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -45,7 +45,10 @@ export class ProjectModules {
   /** What the module exports, in the present revision. */
   async import(file: string): Promise<Record<string, unknown>> {
     this.#note(file);
-    return await import(inRevision(pathToFileURL(file).href, this.#revision));
+    // Node knows a file by where it really is.
+    const real = realPath(file);
+    if (real !== file) this.#note(real, file);
+    return await import(inRevision(pathToFileURL(real).href, this.#revision));
   }
 
   has(file: string): boolean {
@@ -125,6 +128,10 @@ function inRevision(url: string, revision: number): string {
   const of = new URL(url);
   of.searchParams.set(revisionName, String(revision));
   return of.href;
+}
+
+function realPath(file: string): string {
+  return existsSync(file) ? realpathSync(file) : file;
 }
 
 function contentOf(file: string): string | null {

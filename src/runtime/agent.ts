@@ -51,7 +51,9 @@ export interface Agent {
   name: string;
   version: string;
   description?: string;
-  skills?: Skill[];
+  /** What a task's input must be: an object of this schema. Where there is none, the only skill's `input` is taken. */
+  input?: TSchema;
+  skills?: readonly Skill[];
   /** Those with code can be called by `ctx.tool` and by models; others are only described. */
   tools?: readonly (Tool | ToolDefinition | ContextTool<AgentContext>)[];
   card?: AgentCard;
@@ -59,8 +61,31 @@ export interface Agent {
   run(ctx: AgentContext): Promise<JsonValue | undefined>;
 }
 
+/** What tasks are given: by the agent's own schema, or its only skill's. Other input is refused before the code runs. */
+export type InputOf<Input extends TSchema, Skills extends readonly Skill[]> = TSchema extends Input
+  ? Skills extends readonly [{ readonly input: infer Only extends TSchema }]
+    ? Static<Only>
+    : JsonObject
+  : Static<Input>;
+
+/** The input of a task is an object, so a schema of anything else would refuse all of them. */
+type OfObjects<Input extends TSchema> =
+  unknown extends Static<Input> ? unknown : Static<Input> extends object ? unknown : never;
+
+/** An agent as it is written: `ctx.input` has the type that its schema says. */
+export interface AgentDefinition<Input extends TSchema, Skills extends readonly Skill[]>
+  extends Omit<Agent, "input" | "skills" | "run"> {
+  input?: Input & OfObjects<Input>;
+  skills?: Skills;
+  run(ctx: AgentContext<InputOf<Input, Skills>>): Promise<JsonValue | undefined>;
+}
+
 const namePattern = /^[a-z][a-z0-9-]{0,62}$/;
 
+export function defineAgent<
+  Input extends TSchema = TSchema,
+  const Skills extends readonly Skill[] = readonly Skill[],
+>(definition: AgentDefinition<Input, Skills>): Agent;
 export function defineAgent(agent: Agent): Agent {
   if (!namePattern.test(agent.name)) {
     throw new TypeError(
@@ -300,12 +325,15 @@ export interface AgentFiles {
  * Everything an agent may do. After a crash or a wait the function runs again from the top and every call here gives
  * what it gave before, so keep what happens between the calls free of clocks, randomness and side effects.
  */
-export interface AgentContext {
+export interface AgentContext<Input = JsonObject> {
   readonly taskId: string;
   readonly sessionId: string;
   readonly workspaceId: string;
-  /** The structured payload of the task, or the first JSON part of its message, or an empty object. */
-  readonly input: JsonObject;
+  /**
+   * The structured payload of the task, or the first JSON object among the parts of its message, or an empty object. It is what
+   * the agent's schema says, where it has one.
+   */
+  readonly input: Input;
   /** The input as text: the message's text parts, or `input.text`. */
   readonly text: string;
   /** The parts of the message, none for a structured payload. */

@@ -9,8 +9,7 @@ import { endTask } from "../kernel/tasks.ts";
 import type { Unit } from "../kernel/unit.ts";
 import type { JsonValue } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
-import { createContext } from "./context.ts";
-import { completed, partsOf, readInput, sayResult, start } from "./execute.ts";
+import { completed, partsOf, readInput, runAgent, sayResult, start } from "./execute.ts";
 import {
   type AgentFailure,
   failureOf,
@@ -27,17 +26,13 @@ export async function executeReplay(run: Replay, agent: Agent): Promise<void> {
     );
   }
   try {
-    const result = jsonCopy(await Promise.race([runAgent(run, agent), run.fatal]));
+    const result = jsonCopy(await Promise.race([runAgent(run, agent, await readInput(run)), run.fatal]));
     await run.assertNothingLeft();
     await Promise.race([endAsReturned(run, result), run.fatal]);
   } catch (error) {
     await endAsThrown(run, error);
   }
   run.finish({ how: "ended" });
-}
-
-async function runAgent(run: Replay, agent: Agent): Promise<JsonValue | undefined> {
-  return await agent.run(createContext(run, await readInput(run), agent));
 }
 
 /** A result that is the source's own is told again; another one is the replay's. */

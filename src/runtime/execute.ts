@@ -1,15 +1,23 @@
 /** Runs an agent's function for one task, from its input to its ending. */
 
 import { unseal } from "../kernel/content.ts";
-import { type MessageRecord, type Part, textOf, textPart } from "../kernel/resources/message.ts";
+import {
+  firstJsonObject,
+  type MessageRecord,
+  type Part,
+  textOf,
+  textPart,
+} from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
+import { problemWithInput } from "../kernel/skills.ts";
 import { appendMessage, type Ending, endTask, moveTask } from "../kernel/tasks.ts";
 import type { Unit } from "../kernel/unit.ts";
-import type { JsonObject, JsonValue } from "../store/port.ts";
+import type { JsonValue } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
 import { createContext, type RunInput } from "./context.ts";
-import { failureOf } from "./failures.ts";
+import { AgentFailure, failureOf } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
+import { inputSchemaOf } from "./registry.ts";
 import type { Run } from "./run.ts";
 
 export async function execute(run: Run, agent: Agent): Promise<void> {
@@ -17,7 +25,7 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   const input = await readInput(run);
   if (task.status === "SUBMITTED") await run.record((unit, current) => start(unit, current, agent));
   try {
-    const result = jsonCopy(await Promise.race([agent.run(createContext(run, input, agent)), run.fatal]));
+    const result = jsonCopy(await Promise.race([runAgent(run, agent, input), run.fatal]));
     await run.assertNothingLeft();
     await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
   } catch (error) {
@@ -26,6 +34,14 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
     );
   }
   run.finish({ how: "ended" });
+}
+
+/** Whatever the submission was checked against, it is this code that gets the input. */
+export function runAgent(run: Run, agent: Agent, input: RunInput): Promise<JsonValue | undefined> {
+  const schema = inputSchemaOf(agent);
+  const problem = schema === undefined ? null : problemWithInput(schema, input.input);
+  if (problem === null) return agent.run(createContext(run, input, agent));
+  throw new AgentFailure("invalid_input", `The input is not what ${agent.name} takes: ${problem.message}`);
 }
 
 export function start(unit: Unit, task: TaskRecord, { name, version }: Agent): TaskRecord {
@@ -67,12 +83,4 @@ export async function readInput({ kernel, task }: Run): Promise<RunInput> {
     throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
   const parts = jsonCopy(await unseal((document.body as MessageRecord).parts, store));
   return { input: firstJsonObject(parts), text: textOf(parts), parts };
-}
-
-function firstJsonObject(parts: readonly Part[]): JsonObject {
-  for (const part of parts) {
-    if (part.type !== "json" || typeof part.value !== "object" || part.value === null) continue;
-    if (!Array.isArray(part.value)) return part.value;
-  }
-  return {};
 }

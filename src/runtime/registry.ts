@@ -1,5 +1,6 @@
 /** The agents that are loaded, in all their versions. New tasks get the newest; a started task keeps its own. */
 
+import type { TSchema } from "typebox";
 import type { AgentCardInfo, AgentDirectory, AgentInfo, AgentSkill, AgentTool } from "../kernel/agents.ts";
 import { defaultTenantId } from "../kernel/commands/ensure-tenant.ts";
 import type { JsonObject } from "../store/port.ts";
@@ -76,10 +77,16 @@ function describe(agent: Agent): AgentInfo {
     name: agent.name,
     version: agent.version,
     description: agent.description ?? `The agent ${agent.name}.`,
+    input_schema: asJsonSchema(inputSchemaOf(agent)),
     skills: (agent.skills ?? []).map(describeSkill),
     tools: (agent.tools ?? []).map(describeTool),
     card: describeCard(agent.card ?? {}),
   };
+}
+
+/** With more than one skill, it is not said for which of them a task is. */
+export function inputSchemaOf({ input, skills = [] }: Agent): TSchema | undefined {
+  return input ?? (skills.length === 1 ? skills[0]?.input : undefined);
 }
 
 const usualModes = ["text/plain", "text/markdown", "application/json"];

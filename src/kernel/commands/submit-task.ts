@@ -2,6 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
+import type { AgentInfo } from "../agents.ts";
 import { assertOpen } from "../branches.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -14,7 +15,7 @@ import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { TaskShell } from "../resources/shell-link.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
-import { assertFitsSkill } from "../skills.ts";
+import { assertFitsAgent, assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
 import type { TraceContext } from "../trace.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
@@ -48,8 +49,10 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       });
     }
     const persona = await personaOf(unit, request.personaId ?? session.persona_id);
+    const agent = agentOf(unit, persona);
     const branch = await branchOf(unit, request.branchId ?? null, session);
     await assertFitsSkill(unit, persona.entry_workflow, request.metadata?.skill_id, request.input);
+    assertFitsAgent(agent, request.input);
     const parent = request.parentTaskId == null ? null : await unit.require("task", request.parentTaskId);
     if (parent !== null) requireHandoff(parent, persona.id);
     const quotaIds = await applicableQuotas(unit, persona, session.workspace_id);
@@ -122,15 +125,17 @@ async function branchOf(
 
 async function personaOf(unit: Unit, personaId: string | null): Promise<PersonaRecord> {
   const tenant = personaId === null ? await unit.require("tenant", unit.caller.tenantId) : null;
-  const persona = await unit.require("persona", personaId ?? tenant?.default_persona_id ?? "");
-  if (unit.deps.agents.find(persona.entry_workflow) === undefined) {
-    throw new HarnessError(
-      "policy_violation",
-      `Persona ${persona.id} runs the agent ${JSON.stringify(persona.entry_workflow)}, which is not loaded here.`,
-      { param: "persona_id", details: { loaded_agents: unit.deps.agents.list().map((agent) => agent.name) } },
-    );
-  }
-  return persona;
+  return await unit.require("persona", personaId ?? tenant?.default_persona_id ?? "");
+}
+
+function agentOf({ deps }: Unit, { id, entry_workflow: name }: PersonaRecord): AgentInfo {
+  const agent = deps.agents.find(name);
+  if (agent !== undefined) return agent;
+  throw new HarnessError(
+    "policy_violation",
+    `Persona ${id} runs the agent ${JSON.stringify(name)}, which is not loaded here.`,
+    { param: "persona_id", details: { loaded_agents: deps.agents.list().map((other) => other.name) } },
+  );
 }
 
 function takeInput(

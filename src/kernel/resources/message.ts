@@ -44,3 +44,12 @@ export function textPart(text: string): Part {
 export function textOf(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }
+
+/** What a message says in data: its first JSON object, or an empty one. */
+export function firstJsonObject(parts: readonly Part[]): JsonObject {
+  for (const part of parts) {
+    if (part.type !== "json" || typeof part.value !== "object" || part.value === null) continue;
+    if (!Array.isArray(part.value)) return part.value;
+  }
+  return {};
+}
