@@ -4,7 +4,6 @@ import { resolve } from "node:path";
 import type { Logger } from "pino";
 import { defaultConfig, type ServerConfig } from "../config.ts";
 import { createMcp } from "../mcp/access.ts";
-import { readMcpServers } from "../mcp/settings.ts";
 import { createModels } from "../models/providers.ts";
 import type { Project } from "../project/load.ts";
 import { version } from "../version.ts";
@@ -29,9 +28,23 @@ export interface Serving {
 
 /** Everything that must not be in a log line. */
 export function knownSecrets({ settings, secrets, project }: Serving): string[] {
-  const providers = Object.values(project.models.providers ?? {}).map(({ apiKey }) => apiKey);
-  const all = [settings.apiKey, secrets.gatewayKey, ...secrets.masterKeys, ...providers];
+  const keys = Object.values(project.models.providers ?? {}).map(({ apiKey }) => apiKey);
+  const all = [settings.apiKey, secrets.gatewayKey, ...secrets.masterKeys, ...keys, ...sentAlong(project)];
   return all.filter((secret) => secret != null);
+}
+
+/** Shorter values of headers and environments are words, not secrets. */
+const secretCharsMin = 8;
+
+/** Headers and environments mostly hold credentials. */
+function sentAlong({ models, mcpServers }: Project): string[] {
+  const headers = Object.values(models.providers ?? {}).map((provider) => provider.headers ?? {});
+  const ofServers = Object.values(mcpServers).map((server) =>
+    "url" in server ? (server.headers ?? {}) : (server.env ?? {}),
+  );
+  return [...headers, ...ofServers].flatMap((values) =>
+    Object.values(values).filter((value) => value.length >= secretCharsMin),
+  );
 }
 
 export function serverConfigOf(serving: Serving, logger: Logger): Partial<ServerConfig> {
@@ -50,7 +63,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     agents: project.agents.map(({ agent }) => agent),
     personas: project.personas,
     models: createModels(project.models),
-    mcp: createMcp(readMcpServers(project.mcpServers), { logger, version }),
+    mcp: createMcp(project.mcpServers, { logger, version }),
     tools: project.tools,
     concurrency: settings.concurrency,
     oauthIssuers: settings.oauthIssuer,

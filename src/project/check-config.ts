@@ -1,10 +1,12 @@
 /** Whether what a configuration file exports is a configuration. The settings of the server are read by those who know them. */
 
 import { Type } from "typebox";
+import { readMcpServers } from "../mcp/settings.ts";
+import { ModelSettings } from "../models/settings.ts";
 import { CreatePersonaRequest } from "../surfaces/harn/schemas-policy.ts";
 import { checker } from "../surfaces/validate.ts";
 import { toolEffects } from "../tools/tool.ts";
-import { type BridleConfig, providerKinds } from "./config.ts";
+import type { BridleConfig } from "./config.ts";
 
 /** Something in a configuration file that its author has to put right. The message names the file and the property. */
 export class ConfigProblem extends Error {
@@ -17,64 +19,7 @@ export class ConfigProblem extends Error {
 
 const strict = { additionalProperties: false } as const;
 const Text = Type.String({ minLength: 1 });
-const Texts = Type.Record(Type.String(), Type.String());
-const Dollars = Type.Number({ minimum: 0 });
-const Milliseconds = Type.Integer({ minimum: 1 });
-
-const Models = Type.Object(
-  {
-    default: Type.Optional(Text),
-    providers: Type.Optional(
-      Type.Record(
-        Type.String(),
-        Type.Object(
-          {
-            kind: Type.Enum([...providerKinds]),
-            baseUrl: Type.Optional(Text),
-            apiKey: Type.Optional(Text),
-            headers: Type.Optional(Texts),
-          },
-          strict,
-        ),
-      ),
-    ),
-    prices: Type.Optional(
-      Type.Record(
-        Type.String(),
-        Type.Object(
-          {
-            input: Dollars,
-            output: Dollars,
-            cachedInput: Type.Optional(Dollars),
-            cacheWrite: Type.Optional(Dollars),
-          },
-          strict,
-        ),
-      ),
-    ),
-    timeoutMs: Type.Optional(Milliseconds),
-  },
-  strict,
-);
-
-const Effect = Type.Enum([...toolEffects]);
-const everyServer = {
-  timeoutMs: Type.Optional(Milliseconds),
-  effects: Type.Optional(Type.Record(Type.String(), Effect)),
-};
-const StdioServer = Type.Object(
-  {
-    command: Text,
-    args: Type.Optional(Type.Array(Type.String())),
-    env: Type.Optional(Texts),
-    cwd: Type.Optional(Text),
-    ...everyServer,
-  },
-  strict,
-);
-const HttpServer = Type.Object({ url: Text, headers: Type.Optional(Texts), ...everyServer }, strict);
-
-const Tool = Type.Object({ name: Text, description: Text, effect: Effect });
+const Tool = Type.Object({ name: Text, description: Text, effect: Type.Enum([...toolEffects]) });
 const { version, ...personaProperties } = CreatePersonaRequest.properties;
 const Persona = Type.Object({ ...personaProperties, version: Type.Optional(version) }, strict);
 
@@ -82,14 +27,12 @@ const Functions = Type.Array(Type.Object({}));
 const checkShape = checker(
   Type.Object({
     agents: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({})]))),
-    models: Type.Optional(Models),
+    models: Type.Optional(ModelSettings),
     mcpServers: Type.Optional(Type.Record(Type.String(), Type.Object({}))),
     tools: Type.Optional(Functions),
     personas: Type.Optional(Type.Array(Persona)),
   }),
 );
-const checkStdio = checker(StdioServer);
-const checkHttp = checker(HttpServer);
 const checkTool = checker(Tool);
 
 /** The names of what is no setting of the server. */
@@ -106,14 +49,11 @@ export function checkConfig(file: string, found: unknown, settingNames: readonly
     throw new ConfigProblem(file, `there is no setting ${unknown}.${suggestion(unknown, known)}`);
   }
   const { mcpServers = {}, tools = [] } = at(file, "", () => checkShape(found));
-  for (const [name, server] of Object.entries(mcpServers)) {
-    at(file, `mcpServers.${name}: `, () => ("command" in server ? checkStdio(server) : checkHttp(server)));
-  }
+  at(file, "mcpServers: ", () => readMcpServers(mcpServers));
   tools.forEach((tool, index) => {
     at(file, `tools[${index}]: `, () => checkTool(tool));
-    if (!("run" in tool) || typeof tool.run !== "function") {
-      throw new ConfigProblem(file, `tools[${index}]: run must be a function.`);
-    }
+    const code = "runWith" in tool ? tool.runWith : "run" in tool ? tool.run : undefined;
+    if (typeof code !== "function") throw new ConfigProblem(file, `tools[${index}]: run must be a function.`);
   });
   // Checked above, but for what only the compiler can check: the signatures of functions.
   return found as BridleConfig;

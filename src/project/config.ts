@@ -2,9 +2,9 @@
 
 import type { EnsurePersona } from "../kernel/commands/ensure-persona.ts";
 import type { McpServerSettings } from "../mcp/mcp.ts";
-import type { Price } from "../models/model.ts";
-import type { Agent } from "../runtime/agent.ts";
-import type { ToolDefinition } from "../tools/tool.ts";
+import type { ModelSettings } from "../models/settings.ts";
+import type { Agent, AgentContext } from "../runtime/agent.ts";
+import type { AnyTool } from "../tools/tool.ts";
 
 /**
  * The settings of `bridle serve`, by the names of their flags. A flag beats the environment, the environment beats what is
@@ -59,27 +59,6 @@ export interface ConfigSettings {
   harpStripMetadata?: string[];
 }
 
-export const providerKinds = ["anthropic", "openai", "google", "openai-compatible"] as const;
-
-export interface ProviderSettings {
-  kind: (typeof providerKinds)[number];
-  baseUrl?: string;
-  /** Better read from the environment: `process.env.MY_KEY`. */
-  apiKey?: string;
-  headers?: Record<string, string>;
-}
-
-export interface ModelSettings {
-  /** `provider/model`, for those who name none. */
-  default?: string;
-  /** By the name that comes before the slash. */
-  providers?: Record<string, ProviderSettings>;
-  /** By `provider/model`. */
-  prices?: Record<string, Price>;
-  /** How long one call may take. */
-  timeoutMs?: number;
-}
-
 /**
  * A persona that is there when the server is. The one of this name is changed to what is said here, or made if there is none;
  * what is not said stays as it is.
@@ -93,7 +72,7 @@ export interface BridleConfig extends ConfigSettings {
   /** By the name under which agents call their tools: `name.tool`. */
   mcpServers?: Record<string, McpServerSettings>;
   /** Tools for all agents. */
-  tools?: ToolDefinition[];
+  tools?: AnyTool<AgentContext>[];
   personas?: PersonaSettings[];
 }
 

@@ -4,7 +4,9 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { builtInAgents } from "../agents/index.ts";
 import type { McpServerSettings } from "../mcp/mcp.ts";
-import type { ToolDefinition } from "../tools/tool.ts";
+import type { ModelSettings } from "../models/settings.ts";
+import type { AgentContext } from "../runtime/agent.ts";
+import type { AnyTool } from "../tools/tool.ts";
 import {
   agentFiles,
   asDefined,
@@ -14,7 +16,7 @@ import {
   loadAgentFile,
 } from "./agent-files.ts";
 import { ConfigProblem, checkConfig, suggestion } from "./check-config.ts";
-import type { BridleConfig, ConfigSettings, ModelSettings, PersonaSettings } from "./config.ts";
+import type { BridleConfig, ConfigSettings, PersonaSettings } from "./config.ts";
 import { LoadProblem, loadProblem, shown } from "./load-problem.ts";
 import type { ProjectModules } from "./modules.ts";
 
@@ -40,7 +42,7 @@ export interface Project {
   settings: ConfigSettings;
   models: ModelSettings;
   mcpServers: Record<string, McpServerSettings>;
-  tools: ToolDefinition[];
+  tools: AnyTool<AgentContext>[];
   personas: PersonaSettings[];
   /** Where agents are looked for. */
   sources: AgentSource[];
