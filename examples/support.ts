@@ -19,7 +19,6 @@ export interface Resource {
   status: string;
   outcome_id: string;
   receipt_id: string;
-  task_id: string;
   summary: string;
   /** The secret of a connector that was just made. */
   secret: string;
