@@ -24,7 +24,7 @@ async function check(example: string): Promise<string> {
 
 test("given the examples, when they are loaded as `bridle dev` does it, then their settings are right and their agents are there", async () => {
   const files = globSync("examples/**/bridle.config.ts", { cwd: root });
-  assert.ok(files.length >= 2, files.join());
+  assert.ok(files.length >= 4, files.join());
   const modules = new ProjectModules();
   try {
     for (const file of files) {
@@ -49,4 +49,13 @@ test("EXA-2 given the triage bot, when its check is run, then issues are labelle
   const lines = (await check("triage")).trim().split("\n");
   assert.match(lines[3] ?? "", /^It asks: Issue 8, .* Who takes it\?$/);
   assert.equal(lines.at(-1), "Issue 8 is an urgent bug (billing), and ada takes it.");
+});
+
+test("EXA-3 given the researcher and its reviewer, when their check is run, then the draft is reviewed by the other server", async () => {
+  const lines = (await check("research")).trim().split("\n");
+  assert.deepEqual(lines, [
+    "A reviewer says: Name your source.",
+    "Spring tides come a day or two after new and full moon (spring-tides.md).",
+    "Both servers have receipts of the same delegations.",
+  ]);
 });
