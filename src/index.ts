@@ -1,6 +1,7 @@
 /** The public API. What is not named here may change today. */
 
 export { Type } from "typebox";
+export { Value } from "typebox/value";
 export { type ApprovalProof, verifyApprovalProof } from "./approvals/proof.ts";
 export type { ServerConfig } from "./config.ts";
 export { HarnessError } from "./kernel/errors.ts";

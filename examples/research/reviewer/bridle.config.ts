@@ -1,0 +1,3 @@
+import { defineConfig } from "bridle";
+
+export default defineConfig({ port: 8081 });

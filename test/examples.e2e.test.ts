@@ -1,0 +1,61 @@
+/** The examples find themselves right: each is run as its README says. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { globSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { settingNames } from "../src/cli/config-settings.ts";
+import { assertPersonas, loadProject } from "../src/project/load.ts";
+import { ProjectModules } from "../src/project/modules.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** What the check printed; it is thrown when the check exits with 1, or does not end. */
+async function check(example: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [`examples/${example}/check.ts`], {
+    cwd: root,
+    timeout: 120_000,
+  });
+  return stdout;
+}
+
+test("given the examples, when they are loaded as `bridle dev` does it, then their settings are right and their agents are there", async () => {
+  const files = globSync("examples/**/bridle.config.ts", { cwd: root });
+  assert.ok(files.length >= 4, files.join());
+  const modules = new ProjectModules();
+  try {
+    for (const file of files) {
+      const place = { directory: join(root, dirname(file)), agents: [], settingNames };
+      const project = await loadProject(place, modules);
+      assertPersonas(project);
+      assert.ok(project.agents.length > 0, file);
+    }
+  } finally {
+    modules.close();
+  }
+});
+
+test("EXA-1 given the release assistant, when its check is run, then a release is published after it was approved", async () => {
+  assert.match(
+    await check("release-assistant"),
+    /^It asks: publish\n(.*\n)*# v0\.2\.0\n(.*\n)*The receipt is valid\.$/m,
+  );
+});
+
+test("EXA-2 given the triage bot, when its check is run, then issues are labelled and somebody is found for the urgent one", async () => {
+  const lines = (await check("triage")).trim().split("\n");
+  assert.match(lines[3] ?? "", /^It asks: Issue 8, .* Who takes it\?$/);
+  assert.equal(lines.at(-1), "Issue 8 is an urgent bug (billing), and ada takes it.");
+});
+
+test("EXA-3 given the researcher and its reviewer, when their check is run, then the draft is reviewed by the other server", async () => {
+  const lines = (await check("research")).trim().split("\n");
+  assert.deepEqual(lines, [
+    "A reviewer says: Name your source.",
+    "Spring tides come a day or two after new and full moon (spring-tides.md).",
+    "Both servers have receipts of the same delegations.",
+  ]);
+});
