@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
 import { acpRequirements } from "./requirements-acp.ts";
 import { agentRequirements } from "./requirements-agents.ts";
+import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
@@ -29,6 +30,7 @@ const requirements = [
   ...mcpSurfaceRequirements,
   ...testingRequirements,
   ...acpRequirements,
+  ...exampleRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
