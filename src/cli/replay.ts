@@ -110,6 +110,14 @@ const kindOf: Record<string, OverrideKind> = {
   host: "host_fact",
   random: "host_fact",
   step: "tool_result",
+  tool: "tool_result",
+  effect: "tool_result",
+  file: "tool_result",
+  handoff: "tool_result",
+  file_read: "host_fact",
+  file_list: "host_fact",
+  memory: "host_fact",
+  conversation: "host_fact",
   checkpoint: "checkpoint_value",
 };
 
