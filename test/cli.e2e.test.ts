@@ -1039,7 +1039,16 @@ const commands: { name: string; args: string[]; options: string[]; isRemote: boo
   {
     name: "replay",
     args: ["replay", "task_1"],
-    options: ["--override", "--checkpoint", "--mode", "--allow-live", "--reason", "--diff", "--fixture"],
+    options: [
+      "--override",
+      "--checkpoint",
+      "--mode",
+      "--allow-live",
+      "--agent-version",
+      "--reason",
+      "--diff",
+      "--fixture",
+    ],
     isRemote: true,
   },
   { name: "check", args: ["check"], options: ["--agents", "--agent", "--since"], isRemote: true },

@@ -15,9 +15,13 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** What the check printed; it is thrown when the check exits with 1, or does not end. */
 async function check(example: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [`examples/${example}/check.ts`], {
+  // What is set for the reader's own work is not the example's.
+  const { BRIDLE_MODEL: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  const file = `examples/${example}/check.ts`;
+  const { stdout } = await promisify(execFile)(process.execPath, [file], {
     cwd: root,
-    timeout: 120_000,
+    env,
+    timeout: 240_000,
   });
   return stdout;
 }
@@ -58,4 +62,20 @@ test("EXA-3 given the researcher and its reviewer, when their check is run, then
     "Spring tides come a day or two after new and full moon (spring-tides.md).",
     "Both servers have receipts of the same delegations.",
   ]);
+});
+
+test("EXA-4 given the nightly report, when its check is run, then the nights are rehearsed and the schedule has really run", async () => {
+  const told = await check("nightly-report");
+  assert.match(told, /\| porto \| €152\.00 \| \+€42\.00 \|/);
+  assert.match(
+    told,
+    /The schedule ran: reports\/\d{4}-\d\d-\d\d\.md\nIt ran again, and remembers: 4200 cents more/,
+  );
+});
+
+test("EXA-5 given a prompt that was changed, when its check is run, then old runs repeat, the change is found, and the answers are compared", async () => {
+  const told = await check("prompt-regression");
+  assert.match(told, /3 recorded runs repeat with 1\.0\.0/);
+  assert.match(told, /1\.1\.0 asks something else/);
+  assert.match(told, /^refund .*\n.*1\.1\.0/m);
 });

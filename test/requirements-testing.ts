@@ -10,7 +10,7 @@ export const testingRequirements: readonly Requirement[] = [
       "People answer in order, by text or by a function; an answer that is missing ends the rehearsal, which says what it waits for.",
     "TST-3": "Time jumps over sleeps and deadlines; chance gives the same in every rehearsal.",
     "TST-4": "The persona's policy holds in a rehearsal.",
-    "TST-5": "Hosts, secrets, memories and other agents are what the rehearsal says they are.",
+    "TST-5": "Hosts, secrets, memories, files and other agents are what the rehearsal says they are.",
     "TST-6":
       "A run whose process dies after a step goes on from its journal, without repeating what was recorded.",
     "TST-7": "Code that is not the same twice is found by letting it die after every step.",

@@ -179,6 +179,8 @@ export const requirements: readonly Requirement[] = [
     "RPL-13": "A replay leaves the conversation alone.",
     "RPL-14": "Replay honours Idempotency-Key.",
     "RPL-15": "Replaying 10,000 recorded steps takes seconds at most, and memory stays flat.",
+    "RPL-16":
+      "A replay runs the version of the agent that ran then, or another one when the request names it; the receipt says which.",
   }),
   ...section("Replay", "Logs on other servers", {
     "TRF-1": "A session's log can be exported and imported under the same ids.",

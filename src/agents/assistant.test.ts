@@ -78,3 +78,15 @@ test("AST-5 given a persona without tools, when the model asks for one that the 
   assert.match(JSON.stringify(run.models[1]?.messages.at(-1)), /There is no tool/);
   assert.ok(!run.models[0]?.tools?.some(({ name }) => name.startsWith("http")));
 });
+
+test("AST-5 given a persona whose list of tools is a star, when the assistant is asked, then the model is not offered what would be refused", async () => {
+  const run = await rehearse(assistant, {
+    input: "Look it up.",
+    models: ["I cannot."],
+    tools: { look_up: { effect: "none", run: () => "found" } },
+    persona: { tools: ["*"] },
+  });
+  const offered = run.models[0]?.tools?.map(({ name }) => name) ?? [];
+  assert.ok(offered.includes("look_up"));
+  assert.ok(!offered.includes("http_get"), offered.join());
+});

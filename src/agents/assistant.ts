@@ -22,13 +22,15 @@ export const assistant = defineAgent({
   ],
   async run(ctx) {
     const { instructions, tools, handoffs, maxSteps } = ctx.persona;
+    // A star in the persona's list does not stand for what it must name.
+    const named = (await ctx.tools(tools ?? [])).map(({ name }) => name);
     const own = [...memoryTools, askTool, ...(handoffs?.length ? [handOffTool(handoffs)] : [])];
     const reply = await ctx.model.stream(
       {
         label: "assistant",
         system: systemFor(instructions, handoffs ?? []),
         messages: [...(await ctx.conversation()), { role: "user", content: saidTo(ctx) }],
-        tools: [...own, ...(tools ?? [])],
+        tools: [...own, ...named],
         maxSteps: maxSteps ?? stepsDefault,
       },
       { visibility: "public" },

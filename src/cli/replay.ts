@@ -12,6 +12,7 @@ interface ReplaySettings extends RemoteSettings {
   override: Record<string, { kind: OverrideKind; value: unknown }>;
   checkpoint?: string;
   allowLive: string[];
+  agentVersion?: string;
   reason?: string;
   diff?: boolean;
   fixture?: string;
@@ -50,6 +51,7 @@ export function addReplayCommand(program: Command): void {
           .argParser(addLive)
           .default([], "none"),
       )
+      .option("--agent-version <version>", "run this version of the agent instead of the one that ran then")
       .option("--reason <text>", "why, for the receipt")
       .option("--diff", "show the two runs side by side")
       .option("--fixture <file>", "replay nothing, but write the run to a file that a test can replay"),
@@ -61,8 +63,8 @@ export function addReplayCommand(program: Command): void {
 }
 
 async function replay(remote: Remote, taskId: string, settings: ReplaySettings): Promise<void> {
-  const { override, checkpoint, allowLive, reason, diff } = settings;
-  const changes = Object.keys(override).length + allowLive.length > 0;
+  const { override, checkpoint, allowLive, agentVersion, reason, diff } = settings;
+  const changes = Object.keys(override).length + allowLive.length > 0 || agentVersion !== undefined;
   const derived = checkpoint !== undefined ? "from_checkpoint" : changes ? "with_overrides" : "exact";
   const task = await remote.json<Task>(
     "POST",
@@ -72,7 +74,10 @@ async function replay(remote: Remote, taskId: string, settings: ReplaySettings):
       override,
       checkpoint_id: checkpoint ?? null,
       reason: reason ?? null,
-      metadata: { allow_live: allowLive },
+      metadata: {
+        allow_live: allowLive,
+        ...(agentVersion === undefined ? {} : { agent_version: agentVersion }),
+      },
     },
     { Prefer: `wait=${waitSeconds}` },
   );
@@ -105,6 +110,14 @@ const kindOf: Record<string, OverrideKind> = {
   host: "host_fact",
   random: "host_fact",
   step: "tool_result",
+  tool: "tool_result",
+  effect: "tool_result",
+  file: "tool_result",
+  handoff: "tool_result",
+  file_read: "host_fact",
+  file_list: "host_fact",
+  memory: "host_fact",
+  conversation: "host_fact",
   checkpoint: "checkpoint_value",
 };
 

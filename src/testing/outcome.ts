@@ -18,7 +18,7 @@ import type { Stage } from "./stage.ts";
 const listMax = 10_000;
 
 export async function outcomeOf(
-  { contents, clock, system }: Stage,
+  { contents, clock, system, files }: Stage,
   taskId: string,
   waitingFor: Waiting | null,
   models: readonly ScriptedCall[],
@@ -36,6 +36,7 @@ export async function outcomeOf(
     asked: journal.filter(({ kind }) => kind === "ask").map(questionOf),
     approvals: await approvalsOf(store, taskId),
     artifacts: await artifactsOf(store, taskId),
+    files: files.texts,
     models: [...models],
     receipt: task.outcome?.receipt_id == null ? null : await readReceipt(store, task.outcome.receipt_id),
     endedAt: new Date(clock.now()),

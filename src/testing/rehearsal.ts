@@ -34,6 +34,8 @@ export interface RehearsalFacts {
   asked: readonly (Question & { answer?: JsonValue })[];
   approvals: readonly (ApprovalAsked & { approved?: boolean; reason?: string })[];
   artifacts: readonly RehearsedArtifact[];
+  /** The files of the workspace in the end, by path. */
+  files: Readonly<Record<string, string>>;
   /** What the models were asked. */
   models: readonly ScriptedCall[];
   /** Signed, with a key that lives as long as the rehearsal. Null while the run has not ended. */
@@ -58,6 +60,7 @@ export class Rehearsal implements RehearsalFacts {
   readonly asked: RehearsalFacts["asked"];
   readonly approvals: RehearsalFacts["approvals"];
   readonly artifacts: readonly RehearsedArtifact[];
+  readonly files: Readonly<Record<string, string>>;
   readonly models: readonly ScriptedCall[];
   readonly receipt: Receipt | null;
   readonly endedAt: Date;
@@ -73,6 +76,7 @@ export class Rehearsal implements RehearsalFacts {
     this.asked = facts.asked;
     this.approvals = facts.approvals;
     this.artifacts = facts.artifacts;
+    this.files = facts.files;
     this.models = facts.models;
     this.receipt = facts.receipt;
     this.endedAt = facts.endedAt;

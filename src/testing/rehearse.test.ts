@@ -10,6 +10,7 @@ import { type Agent, type AgentContext, defineAgent } from "../runtime/agent.ts"
 import { AgentFailure } from "../runtime/failures.ts";
 import type { JsonValue } from "../store/port.ts";
 import { type Hosts, nobody, RehearsalError, rehearse, scripted } from "./index.ts";
+import { RehearsedFiles } from "./rehearsed-files.ts";
 import { setUp } from "./set-up.ts";
 import { Stage } from "./stage.ts";
 import { mcpOf } from "./stand-ins.ts";
@@ -249,6 +250,40 @@ describe("the world of a rehearsal", () => {
     assert.ok(!JSON.stringify(run).includes("correct-horse"));
   });
 
+  test("TST-5 given files, when the agent reads, lists and writes them, also through its tools and across crashes, then they are there, and those in the end are told", async () => {
+    const keeper = agentOf(async (ctx) => {
+      const entries = await ctx.files.list("in");
+      const text = await ctx.files.read("in/a.txt");
+      await ctx.tool("files.write", { path: "out/a.txt", text: text.toUpperCase() });
+      await ctx.files.write("in/a.txt", "done");
+      const absent = await ctx.files.read("in/c.txt").catch(({ code }) => code);
+      const astray = await ctx.files.write("in/a.txt/b", "").catch(({ code }) => code);
+      return {
+        entries: entries.map((entry) => ({ ...entry })),
+        absent,
+        astray,
+        root: (await ctx.files.list()).map(({ name }) => name),
+      };
+    });
+    const run = await rehearse(keeper, {
+      input: {},
+      files: { "in/a.txt": "näh", "in/deep/b.txt": "" },
+      persona: { tools: ["files.*"] },
+      crashEverywhere: true,
+    });
+    assert.deepEqual(run.output, {
+      entries: [
+        { name: "a.txt", kind: "file", size: 4 },
+        { name: "deep", kind: "directory", size: 0 },
+      ],
+      absent: "resource_not_found",
+      astray: "invalid_request",
+      root: ["in", "out"],
+    });
+    assert.deepEqual(run.files, { "in/a.txt": "done", "in/deep/b.txt": "", "out/a.txt": "NÄH" });
+    assert.equal(run.receipt?.side_effects.fs_writes.length, 2);
+  });
+
   test("TST-5 given hosts, when the agent calls them, then they answer, fail, stay away, or are waited for", async () => {
     const agent = agentOf(async (ctx) => {
       const read = await ctx.host("clipboard.read", null, { readOnly: true });
@@ -291,7 +326,13 @@ describe("the world of a rehearsal", () => {
   });
 
   test("TST-5 given what was said before, when the stage is set, then it is in the session, in order", async () => {
-    const stage = new Stage([mailer], { models: scripted([]), mcp: mcpOf({}), tools: [] }, 0, null);
+    const stage = new Stage({
+      agents: [mailer],
+      world: { models: scripted([]), mcp: mcpOf({}), tools: [] },
+      files: new RehearsedFiles({}),
+      now: 0,
+      killAfter: null,
+    });
     const life = await stage.begin();
     const sessionId = await setUp(life.kernel, stage.system, mailer.name, {
       input: "",

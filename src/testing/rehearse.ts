@@ -12,6 +12,7 @@ import { outcomeOf } from "./outcome.ts";
 import type { Hosts, People } from "./people.ts";
 import { Play } from "./play.ts";
 import { endingOf, type Rehearsal } from "./rehearsal.ts";
+import { RehearsedFiles } from "./rehearsed-files.ts";
 import { type ModelScript, type ScriptedModels, scripted } from "./scripted.ts";
 import { type Before, setUp, submit } from "./set-up.ts";
 import { type Life, Stage } from "./stage.ts";
@@ -26,6 +27,8 @@ export interface RehearsalOptions extends Before {
   tools?: StandIns;
   /** What hosts do, by capability. */
   hosts?: Hosts;
+  /** The files of the workspace, by path. */
+  files?: Record<string, string>;
   /** Other agents that work is handed to; each has its persona, `persona_<name>`. */
   agents?: readonly Agent[];
   /** When it begins; the first of January 2026 unless said. Time stands still while there is something to do, and jumps over waits. */
@@ -90,7 +93,13 @@ async function playOnce(
 ): Promise<Played> {
   const { tools = {}, agents = [], people = {}, hosts = {}, timeoutMs = timeoutMsDefault } = options;
   const world = { models, mcp: mcpOf(tools), tools: builtInTools, standIns: toolsOf(tools) };
-  const stage = new Stage([agent, ...agents], world, timeOf(options.now ?? nowDefault), killAfter);
+  const stage = new Stage({
+    agents: [agent, ...agents],
+    world,
+    files: new RehearsedFiles(options.files ?? {}),
+    now: timeOf(options.now ?? nowDefault),
+    killAfter,
+  });
   let life: Life = await stage.begin();
   try {
     const sessionId = await prepared(() => setUp(life.kernel, stage.system, agent.name, options));
@@ -172,8 +181,9 @@ async function withJournal(error: unknown, { contents, taskId }: Stage): Promise
 const idPattern = /\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b/g;
 
 function endingsOf(run: Rehearsal): string {
-  const { said, artifacts, journal } = run;
-  const texts = artifacts.map(({ name, text }) => `${name}: ${text}`);
+  const { said, artifacts, files, journal } = run;
+  const made = artifacts.map(({ name, text }) => `${name}: ${text}`);
+  const texts = [...made, ...Object.entries(files).map(([path, text]) => `${path}: ${text}`)];
   // Branches that run side by side may come to their steps in another order.
   const steps = journal.map(({ key }) => key).sort();
   return [endingOf(run), ...said, ...texts, ...steps].join("\n").replaceAll(idPattern, "$1_…");

@@ -23,6 +23,7 @@ import { MemoryContents } from "../store/memory/contents.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
 import type { Store, StoredEvent } from "../store/port.ts";
 import { MovedClock, steadyChance } from "./clock.ts";
+import type { RehearsedFiles } from "./rehearsed-files.ts";
 
 export interface Life {
   kernel: Kernel;
@@ -30,6 +31,16 @@ export interface Life {
   /** Resolves when it was killed. */
   killed: Promise<void>;
   end(): Promise<void>;
+}
+
+export interface StageOptions {
+  agents: readonly Agent[];
+  world: World;
+  files: RehearsedFiles;
+  /** When it begins. */
+  now: number;
+  /** Where the first life ends; nowhere when it is null. */
+  killAfter: StepMark | null;
 }
 
 const concurrency = 100;
@@ -40,6 +51,7 @@ export class Stage {
   readonly system: Caller = systemCaller(defaultTenantId);
   readonly contents = new MemoryContents();
   readonly world: World;
+  readonly files: RehearsedFiles;
   /** The records of the task's steps, by the commits that they were made in, up to its end. */
   readonly commits: StepMark[][] = [];
   /** What the runtime had to complain about. */
@@ -53,9 +65,10 @@ export class Stage {
   readonly #masterKeys = new MasterKeys({ file: null });
   readonly #approvals = withoutGateway();
 
-  constructor(agents: readonly Agent[], world: World, now: number, killAfter: StepMark | null) {
+  constructor({ agents, world, files, now, killAfter }: StageOptions) {
     this.clock = new MovedClock(now);
     this.world = world;
+    this.files = files;
     this.#agents = new AgentRegistry(agents);
     this.#killAfter = killAfter;
   }
@@ -77,6 +90,7 @@ export class Stage {
       issuer: this.#issuer,
       masterKeys: this.#masterKeys,
       approvals: this.#approvals,
+      files: this.files,
     });
     await kernel.dispatch(ensureTenant, this.system, { tenantId: defaultTenantId });
     const { result } = await kernel.dispatch(ensureSigningKey, this.system, { key: this.#issuer.key });

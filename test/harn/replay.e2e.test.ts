@@ -1249,6 +1249,38 @@ describe("What the log cannot supply", () => {
     assert.deepEqual(await stage.notes(), before);
   });
 
+  test("RPL-16 given two versions of an agent, when a replay names the other one, then that one runs, under the rules of every replay, and the receipt says which it was", async () => {
+    const source = await stage.play([{ do: "llm", name: "main", as: "main" }]);
+    const asked = await stage.noted("llm:more");
+    const agentOf = async (replay: Json) => [
+      replay.assigned_agent_id,
+      (await stage.receipt(replay)).metadata.agent,
+    ];
+    const exact = await stage.replay(source, {});
+    assert.deepEqual(await agentOf(exact), ["scripted@1.0.0", "scripted@1.0.0"]);
+
+    const metadata = { agent_version: "0.9.0" };
+    const strict = await stage.override(source, {}, { metadata });
+    assert.equal(strict.failure?.code, "nondeterministic_run");
+    assert.match(strict.failure.message, /llm:more:1/);
+    assert.equal(await stage.noted("llm:more"), asked);
+
+    const live = await stage.override(source, {}, { metadata: { ...metadata, allow_live: ["llm"] } });
+    assert.deepEqual(await agentOf(live), ["scripted@0.9.0", "scripted@0.9.0"]);
+    const { seen, more } = await stage.result(live);
+    assert.deepEqual(seen, await stage.result(source), "what the log has comes from the log");
+    assert.equal(typeof more.nonce, "number");
+    assert.equal(await stage.noted("llm:more"), asked + 1);
+  });
+
+  test("RPL-16 given a version that is not loaded, when a replay names it, then it is refused with what is missing and nothing is created", async () => {
+    const tasks = await stage.taskCount();
+    const request = { mode: "with_overrides", metadata: { agent_version: "7.0.0" } };
+    const { details } = errorOf(await stage.request(richSource.id, request), 422);
+    assert.deepEqual(details.dependency, { kind: "agent", key: "scripted@7.0.0" });
+    assert.equal(await stage.taskCount(), tasks);
+  });
+
   test("RPL-6 given that their kinds may be live, when steps are missing, then they are called once each, their events are the replay's own, and the receipt says so", async () => {
     const source = await stage.play(branching);
     const before = await stage.notes();
@@ -1715,6 +1747,11 @@ describe("Requests that are refused", () => {
       400,
       "metadata.allow_live",
       { mode: "with_overrides", metadata: { allow_live: ["llm", "weather"] } },
+    ],
+    "another version of the agent with exact": [
+      400,
+      "metadata.agent_version",
+      { metadata: { agent_version: "0.9.0" } },
     ],
     "no checkpoint": [400, "checkpoint_id", { mode: "from_checkpoint" }],
     "an unknown checkpoint": [

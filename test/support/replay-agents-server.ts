@@ -1,7 +1,8 @@
 /**
  * A server whose agents do what their input tells them, so that a test of replays can write down a run as data:
  *
- *   scripted  plays `input.ops` and gives back everything it has seen, or what the op `return` says
+ *   scripted  plays `input.ops` and gives back everything it has seen, or what the op `return` says; in the version 0.9.0,
+ *             which no new task gets, it asks a model once more
  *   fickle    is another one each time: what it says, makes, asks or returns is left to chance
  *
  *   AGENT_NOTES   a file to which they append a line for whatever they really do
@@ -183,6 +184,15 @@ const scripted = defineAgent({
   },
 });
 
+const scriptedBefore = defineAgent({
+  ...scripted,
+  version: "0.9.0",
+  async run(ctx) {
+    const seen = (await scripted.run(ctx)) ?? null;
+    return { seen, more: await ctx.step("more", () => call({ name: "more" }, "llm"), { kind: "llm" }) };
+  },
+});
+
 const fickle = defineAgent({
   name: "fickle",
   version: "1.0.0",
@@ -214,7 +224,7 @@ const { url } = await startServer({
   dataDirectory: String(values.data),
   concurrency: Number(values.concurrency ?? 256),
   apiKey: process.env.BRIDLE_API_KEY ?? null,
-  agents: [scripted, fickle],
+  agents: [scripted, scriptedBefore, fickle],
   logger: pino({ level: BRIDLE_LOG_LEVEL }, pino.destination(2)),
 });
 process.stdout.write(`URL ${url}\n`);

@@ -21,7 +21,10 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
   scope: "tasks:write",
   async decide(unit, request) {
     const source = await unit.require("task", request.taskId);
-    assertReplayable(unit, source);
+    assertReplayable(source);
+    // A replay is of the code that ran, unless the request is for another version.
+    const agent = { ...source.agent, version: request.agentVersion ?? source.agent.version };
+    assertLoaded(unit, agent);
     await assertContentHeld(unit, source);
     const { plan, substitutions, secrets } = await planReplay(unit, source, request);
     // A secret may stand elsewhere in the request too.
@@ -31,6 +34,7 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       ...unit.envelope("task", "task"),
       metadata: request.metadata ?? {},
       ...unstarted(unit.at),
+      agent,
       created_by: unit.caller.actor,
       parent_task_id: source.id,
       parent_step: null,
@@ -44,7 +48,7 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
   },
 };
 
-function assertReplayable(unit: Unit, source: TaskRecord): void {
+function assertReplayable(source: TaskRecord): void {
   if (!isFinal(source.status)) {
     throw new HarnessError(
       "conflict",
@@ -64,7 +68,9 @@ function assertReplayable(unit: Unit, source: TaskRecord): void {
       },
     );
   }
-  const { name, version } = source.agent;
+}
+
+function assertLoaded(unit: Unit, { name, version }: TaskRecord["agent"]): void {
   if (!unit.deps.agents.has(name, version)) {
     const dependency = { kind: "agent", key: version === null ? name : `${name}@${version}` };
     throw new HarnessError(

@@ -98,7 +98,7 @@ export async function draftReplayReceipt(
     metadata: {
       source_task_id: source.id,
       replay_mode: plan.mode,
-      agent: source.assigned_agent_id ?? source.agent.name,
+      agent: agentOf(source, task),
       ...(plan.checkpoint === null ? {} : { checkpoint: plan.checkpoint }),
       ...(plan.allow_live.length === 0 ? {} : { allow_live: plan.allow_live }),
       ...(secretSteps.length === 0 ? {} : { secrets_given: secretSteps }),
@@ -115,6 +115,11 @@ export async function draftReplayReceipt(
   if (existing.hash === hash) return { draft, previousHash, existing: existing.id };
   // The agent's code has changed since: another outcome needs another receipt.
   return { draft: { ...draft, receipt_id: unit.newId("receipt") }, previousHash, existing: null };
+}
+
+/** The version that ran: the source's, unless another was asked for. A source that never ran has none. */
+function agentOf(source: TaskRecord, { agent }: TaskRecord): string {
+  return source.assigned_agent_id === null ? agent.name : `${agent.name}@${agent.version}`;
 }
 
 /** What the source's whole log is, and what of it lies before the checkpoint. */

@@ -50,6 +50,8 @@ export interface ReplayRequest {
   checkpointEventId?: string | null | undefined;
   reason?: string | null | undefined;
   allowLive: readonly string[];
+  /** Another version of the agent than the source's. */
+  agentVersion?: string | undefined;
 }
 
 /** Which kinds of values stand for which kinds of steps. */
@@ -92,6 +94,12 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
   if (mode === "exact" && (overrides.length > 0 || allowLive.length > 0)) {
     throw invalid("override", "An exact replay takes no overrides and nothing live; use with_overrides.");
   }
+  if (mode === "exact" && request.agentVersion !== undefined) {
+    throw invalid(
+      "metadata.agent_version",
+      "An exact replay runs the version of its source; use with_overrides.",
+    );
+  }
   if (mode !== "from_checkpoint" && (request.checkpointId != null || request.checkpointEventId != null)) {
     throw invalid("checkpoint_id", `A checkpoint goes with the mode from_checkpoint, not with ${mode}.`);
   }
@@ -132,7 +140,7 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
       allow_live: allowLive,
       reason,
       segment: isRepeatable
-        ? segmentOf(source.id, mode, checkpoint?.key ?? null, substitutions)
+        ? segmentOf(source.id, request, checkpoint?.key ?? null, substitutions)
         : unit.newId("live"),
     },
     substitutions,
@@ -142,7 +150,7 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
 
 function segmentOf(
   sourceId: string,
-  mode: ReplayMode,
+  { mode, agentVersion }: ReplayRequest,
   checkpoint: string | null,
   substitutions: Record<string, Substitution>,
 ): string {
@@ -150,7 +158,14 @@ function segmentOf(
   const given = Object.fromEntries(
     Object.entries(substitutions).map(([key, { value: _, visibility: __, ...said }]) => [key, said]),
   );
-  return hashOf({ source_task_id: sourceId, mode, checkpoint, overrides: given }).slice("sha256:".length, 33);
+  const how = {
+    source_task_id: sourceId,
+    mode,
+    checkpoint,
+    overrides: given,
+    ...(agentVersion === undefined ? {} : { agent_version: agentVersion }),
+  };
+  return hashOf(how).slice("sha256:".length, 33);
 }
 
 function liveOf(names: readonly string[]): LiveKind[] {

@@ -144,7 +144,10 @@ export const ReplayTaskRequest = Type.Object({
   checkpoint_event_id: Type.Optional(Nullable(Id)),
   reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
   metadata: Type.Optional(
-    Type.Object({ allow_live: Type.Optional(Type.Array(Type.String(), { maxItems: 20 })) }),
+    Type.Object({
+      allow_live: Type.Optional(Type.Array(Type.String(), { maxItems: 20 })),
+      agent_version: Type.Optional(Type.String({ minLength: 1, maxLength: textMax })),
+    }),
   ),
 });
 export const AppendMessageRequest = Type.Object({ message: MessageInput });

@@ -81,6 +81,7 @@ function replayRequest(taskId: string, body: Static<typeof ReplayTaskRequest>): 
     checkpointEventId: checkpoint_event_id,
     reason,
     allowLive: metadata?.allow_live ?? [],
+    agentVersion: metadata?.agent_version,
     metadata: jsonObject(metadata),
   };
 }
