@@ -92,7 +92,9 @@ async function playOnce(
   killAfter: StepMark | null,
 ): Promise<Played> {
   const { tools = {}, agents = [], people = {}, hosts = {}, timeoutMs = timeoutMsDefault } = options;
-  const world = { models, mcp: mcpOf(tools), tools: builtInTools, standIns: toolsOf(tools) };
+  const own = [agent, ...agents].flatMap((each) => each.tools ?? []);
+  const local = new Set([...builtInTools, ...own].map(({ name }) => name));
+  const world = { models, mcp: mcpOf(tools, local), tools: builtInTools, standIns: toolsOf(tools) };
   const stage = new Stage({
     agents: [agent, ...agents],
     world,

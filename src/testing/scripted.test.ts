@@ -5,8 +5,10 @@ import { describe, test } from "node:test";
 import { Type } from "typebox";
 import type { McpError } from "../mcp/mcp.ts";
 import { type ModelCall, ModelError } from "../models/model.ts";
+import { defineAgent } from "../runtime/agent.ts";
 import type { JsonObject } from "../store/port.ts";
-import { type StandInContext, scripted } from "./index.ts";
+import { defineTool } from "../tools/define.ts";
+import { rehearse, type StandInContext, scripted } from "./index.ts";
 import { mcpOf, toolsOf } from "./stand-ins.ts";
 
 const signal = new AbortController().signal;
@@ -165,7 +167,33 @@ describe("stand-ins for tools", () => {
   });
 
   test("TST-12 given a function without a server, when tools are asked for, then it is one of the agent's own", async () => {
-    const [add, ...others] = toolsOf(standIns);
-    assert.deepEqual([add?.name, add?.effect, others], ["add", "irreversible", []]);
+    const add = toolsOf(standIns).find(({ name }) => name === "add");
+    assert.equal(add?.effect, "irreversible");
+    assert.ok(!mcpOf(standIns).servers.includes("add"));
+  });
+
+  test("TST-12 given tools of the agent's own with a dot in their names, when functions stand in for them, then those are called, and nothing real is", async () => {
+    const never = () => assert.fail("the real one was called");
+    const input = Type.Object({});
+    const terms = { description: "Real.", input, output: Type.String(), effect: "none", run: never } as const;
+    const refund = defineTool({ ...terms, name: "shop.refund" });
+    const unlisted = defineTool({ ...terms, name: "shop.cancel" });
+    const clerk = defineAgent({
+      name: "clerk",
+      version: "1.0.0",
+      tools: [refund],
+      async run(ctx) {
+        const own = [await ctx.tool(refund, {}), await ctx.tool("shop.refund", {})];
+        return [...own, await ctx.tool(unlisted, {}), await ctx.tool("http.get", {})].join(" ");
+      },
+    });
+    const tools = {
+      "shop.refund": () => "refunded",
+      "shop.cancel": () => "canceled",
+      "http.get": () => "got",
+    };
+    const run = await rehearse(clerk, { input: {}, tools, persona: { tools: ["shop.*", "http.get"] } });
+    assert.equal(run.output, "refunded refunded canceled got");
+    run.expectSteps(["tool:shop.refund:1", "tool:shop.refund:2", "tool:shop.cancel:1", "tool:http.get:1"]);
   });
 });

@@ -1,4 +1,7 @@
-/** Functions that stand in for tools: `server.tool` for one of an MCP server, any other name for one of the agent's own. */
+/**
+ * Functions that stand in for tools, by name: of the agent's own and the built-in ones, and otherwise, as `server.tool`, of MCP
+ * servers.
+ */
 
 import type { TSchema } from "typebox";
 import { type Elicitation, type ElicitationAnswer, type McpAccess, McpError } from "../mcp/mcp.ts";
@@ -30,23 +33,21 @@ interface Known {
   effect: ToolEffect;
 }
 
-/** The agent's own among them. */
+/** As local tools: called in the place of those of the same name, whosever they are. */
 export function toolsOf(standIns: StandIns): ToolDefinition[] {
-  return known(standIns)
-    .filter(({ name }) => !name.includes("."))
-    .map(({ name, run, description, input, effect }) => ({
-      name,
-      description,
-      effect,
-      ...(input === undefined ? {} : { input }),
-      run: (given, { signal, idempotencyKey }) => run(asObject(given), { signal, idempotencyKey }),
-    }));
+  return known(standIns).map(({ name, run, description, input, effect }) => ({
+    name,
+    description,
+    effect,
+    ...(input === undefined ? {} : { input }),
+    run: (given, { signal, idempotencyKey }) => run(asObject(given), { signal, idempotencyKey }),
+  }));
 }
 
-/** Those of MCP servers. */
-export function mcpOf(standIns: StandIns): McpAccess {
+/** Those of MCP servers: all that have a dot, but for the names of local tools. */
+export function mcpOf(standIns: StandIns, local: ReadonlySet<string> = new Set()): McpAccess {
   const tools = known(standIns)
-    .filter(({ name }) => name.includes("."))
+    .filter(({ name }) => name.includes(".") && !local.has(name))
     .map(({ name, ...rest }) => {
       const dot = name.indexOf(".");
       return { ...rest, server: name.slice(0, dot), name: name.slice(dot + 1) };

@@ -24,8 +24,10 @@ export class Toolbox {
     this.#world = world;
     const own = (agent.tools ?? []).filter(isUsable);
     // What the agent brings along itself comes before what the server has under the same name.
+    const known = byName([...world.tools, ...own]);
     this.#standIns = byName(world.standIns ?? []);
-    this.#local = byName([...world.tools, ...own, ...this.#standIns.values()]);
+    const isLocal = ({ name }: UsableTool) => known.has(name) || this.#serverOf(name) === null;
+    this.#local = byName([...known.values(), ...[...this.#standIns.values()].filter(isLocal)]);
   }
 
   async find(name: string): Promise<FoundTool> {
