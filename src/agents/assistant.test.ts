@@ -90,3 +90,16 @@ test("AST-5 given a persona whose list of tools is a star, when the assistant is
   assert.ok(offered.includes("look_up"));
   assert.ok(!offered.includes("http_get"), offered.join());
 });
+
+test("AST-7 given a tool that is not there now, when the assistant is asked, then it does without and the model knows", async () => {
+  const run = await rehearse(assistant, {
+    input: "Look it up.",
+    models: ["I cannot look it up now."],
+    persona: { tools: ["github.*", "wiki.search"] },
+    tools: { "github.search": { effect: "none", run: () => "found" } },
+  });
+  assert.equal(run.output, "I cannot look it up now.");
+  const [system] = run.models[0]?.messages ?? [];
+  assert.match(String(system?.content), /Not available now: wiki\.search/);
+  assert.ok(run.models[0]?.tools?.some(({ name }) => name === "github_search"));
+});

@@ -4,6 +4,7 @@
  */
 
 import { type AgentContext, defineAgent } from "../runtime/agent.ts";
+import { AgentFailure } from "../runtime/failures.ts";
 import { askTool, handOffTool, memoryTools } from "./assistant-tools.ts";
 
 const stepsDefault = 20;
@@ -21,16 +22,15 @@ export const assistant = defineAgent({
     { id: "assist", name: "Assist", description: "Answers, and does what it is asked with its tools." },
   ],
   async run(ctx) {
-    const { instructions, tools, handoffs, maxSteps } = ctx.persona;
-    // A star in the persona's list does not stand for what it must name.
-    const named = (await ctx.tools(tools ?? [])).map(({ name }) => name);
+    const { instructions, handoffs, maxSteps } = ctx.persona;
+    const { names, missing } = await toolsOf(ctx);
     const own = [...memoryTools, askTool, ...(handoffs?.length ? [handOffTool(handoffs)] : [])];
     const reply = await ctx.model.stream(
       {
         label: "assistant",
-        system: systemFor(instructions, handoffs ?? []),
+        system: systemFor(instructions, handoffs ?? [], missing),
         messages: [...(await ctx.conversation()), { role: "user", content: saidTo(ctx) }],
-        tools: [...own, ...named],
+        tools: [...own, ...names],
         maxSteps: maxSteps ?? stepsDefault,
       },
       { visibility: "public" },
@@ -39,9 +39,25 @@ export const assistant = defineAgent({
   },
 });
 
-function systemFor(instructions: string, handoffs: readonly string[]): string {
+/** The tools that the persona names. One that is not there now is for the model to know, and no reason to do nothing. */
+async function toolsOf(ctx: AgentContext): Promise<{ names: string[]; missing: string[] }> {
+  const names: string[] = [];
+  const missing: string[] = [];
+  for (const name of ctx.persona.tools ?? []) {
+    try {
+      names.push(...(await ctx.tools([name])).map((tool) => tool.name));
+    } catch (error) {
+      if (!(error instanceof AgentFailure)) throw error;
+      missing.push(`${name} (${error.message})`);
+    }
+  }
+  return { names: [...new Set(names)], missing };
+}
+
+function systemFor(instructions: string, handoffs: readonly string[], missing: readonly string[]): string {
   const others = handoffs.length === 0 ? "" : `\n\nYou can hand work to: ${handoffs.join(", ")}.`;
-  return (instructions || usual) + others;
+  const away = missing.length === 0 ? "" : `\n\nNot available now: ${missing.join("; ")}`;
+  return (instructions || usual) + others + away;
 }
 
 /** Everything that the task was given, as text. */

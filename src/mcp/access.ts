@@ -35,7 +35,7 @@ const listAgeMsMax = 5 * 60_000;
 /** The settings are those that `readMcpServers` has checked. */
 export function createMcp(
   servers: Record<string, McpServerSettings>,
-  { logger, version }: { logger?: Logger; version: string },
+  { logger, version = "0" }: { logger?: Logger; version?: string } = {},
 ): McpAccess {
   const named = new Map(
     Object.entries(servers).map(([name, settings]) => [

@@ -17,6 +17,8 @@ import type { Attempted, Run } from "./run.ts";
 export interface Effect {
   /** What is to be done with what, as it is shown to whoever approves it. */
   intent: JsonValue;
+  /** What whoever approves it is told in a few words; the name of the step unless said. */
+  action?: string;
   risk?: NonNullable<ApprovalRequest["risk"]>;
   expiresInMs?: number;
   /** What the agent is given when nothing is done. */
@@ -85,7 +87,7 @@ async function underTier<P>(
     case "act_with_approval":
     case "act_auto": {
       const isAsked = asksBefore(terms.risk ?? riskDefault, run.task.policy);
-      const permit = isAsked ? await ask({ action: span.name, payload: intent, ...terms }) : undefined;
+      const permit = isAsked ? await ask({ action: span.name, ...terms, payload: intent }) : undefined;
       return { outcome: "done", output: await act(permit), artifactId: null };
     }
   }

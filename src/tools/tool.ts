@@ -41,6 +41,8 @@ export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSche
   effect: ToolEffect;
   /** What whoever approves it is told; `medium` unless said, `high` for what is irreversible. */
   risk?: Risk;
+  /** What is to be done, in a few words, for whoever approves it: `publish v0.2.0`; the name of the tool unless said. */
+  action?(input: Static<Input>): string;
   /** How long one call may take; a minute unless said. */
   timeoutMs?: number;
   /** Only for personas whose list of tools names it: the absence of a list is not enough. */

@@ -42,13 +42,19 @@ export async function offerOf(toolbox: Toolbox, choices: readonly ToolChoice[]):
   const found = new Map<string, FoundTool>();
   for (const choice of choices) {
     const tools: FoundTool[] =
-      typeof choice === "string" ? await toolbox.all([choice]) : [toolbox.given(choice)];
+      typeof choice === "string" ? await named(toolbox, choice) : [toolbox.given(choice)];
     for (const tool of tools) found.set(freeName(nameOf(tool), found), tool);
   }
   if (found.size > toolsMax) {
     throw new AgentFailure("too_many_tools", `A model can be offered ${toolsMax} tools, not ${found.size}.`);
   }
   return new Offer(found);
+}
+
+/** A pattern stands for what the persona lets the run use; what is named itself is refused when it is called. */
+async function named(toolbox: Toolbox, name: string): Promise<FoundTool[]> {
+  const found = await toolbox.all([name]);
+  return name.endsWith("*") ? found.filter((tool) => toolbox.mayUse(tool)) : found;
 }
 
 /** `github.create_issue` becomes `github_create_issue`. */

@@ -12,6 +12,8 @@ export interface ToolAct {
   risk: Risk;
   input: JsonValue;
   attempt: () => Promise<Attempted>;
+  /** What whoever approves it is told in a few words. */
+  action?: string | undefined;
   /** What is given when nothing is done; null when there is nothing to give. */
   simulate: (() => JsonValue) | null;
 }
@@ -24,11 +26,11 @@ export interface Acted {
 
 export async function actAs(
   run: Run,
-  { span, effect, risk, input, attempt, simulate }: ToolAct,
+  { span, effect, risk, input, attempt, simulate, action = span.name }: ToolAct,
 ): Promise<Acted> {
   const step = { span, effect, input, attempt };
   if (effect === "none") return { output: await performTool(run, step), withheld: null };
-  const terms = { intent: input, simulate: simulate?.() ?? null, risk };
+  const terms = { intent: input, simulate: simulate?.() ?? null, risk, action };
   const { outcome, output, artifactId } = await actUnderTier(run, span, terms, (permit) =>
     performTool(run, step, permit),
   );

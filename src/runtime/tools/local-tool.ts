@@ -1,7 +1,6 @@
 /** Calls of local tools: the step `tool:<name>:<n>`, within what the persona lets happen. */
 
 import { placeOf } from "../../kernel/files.ts";
-import { requireCapability, requireNamedTool, requireTool } from "../../kernel/persona-policy.ts";
 import { getRecord } from "../../kernel/queries/read.ts";
 import type { JsonValue } from "../../store/port.ts";
 import {
@@ -19,6 +18,7 @@ import { allowed, attemptStep, performStep } from "../recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run.ts";
 import { secretForTool } from "../secrets.ts";
 import { type Acted, actAs } from "./act.ts";
+import { assertMayUse } from "./may-use.ts";
 import { noteLate } from "./tool-step.ts";
 import type { UsableTool } from "./toolbox.ts";
 
@@ -30,24 +30,21 @@ export async function callLocalTool(
 ): Promise<Acted> {
   const name = run.redactor.text(tool.name);
   const span: EffectSpan = { step: run.key(`tool:${name}`), kind: "tool", name };
-  await allowed(run, span, () => assertMayUse(run, tool, "runWith" in tool));
+  await allowed(run, span, () => assertMayUse(run, tool));
   await assertInput(run, span, tool, input);
   // Each call that such a tool makes on `ctx` is a step, allowed and approved for itself.
   if ("runWith" in tool) return { output: asJson(await tool.runWith(ctx, input as never)), withheld: null };
   const attempt = () => attemptTool(run, span, tool, input);
   const simulate = tool.simulate === undefined ? null : () => asJson(tool.simulate?.(input as never));
-  return await actAs(run, { span, effect: tool.effect, risk: riskOf(tool), input, attempt, simulate });
-}
-
-/** What a tool does on `ctx` is allowed or not when it does it; all others are named by the persona, or by no list at all. */
-function assertMayUse(
-  { task }: Run,
-  { name, isOptIn = false, capabilities = [] }: ToolTerms,
-  isOnContext: boolean,
-): void {
-  if (isOptIn) requireNamedTool(task, name);
-  else if (!isOnContext) requireTool(task, name);
-  for (const capability of capabilities) requireCapability(task, capability);
+  return await actAs(run, {
+    span,
+    effect: tool.effect,
+    risk: riskOf(tool),
+    input,
+    attempt,
+    simulate,
+    action: tool.action?.(input as never),
+  });
 }
 
 /** What cannot be right is not put to anybody for approval. */

@@ -1,11 +1,14 @@
 /** The tools that a run can find by name: the agent's own, the server's, and those of MCP servers as `server.tool`. */
 
+import { HarnessError } from "../../kernel/errors.ts";
+import { requireTool } from "../../kernel/persona-policy.ts";
 import type { McpToolInfo } from "../../mcp/mcp.ts";
 import type { ContextTool, ToolDefinition } from "../../tools/tool.ts";
 import type { Agent, AgentContext } from "../agent.ts";
 import { AgentFailure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { World } from "../world.ts";
+import { assertMayUse } from "./may-use.ts";
 import { listMcpTools } from "./mcp-list.ts";
 
 export type UsableTool = ToolDefinition | ContextTool<AgentContext>;
@@ -56,6 +59,18 @@ export class Toolbox {
       for (const tool of await this.#matching(name.slice(0, -1))) found.set(nameOf(tool), tool);
     }
     return [...found.values()];
+  }
+
+  /** Whether the persona lets the run use it at all; a call may still have to be approved. */
+  mayUse(found: FoundTool): boolean {
+    try {
+      if (found.kind === "local") assertMayUse(this.#run, found.tool);
+      else requireTool(this.#run.task, nameOf(found));
+      return true;
+    } catch (error) {
+      if (error instanceof HarnessError) return false;
+      throw error;
+    }
   }
 
   async #matching(prefix: string): Promise<FoundTool[]> {
