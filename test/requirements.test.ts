@@ -11,6 +11,7 @@ import { agentRequirements } from "./requirements-agents.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
+import { modelRunRequirements } from "./requirements-model-runs.ts";
 import { modelRequirements } from "./requirements-models.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
@@ -25,6 +26,7 @@ const requirements = [
   ...openHarnessRequirements,
   ...shellRequirements,
   ...modelRequirements,
+  ...modelRunRequirements,
   ...mcpRequirements,
   ...mcpSurfaceRequirements,
   ...testingRequirements,

@@ -53,6 +53,7 @@ const Models = Type.Object(
       ),
     ),
     timeoutMs: Type.Optional(Milliseconds),
+    idleTimeoutMs: Type.Optional(Milliseconds),
   },
   strict,
 );

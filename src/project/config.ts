@@ -78,6 +78,8 @@ export interface ModelSettings {
   prices?: Record<string, Price>;
   /** How long one call may take. */
   timeoutMs?: number;
+  /** How long a stream may be silent. */
+  idleTimeoutMs?: number;
 }
 
 /**

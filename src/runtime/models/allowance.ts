@@ -4,7 +4,7 @@
  */
 
 import { current, usageOf } from "../../kernel/quotas/limits.ts";
-import type { Amounts, QuotaRecord } from "../../kernel/resources/quota.ts";
+import { type Amounts, type QuotaRecord, reservationKey } from "../../kernel/resources/quota.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Price } from "../../models/model.ts";
 import type { Run } from "../run.ts";
@@ -16,9 +16,14 @@ export interface Allowance {
   wallTimeMs: number | null;
 }
 
-/** What is left of the hard limits that the task counts against. */
-export async function allowanceOf(run: Run, inputTokens: number, price: Price | null): Promise<Allowance> {
-  const quotas = await quotasOf(run);
+/** What is left of the hard limits that the task counts against; what an earlier run reserved for the step is left for it. */
+export async function allowanceOf(
+  run: Run,
+  step: string,
+  inputTokens: number,
+  price: Price | null,
+): Promise<Allowance> {
+  const quotas = await quotasOf(run, step);
   const tokens = quotas.flatMap((quota) => tokensLeft(quota, inputTokens, price));
   const times = quotas.flatMap(({ left }) => left.wall_time_ms ?? []);
   return {
@@ -31,8 +36,9 @@ interface Left {
   left: Amounts;
 }
 
-async function quotasOf(run: Run): Promise<Left[]> {
+async function quotasOf(run: Run, step: string): Promise<Left[]> {
   const { kernel } = run;
+  const own = reservationKey(run.task.id, step);
   const now = kernel.clock.now();
   // What a person has granted meanwhile is on the task as it is now.
   const granted = await grantedIds(run);
@@ -41,13 +47,18 @@ async function quotasOf(run: Run): Promise<Left[]> {
   return documents
     .flatMap((document) => (document === undefined ? [] : [document.body as QuotaRecord]))
     .filter(({ hard_limit, deleted_at }) => hard_limit && deleted_at === null)
-    .map((quota) => ({ left: leftOf(current(quota, now), now) }));
+    .map((quota) => ({ left: leftOf(without(own, current(quota, now)), now) }));
 }
 
 async function grantedIds({ kernel, task }: Run): Promise<readonly string[]> {
   if (task.quota_ids.length === 0) return [];
   const document = await kernel.store.get("task", task.id);
   return (document?.body as TaskRecord | undefined)?.granted_quota_ids ?? [];
+}
+
+function without(key: string, quota: QuotaRecord): QuotaRecord {
+  const { [key]: _, ...open } = quota.open;
+  return { ...quota, open };
 }
 
 function leftOf(quota: QuotaRecord, now: number): Amounts {

@@ -15,6 +15,8 @@ export type RecordedAnswer = {
   model: string;
   /** The budget ended it. */
   is_cut?: true;
+  /** Of an answer that the budget ended: for how many tokens there was room. */
+  room?: number;
 };
 
 export function recordOf(

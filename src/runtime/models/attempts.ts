@@ -60,12 +60,9 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
         count += 1;
         try {
           const { answer, isCut } = await attemptOnce(model, count, attempts, tally);
-          const told = tally.ended(
-            chosenOf(model, answer),
-            reasonOf(route, name, considered),
-            considered,
-            isCut,
-          );
+          const chosen = chosenOf(model, answer);
+          const reason = reasonOf(route, name, considered);
+          const told = tally.ended({ chosen, reason, considered, attempts: count }, isCut);
           return { answer, model: name, isCut, told };
         } catch (error) {
           if (!(error instanceof ModelError)) throw error;
@@ -85,7 +82,8 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
     }
   }
   const { code = "model_unavailable", message = "No model could be asked." } = failure ?? {};
-  const told = tally.ended(null, `no model answered; the last said ${code}`, considered, false);
+  const reason = `no model answered; the last said ${code}`;
+  const told = tally.ended({ chosen: null, reason, considered, attempts: count }, false);
   return { error: { code, message }, told };
 }
 
@@ -177,16 +175,9 @@ class Tally {
     this.#usd = price === null || this.#usd === null ? null : this.#usd + costOf(usage, price);
   }
 
-  ended(
-    chosen: ModelCallEnded["chosen"],
-    reason: string,
-    considered: ModelConsidered[],
-    isCut: boolean,
-  ): ModelCallEnded {
+  ended(told: Omit<ModelCallEnded, "usage" | "usd" | "is_cut">, isCut: boolean): ModelCallEnded {
     return {
-      chosen,
-      reason,
-      considered,
+      ...told,
       usage: {
         input_tokens: this.#inputTokens,
         output_tokens: this.#outputTokens,

@@ -17,13 +17,13 @@ import type { ModelMessage } from "../../models/messages.ts";
 import type { ModelCall, ModelSource, Price } from "../../models/model.ts";
 import { costOf } from "../../models/prices.ts";
 import { hashOf } from "../../receipts/canonical.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { JsonObject } from "../../store/port.ts";
 import type { StreamOptions } from "../agent-model.ts";
 import { withinBudget } from "../budget.ts";
 import { AgentFailure } from "../failures.ts";
 import type { JournalEntry } from "../journal.ts";
 import { noteResult, outputOf, performStep } from "../recorded-steps.ts";
-import { never, type Run } from "../run.ts";
+import { type Attempted, never, type Run } from "../run.ts";
 import { type Allowance, allowanceOf } from "./allowance.ts";
 import { answerIn, type RecordedAnswer, recordOf } from "./answer.ts";
 import { type AttemptsEnd, askModels } from "./attempts.ts";
@@ -44,7 +44,7 @@ export async function askModel(run: Run, models: ModelSource, step: ModelStep): 
   while (true) {
     const { answer, key } = await performCall(run, models, step);
     if (answer.is_cut !== true) return answer;
-    await beyondBudget(run, key, answer);
+    await beyondBudget(run, models, key, answer);
   }
 }
 
@@ -138,17 +138,21 @@ async function perform(
     ...(told.usd === null ? {} : { usd: told.usd }),
   };
   // What the agent sees now must be what it will see when the step comes from the journal.
-  const attempted = run.redactor.value(attemptedOf(end));
+  const attempted = run.redactor.value(attemptedOf(end, allowance));
   await noteResult(run, span, attempted, { amounts: spent, spent }, () => ({ model_call: told }));
   if ("error" in attempted) throw new AgentFailure(attempted.error.code, attempted.error.message);
   return answerIn(attempted.output);
 }
 
-function attemptedOf(end: AttemptsEnd): { output: JsonValue } | { error: { code: string; message: string } } {
+function attemptedOf(end: AttemptsEnd, { outputTokens }: Allowance): Attempted {
   if ("error" in end) return { error: end.error };
   const { answer, model, isCut, told } = end;
+  const room = outputTokens === null ? {} : { room: outputTokens };
   return {
-    output: { ...recordOf(answer, model, told.usd), ...(isCut ? { is_cut: true } : {}) } as JsonObject,
+    output: {
+      ...recordOf(answer, model, told.usd),
+      ...(isCut ? { is_cut: true, ...room } : {}),
+    } as JsonObject,
   };
 }
 
@@ -178,11 +182,13 @@ async function reserved(
   const inputTokens = tokensOfCall(call);
   const price = priceOf(models, candidates[0] ?? "");
   const isRecorded = await run.isRecorded(key);
-  const allowance = isRecorded ? free : await allowanceOf(run, inputTokens, price);
+  // What the steps before it used, instead of what they had reserved.
+  await run.flush();
+  const allowance = isRecorded ? free : await allowanceOf(run, key, inputTokens, price);
   const outputTokens = Math.max(1, Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? Infinity));
   const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
   await withinBudget(run, key, { input_tokens: inputTokens, output_tokens: outputTokens, usd });
-  return isRecorded ? await allowanceOf(run, inputTokens, price) : allowance;
+  return isRecorded ? await allowanceOf(run, key, inputTokens, price) : allowance;
 }
 
 function priceOf(models: ModelSource, name: string): Price | null {
@@ -193,11 +199,22 @@ function priceOf(models: ModelSource, name: string): Price | null {
   }
 }
 
-/** The budget is used up in the middle of an answer: what the quota says happens, as before a step. */
-async function beyondBudget(run: Run, key: string, { usage }: RecordedAnswer): Promise<void> {
+/**
+ * The budget is used up in the middle of an answer: what the quota says happens, as before a step. What would be needed is more than
+ * there was room for, whatever the provider says that it used.
+ */
+async function beyondBudget(
+  run: Run,
+  models: ModelSource,
+  key: string,
+  { usage, room = 0, model }: RecordedAnswer,
+): Promise<void> {
   const more = `${key}:more`;
-  const { output_tokens, usd } = usage;
-  await withinBudget(run, more, { output_tokens: output_tokens + 1, usd: (usd ?? 0) + 1e-6 });
+  const inputTokens = usage.input_tokens;
+  const outputTokens = Math.max(usage.output_tokens, room) + 1;
+  const price = priceOf(models, model);
+  const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
+  await withinBudget(run, more, { output_tokens: outputTokens, usd });
   await run.record(async (unit, task) => {
     await settle(unit, task, more, {});
     return await unit.require("task", task.id);

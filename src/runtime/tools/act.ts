@@ -14,6 +14,7 @@ export interface ToolAct {
   attempt: () => Promise<Attempted>;
   /** What is given when nothing is done; null when there is nothing to give. */
   simulate: (() => JsonValue) | null;
+  recallWithin?: () => Promise<void>;
 }
 
 /** What a tool gave, or why nothing was done. */
@@ -22,11 +23,8 @@ export interface Acted {
   withheld: string | null;
 }
 
-export async function actAs(
-  run: Run,
-  { span, effect, risk, input, attempt, simulate }: ToolAct,
-): Promise<Acted> {
-  const step = { span, effect, input, attempt };
+export async function actAs(run: Run, { risk, simulate, ...step }: ToolAct): Promise<Acted> {
+  const { span, effect, input } = step;
   if (effect === "none") return { output: await performTool(run, step), withheld: null };
   const terms = { intent: input, simulate: simulate?.() ?? null, risk };
   const { outcome, output, artifactId } = await actUnderTier(run, span, terms, (permit) =>

@@ -1,0 +1,28 @@
+/** What Bridle promises about runs that call models and tools, proved with real servers, providers' formats and crashes. */
+
+import { type Requirement, section } from "./requirements.ts";
+
+export const modelRunRequirements: readonly Requirement[] = [
+  ...section("Bridle", "Model runs: crashes", {
+    "MTE-1": "A call whose answer was not recorded when the process died is made again, once.",
+    "MTE-2": "A call whose answer was recorded is never made again.",
+    "MTE-3": "A call that is made again has the room in its budget that it had, and is counted once.",
+    "MTE-4":
+      "An irreversible tool that was cut off is not called again: the task fails with outcome_unknown.",
+    "MTE-5": "A reversible tool that was cut off is called again with the same idempotency key.",
+    "MTE-6":
+      "A question of an MCP server outlives the process; the answer reaches the call that is repeated.",
+    "MTE-7": "Whatever models and tools do, the documents are what the events say.",
+  }),
+  ...section("Bridle", "Model runs: failures", {
+    "MTE-8": "What may pass is tried again, and the record says how often.",
+    "MTE-9": "When no model answers, the task fails with the code of the last failure.",
+    "MTE-10": "Another model is asked when the first cannot answer, and the receipt says why.",
+  }),
+  ...section("Bridle", "Model runs: budgets", {
+    "MTE-11": "A model is asked for no more than the budget has left, in tokens or in money.",
+    "MTE-12": "A model that says more is cut off in mid-stream; what it said is in the log.",
+    "MTE-13": "A person who is asked can let the call be made again without the limit.",
+    "MTE-14": "A provider that reports less than it was allowed is not asked forever.",
+  }),
+];
