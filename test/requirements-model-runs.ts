@@ -25,4 +25,21 @@ export const modelRunRequirements: readonly Requirement[] = [
     "MTE-13": "A person who is asked can let the call be made again without the limit.",
     "MTE-14": "A provider that reports less than it was allowed is not asked forever.",
   }),
+  ...section("Bridle", "Model runs: streams", {
+    "MTE-15": "What a model says is told while it says it, in few events that have all of it in order.",
+    "MTE-16": "Only those who may see it are told, unless it is said to be for everybody.",
+    "MTE-17": "A secret that a model says is in no event, in however many pieces it comes.",
+    "MTE-21": "What a model thinks is in no event, and does not go back to it changed.",
+  }),
+  ...section("Bridle", "Model runs: tools", {
+    "MTE-18": "A tool whose task is canceled hears of it; what it gives late is told and changes nothing.",
+    "MTE-19": "Canceling a task reaches MCP servers and models.",
+    "MTE-20": "A model's tool calls go through approvals and questions like the agent's own.",
+  }),
+  ...section("Bridle", "Model runs: history", {
+    "MTE-22": "A conversation costs its length in the log, however often it is sent.",
+    "MTE-23": "A replay asks no model and calls no tool, and can be given another answer.",
+    "MTE-24": "Erasing a session leaves nothing of what models were told or said.",
+    "MTE-25": "A session is exported and imported with all that models were told and said.",
+  }),
 ];

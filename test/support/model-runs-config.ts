@@ -78,10 +78,11 @@ const plays: Record<string, Play> = {
     return "read";
   },
   /** The whole conversation is sent with each of its turns. */
-  async chat(ctx, { turns, text }) {
-    let { messages } = await ctx.model.generate({ label: "chat", prompt: `${text} 1` });
+  async chat(ctx, { turns, text, isSame = false }) {
+    const say = (turn: number) => (isSame ? String(text) : `${text} ${turn}`);
+    let { messages } = await ctx.model.generate({ label: "chat", prompt: say(1) });
     for (let turn = 2; turn <= Number(turns); turn++) {
-      const said = [...messages, { role: "user" as const, content: `${text} ${turn}` }];
+      const said = [...messages, { role: "user" as const, content: say(turn) }];
       messages = (await ctx.model.generate({ label: "chat", messages: said })).messages;
     }
     return messages.length;

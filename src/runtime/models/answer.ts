@@ -1,6 +1,6 @@
 /** What the record of a model call holds of the answer, and what is made of it for the agent. */
 
-import type { ModelMessage, ToolCallContent } from "../../models/messages.ts";
+import type { ModelMessage, ReasoningContent, ToolCallContent } from "../../models/messages.ts";
 import type { FinishReason, ModelAnswer } from "../../models/model.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 
@@ -26,12 +26,30 @@ export function recordOf(
 ): RecordedAnswer {
   const { inputTokens, outputTokens } = usage;
   return {
-    message,
+    message: withoutThoughts(message),
     ...(object === null ? {} : { object }),
     finish_reason: finishReason,
     usage: { input_tokens: inputTokens, output_tokens: outputTokens, usd },
     model,
   };
+}
+
+/**
+ * Thoughts are not written down (see `Redactor`), and a provider refuses one that was changed. Where it has sealed them they go back to
+ * it without their text; else they do not.
+ */
+function withoutThoughts(message: ModelMessage): ModelMessage {
+  if (message.role !== "assistant" || typeof message.content === "string") return message;
+  const content = message.content
+    .filter((part) => part.type !== "reasoning" || isSealed(part))
+    .map((part) => (part.type === "reasoning" ? { ...part, text: "" } : part));
+  return { ...message, content };
+}
+
+function isSealed({ providerOptions = {} }: ReasoningContent): boolean {
+  return Object.values(providerOptions).some(
+    (options) => "reasoningEncryptedContent" in options || "redactedData" in options,
+  );
 }
 
 /** What the log has, or what a replay was given in its place: a text stands for an answer that says it. */

@@ -34,7 +34,7 @@ export interface Attempts {
   /** Lets time pass; rejects when the signal is aborted. */
   pause: (ms: number) => Promise<void>;
   /** Given, the answers are streamed; called for each attempt, for those who listen to it. */
-  listen: ((attempt: number) => { hear(delta: ModelDelta): void; end(): void }) | null;
+  listen: ((attempt: number) => { hear(delta: ModelDelta): void; end(isWhole: boolean): void }) | null;
 }
 
 export type AttemptsEnd = { told: ModelCallEnded } & (
@@ -99,6 +99,7 @@ async function attemptOnce(
   const timer = wallTimeMs === null ? null : setTimeout(() => stop.abort(new BudgetReached()), wallTimeMs);
   const listener = listen?.(attempt) ?? null;
   const said = { text: "", reasoning: "" };
+  let isWhole = false;
   const onDelta = (delta: ModelDelta): void => {
     if (stop.signal.aborted) return;
     said[delta.type] += delta.text;
@@ -114,6 +115,7 @@ async function attemptOnce(
       ...(listener === null ? {} : { onDelta }),
     };
     const answer = await model.call(bounded, watch);
+    isWhole = true;
     tally.add(answer.usage, model);
     return { answer, isCut: isBounded && answer.finishReason === "length" };
   } catch (error) {
@@ -127,7 +129,7 @@ async function attemptOnce(
     return { answer: cutAnswer(said.text, usage), isCut: true };
   } finally {
     if (timer !== null) clearTimeout(timer);
-    listener?.end();
+    listener?.end(isWhole);
   }
 }
 

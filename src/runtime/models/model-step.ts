@@ -121,7 +121,7 @@ async function perform(
         if (!run.isReplay) teller.hear(delta);
         if (delta.type === "text") stream?.onText?.(delta.text);
       },
-      end: () => teller.end(),
+      end: (isWhole: boolean) => teller.end(isWhole),
     };
   };
   // A budget can only be kept to in the middle of an answer that is heard as it comes.
