@@ -23,6 +23,8 @@ export const modelRunRequirements: readonly Requirement[] = [
     "MTE-11": "A model is asked for no more than the budget has left, in tokens or in money.",
     "MTE-12": "A model that says more is cut off in mid-stream; what it said is in the log.",
     "MTE-13": "A person who is asked can let the call be made again without the limit.",
+    "MTE-26":
+      "Where a budget has room for more than an answer, models are asked side by side and without a limit.",
     "MTE-14": "A provider that reports less than it was allowed is not asked forever.",
   }),
   ...section("Bridle", "Model runs: streams", {

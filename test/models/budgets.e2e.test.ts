@@ -54,6 +54,21 @@ describe("budgets", () => {
     assert.equal((await usageOf(world.client, quota.id)).usd, 0.0201);
   });
 
+  test("MTE-26 given a budget with room for many answers, when one model call is under way, then others are made beside it, and no provider is given a limit that it would refuse", async () => {
+    const { persona, quota } = await world.within({ output_tokens: 1_000_000 });
+    world.script("at length", { ...endless, usage: { input: 9, output: 900 } });
+    world.script("in between", { text: "Meanwhile.", usage: { input: 9, output: 2 } });
+    const long = await world.begin([{ do: "stream", prompt: "at length" }], { persona });
+    await world.heardSome(long);
+    const short = await world.play([{ do: "generate", prompt: "in between" }], { persona });
+    assert.equal(await world.output(short), "Meanwhile.");
+    world.models.release();
+    assert.equal((await world.ended(long)).status, "COMPLETED");
+    const [one, other] = [world.requests("at length")[0], world.requests("in between")[0]];
+    assert.deepEqual([one?.body.max_tokens, other?.body.max_tokens], [undefined, undefined]);
+    assert.equal((await usageOf(world.client, quota.id)).output_tokens, 902);
+  });
+
   test("MTE-12 given a model that says more than it is asked for, when the budget is used up, then it is cut off in mid-stream, and the task fails with what it said in the log", async () => {
     const { persona, quota } = await world.within({ output_tokens: 50 });
     world.script("endless", endless);

@@ -9,6 +9,12 @@ import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Price } from "../../models/model.ts";
 import type { Run } from "../run.ts";
 
+/**
+ * Hardly an answer is longer. Where there is room for more, no more than this is reserved, so that others can ask at the same time; and
+ * a model is told no limit, because providers refuse one that is beyond what the model can say.
+ */
+export const answerTokensMax = 32_768;
+
 export interface Allowance {
   /** Null when no budget is in the way. */
   outputTokens: number | null;

@@ -16,7 +16,7 @@ import {
 } from "../../models/model.ts";
 import { costOf } from "../../models/prices.ts";
 import { retryDelay } from "../../models/retry.ts";
-import type { Allowance } from "./allowance.ts";
+import { type Allowance, answerTokensMax } from "./allowance.ts";
 import type { Route } from "./route.ts";
 
 /** Longer than this nobody waits for a provider while there is another one to ask. */
@@ -107,7 +107,7 @@ async function attemptOnce(
     const tokens = tokensOfText(said.text) + tokensOfText(said.reasoning);
     if (most !== null && tokens > most * overrunFactor + overrunTokens) stop.abort(new BudgetReached());
   };
-  const isBounded = most !== null && (call.maxOutputTokens === undefined || most < call.maxOutputTokens);
+  const isBounded = most !== null && most < (call.maxOutputTokens ?? answerTokensMax);
   const bounded = isBounded ? { ...call, maxOutputTokens: Math.max(1, most) } : call;
   try {
     const watch = {

@@ -24,7 +24,7 @@ import { AgentFailure } from "../failures.ts";
 import type { JournalEntry } from "../journal.ts";
 import { noteResult, outputOf, performStep } from "../recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run.ts";
-import { type Allowance, allowanceOf } from "./allowance.ts";
+import { type Allowance, allowanceOf, answerTokensMax } from "./allowance.ts";
 import { answerIn, type RecordedAnswer, recordOf } from "./answer.ts";
 import { type AttemptsEnd, askModels } from "./attempts.ts";
 import { DeltaTeller } from "./deltas.ts";
@@ -166,7 +166,7 @@ async function untilOver<T>(run: Run, ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Reserves what the call may use: all that it asks for, or what is left. */
+/** Reserves what the call may use: all that it asks for, what an answer may come to, or what is left. */
 async function reserved(
   run: Run,
   models: ModelSource,
@@ -185,7 +185,10 @@ async function reserved(
   // What the steps before it used, instead of what they had reserved.
   await run.flush();
   const allowance = isRecorded ? free : await allowanceOf(run, key, inputTokens, price);
-  const outputTokens = Math.max(1, Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? Infinity));
+  const outputTokens = Math.max(
+    1,
+    Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? answerTokensMax),
+  );
   const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
   await withinBudget(run, key, { input_tokens: inputTokens, output_tokens: outputTokens, usd });
   return isRecorded ? await allowanceOf(run, key, inputTokens, price) : allowance;
