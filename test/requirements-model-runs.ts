@@ -31,6 +31,7 @@ export const modelRunRequirements: readonly Requirement[] = [
     "MTE-15": "What a model says is told while it says it, in few events that have all of it in order.",
     "MTE-16": "Only those who may see it are told, unless it is said to be for everybody.",
     "MTE-17": "A secret that a model says is in no event, in however many pieces it comes.",
+    "MTE-27": "An agent that fails while it listens does not make a model be asked again.",
     "MTE-21": "What a model thinks is in no event, and does not go back to it changed.",
   }),
   ...section("Bridle", "Model runs: tools", {

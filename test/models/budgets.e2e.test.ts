@@ -99,6 +99,16 @@ describe("budgets", () => {
     assert.equal(task.failure.details.limit, "usd");
   });
 
+  test("MTE-12 given a budget of time, when the model speaks beyond it, then it is cut off in mid-stream, and is not asked again", async () => {
+    const { persona } = await world.within({ wall_time_ms: 1500 });
+    world.script("all day", endless);
+    const task = await world.play([{ do: "stream", prompt: "all day" }], { persona });
+    assert.equal(await world.requests("all day")[0]?.isLeft, true);
+    assert.equal(task.failure?.code, "policy_violation");
+    assert.equal(task.failure.details.limit, "wall_time_ms");
+    assert.equal(world.requests("all day").length, 1);
+  });
+
   test("MTE-13 given a budget that asks a person, when the model is cut off by it and the person approves, then the model is asked again without the limit, and the task completes", async () => {
     const { persona } = await world.within({ output_tokens: 50 }, { on_exhaustion: "ask" });
     world.script("please", cutByProvider, { text: "The whole of it.", usage: { input: 9, output: 500 } });

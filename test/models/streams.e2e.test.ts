@@ -54,6 +54,16 @@ describe("what a model says while it speaks", () => {
     assert.equal(said(2, deltas), "The real one.");
   });
 
+  test("MTE-27 given an agent whose listener fails, when the model speaks, then that is a failure of the step and no reason to ask again", async () => {
+    world.script("stumble", { chunks: ["One, ", "two, ", "three."], usage: { input: 3, output: 4 } });
+    const task = await world.play([{ do: "stream", prompt: "stumble", failsAtText: "two" }]);
+    assert.equal(task.failure?.code, "step_failed", JSON.stringify(task.failure));
+    assert.match(task.failure.message, /stumbles over two/);
+    assert.equal(world.requests("stumble").length, 1);
+    const [span] = await world.spans(task, "span.failed");
+    assert.deepEqual(span.model_call.usage, { input_tokens: 3, output_tokens: 4 });
+  });
+
   test("MTE-16 given pieces of a run's own, when a key without the right to internal content reads them, then it sees that there were some and not what they say", async () => {
     world.script("hush", { text: "Between the two of us." });
     const task = await world.play([{ do: "stream", prompt: "hush" }]);

@@ -58,12 +58,19 @@ function requestOf({ label, model, prompt, system, maxTokens, tools }: Op) {
   };
 }
 
+function failAt(word: string): (text: string) => void {
+  return (text) => {
+    if (text.includes(word)) throw new TypeError(`The agent stumbles over ${word}.`);
+  };
+}
+
 const plays: Record<string, Play> = {
   generate: async (ctx, op) => (await ctx.model.generate(requestOf(op))).text,
   stream: async (ctx, op) =>
     (
       await ctx.model.stream(requestOf(op), {
         visibility: op.visibility === "public" ? "public" : "internal",
+        ...(op.failsAtText === undefined ? {} : { onText: failAt(String(op.failsAtText)) }),
       })
     ).text,
   tool: (ctx, { name, input }) => ctx.tool(String(name), input ?? {}),

@@ -22,7 +22,7 @@ import type { StreamOptions } from "../agent-model.ts";
 import { withinBudget } from "../budget.ts";
 import { AgentFailure } from "../failures.ts";
 import type { JournalEntry } from "../journal.ts";
-import { noteResult, outputOf, performStep } from "../recorded-steps.ts";
+import { failedStep, noteResult, outputOf, performStep } from "../recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run.ts";
 import { type Allowance, allowanceOf, answerTokensMax } from "./allowance.ts";
 import { answerIn, type RecordedAnswer, recordOf } from "./answer.ts";
@@ -114,12 +114,13 @@ async function perform(
   route: Route,
   allowance: Allowance,
 ): Promise<RecordedAnswer> {
+  const heard = new Listener(stream?.onText);
   const listen = (attempt: number) => {
     const teller = new DeltaTeller(run, span.step, attempt, stream?.visibility ?? "internal");
     return {
       hear(delta: { type: "text" | "reasoning"; text: string }) {
         if (!run.isReplay) teller.hear(delta);
-        if (delta.type === "text") stream?.onText?.(delta.text);
+        if (delta.type === "text") heard.tell(delta.text);
       },
       end: (isWhole: boolean) => teller.end(isWhole),
     };
@@ -138,10 +139,32 @@ async function perform(
     ...(told.usd === null ? {} : { usd: told.usd }),
   };
   // What the agent sees now must be what it will see when the step comes from the journal.
-  const attempted = run.redactor.value(attemptedOf(end, allowance));
+  const attempted = run.redactor.value(heard.failure ?? attemptedOf(end, allowance));
   await noteResult(run, span, attempted, { amounts: spent, spent }, () => ({ model_call: told }));
   if ("error" in attempted) throw new AgentFailure(attempted.error.code, attempted.error.message);
   return answerIn(attempted.output);
+}
+
+/**
+ * The agent's own code, which hears what the model says. When it fails, so does the step, once the model has said all: that is no reason
+ * to ask again.
+ */
+class Listener {
+  readonly #onText: StreamOptions["onText"];
+  failure: Extract<Attempted, { error: unknown }> | null = null;
+
+  constructor(onText: StreamOptions["onText"]) {
+    this.#onText = onText;
+  }
+
+  tell(text: string): void {
+    if (this.failure !== null) return;
+    try {
+      this.#onText?.(text);
+    } catch (error) {
+      this.failure = failedStep(error);
+    }
+  }
 }
 
 function attemptedOf(end: AttemptsEnd, { outputTokens }: Allowance): Attempted {
