@@ -112,6 +112,24 @@ describe("what a model says while it speaks", () => {
       for (const half of halves) assert.ok(!told.includes(half.slice(0, 12)), "a piece of it was told");
     });
 
+    test(`MTE-17 given a ${length} secret from a vault, when a budget cuts the answer off in the middle of it, then no event has what was said of it`, async () => {
+      const name = `CUT_${length.toUpperCase()}`;
+      await keep(name, secret);
+      const { persona } = await world.within({ output_tokens: 50 });
+      const said = filler.repeat(6);
+      world.script(`cut the ${length}`, { chunks: [said + halves[0], halves[1]], holdAfterChunks: 1 });
+      const ops = [
+        { do: "secret", name },
+        { do: "stream", prompt: `cut the ${length}` },
+      ];
+      const task = await world.play(ops, { persona });
+      assert.equal(task.failure?.code, "policy_violation", JSON.stringify(task));
+      const [, span] = await world.spans(task);
+      assert.equal(span.result.output.message.content, said);
+      const told = JSON.stringify(await world.events(task));
+      assert.ok(!told.includes(halves[0].slice(0, 12)), "a piece of it was told");
+    });
+
     test(`MTE-17 given a ${length} secret from a vault, when the answer breaks off in the middle of it, then no event has what was said of it`, async () => {
       const name = `BROKEN_${length.toUpperCase()}`;
       await keep(name, secret);

@@ -2,6 +2,7 @@
 
 import type { ModelMessage, ReasoningContent, ToolCallContent } from "../../models/messages.ts";
 import type { FinishReason, ModelAnswer } from "../../models/model.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 
 /** The output of an `llm` step. */
@@ -44,6 +45,22 @@ function withoutThoughts(message: ModelMessage): ModelMessage {
     .filter((part) => part.type !== "reasoning" || isSealed(part))
     .map((part) => (part.type === "reasoning" ? { ...part, text: "" } : part));
   return { ...message, content };
+}
+
+/** What was cut off may end in the middle of a secret. */
+export function withoutHalfSecret(answer: ModelAnswer, redactor: Redactor): ModelAnswer {
+  const { message, finishReason } = answer;
+  if (finishReason !== "length" || message.role !== "assistant") return answer;
+  const cut = (text: string) => {
+    const redacted = redactor.text(text);
+    return redacted.slice(0, redacted.length - redactor.openEnd(redacted));
+  };
+  const { content } = message;
+  if (typeof content === "string") return { ...answer, message: { ...message, content: cut(content) } };
+  const parts = content.map((part, index) =>
+    part.type === "text" && index === content.length - 1 ? { ...part, text: cut(part.text) } : part,
+  );
+  return { ...answer, message: { ...message, content: parts } };
 }
 
 function isSealed({ providerOptions = {} }: ReasoningContent): boolean {

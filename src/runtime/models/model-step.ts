@@ -9,24 +9,21 @@
  */
 
 import type { StepSpan } from "../../kernel/events.ts";
-import { settle } from "../../kernel/quotas/ledger.ts";
 import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import type { Amounts } from "../../kernel/resources/quota.ts";
-import { tokensOfCall } from "../../models/estimate.ts";
 import type { ModelMessage } from "../../models/messages.ts";
-import type { ModelCall, ModelSource, Price } from "../../models/model.ts";
-import { costOf } from "../../models/prices.ts";
+import type { ModelCall, ModelSource } from "../../models/model.ts";
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { StreamOptions } from "../agent-model.ts";
-import { withinBudget } from "../budget.ts";
 import { AgentFailure } from "../failures.ts";
 import type { JournalEntry } from "../journal.ts";
 import { failedStep, noteResult, outputOf, performStep } from "../recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run.ts";
-import { type Allowance, allowanceOf, answerTokensMax } from "./allowance.ts";
-import { answerIn, type RecordedAnswer, recordOf } from "./answer.ts";
+import type { Allowance } from "./allowance.ts";
+import { answerIn, type RecordedAnswer, recordOf, withoutHalfSecret } from "./answer.ts";
 import { type AttemptsEnd, askModels } from "./attempts.ts";
+import { beyondBudget, reserved } from "./call-budget.ts";
 import { DeltaTeller } from "./deltas.ts";
 import { knownMessages, messageHash, type Piece, piecesOf, sealPieces } from "./input-record.ts";
 import { type Route, routeOf } from "./route.ts";
@@ -139,7 +136,7 @@ async function perform(
     ...(told.usd === null ? {} : { usd: told.usd }),
   };
   // What the agent sees now must be what it will see when the step comes from the journal.
-  const attempted = run.redactor.value(heard.failure ?? attemptedOf(end, allowance));
+  const attempted = run.redactor.value(heard.failure ?? attemptedOf(run, end, allowance));
   await noteResult(run, span, attempted, { amounts: spent, spent }, () => ({ model_call: told }));
   if ("error" in attempted) throw new AgentFailure(attempted.error.code, attempted.error.message);
   return answerIn(attempted.output);
@@ -167,9 +164,10 @@ class Listener {
   }
 }
 
-function attemptedOf(end: AttemptsEnd, { outputTokens }: Allowance): Attempted {
+function attemptedOf({ redactor }: Run, end: AttemptsEnd, { outputTokens }: Allowance): Attempted {
   if ("error" in end) return { error: end.error };
-  const { answer, model, isCut, told } = end;
+  const { model, isCut, told } = end;
+  const answer = withoutHalfSecret(end.answer, redactor);
   const room = outputTokens === null ? {} : { room: outputTokens };
   return {
     output: {
@@ -187,64 +185,6 @@ async function untilOver<T>(run: Run, ask: () => Promise<T>): Promise<T> {
     if (run.signal.aborted) return await never();
     throw error;
   }
-}
-
-/** Reserves what the call may use: all that it asks for, what an answer may come to, or what is left. */
-async function reserved(
-  run: Run,
-  models: ModelSource,
-  key: string,
-  { candidates }: Route,
-  call: ModelCall,
-): Promise<Allowance> {
-  const free: Allowance = { outputTokens: null, wallTimeMs: null };
-  if (run.task.quota_ids.length === 0) {
-    await withinBudget(run, key, {});
-    return free;
-  }
-  const inputTokens = tokensOfCall(call);
-  const price = priceOf(models, candidates[0] ?? "");
-  const isRecorded = await run.isRecorded(key);
-  // What the steps before it used, instead of what they had reserved.
-  await run.flush();
-  const allowance = isRecorded ? free : await allowanceOf(run, key, inputTokens, price);
-  const outputTokens = Math.max(
-    1,
-    Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? answerTokensMax),
-  );
-  const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
-  await withinBudget(run, key, { input_tokens: inputTokens, output_tokens: outputTokens, usd });
-  return isRecorded ? await allowanceOf(run, key, inputTokens, price) : allowance;
-}
-
-function priceOf(models: ModelSource, name: string): Price | null {
-  try {
-    return models.open(name).price;
-  } catch {
-    return null;
-  }
-}
-
-/**
- * The budget is used up in the middle of an answer: what the quota says happens, as before a step. What would be needed is more than
- * there was room for, whatever the provider says that it used.
- */
-async function beyondBudget(
-  run: Run,
-  models: ModelSource,
-  key: string,
-  { usage, room = 0, model }: RecordedAnswer,
-): Promise<void> {
-  const more = `${key}:more`;
-  const inputTokens = usage.input_tokens;
-  const outputTokens = Math.max(usage.output_tokens, room) + 1;
-  const price = priceOf(models, model);
-  const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
-  await withinBudget(run, more, { output_tokens: outputTokens, usd });
-  await run.record(async (unit, task) => {
-    await settle(unit, task, more, {});
-    return await unit.require("task", task.id);
-  });
 }
 
 /** What is recorded of the call, if it is of this one (M3). A replay may ask live models what it did not ask then. */
