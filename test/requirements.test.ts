@@ -12,6 +12,7 @@ import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
+import { modelRunRequirements } from "./requirements-model-runs.ts";
 import { modelRequirements } from "./requirements-models.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
@@ -26,6 +27,7 @@ const requirements = [
   ...openHarnessRequirements,
   ...shellRequirements,
   ...modelRequirements,
+  ...modelRunRequirements,
   ...mcpRequirements,
   ...mcpSurfaceRequirements,
   ...testingRequirements,

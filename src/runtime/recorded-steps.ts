@@ -69,10 +69,15 @@ export async function attemptStep(code: () => unknown): Promise<Attempted> {
     const output = await code();
     return { output: output === undefined ? null : JSON.parse(JSON.stringify(output)) };
   } catch (error) {
-    const name = error instanceof AgentFailure ? error.code : "step_failed";
-    const message = error instanceof Error ? error.message : String(error);
-    return { error: { code: name, message } };
+    return failedStep(error);
   }
+}
+
+/** What code of the agent threw. */
+export function failedStep(error: unknown): Extract<Attempted, { error: unknown }> {
+  const code = error instanceof AgentFailure ? error.code : "step_failed";
+  const message = error instanceof Error ? error.message : String(error);
+  return { error: { code, message } };
 }
 
 type Said = Pick<EventPayloads["span.completed"], "from_vault" | "model_call" | "tool_call">;

@@ -31,7 +31,7 @@ import type { JsonValue, Store } from "../store/port.ts";
 import { ReplayDependencyUnavailable } from "./failures.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { Change } from "./record-run.ts";
-import { type Attempted, Run, type RunOptions } from "./run.ts";
+import { type Attempted, type RecallWithin, Run, type RunOptions } from "./run.ts";
 import type { Arrival, Wait } from "./waits.ts";
 
 export interface ReplayOptions extends RunOptions {
@@ -121,8 +121,9 @@ export class Replay extends Run {
     return this.#isExact;
   }
 
-  override async recall(key: string): Promise<JournalEntry | undefined> {
+  override async recall(key: string, within?: RecallWithin): Promise<JournalEntry | undefined> {
     const entry = await this.recallBegun(key);
+    await within?.(entry);
     if (entry?.ended != null && !this.#own.has(key)) await this.turnOf(key);
     return entry;
   }

@@ -48,6 +48,8 @@ const seenSecretsMax = 10_000;
 /** What the code of a step gave. */
 export type Attempted = { output: JsonValue } | { error: { code: string; message: string } };
 
+export type RecallWithin = (entry: JournalEntry | undefined) => Promise<void>;
+
 export type RunEnd =
   | { how: "ended" | "superseded" }
   | { how: "parked"; until: number | null }
@@ -200,10 +202,12 @@ export class Run {
 
   /**
    * What the journal has for a step. Nothing recorded, but other steps left over: either they belong to a branch of
-   * the code that runs beside this one and will ask for them in this turn, or the code has changed.
+   * the code that runs beside this one and will ask for them in this turn, or the code has changed. What was recorded in
+   * the middle of the step is come past by `within`, before the step's own ending.
    */
-  async recall(key: string): Promise<JournalEntry | undefined> {
+  async recall(key: string, within?: RecallWithin): Promise<JournalEntry | undefined> {
     const entry = await this.recallBegun(key);
+    await within?.(entry);
     if (entry !== undefined && entry.ended !== null) await this.turnOf(key);
     return entry;
   }

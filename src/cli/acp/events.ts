@@ -24,7 +24,8 @@ type Payloads = {
   "span.updated": {
     message?: string;
     percent?: number;
-    delta?: { step: string; index: number; text: string };
+    /** The text is described instead of told to those who may not see what is internal. */
+    delta?: { step: string; index: number; text: string | object };
   };
   "span.completed": Span & { result: { output?: JsonValue } };
   "span.failed": Span & { result: { error?: { message: string } } };

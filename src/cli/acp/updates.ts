@@ -91,7 +91,7 @@ function thoughts({
 }: Extract<TaskEvent, { event: "span.updated" }>["payload"]): SessionUpdate[] {
   const progress =
     message === undefined ? [] : [percent === undefined ? message : `${message} (${percent} %)`];
-  const texts = [...progress, ...(delta === undefined ? [] : [delta.text])];
+  const texts = [...progress, ...(typeof delta?.text === "string" ? [delta.text] : [])];
   return texts.map((text) => ({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } }));
 }
 

@@ -34,6 +34,8 @@ export interface ModelCallEnded {
   chosen: { provider: string; model: string; served_by: string | null } | null;
   reason: string;
   considered: ModelConsidered[];
+  /** How often models were asked until one answered, or none was left to ask. */
+  attempts: number;
   /** Of all attempts together, as far as it is known. */
   usage: { input_tokens: number; output_tokens: number; cached_input_tokens?: number; is_estimated?: true };
   /** Null when nobody said what the model costs. */

@@ -90,6 +90,16 @@ export class Redactor {
     return this.#walk(value) as T;
   }
 
+  /** How many characters at the end may be the beginning of a secret: of a text that is still growing, or was broken off. */
+  openEnd(text: string): number {
+    return this.#secrets.reduce((longest, secret) => {
+      for (let length = Math.min(secret.length - 1, text.length); length > longest; length--) {
+        if (text.endsWith(secret.slice(0, length))) return length;
+      }
+      return longest;
+    }, 0);
+  }
+
   #holdsExactSecret(text: string): boolean {
     return this.#secrets.some((secret) => text.includes(secret));
   }

@@ -4,10 +4,16 @@
  */
 
 import { current, usageOf } from "../../kernel/quotas/limits.ts";
-import type { Amounts, QuotaRecord } from "../../kernel/resources/quota.ts";
+import { type Amounts, type QuotaRecord, reservationKey } from "../../kernel/resources/quota.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Price } from "../../models/model.ts";
 import type { Run } from "../run.ts";
+
+/**
+ * Hardly an answer is longer. Where there is room for more, no more than this is reserved, so that others can ask at the same time; and
+ * a model is told no limit, because providers refuse one that is beyond what the model can say.
+ */
+export const answerTokensMax = 32_768;
 
 export interface Allowance {
   /** Null when no budget is in the way. */
@@ -16,9 +22,14 @@ export interface Allowance {
   wallTimeMs: number | null;
 }
 
-/** What is left of the hard limits that the task counts against. */
-export async function allowanceOf(run: Run, inputTokens: number, price: Price | null): Promise<Allowance> {
-  const quotas = await quotasOf(run);
+/** What is left of the hard limits that the task counts against; what an earlier run reserved for the step is left for it. */
+export async function allowanceOf(
+  run: Run,
+  step: string,
+  inputTokens: number,
+  price: Price | null,
+): Promise<Allowance> {
+  const quotas = await quotasOf(run, step);
   const tokens = quotas.flatMap((quota) => tokensLeft(quota, inputTokens, price));
   const times = quotas.flatMap(({ left }) => left.wall_time_ms ?? []);
   return {
@@ -31,8 +42,9 @@ interface Left {
   left: Amounts;
 }
 
-async function quotasOf(run: Run): Promise<Left[]> {
+async function quotasOf(run: Run, step: string): Promise<Left[]> {
   const { kernel } = run;
+  const own = reservationKey(run.task.id, step);
   const now = kernel.clock.now();
   // What a person has granted meanwhile is on the task as it is now.
   const granted = await grantedIds(run);
@@ -41,13 +53,18 @@ async function quotasOf(run: Run): Promise<Left[]> {
   return documents
     .flatMap((document) => (document === undefined ? [] : [document.body as QuotaRecord]))
     .filter(({ hard_limit, deleted_at }) => hard_limit && deleted_at === null)
-    .map((quota) => ({ left: leftOf(current(quota, now), now) }));
+    .map((quota) => ({ left: leftOf(without(own, current(quota, now)), now) }));
 }
 
 async function grantedIds({ kernel, task }: Run): Promise<readonly string[]> {
   if (task.quota_ids.length === 0) return [];
   const document = await kernel.store.get("task", task.id);
   return (document?.body as TaskRecord | undefined)?.granted_quota_ids ?? [];
+}
+
+function without(key: string, quota: QuotaRecord): QuotaRecord {
+  const { [key]: _, ...open } = quota.open;
+  return { ...quota, open };
 }
 
 function leftOf(quota: QuotaRecord, now: number): Amounts {

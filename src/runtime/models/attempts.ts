@@ -16,7 +16,7 @@ import {
 } from "../../models/model.ts";
 import { costOf } from "../../models/prices.ts";
 import { retryDelay } from "../../models/retry.ts";
-import type { Allowance } from "./allowance.ts";
+import { type Allowance, answerTokensMax } from "./allowance.ts";
 import type { Route } from "./route.ts";
 
 /** Longer than this nobody waits for a provider while there is another one to ask. */
@@ -35,7 +35,7 @@ export interface Attempts {
   /** Lets time pass; rejects when the signal is aborted. */
   pause: (ms: number) => Promise<void>;
   /** Given, the answers are streamed; called for each attempt, for those who listen to it. */
-  listen: ((attempt: number) => { hear(delta: ModelDelta): void; end(): void }) | null;
+  listen: ((attempt: number) => { hear(delta: ModelDelta): void; end(isWhole: boolean): void }) | null;
 }
 
 export type AttemptsEnd = { told: ModelCallEnded } & (
@@ -61,12 +61,9 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
         count += 1;
         try {
           const { answer, isCut } = await attemptOnce(model, count, attempts, tally);
-          const told = tally.ended(
-            chosenOf(model, answer),
-            reasonOf(route, name, considered),
-            considered,
-            isCut,
-          );
+          const chosen = chosenOf(model, answer);
+          const reason = reasonOf(route, name, considered);
+          const told = tally.ended({ chosen, reason, considered, attempts: count }, isCut);
           return { answer, model: name, isCut, told };
         } catch (error) {
           if (!(error instanceof ModelError)) throw error;
@@ -86,7 +83,8 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
     }
   }
   const { code = "model_unavailable", message = "No model could be asked." } = failure ?? {};
-  const told = tally.ended(null, `no model answered; the last said ${code}`, considered, false);
+  const reason = `no model answered; the last said ${code}`;
+  const told = tally.ended({ chosen: null, reason, considered, attempts: count }, false);
   return { error: { code, message }, told };
 }
 
@@ -102,6 +100,7 @@ async function attemptOnce(
   const timer = wallTimeMs === null ? null : setTimeout(() => stop.abort(new BudgetReached()), wallTimeMs);
   const listener = listen?.(attempt) ?? null;
   const said = { text: "", reasoning: "" };
+  let isWhole = false;
   const onDelta = (delta: ModelDelta): void => {
     if (stop.signal.aborted) return;
     said[delta.type] += delta.text;
@@ -109,7 +108,7 @@ async function attemptOnce(
     const tokens = tokensOfText(said.text) + tokensOfText(said.reasoning);
     if (most !== null && tokens > most * overrunFactor + overrunTokens) stop.abort(new BudgetReached());
   };
-  const isBounded = most !== null && (call.maxOutputTokens === undefined || most < call.maxOutputTokens);
+  const isBounded = most !== null && most < (call.maxOutputTokens ?? answerTokensMax);
   const bounded = isBounded ? { ...call, maxOutputTokens: Math.max(1, most) } : call;
   try {
     const watch = {
@@ -117,6 +116,7 @@ async function attemptOnce(
       ...(listener === null ? {} : { onDelta }),
     };
     const answer = await model.call(bounded, watch);
+    isWhole = true;
     tally.add(answer.usage, model);
     return { answer, isCut: isBounded && answer.finishReason === "length" };
   } catch (error) {
@@ -130,7 +130,7 @@ async function attemptOnce(
     return { answer: cutAnswer(said.text, usage), isCut: true };
   } finally {
     if (timer !== null) clearTimeout(timer);
-    listener?.end();
+    listener?.end(isWhole);
   }
 }
 
@@ -178,16 +178,9 @@ class Tally {
     this.#usd = price === null || this.#usd === null ? null : this.#usd + costOf(usage, price);
   }
 
-  ended(
-    chosen: ModelCallEnded["chosen"],
-    reason: string,
-    considered: ModelConsidered[],
-    isCut: boolean,
-  ): ModelCallEnded {
+  ended(told: Omit<ModelCallEnded, "usage" | "usd" | "is_cut">, isCut: boolean): ModelCallEnded {
     return {
-      chosen,
-      reason,
-      considered,
+      ...told,
       usage: {
         input_tokens: this.#inputTokens,
         output_tokens: this.#outputTokens,

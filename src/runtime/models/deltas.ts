@@ -1,6 +1,7 @@
 /**
  * What a model says, told while it says it: gathered into a few events a second, however many pieces it came in. The end of
- * what was said is held back, so that a secret which comes in two pieces is recognized before it is written.
+ * what was said is held back, so that a secret which comes in two pieces is recognized before it is written; what an answer that
+ * broke off had said of one is never written.
  */
 
 import type { ModelDelta } from "../../models/model.ts";
@@ -29,7 +30,7 @@ export class DeltaTeller {
 
   hear({ type, text }: ModelDelta): void {
     if (type !== this.#pending.type) {
-      this.#tell(0);
+      this.#tell(0, 0);
       this.#pending = { type, text: "" };
     }
     this.#pending.text += text;
@@ -38,13 +39,16 @@ export class DeltaTeller {
   }
 
   /** The rest: the model has said all, or has broken off. */
-  end(): void {
-    this.#tell(0);
+  end(isWhole: boolean): void {
+    if (isWhole) this.#tell(0, 0);
+    else this.#tell(0);
   }
 
-  #tell(heldBack: number): void {
-    const redacted = this.#run.redactor.text(this.#pending.text);
-    const text = redacted.slice(0, wholeCharacters(redacted, redacted.length - heldBack));
+  #tell(heldBack: number, openEnd?: number): void {
+    const { redactor } = this.#run;
+    const redacted = redactor.text(this.#pending.text);
+    const kept = Math.max(heldBack, openEnd ?? redactor.openEnd(redacted));
+    const text = redacted.slice(0, wholeCharacters(redacted, redacted.length - kept));
     if (text === "") return;
     this.#pending.text = redacted.slice(text.length);
     this.#toldAt = performance.now();

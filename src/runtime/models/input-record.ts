@@ -18,14 +18,20 @@ interface Place {
 /** The messages that steps of a run have, by their hash: the place where each was last. */
 export class KnownMessages {
   readonly #places = new Map<string, Place>();
+  #last: { step: string; hashes: readonly string[] } = { step: "", hashes: [] };
 
   /** From here on they can be named by the step. */
-  learn(step: string, hashes: readonly string[], first = 0): void {
-    for (const [offset, hash] of hashes.entries()) this.#places.set(hash, { step, index: first + offset });
+  learn(step: string, hashes: readonly string[]): void {
+    for (const [index, hash] of hashes.entries()) this.#places.set(hash, { step, index });
+    this.#last = { step, hashes };
   }
 
-  find(hash: string): Place | undefined {
-    return this.#places.get(hash);
+  /** The place after another one, or the first one, if it is there: what is said twice does not tear a range apart. */
+  find(hash: string, before: Place | null): Place | undefined {
+    const { step, hashes } = this.#last;
+    const index = before === null ? 0 : before.index + 1;
+    const isNext = (before === null || before.step === step) && hashes[index] === hash;
+    return isNext ? { step, index } : this.#places.get(hash);
   }
 }
 
@@ -44,8 +50,9 @@ export function piecesOf(
 ): Piece[] {
   const pieces: Piece[] = [];
   for (const [at, message] of messages.entries()) {
-    const place = known.find(hashes[at] ?? "") ?? null;
     const last = pieces.at(-1);
+    const before = last?.of == null ? null : { step: last.of.step, index: last.of.index + last.count - 1 };
+    const place = known.find(hashes[at] ?? "", before) ?? null;
     if (place === null) pieces.push({ count: 1, of: null, message });
     else if (last?.of?.step === place.step && last.of.index + last.count === place.index) last.count += 1;
     else pieces.push({ count: 1, of: place, message: null });

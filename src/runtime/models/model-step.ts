@@ -9,24 +9,21 @@
  */
 
 import type { StepSpan } from "../../kernel/events.ts";
-import { settle } from "../../kernel/quotas/ledger.ts";
 import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import type { Amounts } from "../../kernel/resources/quota.ts";
-import { tokensOfCall } from "../../models/estimate.ts";
 import type { ModelMessage } from "../../models/messages.ts";
-import type { ModelCall, ModelSource, Price } from "../../models/model.ts";
-import { costOf } from "../../models/prices.ts";
+import type { ModelCall, ModelSource } from "../../models/model.ts";
 import { hashOf } from "../../receipts/canonical.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { JsonObject } from "../../store/port.ts";
 import type { StreamOptions } from "../agent-model.ts";
-import { withinBudget } from "../budget.ts";
 import { AgentFailure } from "../failures.ts";
 import type { JournalEntry } from "../journal.ts";
-import { noteResult, outputOf, performStep } from "../recorded-steps.ts";
-import { never, type Run } from "../run.ts";
-import { type Allowance, allowanceOf } from "./allowance.ts";
-import { answerIn, type RecordedAnswer, recordOf } from "./answer.ts";
+import { failedStep, noteResult, outputOf, performStep } from "../recorded-steps.ts";
+import { type Attempted, never, type Run } from "../run.ts";
+import type { Allowance } from "./allowance.ts";
+import { answerIn, type RecordedAnswer, recordOf, withoutHalfSecret } from "./answer.ts";
 import { type AttemptsEnd, askModels } from "./attempts.ts";
+import { beyondBudget, reserved } from "./call-budget.ts";
 import { DeltaTeller } from "./deltas.ts";
 import { knownMessages, messageHash, type Piece, piecesOf, sealPieces } from "./input-record.ts";
 import { type Route, routeOf } from "./route.ts";
@@ -44,7 +41,7 @@ export async function askModel(run: Run, models: ModelSource, step: ModelStep): 
   while (true) {
     const { answer, key } = await performCall(run, models, step);
     if (answer.is_cut !== true) return answer;
-    await beyondBudget(run, key, answer);
+    await beyondBudget(run, models, key, answer);
   }
 }
 
@@ -114,14 +111,15 @@ async function perform(
   route: Route,
   allowance: Allowance,
 ): Promise<RecordedAnswer> {
+  const heard = new Listener(stream?.onText);
   const listen = (attempt: number) => {
     const teller = new DeltaTeller(run, span.step, attempt, stream?.visibility ?? "internal");
     return {
       hear(delta: { type: "text" | "reasoning"; text: string }) {
         if (!run.isReplay) teller.hear(delta);
-        if (delta.type === "text") stream?.onText?.(delta.text);
+        if (delta.type === "text") heard.tell(delta.text);
       },
-      end: () => teller.end(),
+      end: (isWhole: boolean) => teller.end(isWhole),
     };
   };
   // A budget can only be kept to in the middle of an answer that is heard as it comes.
@@ -139,17 +137,44 @@ async function perform(
     ...(told.usd === null ? {} : { usd: told.usd }),
   };
   // What the agent sees now must be what it will see when the step comes from the journal.
-  const attempted = run.redactor.value(attemptedOf(end));
+  const attempted = run.redactor.value(heard.failure ?? attemptedOf(run, end, allowance));
   await noteResult(run, span, attempted, { amounts: spent, spent }, () => ({ model_call: told }));
   if ("error" in attempted) throw new AgentFailure(attempted.error.code, attempted.error.message);
   return answerIn(attempted.output);
 }
 
-function attemptedOf(end: AttemptsEnd): { output: JsonValue } | { error: { code: string; message: string } } {
+/**
+ * The agent's own code, which hears what the model says. When it fails, so does the step, once the model has said all: that is no reason
+ * to ask again.
+ */
+class Listener {
+  readonly #onText: StreamOptions["onText"];
+  failure: Extract<Attempted, { error: unknown }> | null = null;
+
+  constructor(onText: StreamOptions["onText"]) {
+    this.#onText = onText;
+  }
+
+  tell(text: string): void {
+    if (this.failure !== null) return;
+    try {
+      this.#onText?.(text);
+    } catch (error) {
+      this.failure = failedStep(error);
+    }
+  }
+}
+
+function attemptedOf({ redactor }: Run, end: AttemptsEnd, { outputTokens }: Allowance): Attempted {
   if ("error" in end) return { error: end.error };
-  const { answer, model, isCut, told } = end;
+  const { model, isCut, told } = end;
+  const answer = withoutHalfSecret(end.answer, redactor);
+  const room = outputTokens === null ? {} : { room: outputTokens };
   return {
-    output: { ...recordOf(answer, model, told.usd), ...(isCut ? { is_cut: true } : {}) } as JsonObject,
+    output: {
+      ...recordOf(answer, model, told.usd),
+      ...(isCut ? { is_cut: true, ...room } : {}),
+    } as JsonObject,
   };
 }
 
@@ -161,48 +186,6 @@ async function untilOver<T>(run: Run, ask: () => Promise<T>): Promise<T> {
     if (run.signal.aborted) return await never();
     throw error;
   }
-}
-
-/** Reserves what the call may use: all that it asks for, or what is left. */
-async function reserved(
-  run: Run,
-  models: ModelSource,
-  key: string,
-  { candidates }: Route,
-  call: ModelCall,
-): Promise<Allowance> {
-  const free: Allowance = { outputTokens: null, wallTimeMs: null };
-  if (run.task.quota_ids.length === 0) {
-    await withinBudget(run, key, {});
-    return free;
-  }
-  const inputTokens = tokensOfCall(call);
-  const price = priceOf(models, candidates[0] ?? "");
-  const isRecorded = await run.isRecorded(key);
-  const allowance = isRecorded ? free : await allowanceOf(run, inputTokens, price);
-  const outputTokens = Math.max(1, Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? Infinity));
-  const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
-  await withinBudget(run, key, { input_tokens: inputTokens, output_tokens: outputTokens, usd });
-  return isRecorded ? await allowanceOf(run, inputTokens, price) : allowance;
-}
-
-function priceOf(models: ModelSource, name: string): Price | null {
-  try {
-    return models.open(name).price;
-  } catch {
-    return null;
-  }
-}
-
-/** The budget is used up in the middle of an answer: what the quota says happens, as before a step. */
-async function beyondBudget(run: Run, key: string, { usage }: RecordedAnswer): Promise<void> {
-  const more = `${key}:more`;
-  const { output_tokens, usd } = usage;
-  await withinBudget(run, more, { output_tokens: output_tokens + 1, usd: (usd ?? 0) + 1e-6 });
-  await run.record(async (unit, task) => {
-    await settle(unit, task, more, {});
-    return await unit.require("task", task.id);
-  });
 }
 
 /** What is recorded of the call, if it is of this one (M3). A replay may ask live models what it did not ask then. */

@@ -16,6 +16,7 @@ export interface ToolAct {
   action?: string | undefined;
   /** What is given when nothing is done; null when there is nothing to give. */
   simulate: (() => JsonValue) | null;
+  recallWithin?: () => Promise<void>;
 }
 
 /** What a tool gave, or why nothing was done. */
@@ -24,13 +25,10 @@ export interface Acted {
   withheld: string | null;
 }
 
-export async function actAs(
-  run: Run,
-  { span, effect, risk, input, attempt, simulate, action = span.name }: ToolAct,
-): Promise<Acted> {
-  const step = { span, effect, input, attempt };
+export async function actAs(run: Run, { risk, simulate, action, ...step }: ToolAct): Promise<Acted> {
+  const { span, effect, input } = step;
   if (effect === "none") return { output: await performTool(run, step), withheld: null };
-  const terms = { intent: input, simulate: simulate?.() ?? null, risk, action };
+  const terms = { intent: input, simulate: simulate?.() ?? null, risk, action: action ?? span.name };
   const { outcome, output, artifactId } = await actUnderTier(run, span, terms, (permit) =>
     performTool(run, step, permit),
   );

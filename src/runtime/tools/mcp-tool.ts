@@ -36,10 +36,10 @@ export async function callMcpTool(
   const span: EffectSpan = { step: run.key(`mcp:${server}:${name}`), kind: "mcp", name: tool };
   await allowed(run, span, () => requireTool(run.task, tool));
   const questions = new Questions(run, span.step);
-  await questions.recall();
+  const recallWithin = () => questions.recall();
   const attempt = () => attemptCall(run, mcp, { server, name, effect, input, span, questions });
   const risk = effect === "irreversible" ? "high" : "medium";
-  return await actAs(run, { span, effect, risk, input, attempt, simulate: null });
+  return await actAs(run, { span, effect, risk, input, attempt, simulate: null, recallWithin });
 }
 
 interface McpCall {

@@ -27,16 +27,17 @@ export interface ToolStep {
   effect: ToolEffect;
   input: JsonValue;
   attempt: () => Promise<Attempted>;
+  /** Comes past what was asked in the middle of the call in an earlier run. */
+  recallWithin?: () => Promise<void>;
 }
 
 /** Gives what the tool gave, or throws what it failed with. Under a permit, using it is the record that the call begins. */
 export async function performTool(run: Run, step: ToolStep, permit?: Permit): Promise<JsonValue> {
   const { span, effect, input, attempt } = step;
   await withinBudget(run, span.step, oneCall);
-  const recorded = await run.recall(span.step);
+  const recorded = await recallCall(run, step, permit);
   await assertSameInput(run, span.step, recorded, input);
   if (recorded?.ended != null) return await outputOf(run, recorded);
-  if (recorded !== undefined && permit === undefined) return await run.stop(outcomeUnknown(span.name));
   if (permit !== undefined) await run.beforeUsing(span.step);
   const result = await run.perform(async () => {
     const refusal = await begin(run, step, permit);
@@ -49,6 +50,22 @@ export async function performTool(run: Run, step: ToolStep, permit?: Permit): Pr
   });
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
   return result.output;
+}
+
+/** What was asked in the middle of the call stands in the log after its beginning, where that is recorded, and before its end. */
+async function recallCall(
+  run: Run,
+  { span, recallWithin }: ToolStep,
+  permit: Permit | undefined,
+): Promise<JournalEntry | undefined> {
+  const isRecorded = await run.isRecorded(span.step);
+  if (!isRecorded) await recallWithin?.();
+  return await run.recall(span.step, async (recorded) => {
+    // Nobody needs to answer for what is not tried again.
+    const isCutOff = recorded !== undefined && recorded.ended === null;
+    if (isCutOff && permit === undefined) await run.stop(outcomeUnknown(span.name));
+    if (isRecorded) await recallWithin?.();
+  });
 }
 
 /** On disk when this resolves, where it matters that it has begun (T2); gives why it must not, if it must not. */

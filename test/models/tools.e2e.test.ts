@@ -1,0 +1,108 @@
+/** Tools that run when their task is canceled, and what is heard of them afterwards. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { type Json, until } from "../support/client.ts";
+import { assertRebuildable } from "../support/log.ts";
+import { ModelWorld } from "../support/model-runs.ts";
+import { createPersona } from "../support/policy.ts";
+
+let world: ModelWorld;
+before(async () => {
+  world = await ModelWorld.start();
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function cancel({ id }: Json): Promise<void> {
+  const { status, body } = await world.client.post(`/v1/tasks/${id}/cancel`, { reason: "enough" });
+  assert.ok(status < 300, JSON.stringify(body));
+}
+
+/** What the MCP server remembers: see `Memory` in `mcp-servers/everything.ts`. */
+async function remembered(): Promise<Json> {
+  return (await world.output(await world.play([{ do: "tool", name: "everything.counts" }])))[0];
+}
+
+describe("tools of a task that is canceled", () => {
+  for (const name of ["lamp.look", "valve.turn", "rocket.launch"]) {
+    test(`MTE-18 given ${name} at work, when its task is canceled, then its signal is aborted, and what it gives late is told and changes nothing`, async () => {
+      const gate = `late-${name}`;
+      const task = await world.begin([
+        { do: "tool", name, input: { gate } },
+        { do: "generate", prompt: `after ${name}` },
+      ]);
+      await world.noted(`${name} ${gate}`);
+      await cancel(task);
+      await world.noted(`aborted ${gate}`);
+      const canceled = await world.ended(task);
+      assert.equal(canceled.status, "CANCELED");
+      world.open(gate);
+      const events = await until(
+        () => world.events(task),
+        (all) => all.some(({ event }) => event === "vendor.bridle.step.late_result"),
+      );
+      const names = events.map(({ event }) => event);
+      const late = events.find(({ event }) => event === "vendor.bridle.step.late_result");
+      assert.ok(names.indexOf("task.canceled") < names.indexOf("vendor.bridle.step.late_result"));
+      assert.equal(late.payload.step, `tool:${name}:1`);
+      assert.equal(late.payload.result.output, `${name} is through ${gate}`);
+      const { updated_at: _, ...before } = canceled;
+      const { updated_at: __, ...now } = await world.ended(task);
+      assert.deepEqual(now, before);
+      assert.equal(world.requests(`after ${name}`).length, 0);
+    });
+  }
+
+  test("MTE-19 given an MCP tool at work, when the task is canceled, then the server hears that the call is", async () => {
+    const task = await world.begin([{ do: "tool", name: "everything.slow" }]);
+    await until(remembered, ({ slow }) => slow === 1);
+    await cancel(task);
+    assert.equal((await world.ended(task)).status, "CANCELED");
+    await until(remembered, ({ cancelled }) => cancelled === 1);
+  });
+
+  test("MTE-19 given a model that speaks, when its task is canceled, then its connection is closed and nothing more is told", async () => {
+    world.script("speech", { chunks: ["Friends, ".repeat(300), "Romans"], holdAfterChunks: 1 });
+    const task = await world.begin([{ do: "stream", prompt: "speech" }]);
+    await world.heardSome(task);
+    await cancel(task);
+    assert.equal((await world.ended(task)).status, "CANCELED");
+    assert.equal(await world.requests("speech")[0]?.isLeft, true);
+    assert.equal((await world.events(task)).at(-1).event, "task.canceled");
+  });
+});
+
+describe("tools that the assistant's model asks for", () => {
+  test("MTE-20 given an MCP tool that the persona names and one that needs approval, when the model asks for both, then a person approves, the server's question is answered, and the model hears what they gave", async () => {
+    const persona = await createPersona(world.client, {
+      name: "Careful",
+      entry_workflow: "assistant",
+      autonomy_tier: "act_with_approval",
+      tools: ["everything.elicits", "everything.echo"],
+    });
+    const calls = [
+      { id: "call_a", name: "everything_elicits", input: { question: "Which size?" } },
+      { id: "call_b", name: "everything_echo", input: { text: "an echo" } },
+    ];
+    world.script("shoes", { toolCalls: calls }, { text: "Ordered." });
+    const task = await world.client.submit(world.sessionId, "I need shoes.", { persona_id: persona.id });
+    const asked = await world.client.untilTask(
+      task.id,
+      ({ waiting_for }) => waiting_for?.kind === "approval",
+    );
+    const path = `/v1/permission-requests/${asked.waiting_for.permission_request_id}/respond`;
+    assert.equal((await world.client.post(path, { approved: true })).status, 200);
+    await world.client.untilTask(task.id, ({ status }) => status === "INPUT_REQUIRED");
+    await world.crash();
+    await world.client.answer(task.id, '{"answer":"42"}');
+    const ended = await world.ended(task);
+    assert.equal(await world.output(ended), "Ordered.");
+    const [, second] = world.requests("I need shoes");
+    const heard = JSON.stringify(second?.body);
+    // The approval was used by the call that was cut off: it is not made again.
+    assert.match(heard, /call_a.*used/s);
+    assert.match(heard, /an echo/);
+    await world.server.stop();
+    await assertRebuildable(world.data);
+  });
+});
