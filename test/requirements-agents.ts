@@ -20,6 +20,7 @@ export const agentRequirements: readonly Requirement[] = [
     "LLM-14": "Code that is repeated and asks something else is found out.",
     "LLM-15": "Secrets are in neither prompts nor records.",
     "LLM-16": "Without a model, the failure says what to set.",
+    "LLM-17": "Tools and settings may change between two runs of a task; what was answered holds.",
   }),
   ...section("Bridle", "Tools on ctx", {
     "TUL-1": "A tool that only looks is called in every tier, and once only.",

@@ -12,8 +12,10 @@ export type InputPiece = { content: Content<JsonValue> } | { of_step: string; fi
 
 export interface ModelCallBegun {
   input: InputPiece[];
-  /** Over everything that the model is given: a run that is repeated must ask the same. */
+  /** Over everything that the model is given. */
   sha256: string;
+  /** Over what is said to it: a run that is repeated must say the same. Tools and settings may change between two runs. */
+  messages_sha256: string;
   /** `provider/model`, in the order in which they are tried. */
   candidates: string[];
   /** The names of the tools that were offered. */

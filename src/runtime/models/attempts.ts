@@ -82,7 +82,7 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
       considered.push({ model: name, reason: `${error.code}${times}: ${error.message}` });
     }
   }
-  const { code = "model_unavailable", message = "No model could be asked." } = failure ?? {};
+  const { code = "model_unavailable", message = "No model could be asked." } = failure ?? route.refusal ?? {};
   const reason = `no model answered; the last said ${code}`;
   const told = tally.ended({ chosen: null, reason, considered, attempts: count }, false);
   return { error: { code, message }, told };

@@ -5,7 +5,8 @@
  *   M1  What the model is given is on disk before it is asked, and its answer before the agent sees it. A call whose answer is
  *       recorded is never made again.
  *   M2  A call that had begun when the process died is made again, under the same key and the same reservation.
- *   M3  Code that is repeated must ask the same: the hash of all that the model is given is compared.
+ *   M3  Code that is repeated must say the same to the model: the hash of the messages is compared. The tools that it is offered
+ *       are the server's, and may be others after an upgrade; they are for the calls that are still to come.
  */
 
 import type { StepSpan } from "../../kernel/events.ts";
@@ -28,10 +29,12 @@ import { DeltaTeller } from "./deltas.ts";
 import { knownMessages, messageHash, type Piece, piecesOf, sealPieces } from "./input-record.ts";
 import { type Route, routeOf } from "./route.ts";
 
+type InputHashes = Pick<ModelCallBegun, "sha256" | "messages_sha256">;
+
 export interface ModelStep {
   label: string;
   model: string | readonly string[] | undefined;
-  /** Without secrets: see `redactedCall`. */
+  /** Without secrets: see `redactedMessages`. */
   call: ModelCall;
   stream: StreamOptions | null;
 }
@@ -57,9 +60,12 @@ async function performCall(
   const route = routeOf(run.task, models, model, call.maxOutputTokens);
   if (route.refusal !== null && !(await run.isRecorded(key))) return await refuse(run, span, route.refusal);
   const hashes = call.messages.map(messageHash);
-  const sha256 = hashOf({ settings: settingsOf(call), tools: call.tools ?? [], messages: hashes });
+  const input: InputHashes = {
+    sha256: hashOf({ settings: settingsOf(call), tools: call.tools ?? [], messages: hashes }),
+    messages_sha256: hashOf(hashes),
+  };
   const allowance = await reserved(run, models, key, route, call);
-  const recorded = await recalled(run, key, sha256);
+  const recorded = await recalled(run, key, input);
   const known = knownMessages(run);
   if (recorded !== undefined && recorded.ended === null) await run.resume(key);
   const answer =
@@ -69,7 +75,7 @@ async function performCall(
           // A replay that is cut off asks again from the top; what it began is of no use to it.
           if (recorded === undefined && !run.isReplay) {
             const pieces = piecesOf(call.messages, hashes, known);
-            await begin(run, span, { call, route, pieces, sha256 });
+            await begin(run, span, { call, route, pieces, input });
           }
           return await perform(run, models, span, step, route, allowance);
         });
@@ -88,12 +94,12 @@ async function refuse(run: Run, span: StepSpan, refusal: AgentFailure): Promise<
 async function begin(
   run: Run,
   span: StepSpan,
-  { call, route, pieces, sha256 }: { call: ModelCall; route: Route; pieces: Piece[]; sha256: string },
+  { call, route, pieces, input }: { call: ModelCall; route: Route; pieces: Piece[]; input: InputHashes },
 ): Promise<void> {
   await run.note((unit, task) => {
     const model_call: ModelCallBegun = {
       input: sealPieces(unit, pieces),
-      sha256,
+      ...input,
       candidates: route.candidates,
       tools: (call.tools ?? []).map(({ name }) => name),
       settings: settingsOf(call),
@@ -189,13 +195,17 @@ async function untilOver<T>(run: Run, ask: () => Promise<T>): Promise<T> {
 }
 
 /** What is recorded of the call, if it is of this one (M3). A replay may ask live models what it did not ask then. */
-async function recalled(run: Run, key: string, sha256: string): Promise<JournalEntry | undefined> {
+async function recalled(run: Run, key: string, input: InputHashes): Promise<JournalEntry | undefined> {
   const recorded = await run.recall(key);
   const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.model_call : undefined;
-  if (begun === undefined || begun.sha256 === sha256) return recorded;
+  if (begun === undefined || begun.sha256 === input.sha256) return recorded;
   const anew = run.anew(key);
   if (anew !== null) return anew.own;
-  await run.differs(`${key} with the input ${begun.sha256}`, `${key} with the input ${sha256}`);
+  if (begun.messages_sha256 === input.messages_sha256) return recorded;
+  await run.differs(
+    `${key} with the input ${begun.messages_sha256}`,
+    `${key} with the input ${input.messages_sha256}`,
+  );
   return recorded;
 }
 

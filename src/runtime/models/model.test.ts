@@ -224,3 +224,19 @@ test("LLM-16 given no model at all, when the agent asks for one, then the failur
   assert.equal(run.failure?.code, "model_not_configured");
   assert.match(run.failure?.message ?? "", /BRIDLE_MODEL/);
 });
+
+test("LLM-17 given tools that are described otherwise after a restart, when the run goes on, then its answers hold and the next call has the new ones", async () => {
+  let lives = 0;
+  const upgraded = agentThat(async (ctx) => {
+    lives += 1;
+    const tools = [defineTool({ ...add, description: `Adds, as of version ${lives}.` })];
+    const first = await ctx.model.generate({ label: "a", prompt: "one", tools });
+    return (await ctx.model.generate({ label: "b", prompt: first.text, tools })).text;
+  });
+  const run = await rehearse(upgraded, { input: "go", models: ["two", "three"], crashAfter: "llm:a:1" });
+  assert.equal(run.output, "three");
+  assert.deepEqual(
+    run.models.map(({ tools }) => tools?.[0]?.description),
+    ["Adds, as of version 1.", "Adds, as of version 2."],
+  );
+});
