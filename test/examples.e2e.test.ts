@@ -45,7 +45,7 @@ test("given the examples, when they are loaded as `bridle dev` does it, then the
 test("EXA-1 given the release assistant, when its check is run, then a release is published after it was approved", async () => {
   assert.match(
     await check("release-assistant"),
-    /^It asks: publish\n(.*\n)*# v0\.2\.0\n(.*\n)*The receipt is valid\.$/m,
+    /^It asks: publish v0\.2\.0\n(.*\n)*# v0\.2\.0\n(.*\n)*The receipt is valid\.$/m,
   );
 });
 

@@ -28,6 +28,7 @@ export const publish = defineTool({
   output: Type.Object({ path: Type.String() }),
   effect: "irreversible",
   risk: "high",
+  action: ({ version }) => `publish ${version}`,
   async run({ version, notes }) {
     // A folder stands in for wherever your releases go.
     const folder = process.env.RELEASES ?? "releases";

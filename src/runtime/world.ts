@@ -2,7 +2,7 @@
 
 import type { McpAccess } from "../mcp/mcp.ts";
 import { ModelError, type ModelSource } from "../models/model.ts";
-import type { AnyTool } from "../tools/tool.ts";
+import type { AnyTool, ToolDefinition } from "../tools/tool.ts";
 import type { AgentContext } from "./agent.ts";
 
 export interface World {
@@ -11,7 +11,7 @@ export interface World {
   /** Tools that every agent can use, as far as its persona allows. */
   tools: readonly AnyTool<AgentContext>[];
   /** In a rehearsal: what is called in place of tools of the same names, whosever they are. */
-  standIns?: readonly AnyTool<AgentContext>[];
+  standIns?: readonly ToolDefinition[];
 }
 
 /** For runs that have only what the log has. */

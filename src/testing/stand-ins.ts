@@ -18,7 +18,10 @@ export interface StandInContext {
 
 export type StandInFunction = (input: JsonObject, context: StandInContext) => JsonValue | Promise<JsonValue>;
 
-/** The effect is taken to be irreversible unless said, as that of any tool of which nothing is known. */
+/**
+ * What stands in for a tool that is known has its effect, its risk and its schemas. Of others the effect is taken to be irreversible
+ * unless said, as that of any tool of which nothing is known.
+ */
 export type StandIn =
   | StandInFunction
   | { run: StandInFunction; description?: string; input?: TSchema; effect?: ToolEffect };

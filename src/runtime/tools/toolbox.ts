@@ -19,7 +19,7 @@ export class Toolbox {
   readonly #run: Run;
   readonly #world: World;
   readonly #local: ReadonlyMap<string, UsableTool>;
-  readonly #standIns: ReadonlyMap<string, UsableTool>;
+  readonly #standIns: ReadonlyMap<string, ToolDefinition>;
   readonly #lists = new Map<string, Promise<McpToolInfo[]>>();
 
   constructor(run: Run, agent: Pick<Agent, "tools">, world: World) {
@@ -27,10 +27,10 @@ export class Toolbox {
     this.#world = world;
     const own = (agent.tools ?? []).filter(isUsable);
     // What the agent brings along itself comes before what the server has under the same name.
-    const known = byName([...world.tools, ...own]);
+    const known = byName<UsableTool>([...world.tools, ...own]);
     this.#standIns = byName(world.standIns ?? []);
-    const isLocal = ({ name }: UsableTool) => known.has(name) || this.#serverOf(name) === null;
-    this.#local = byName([...known.values(), ...[...this.#standIns.values()].filter(isLocal)]);
+    const alone = [...this.#standIns.values()].filter(({ name }) => this.#serverOf(name) === null);
+    this.#local = byName([...alone, ...[...known.values()].map((tool) => this.#stoodInFor(tool))]);
   }
 
   async find(name: string): Promise<FoundTool> {
@@ -45,7 +45,16 @@ export class Toolbox {
 
   /** A tool that is given as itself needs not be looked for. */
   given(tool: UsableTool): FoundTool {
-    return { kind: "local", tool: this.#standIns.get(tool.name) ?? tool };
+    return { kind: "local", tool: this.#stoodInFor(tool) };
+  }
+
+  /** In a rehearsal another function is called; what the tool says of itself stays true. */
+  #stoodInFor(tool: UsableTool): UsableTool {
+    const standIn = this.#standIns.get(tool.name);
+    if (standIn === undefined) return tool;
+    if ("run" in tool) return { ...tool, run: standIn.run };
+    const { runWith: _, ...terms } = tool;
+    return { ...terms, run: standIn.run };
   }
 
   /** The tools of these names; a name that ends with a star stands for all that begin so. */
@@ -103,7 +112,7 @@ export class Toolbox {
   }
 }
 
-function byName(tools: readonly UsableTool[]): ReadonlyMap<string, UsableTool> {
+function byName<T extends UsableTool>(tools: readonly T[]): ReadonlyMap<string, T> {
   return new Map(tools.map((tool) => [tool.name, tool]));
 }
 
