@@ -37,7 +37,8 @@ export const modelRunRequirements: readonly Requirement[] = [
   ...section("Bridle", "Model runs: tools", {
     "MTE-18": "A tool whose task is canceled hears of it; what it gives late is told and changes nothing.",
     "MTE-19": "Canceling a task reaches MCP servers and models.",
-    "MTE-20": "A model's tool calls go through approvals and questions like the agent's own.",
+    "MTE-20":
+      "A model's tool calls go through approvals like the agent's own, and it hears what became of each.",
   }),
   ...section("Bridle", "Model runs: history", {
     "MTE-22": "A conversation costs its length in the log, however often it is sent.",

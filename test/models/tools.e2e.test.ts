@@ -72,8 +72,50 @@ describe("tools of a task that is canceled", () => {
   });
 });
 
+async function approve(task: Json): Promise<void> {
+  const asked = await world.client.untilTask(task.id, ({ waiting_for }) => waiting_for?.kind === "approval");
+  const path = `/v1/permission-requests/${asked.waiting_for.permission_request_id}/respond`;
+  assert.equal((await world.client.post(path, { approved: true })).status, 200);
+}
+
+describe("tools that ask in the middle of a call", () => {
+  /** One that was asked and has its answer, in the step after it. */
+  async function answered(name: string, server: string, autonomy_tier: string): Promise<Json> {
+    const persona = await createPersona(world.client, { name, entry_workflow: "player", autonomy_tier });
+    const task = await world.begin(
+      [
+        { do: "tool", name: `${server}.elicits`, input: { question: "Really?" } },
+        { do: "step", gate: name },
+      ],
+      { persona },
+    );
+    if (autonomy_tier === "act_with_approval") await approve(task);
+    await world.client.untilTask(task.id, ({ status }) => status === "INPUT_REQUIRED");
+    await world.client.answer(task.id, '{"answer":"yes"}');
+    await world.noted(`waiting ${name}`);
+    return task;
+  }
+
+  test("MTE-23 given tools that can be undone or not, approved or not, whose questions were answered, when the server is killed and when the tasks are replayed, then nobody is asked again", async () => {
+    const tasks = {
+      "can be undone": await answered("can be undone", "everything", "act_auto"),
+      "cannot be undone": await answered("cannot be undone", "wild", "act_auto"),
+      "approved, can be undone": await answered("approved, can be undone", "everything", "act_with_approval"),
+      "approved, cannot be undone": await answered("approved, cannot be undone", "wild", "act_with_approval"),
+    };
+    await world.crash();
+    for (const [name, task] of Object.entries(tasks)) {
+      world.open(name);
+      assert.deepEqual(await world.output(await world.ended(task)), ["yes", null]);
+      const { body } = await world.client.post(`/v1/tasks/${task.id}/replay`, { mode: "exact" });
+      const replay = await world.ended(body);
+      assert.equal(replay.status, "COMPLETED", JSON.stringify(replay.failure));
+    }
+  });
+});
+
 describe("tools that the assistant's model asks for", () => {
-  test("MTE-20 given an MCP tool that the persona names and one that needs approval, when the model asks for both, then a person approves, the server's question is answered, and the model hears what they gave", async () => {
+  test("MTE-20 given an approved tool of an MCP server and one that only looks, when the server is killed while the first asks something, then the model hears that its approval is used up, and what the other gave", async () => {
     const persona = await createPersona(world.client, {
       name: "Careful",
       entry_workflow: "assistant",
@@ -100,7 +142,7 @@ describe("tools that the assistant's model asks for", () => {
     const [, second] = world.requests("I need shoes");
     const heard = JSON.stringify(second?.body);
     // The approval was used by the call that was cut off: it is not made again.
-    assert.match(heard, /call_a.*used/s);
+    assert.match(heard, /call_a.*approval_used/s);
     assert.match(heard, /an echo/);
     await world.server.stop();
     await assertRebuildable(world.data);
