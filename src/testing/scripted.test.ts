@@ -184,16 +184,38 @@ describe("stand-ins for tools", () => {
       tools: [refund],
       async run(ctx) {
         const own = [await ctx.tool(refund, {}), await ctx.tool("shop.refund", {})];
-        return [...own, await ctx.tool(unlisted, {}), await ctx.tool("http.get", {})].join(" ");
+        const page = await ctx.tool("http.get", { url: "https://shop.example" });
+        return [...own, await ctx.tool(unlisted, {}), JSON.stringify(page)].join(" ");
       },
     });
     const tools = {
       "shop.refund": () => "refunded",
       "shop.cancel": () => "canceled",
-      "http.get": () => "got",
+      "http.get": () => ({ status: 204, content_type: null, text: null, bytes: 0, truncated: false }),
     };
     const run = await rehearse(clerk, { input: {}, tools, persona: { tools: ["shop.*", "http.get"] } });
-    assert.equal(run.output, "refunded refunded canceled got");
-    run.expectSteps(["tool:shop.refund:1", "tool:shop.refund:2", "tool:shop.cancel:1", "tool:http.get:1"]);
+    assert.match(String(run.output), /^refunded refunded canceled .*204/);
+    run.expectSteps(["tool:shop.refund:1", "tool:shop.refund:2", "tool:http.get:1", "tool:shop.cancel:1"]);
+  });
+
+  test("TST-12 given a tool that a function stands in for, when it is called, then its effect and its schemas are its own", async () => {
+    const look = defineTool({
+      name: "look",
+      description: "Looks.",
+      input: Type.Object({ at: Type.String() }),
+      output: Type.Number(),
+      effect: "none",
+      run: () => 1,
+    });
+    const looker = defineAgent({
+      name: "looker",
+      version: "1.0.0",
+      run: (ctx) => ctx.tool(look, { at: "the sky" }),
+    });
+    const persona = { autonomy_tier: "shadow" } as const;
+    const seen = await rehearse(looker, { input: {}, persona, tools: { look: () => 7 } });
+    assert.equal(seen.output, 7, "what only looks is called in every tier");
+    const wrong = await rehearse(looker, { input: {}, persona, tools: { look: () => "stars" } });
+    assert.equal(wrong.failure?.code, "tool_output_invalid");
   });
 });
