@@ -49,7 +49,9 @@ const seenSecretsMax = 10_000;
 export type Attempted = { output: JsonValue } | { error: { code: string; message: string } };
 
 export type RunEnd =
-  | { how: "ended" | "superseded" }
+  /** What the agent's code threw, unless it meant to fail. */
+  | { how: "ended"; thrown?: unknown }
+  | { how: "superseded" }
   | { how: "parked"; until: number | null }
   | { how: "crashed"; error: unknown };
 
