@@ -143,6 +143,21 @@ export default defineConfig({ port: 0, data: "state" });
     assert.equal(await answered(open), "late: x");
   });
 
+  test("PRJ-12 given an agent whose code throws, when its task has failed, then the terminal says where, and how to talk to the next one", async () => {
+    const throwing = agentModule("thrower", "1.0.0", 'throw new Error("no such port");');
+    await changing(() => write("agents/thrower.ts", throwing), "Loaded again: added thrower@1.0.0.");
+    await changing(async () => {
+      const task = await start("thrower");
+      assert.deepEqual(task.failure, { code: "agent_error", message: "no such port" });
+    }, "Error: no such port");
+    assert.match(
+      server.output(),
+      /an agent's code threw an error {2}agent=thrower .*\n.*\n.*agents\/thrower\.ts\S*:\d+/,
+    );
+    assert.ok(server.output().includes(`bridle shell --url ${server.url} --data ${project.path}/state.`));
+    await project.remove("agents/thrower.ts");
+  });
+
   test("PRJ-5 given the configuration, when it changes, then agents that it names are loaded and it is said that the rest needs a start", async () => {
     await write("more/extra.ts", agentModule("extra", "1.0.0", 'return "extra";'));
     const config = `import { defineConfig } from "bridle";

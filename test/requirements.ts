@@ -221,6 +221,8 @@ export const requirements: readonly Requirement[] = [
     "PRJ-9": "Input that is not what the agent takes is refused when it is submitted, naming the field.",
     "PRJ-10": "bridle dev takes the next free port when the usual one is taken.",
     "PRJ-11": "bridle dev says once that code changed under the same version.",
+    "PRJ-12":
+      "What an agent's code throws is logged with the place; bridle dev says how to talk to its agents.",
   }),
   ...section("Bridle", "Runtime", {
     "RUN-1":

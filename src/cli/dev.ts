@@ -2,6 +2,7 @@
 
 import { flushCompileCache } from "node:module";
 import type { Command } from "commander";
+import { defaultConfig } from "../config.ts";
 import { createReadableLogger } from "../logger.ts";
 import type { ProjectPlace } from "../project/load.ts";
 import { shown } from "../project/load-problem.ts";
@@ -30,13 +31,19 @@ export async function dev(given: Serving, { place, modules, command }: Developme
     project.file === null
       ? "none here: make a bridle.config.ts, and agents in agents/"
       : `${shown(project.file)}; agents are loaded again when their files change`;
+  // The shell looks where the server usually is.
+  const { host, port, dataDirectory } = defaultConfig;
+  const talking = [
+    ...(server.url === `http://${host}:${port}` ? [] : ["--url", server.url]),
+    ...(settings.data === dataDirectory ? [] : ["--data", settings.data]),
+  ];
   tell(`
 Bridle ${version} is ready, for development.
 
 ${addressLines(server, serving)}
   Project   ${where}
 
-  Talk to an agent: bridle shell. Stop with Ctrl-C.
+  Talk to an agent: bridle shell${talking.length === 0 ? "" : ` ${talking.join(" ")}`}. Stop with Ctrl-C.
 `);
   const reloader = await Reloader.start({
     place,

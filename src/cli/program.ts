@@ -63,7 +63,7 @@ function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof DataDirectoryInUse) return error.message;
   if ("code" in error && error.code === "EADDRINUSE") {
-    return `the port is taken (${error.message}). Choose another with --port.`;
+    return `the port is taken (${error.message}). Choose another with --port, or with --harp-port if it is that one.`;
   }
   return error.message;
 }

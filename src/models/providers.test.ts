@@ -143,6 +143,8 @@ test("MDL-21 given a default in the settings or the environment, when it is aske
     createModels({ default: "openai/o3" }, { BRIDLE_MODEL: "local/llama" }).defaultModel,
     "openai/o3",
   );
+  assert.throws(() => createModels({}, { BRIDLE_MODEL: "gpt-6" }), /BRIDLE_MODEL must name .* found "gpt-6"/);
+  assert.throws(() => createModels({ default: "gpt-6" }, {}), /models\.default must name .* found "gpt-6"/);
 });
 
 test("MDL-22 given settings that are wrong, when they are read, then the error says where", () => {

@@ -1,7 +1,7 @@
 /** Models of providers over the network, as the settings and the environment describe them. */
 
 import { Providers } from "./configured.ts";
-import type { ModelSource } from "./model.ts";
+import { ModelError, type ModelSource } from "./model.ts";
 import { priceOf } from "./prices.ts";
 import { checkSettings, type Environment, type ModelSettings } from "./settings.ts";
 
@@ -13,12 +13,23 @@ const idleTimeoutMsDefault = 2 * 60 * 1000;
 // It becomes part of an address with some providers, so that it has none of what changes the meaning of one.
 const namePattern = /^(?<provider>[^/]+)\/(?<model>(?!.*\.\.)[\w.:@+/-]{1,200})$/;
 
+/** A name that is none would fail every call; it is better heard of when the server starts. */
+function defaultOf({ default: set }: ModelSettings, env: Environment): string | null {
+  const name = set ?? (env.BRIDLE_MODEL || null);
+  if (name === null || namePattern.test(name)) return name;
+  const where = set === undefined ? "BRIDLE_MODEL" : "models.default";
+  throw new ModelError(
+    "model_not_configured",
+    `${where} must name a model as provider/model, such as anthropic/claude-sonnet-5-5; found ${JSON.stringify(name)}.`,
+  );
+}
+
 export function createModels(settings: ModelSettings = {}, env: Environment = process.env): ModelSource {
   checkSettings(settings);
   const providers = new Providers(settings, env);
   const { timeoutMs = timeoutMsDefault, idleTimeoutMs = idleTimeoutMsDefault } = settings;
   return {
-    defaultModel: settings.default ?? (env.BRIDLE_MODEL || null),
+    defaultModel: defaultOf(settings, env),
     open(name) {
       const { provider: providerName, model } = namePattern.exec(name)?.groups ?? {};
       if (providerName === undefined || model === undefined) throw providers.malformed(name);

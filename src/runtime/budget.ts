@@ -55,7 +55,8 @@ function quotaOf(question: string): string {
 /** A no ends the task, as the limit would have. */
 async function askToGoOn(run: Run, step: string, quotaId: string, obstacle: Obstacle | null): Promise<void> {
   const action = `Go on beyond quota ${quotaId}`;
-  const limit = obstacle === null ? {} : { limit: obstacle.limit, most: obstacle.most, used: obstacle.used };
+  const limit: Record<string, string | number> =
+    obstacle === null ? {} : { limit: obstacle.limit, most: obstacle.most, used: obstacle.used };
   try {
     await approve(
       run,

@@ -24,16 +24,18 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   const { task } = run;
   const input = await readInput(run);
   if (task.status === "SUBMITTED") await run.record((unit, current) => start(unit, current, agent));
+  let thrown: unknown;
   try {
     const result = jsonCopy(await Promise.race([runAgent(run, agent, input), run.fatal]));
     await run.assertNothingLeft();
     await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
   } catch (error) {
+    if (!(error instanceof AgentFailure)) thrown = error;
     await run.conclude((unit, current) =>
       endTask(unit, current, { status: "FAILED", failure: failureOf(error) }),
     );
   }
-  run.finish({ how: "ended" });
+  run.finish({ how: "ended", thrown });
 }
 
 /** Whatever the submission was checked against, it is this code that gets the input. */

@@ -51,7 +51,9 @@ export type Attempted = { output: JsonValue } | { error: { code: string; message
 export type RecallWithin = (entry: JournalEntry | undefined) => Promise<void>;
 
 export type RunEnd =
-  | { how: "ended" | "superseded" }
+  /** What the agent's code threw, unless it meant to fail. */
+  | { how: "ended"; thrown?: unknown }
+  | { how: "superseded" }
   | { how: "parked"; until: number | null }
   | { how: "crashed"; error: unknown };
 

@@ -251,7 +251,8 @@ class Scheduler implements Runtime {
     const { id, session_id: sessionId } = run.task;
     this.#runs.delete(id);
     if (end.how === "crashed") this.#retryLater(run.task, end.error);
-    else if (end.how !== "parked") this.#startedWith?.delete(id);
+    if (end.how === "ended" && end.thrown !== undefined) this.#tellThrown(run, end.thrown);
+    if (end.how !== "crashed" && end.how !== "parked") this.#startedWith?.delete(id);
     // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
     const overdue = end.how === "parked" && end.until !== null && end.until <= this.#swept.wakeAt;
     if (this.#again.delete(id) || overdue) this.#enqueue(id, sessionId);
@@ -269,6 +270,13 @@ class Scheduler implements Runtime {
       this.#logger.warn({ agent: wanted, task_id: id }, "tasks wait for an agent that is not loaded here");
     }
     return null;
+  }
+
+  /** The task has the message only; where it was thrown is for whoever wrote the agent. */
+  #tellThrown({ redactor, task }: Run, thrown: unknown): void {
+    const { message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const err = { message: redactor.text(message), stack: redactor.text(stack ?? message) };
+    this.#logger.warn({ err, agent: task.agent.name, task_id: task.id }, "an agent's code threw an error");
   }
 
   #retryLater(task: TaskRecord, error: unknown): void {

@@ -13,6 +13,14 @@ interface Problem {
   message: string;
 }
 
+/** How a persona names a model. */
+export const modelNamePattern = "^[^/\\s]+/\\S+$";
+
+/** What patterns mean, for those who would have to read them otherwise. */
+const meanings = new Map([
+  [modelNamePattern, "must name a model as provider/model, such as anthropic/claude-sonnet-5-5"],
+]);
+
 export type Check<S extends TSchema> = (value: unknown) => Static<S>;
 
 /** A function that gives the value back as what the schema says it is, or throws `invalid_request` naming the field. */
@@ -60,6 +68,7 @@ function expectation({ keyword, params, message, instancePath }: Problem, proble
   // What a schema says `false` to: a field where only those that it names may be.
   if (keyword === "boolean") return "is not a field that is known here";
   if (keyword === "type") return `must be ${here.flatMap(allowedType).join(" or ")}`;
+  if (keyword === "pattern" && "pattern" in params) return meanings.get(String(params.pattern)) ?? message;
   return message;
 }
 

@@ -276,6 +276,8 @@ describe("personas", () => {
       ["name", ""],
     ] as const)
       assert.match(errorOf(await patch(persona.id, { [field]: value }), 400).param, new RegExp(`^${field}`));
+    const misnamed = errorOf(await patch(persona.id, { model_policy: { model: "gpt-6" } }), 400);
+    assert.match(misnamed.message, /^model_policy\.model must name a model as provider\/model/);
     errorOf(await patch(persona.id, { quota_id: "quota_none" }), 404);
     const { body } = await client.get(path);
     assert.deepEqual([body.name, body.version], ["Worker", "1.0.0"]);

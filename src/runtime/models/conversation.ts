@@ -36,6 +36,8 @@ export async function conversation(run: Run, last = lastDefault): Promise<ModelM
 
 async function note(run: Run, span: StepSpan, last: number): Promise<JsonValue> {
   const { kernel, caller, task } = run;
+  // A run may be ahead of its task, and of the session that came with it: both are on disk after this.
+  await run.flush();
   const session = await getRecord(kernel, caller, "session", task.session_id);
   const before = "message_id" in task.input ? task.input.message_id : task.id;
   // What is said from here on is not what the task was told.

@@ -3,6 +3,7 @@
 import { type Static, Type } from "typebox";
 import { autonomyTiers, risks } from "../../kernel/resources/persona.ts";
 import { limitNames, quotaScopes, resetWindows } from "../../kernel/resources/quota.ts";
+import { modelNamePattern } from "../validate.ts";
 import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schemas.ts";
 
 /** More people than this never agree in time. */
@@ -25,7 +26,7 @@ const Trigger = Type.Object({
   event_kinds: Type.Optional(Names),
 });
 
-const ModelName = Type.String({ pattern: "^[^/\\s]+/\\S+$", maxLength: 200 });
+const ModelName = Type.String({ pattern: modelNamePattern, maxLength: 200 });
 
 const ModelPolicy = Type.Object({
   model: Type.Optional(ModelName),
