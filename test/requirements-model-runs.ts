@@ -40,6 +40,9 @@ export const modelRunRequirements: readonly Requirement[] = [
     "MTE-20":
       "A model's tool calls go through approvals like the agent's own, and it hears what became of each.",
   }),
+  ...section("Bridle", "Model runs: budgets that are shared", {
+    "MTE-28": "What is reserved for an answer under way is not used up: who needs it waits, or comes back.",
+  }),
   ...section("Bridle", "Model runs: history", {
     "MTE-22": "A conversation costs its length in the log, however often it is sent.",
     "MTE-23": "A replay asks no model and calls no tool, and can be given another answer.",

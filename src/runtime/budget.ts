@@ -9,14 +9,23 @@ import { AgentFailure } from "./failures.ts";
 import { approve } from "./questions.ts";
 import type { Run } from "./run.ts";
 
-export async function withinBudget(run: Run, step: string, amounts: Amounts): Promise<void> {
+/** Gives false, and reserves nothing, when the caller is patient and the budget is only held up by others. */
+export async function withinBudget(
+  run: Run,
+  step: string,
+  amounts: Amounts,
+  isPatient = false,
+): Promise<boolean> {
   // The questions that were asked before this step the last time are asked again first.
   for (const quotaId of await run.recordedOf(step, run.knownQuotaIds.map(questionAbout(step)))) {
     await askToGoOn(run, step, quotaOf(quotaId), null);
   }
-  if (run.task.quota_ids.length === 0 || (await run.isRecorded(step))) return;
-  if ((await tryReserve(run, step, amounts)) !== null)
-    await run.inBudgetTurn(() => untilReserved(run, step, amounts));
+  if (run.task.quota_ids.length === 0 || (await run.isRecorded(step))) return true;
+  const obstacle = await tryReserve(run, step, amounts, isPatient);
+  if (obstacle === null) return true;
+  if (isPatient && obstacle.isHeld) return false;
+  await run.inBudgetTurn(() => untilReserved(run, step, amounts));
+  return true;
 }
 
 /** Others may have asked meanwhile; what was granted to them is granted to all. */
@@ -32,10 +41,15 @@ async function untilReserved(run: Run, step: string, amounts: Amounts): Promise<
   }
 }
 
-async function tryReserve(run: Run, step: string, amounts: Amounts): Promise<Obstacle | null> {
+async function tryReserve(
+  run: Run,
+  step: string,
+  amounts: Amounts,
+  isPatient = false,
+): Promise<Obstacle | null> {
   const seen: { obstacle: Obstacle | null } = { obstacle: null };
   await run.record(async (unit, task) => {
-    seen.obstacle = await reserve(unit, task, step, amounts);
+    seen.obstacle = await reserve(unit, task, step, amounts, isPatient);
     return await unit.require("task", task.id);
   });
   await run.flush();

@@ -89,7 +89,7 @@ export class Run {
   #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
-  /** Those of them that wait for a person or for a time. */
+  /** Steps that wait for a person or for a time before they go on, or before they begin. */
   #stepsWaiting = 0;
   /** Host calls that the code waits for. */
   hostCallsOpen = 0;
@@ -190,7 +190,7 @@ export class Run {
 
   /** The code waits for something outside, or for a time, and for nothing else. */
   get isWaiting(): boolean {
-    const stepsBusy = this.#stepsRunning - this.#stepsWaiting;
+    const stepsBusy = Math.max(0, this.#stepsRunning - this.#stepsWaiting);
     const isBusy = stepsBusy + this.#queued + this.#outbox.length > 0 || this.#writing !== null;
     return !this.#isOver && !isBusy && this.#waits.size + this.#stepsWaiting > 0;
   }
@@ -467,7 +467,7 @@ export class Run {
     }
   }
 
-  /** The code of a step waits for somebody outside, or for a time, before it goes on. */
+  /** A step waits for somebody outside, or for a time, before it goes on. The run stays in memory for it. */
   async whileWaiting<T>(wait: () => Promise<T>): Promise<T> {
     this.#stepsWaiting += 1;
     try {
@@ -477,7 +477,7 @@ export class Run {
     }
   }
 
-  /** Lets time pass in the middle of a step. Rejects when the run is over meanwhile. */
+  /** Lets time pass. Rejects when the run is over meanwhile. */
   async pause(ms: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const stop = setTimer(this.kernel.clock, resolve, ms);
@@ -578,7 +578,8 @@ export class Run {
 
   /** The waits, when there is nothing else and none of them is about to be over. */
   #onlyWaits(): Wait[] | null {
-    return this.#isOver || this.#stepsRunning + this.#queued > 0 ? null : this.#waits.long;
+    const isBusy = this.#stepsRunning + this.#stepsWaiting + this.#queued > 0;
+    return this.#isOver || isBusy ? null : this.#waits.long;
   }
 }
 

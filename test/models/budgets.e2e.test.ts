@@ -69,6 +69,28 @@ describe("budgets", () => {
     assert.equal((await usageOf(world.client, quota.id)).output_tokens, 902);
   });
 
+  test("MTE-28 given a small budget that is reserved for an answer under way, when others need some of it, then they wait or are told to come back, and are not told that it is used up", async () => {
+    const { persona, quota } = await world.within({ output_tokens: 2000 });
+    world.script("at leisure", { ...endless, usage: { input: 9, output: 900 } });
+    world.script("beside", { text: "Beside.", usage: { input: 9, output: 5 } });
+    const together = await world.begin([{ do: "together", prompts: ["at leisure", "beside"] }], { persona });
+    await world.heardSome(together);
+    assert.equal(world.requests("beside").length, 0, "the other call waits");
+    const refused = await world.client.post("/v1/tasks", {
+      session_id: together.session_id,
+      persona_id: persona.id,
+      input: { ops: [] },
+    });
+    assert.equal(refused.status, 429);
+    assert.equal(refused.body.error.code, "rate_limited");
+    world.models.release();
+    const ended = await world.ended(together);
+    assert.match(String(await world.output(ended)), /Beside\.$/);
+    assert.equal((await usageOf(world.client, quota.id)).output_tokens, 905);
+    const told = (await world.events(ended)).filter(({ event }) => event.includes("quota.exhausted"));
+    assert.deepEqual(told, []);
+  });
+
   test("MTE-12 given a model that says more than it is asked for, when the budget is used up, then it is cut off in mid-stream, and the task fails with what it said in the log", async () => {
     const { persona, quota } = await world.within({ output_tokens: 50 });
     world.script("endless", endless);

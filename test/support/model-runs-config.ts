@@ -73,6 +73,12 @@ const plays: Record<string, Play> = {
         ...(op.failsAtText === undefined ? {} : { onText: failAt(String(op.failsAtText)) }),
       })
     ).text,
+  /** Several prompts side by side. */
+  async together(ctx, { prompts }) {
+    const texts = Array.isArray(prompts) ? prompts.map(String) : [];
+    const replies = texts.map((prompt) => ctx.model.stream({ label: "side", prompt }));
+    return (await Promise.all(replies)).map(({ text }) => text).join(" ");
+  },
   tool: (ctx, { name, input }) => ctx.tool(String(name), input ?? {}),
   step: (ctx, { gate: at }) =>
     ctx.step("wait", async () => {

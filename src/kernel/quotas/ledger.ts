@@ -43,6 +43,8 @@ export async function reserve(
   task: TaskRecord,
   step: string,
   amounts: Amounts,
+  /** Whether what is only held up is waited for: then there is nothing to tell. */
+  isPatient = false,
 ): Promise<Obstacle | null> {
   const now = Date.parse(unit.at);
   const key = reservationKey(task.id, step);
@@ -51,8 +53,10 @@ export async function reserve(
   for (const quota of quotas) {
     const exhaustion = exhausted(quota, asked, now);
     if (exhaustion === null) continue;
+    const isInTheWay = quota.hard_limit && !task.granted_quota_ids.includes(quota.id);
+    if (isPatient && isInTheWay && exhaustion.isHeld) return { ...exhaustion, quota };
     tellExhausted(unit, quota, exhaustion, task.id);
-    if (quota.hard_limit && !task.granted_quota_ids.includes(quota.id)) {
+    if (isInTheWay) {
       tellTask(unit, task, quota, exhaustion);
       return { ...exhaustion, quota };
     }

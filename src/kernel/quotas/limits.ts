@@ -57,7 +57,13 @@ export interface Exhaustion {
   used: number;
   /** When it may be tried again; null when time alone does not help. */
   retryAfterMs: number | null;
+  /** It is not used up: what is missing is reserved for models that are answering, and most of it may come back. */
+  isHeld: boolean;
 }
+
+/** Reserved before it is known how much is used. */
+const estimated: ReadonlySet<LimitName> = new Set(["input_tokens", "output_tokens", "usd"]);
+const heldRetryMs = 1000;
 
 /** The first limit that does not allow this much more. What asks for nothing of a limit is not stopped by it. */
 export function exhausted(quota: QuotaRecord, asked: Amounts, now: number): Exhaustion | null {
@@ -68,7 +74,9 @@ export function exhausted(quota: QuotaRecord, asked: Amounts, now: number): Exha
     const before = used[limit] ?? 0;
     const more = asked[limit];
     if (more === undefined || rounded(before + more) <= most) continue;
-    return { limit, most, used: before, retryAfterMs: retryAfter(quota, limit, now) };
+    const isHeld = estimated.has(limit) && rounded((quota.usage[limit] ?? 0) + more) <= most;
+    const retryAfterMs = isHeld ? heldRetryMs : retryAfter(quota, limit, now);
+    return { limit, most, used: before, retryAfterMs, isHeld };
   }
   return null;
 }

@@ -26,17 +26,26 @@ export async function reserved(
   const inputTokens = tokensOfCall(call);
   const price = priceOf(models, candidates[0] ?? "");
   const isRecorded = await run.isRecorded(key);
-  // What the steps before it used, instead of what they had reserved.
-  await run.flush();
-  const allowance = isRecorded ? free : await allowanceOf(run, key, inputTokens, price);
-  const outputTokens = Math.max(
-    1,
-    Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? answerTokensMax),
-  );
-  const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
-  await withinBudget(run, key, { input_tokens: inputTokens, output_tokens: outputTokens, usd });
-  return isRecorded ? await allowanceOf(run, key, inputTokens, price) : allowance;
+  for (let waitedMs = 0; ; waitedMs += heldPauseMs) {
+    // What the steps before it used, instead of what they had reserved.
+    await run.flush();
+    const allowance = isRecorded ? free : await allowanceOf(run, key, inputTokens, price);
+    const outputTokens = Math.max(
+      1,
+      Math.min(allowance.outputTokens ?? 1, call.maxOutputTokens ?? answerTokensMax),
+    );
+    const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
+    const amounts = { input_tokens: inputTokens, output_tokens: outputTokens, usd };
+    if (await withinBudget(run, key, amounts, waitedMs < heldMsMax)) {
+      return isRecorded ? await allowanceOf(run, key, inputTokens, price) : allowance;
+    }
+    await run.pause(heldPauseMs);
+  }
 }
+
+/** What is reserved for models that are answering mostly comes back: who finds nothing left waits for that, within reason. */
+const heldPauseMs = 250;
+const heldMsMax = 10 * 60 * 1000;
 
 function priceOf(models: ModelSource, name: string): Price | null {
   try {
