@@ -62,10 +62,8 @@ export function addCheckCommand(program: Command): void {
         process.stdout.write(`unknown  ${task.id}  ${task.assigned_agent_id} is in none of the modules\n`);
         continue;
       }
-      const report = await replayHistory(
-        agent,
-        parseLogBundle(await remote.text(`/v1/tasks/${task.id}/export`)),
-      );
+      const bundle = parseLogBundle(await remote.text(`/v1/tasks/${task.id}/export`));
+      const report = await replayHistory(agent, bundle, project);
       counts[report.outcome] += 1;
       if (report.outcome === "diverged") process.stdout.write(describe(report, `${name}@${agent.version}`));
       shown.at(counts.same + counts.unfinished + counts.diverged);

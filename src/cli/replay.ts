@@ -95,7 +95,7 @@ async function writeFixture(remote: Remote, taskId: string, file: string): Promi
   process.stdout.write(`${file} holds the run of ${taskId}. Replay it in a test, without a server:
 
   import { test } from "node:test";
-  import { replayFixture } from "bridle";
+  import { replayFixture } from "bridle/testing";
   import agent from "./my-agent.ts";
 
   test("my agent still does what it did", () => replayFixture(agent, ${JSON.stringify(file)}));

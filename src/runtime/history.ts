@@ -15,11 +15,14 @@ import { Issuer } from "../kernel/signing.ts";
 import { type LogBundle, parseLogBundle } from "../kernel/transfer/bundle.ts";
 import { newSigningKey } from "../receipts/keys.ts";
 import type { NewEvent, Store, StoredEvent } from "../store/port.ts";
-import type { Agent } from "./agent.ts";
+import { builtInTools } from "../tools/builtin/index.ts";
+import type { AnyTool } from "../tools/tool.ts";
+import type { Agent, AgentContext } from "./agent.ts";
 import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
 import { AgentRegistry } from "./registry.ts";
 import { endedByItself, isTold, Replay } from "./replay.ts";
+import { emptyWorld } from "./world.ts";
 
 export interface HistoryReport {
   taskId: string;
@@ -31,10 +34,20 @@ export interface HistoryReport {
 
 const replayId = "task_history";
 
+export interface HistoryOptions {
+  /** Tools of the server that the agent finds by name, beside those that come along. None of them is called. */
+  tools?: readonly AnyTool<AgentContext>[];
+}
+
 /** Runs the one task of a bundle with this agent's code. */
-export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<HistoryReport> {
+export async function replayHistory(
+  agent: Agent,
+  bundle: LogBundle,
+  { tools = [] }: HistoryOptions = {},
+): Promise<HistoryReport> {
   const emitted: NewEvent[] = [];
-  const records = fold(bundle.events.map(asKernelEvent));
+  const events = bundle.events.map(asKernelEvent);
+  const records = fold(events);
   const source = sourceOf(bundle, records);
   const plan: ReplayPlan = {
     source_task_id: source.id,
@@ -67,8 +80,10 @@ export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<Hi
     adminKey: "",
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
+  const mcp = { ...emptyWorld.mcp, servers: mcpServersIn(events) };
   const run = new Replay({
     kernel,
+    world: { ...emptyWorld, mcp, tools: [...builtInTools, ...tools] },
     task,
     journal: Journal.of(store, source.id, isTold),
     agentName: agent.name,
@@ -84,15 +99,23 @@ export async function replayHistory(agent: Agent, bundle: LogBundle): Promise<Hi
 }
 
 /** Replays a fixture and throws if the agent's code no longer does what it did when the fixture was made. */
-export async function replayFixture(agent: Agent, file: string | URL): Promise<void> {
-  const { outcome, failure, taskId } = await replayHistory(
-    agent,
-    parseLogBundle(await readFile(file, "utf8")),
-  );
+export async function replayFixture(
+  agent: Agent,
+  file: string | URL,
+  options: HistoryOptions = {},
+): Promise<void> {
+  const bundle = parseLogBundle(await readFile(file, "utf8"));
+  const { outcome, failure, taskId } = await replayHistory(agent, bundle, options);
   if (outcome !== "diverged") return;
   throw new Error(
     `${agent.name}@${agent.version} does not repeat ${taskId}: ${failure?.message ?? "unknown"}`,
   );
+}
+
+/** Those that were there then: what their tools are is in the log, `mcp:<server>:tools/list:<n>`. */
+function mcpServersIn(events: readonly KernelEvent[]): string[] {
+  const steps = events.flatMap(({ payload }) => ("step" in payload ? [String(payload.step)] : []));
+  return [...new Set(steps.flatMap((step) => /^mcp:([^:]+):/.exec(step)?.[1] ?? []))];
 }
 
 function isEnd({ event }: NewEvent): boolean {

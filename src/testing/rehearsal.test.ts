@@ -6,9 +6,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { Type } from "typebox";
 import { temporaryDirectory } from "../../test/support/server.ts";
 import { type Agent, type AgentContext, defineAgent } from "../runtime/agent.ts";
 import type { JsonValue } from "../store/port.ts";
+import { defineTool } from "../tools/define.ts";
 import { RehearsalError, rehearse, replayFixture } from "./index.ts";
 
 function agentOf(run: (ctx: AgentContext) => Promise<JsonValue | undefined>): Agent {
@@ -101,6 +103,33 @@ test("TST-9 given a rehearsal, when it is saved, then the fixture is replayed, a
     replayFixture(agentWith("search"), file),
     /does not repeat .*step:look:1.*step:search:1/,
   );
+});
+
+test("TST-9 given a rehearsal whose model was offered tools by name, when its fixture is replayed, then they are found: in the log, among those that come along, or as they are given", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "run.jsonl");
+  const clock = defineTool({
+    name: "clock",
+    description: "Tells the time.",
+    effect: "none",
+    input: Type.Object({}),
+    run: () => "noon",
+  });
+  const names = ["github.*", "files.read", "clock"];
+  const agent = agentOf(async (ctx) => (await ctx.model.generate({ prompt: "go", tools: names })).text);
+  const run = await rehearse(
+    { ...agent, tools: [clock] },
+    {
+      input: "go",
+      persona: { tools: names },
+      tools: { "github.search": () => ["issue 7"] },
+      models: [{ toolCalls: [{ name: "github_search", input: {} }] }, "Issue 7."],
+    },
+  );
+  assert.equal(run.output, "Issue 7.");
+  await run.save(file);
+  await replayFixture(agent, file, { tools: [clock] });
+  await assert.rejects(replayFixture(agent, file), /does not repeat/);
 });
 
 test("TST-10 given a program that rehearses, with what is slow, waits and is left waiting, when it is done, then it ends by itself", async () => {
