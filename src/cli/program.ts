@@ -9,6 +9,7 @@ import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
+import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
@@ -32,6 +33,7 @@ const program = new Command("bridle")
   .exitOverride()
   .configureOutput(oneLine);
 
+addInitCommand(program);
 addServeCommands(program);
 addGatewayCommand(program);
 addShellCommand(program);
