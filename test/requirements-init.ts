@@ -10,4 +10,11 @@ export const initRequirements: readonly Requirement[] = [
       "Files that are there are not written over without --force; they are listed, and nothing is changed.",
     "INI-4": "A name that no package can have is refused, and nothing is made.",
   }),
+  ...section("Bridle", "bridle doctor", {
+    "DOC-1": "Where a server could start, every check is ok, the exit code is 0, and nothing is written.",
+    "DOC-2": "What would keep a server from working is one line each, with what to do, and exit code 1.",
+    "DOC-3": "A server that is running is asked, and its ports and its data directory are no problem.",
+    "DOC-4": "A log that is newer than the clock is a problem, and so is a Node.js that is too old.",
+    "DOC-5": "Providers of models are named, and no key is ever shown.",
+  }),
 ];

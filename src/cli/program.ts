@@ -7,6 +7,7 @@ import { addAcpCommand } from "./acp.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
+import { addDoctorCommand } from "./doctor.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
 import { addInitCommand } from "./init.ts";
@@ -35,6 +36,7 @@ const program = new Command("bridle")
 
 addInitCommand(program);
 addServeCommands(program);
+addDoctorCommand(program);
 addGatewayCommand(program);
 addShellCommand(program);
 addAcpCommand(program);
