@@ -10,6 +10,7 @@ import { acpRequirements } from "./requirements-acp.ts";
 import { agentRequirements } from "./requirements-agents.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
+import { initRequirements } from "./requirements-init.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
 import { modelRunRequirements } from "./requirements-model-runs.ts";
@@ -33,6 +34,7 @@ const requirements = [
   ...testingRequirements,
   ...acpRequirements,
   ...exampleRequirements,
+  ...initRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -13,7 +13,8 @@ export async function freePort(host: string, port: number): Promise<number> {
   return 0;
 }
 
-async function isFree(host: string, port: number): Promise<boolean> {
+/** Throws when nobody could listen there at all. */
+export async function isFree(host: string, port: number): Promise<boolean> {
   const server = createServer();
   try {
     server.listen({ host, port });

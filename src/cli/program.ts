@@ -7,8 +7,10 @@ import { addAcpCommand } from "./acp.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
+import { addDoctorCommand } from "./doctor.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
+import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addPairCommand } from "./pair.ts";
 import { addReceiptCommands } from "./receipt.ts";
@@ -32,7 +34,9 @@ const program = new Command("bridle")
   .exitOverride()
   .configureOutput(oneLine);
 
+addInitCommand(program);
 addServeCommands(program);
+addDoctorCommand(program);
 addGatewayCommand(program);
 addShellCommand(program);
 addAcpCommand(program);

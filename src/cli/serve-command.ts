@@ -1,8 +1,8 @@
 /** `bridle serve` and `bridle dev`: the same settings and the same project, read here, and a server on them. */
 
 import type { Command } from "commander";
-import type { Project } from "../project/load.ts";
 import type { Development } from "./dev.ts";
+import type { ProjectHere } from "./project-here.ts";
 import type { Serving } from "./server-config.ts";
 import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
 
@@ -42,22 +42,11 @@ function addServingCommand(
   });
 }
 
-/** The project in the working directory, with its settings given to the command. */
-async function readProject(
-  command: Command,
-  { config, agents }: ServeSettings,
-): Promise<Development & { project: Project }> {
+async function readProject(command: Command, given: ServeSettings): Promise<ProjectHere> {
   const { ConfigProblem } = await import("../project/check-config.ts");
-  const { ProjectModules } = await import("../project/modules.ts");
-  const { assertPersonas, loadProject } = await import("../project/load.ts");
-  const { applyConfig, settingNames } = await import("./config-settings.ts");
-  const place = { directory: process.cwd(), config, agents, settingNames };
-  const modules = new ProjectModules();
+  const { projectHere } = await import("./project-here.ts");
   try {
-    const project = await loadProject(place, modules);
-    assertPersonas(project);
-    if (project.file !== null) applyConfig(command, project.file, project.settings);
-    return { project, place, modules, command };
+    return await projectHere(command, given);
   } catch (error) {
     if (error instanceof ConfigProblem) command.error(`error: ${error.message}`);
     throw error;

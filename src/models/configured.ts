@@ -109,9 +109,14 @@ export class Providers {
     return value === "" ? undefined : value;
   }
 
-  #configured(): string {
+  /** The names of those that have all they need. */
+  usable(): string[] {
     const known = new Set([...Object.keys(builtIn), ...Object.keys(this.#settings)]);
-    const usable = [...known].filter((name) => typeof this.#look(name) !== "string");
+    return [...known].filter((name) => typeof this.#look(name) !== "string");
+  }
+
+  #configured(): string {
+    const usable = this.usable();
     return usable.length === 0 ? "No provider is configured." : `Configured are: ${usable.join(", ")}.`;
   }
 }

@@ -3,7 +3,7 @@
  * system releases it when the process dies, however it dies, so there is no stale lock to clean up.
  */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -19,7 +19,7 @@ export function lockDirectory(directory: string): { release(): void } {
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     db.close();
-    if (!(error instanceof Error) || !error.message.includes("locked")) throw error;
+    if (!saysLocked(error)) throw error;
     throw new DataDirectoryInUse(
       `Another Bridle server${pidOf(owner)} is using the data directory ${directory}. Stop it, or choose another directory with --data.`,
     );
@@ -31,6 +31,26 @@ export function lockDirectory(directory: string): { release(): void } {
       db.close();
     },
   };
+}
+
+/** Whether a server is using the directory. It is only looked at: nothing is written. */
+export function isLocked(directory: string): boolean {
+  const file = join(directory, "lock.db");
+  if (!existsSync(file)) return false;
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    db.prepare("SELECT count(*) FROM sqlite_schema").get();
+    return false;
+  } catch (error) {
+    if (saysLocked(error)) return true;
+    throw error;
+  } finally {
+    db.close();
+  }
+}
+
+function saysLocked(error: unknown): boolean {
+  return error instanceof Error && error.message.includes("locked");
 }
 
 function pidOf(file: string): string {

@@ -87,21 +87,28 @@ const migrations: readonly string[] = [
   `,
 ];
 
+/** The schema that this Bridle writes. */
+const schemaNewest = migrations.length;
+
 /** Brings the database to the newest schema. Refuses one that a newer Bridle has written. */
 export function migrate(db: DatabaseSync): void {
   const row = db.prepare("PRAGMA user_version").get();
   const current = Number(row?.user_version ?? 0);
-  if (current > migrations.length) {
-    throw new Error(
-      `The database has schema ${current}, this Bridle knows up to ${migrations.length}: start a newer Bridle.`,
-    );
-  }
-  for (let version = current; version < migrations.length; version++) {
+  assertKnown(current);
+  for (let version = current; version < schemaNewest; version++) {
     db.exec("BEGIN IMMEDIATE");
     db.exec(migrations[version] ?? "");
     db.exec(`PRAGMA user_version = ${version + 1}`);
     db.exec("COMMIT");
   }
+}
+
+/** Throws for the schema of a newer Bridle. */
+export function assertKnown(schema: number): void {
+  if (schema <= schemaNewest) return;
+  throw new Error(
+    `The database has schema ${schema}, this Bridle knows up to ${schemaNewest}: start a newer Bridle.`,
+  );
 }
 
 /** What every connection needs: durable commits, patience with a checkpoint, a bounded cache. */

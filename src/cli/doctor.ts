@@ -1,0 +1,26 @@
+/** `bridle doctor`: what would keep a server from working here, or keeps it from it, and what to do about that. */
+
+import type { Command } from "commander";
+import { type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
+
+export function addDoctorCommand(program: Command): void {
+  const command = program
+    .command("doctor")
+    .description(
+      "Say whether a server could work here, with the settings of `serve`, and what to do if not. Exit code 1 on any problem.",
+    )
+    .option("--json", "the same as a JSON array");
+  for (const option of serveOptions) command.addOption(option);
+  command.action(async (given: ServeSettings & { json?: boolean }) => {
+    // Before any code of the project runs.
+    const secrets = { masterKeys: takeMasterKeys(process.env), gatewayKey: takeGatewayKey(process.env) };
+    const { examine } = await import("./doctor/examine.ts");
+    const { asJson, asLines } = await import("./doctor/finding.ts");
+    const findings = await examine(command, given, secrets);
+    const isSick = findings.some(({ status }) => status === "problem");
+    // What the project's code has left running must not keep us.
+    process.stdout.write(given.json === true ? asJson(findings) : asLines(findings), () =>
+      process.exit(isSick ? 1 : 0),
+    );
+  });
+}

@@ -1,0 +1,40 @@
+/** A look at a store that no server has open. Nothing is written, not even the files that SQLite likes to have beside it. */
+
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { assertKnown } from "./schema.ts";
+
+export interface StoreInspection {
+  /** When the newest event happened; null in an empty log. */
+  newestAt: string | null;
+  bytes: number;
+  /** Whether all its pages were looked at. */
+  isChecked: boolean;
+}
+
+/** Looking through more than this takes longer than somebody waits. */
+const checkedBytesMax = 256 * 1024 * 1024;
+
+/** Null where there is none. Throws when it cannot be used. */
+export function inspectStore(directory: string): StoreInspection | null {
+  const file = join(directory, "bridle.db");
+  // A file of no bytes is one that a server began to make.
+  const bytes = existsSync(file) ? statSync(file).size : 0;
+  if (bytes === 0) return null;
+  const url = pathToFileURL(file);
+  // Without a write-ahead log there is nothing but the file itself to read; with one, it has to be read too.
+  if (!existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
+  const db = new DatabaseSync(url, { readOnly: true });
+  try {
+    assertKnown(Number(db.prepare("PRAGMA user_version").get()?.user_version));
+    const isChecked = bytes <= checkedBytesMax;
+    const damage = isChecked ? db.prepare("PRAGMA quick_check(1)").get()?.quick_check : "ok";
+    if (damage !== "ok") throw new Error(`The database is damaged: ${String(damage)}`);
+    const newest = db.prepare("SELECT created_at FROM log ORDER BY last DESC LIMIT 1").get();
+    return { newestAt: newest === undefined ? null : String(newest.created_at), bytes, isChecked };
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,152 @@
+/** `bridle init`: what it makes is used as its owner would use it. */
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { bridle, type Ended, errorLine, errorLines, run, succeeded } from "./support/cli.ts";
+import { Client, isFinal } from "./support/client.ts";
+import { makeProject } from "./support/project.ts";
+import { startServer, temporaryDirectory } from "./support/server.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
+const files = [
+  ".gitignore",
+  "README.md",
+  "agents/hello.test.ts",
+  "agents/hello.ts",
+  "bridle.config.ts",
+  "package.json",
+  "tsconfig.json",
+];
+
+/** As `npm install` would, without a network. */
+async function install(project: string): Promise<void> {
+  const links = {
+    bridle: root,
+    typescript: join(root, "node_modules/typescript"),
+    "@types/node": join(root, "node_modules/@types/node"),
+    ".bin/tsc": join(root, "node_modules/.bin/tsc"),
+  };
+  for (const [name, target] of Object.entries(links)) {
+    const link = join(project, "node_modules", name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(target, link);
+  }
+}
+
+describe("a project that bridle init made", () => {
+  let place: { path: string } & AsyncDisposable;
+  let project: string;
+  let said: string;
+
+  before(async () => {
+    place = await temporaryDirectory();
+    project = join(place.path, "my-agents");
+    said = succeeded(await bridle(["init", "my-agents"], { cwd: place.path }));
+    await install(project);
+  });
+
+  after(() => place[Symbol.asyncDispose]());
+
+  const read = (file: string) => readFile(join(project, file), "utf8");
+
+  /** A script of its package.json, as `npm run` does it. */
+  async function script(name: "test" | "check"): Promise<Ended> {
+    const { scripts } = JSON.parse(await read("package.json"));
+    const PATH = [join(project, "node_modules/.bin"), dirname(process.execPath), "/usr/bin", "/bin"].join(
+      ":",
+    );
+    return await run("/bin/sh", ["-c", scripts[name]], { cwd: project, env: { PATH } });
+  }
+
+  test("INI-1 given a new project, when its tests are run and its types checked, then they pass, and only a mistake that is put in is found", async () => {
+    for (const file of files) assert.ok(said.includes(`  ${file}\n`), `${file} is listed`);
+    assert.match(said, /cd my-agents\n +npm install\n +npm test\n +npm run dev\n/);
+    const { name, dependencies } = JSON.parse(await read("package.json"));
+    assert.equal(name, "my-agents");
+    assert.equal(dependencies.bridle, `file:${root}`);
+    assert.ok(said.includes(`the Bridle in ${root},`), "the reference is told");
+    assert.match(await read("README.md"), /^# my-agents\n/);
+    assert.deepEqual((await read(".gitignore")).trim().split("\n"), ["node_modules", ".bridle"]);
+
+    const tests = succeeded(await script("test"));
+    assert.match(tests, /\bpass 2$/m);
+    // One run for both: what is wrong is found, and it is all that is wrong.
+    const agent = await read("agents/hello.ts");
+    const wrong = join(project, "agents/wrong.ts");
+    await writeFile(wrong, agent.replace("ctx.ask(", "ctx.aks("));
+    const { code, stdout } = await script("check");
+    await rm(wrong);
+    assert.notEqual(code, 0);
+    const errors = stdout.split("\n").filter((line) => /\berror\b/.test(line));
+    assert.equal(errors.length, 1, stdout);
+    assert.match(errors[0] ?? "", /^agents\/wrong\.ts.*'aks'/);
+  });
+
+  test("INI-2 given a new project, when bridle dev is started and the agent's question answered, then the task ends with the greeting", async () => {
+    await using server = await startServer({ command: "dev", args: ["--port", "0"], cwd: project });
+    assert.match(server.output(), new RegExp(`Data +${project}/\\.bridle$`, "m"));
+    const client = new Client(server);
+    const session = await client.createSession();
+    const task = await client.submit(session.id, "Hi!", { persona_id: "persona_hello" });
+    const waiting = await client.untilTask(task.id, (now) => isFinal(now) || now.status === "INPUT_REQUIRED");
+    assert.equal(waiting.waiting_for?.description, "Who is there?", JSON.stringify(waiting));
+    assert.equal((await client.answer(task.id, "Ada")).status, 201);
+    const ended = await client.untilTask(task.id, isFinal);
+    assert.equal((await client.get(`/v1/outcomes/${ended.outcome_id}`)).body.summary, "Hello, Ada!");
+  });
+});
+
+test("INI-3 given files that are there, when a project is made, then they are listed and nothing is changed, and with --force they are written over", async () => {
+  await using project = await makeProject({ "agents/hello.ts": "mine\n", "notes.md": "mine too\n" });
+  const init = (...flags: string[]) => bridle(["init", "--name", "mine", ...flags], { cwd: project.path });
+  const [line, ...hints] = errorLines(await init(), 1);
+  assert.match(line, /nothing was changed.*--force/);
+  assert.deepEqual(hints, ["  agents/hello.ts"]);
+  assert.deepEqual((await readdir(project.path)).sort(), ["agents", "notes.md"]);
+  const read = (file: string) => readFile(join(project.path, file), "utf8");
+  assert.equal(await read("agents/hello.ts"), "mine\n");
+
+  const said = succeeded(await init("--force"));
+  assert.match(said, /^ +agents\/hello\.ts +\(written over\)$/m);
+  assert.doesNotMatch(said, /^ +package\.json.*written over/m);
+  assert.doesNotMatch(said, /^ +cd /m);
+  assert.match(await read("agents/hello.ts"), /defineAgent/);
+  assert.equal(await read("notes.md"), "mine too\n");
+
+  const [, ...again] = errorLines(await init(), 1);
+  assert.deepEqual(again.map((hint) => hint.trim()).sort(), files);
+});
+
+test("INI-3 given a link or a file where a folder is to be, when a project is made with --force, then it is refused and nothing is changed", async () => {
+  await using project = await makeProject({ "outside.json": "mine\n", "flat/agents": "a file\n", file: "" });
+  await mkdir(join(project.path, "linked"));
+  await symlink("../outside.json", join(project.path, "linked/package.json"));
+  const init = (folder: string) => bridle(["init", folder, "--force"], { cwd: project.path });
+  const [linked, flat, file] = await Promise.all([init("linked"), init("flat"), init("file")]);
+  assert.match(errorLine(linked, 1), /linked\/package\.json is in the way/);
+  assert.match(errorLine(flat, 1), /flat\/agents is not a folder/);
+  assert.match(errorLine(file, 1), /file is not a folder/);
+  assert.deepEqual(await readdir(join(project.path, "flat")), ["agents"]);
+  assert.equal(await readFile(join(project.path, "outside.json"), "utf8"), "mine\n");
+});
+
+test("INI-4 given a name that no package can have, by flag or by folder, when a project is made, then it is refused and nothing is there", async () => {
+  await using place = await temporaryDirectory();
+  const init = (...args: string[]) => bridle(["init", ...args], { cwd: place.path });
+  const refused = await Promise.all([
+    init("a", "--name", "My Agents"),
+    init("a", "--name", "../up"),
+    init("a", "--name", "bridle"),
+    init("a", "--name", "x".repeat(215)),
+    init("Upper"),
+  ]);
+  for (const ended of refused)
+    assert.match(errorLine(ended, 2), /--name <name>.*name of a (package|project)/);
+  assert.ok(!existsSync(join(place.path, "a")));
+  assert.deepEqual(await readdir(place.path), []);
+  succeeded(await init("Upper", "--name", "@team/agents"));
+});
