@@ -17,8 +17,17 @@ export function addAcpCommand(program: Command): void {
       .option("--agent <name>", "which agent, or persona; the default one otherwise")
       .addOption(new Option("--persona <id>", "which persona, by its id").conflicts("agent"))
       .option("--workspace <id>", "where new sessions are; the default workspace otherwise"),
-  ).action(async (settings: AcpSettings) => {
-    const { serveEditor } = await import("./acp/serve-editor.ts");
-    await serveEditor(settings);
-  });
+  )
+    .addHelpText(
+      "after",
+      `
+An editor starts it, for instance with this in Zed's settings:
+  "agent_servers": {
+    "Bridle": { "type": "custom", "command": "bridle", "args": ["acp", "--agent", "assistant"], "env": { "BRIDLE_KEY": "bridle_…" } }
+  }`,
+    )
+    .action(async (settings: AcpSettings) => {
+      const { serveEditor } = await import("./acp/serve-editor.ts");
+      await serveEditor(settings);
+    });
 }

@@ -30,6 +30,12 @@ const oneLine = {
 const program = new Command("bridle")
   .description("A durable agent harness: tasks that survive crashes, streams that never lose an event.")
   .version(version)
+  .addHelpText(
+    "after",
+    `
+To begin: bridle dev in a folder with agents, then bridle shell in a second terminal.
+The options of a command: bridle help COMMAND.`,
+  )
   .showSuggestionAfterError()
   .exitOverride()
   .configureOutput(oneLine);

@@ -6,6 +6,13 @@ import type { ProjectHere } from "./project-here.ts";
 import type { Serving } from "./server-config.ts";
 import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
 
+const modelHelp = `
+Models are set in the environment, or in bridle.config.ts:
+  BRIDLE_MODEL            the model of agents that name none, as provider/model
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY
+                          the keys of providers; with _FILE behind it, a file that holds one
+  BRIDLE_LOCAL_MODEL_URL  a server that speaks OpenAI's chat completions, as provider "local"`;
+
 export function addServeCommands(program: Command): void {
   addServingCommand(program, "serve", "Start the server.", async (serving) => {
     // The server is large; the other commands do not need it.
@@ -29,7 +36,7 @@ function addServingCommand(
   description: string,
   run: (serving: Serving, development: Development) => Promise<void>,
 ): void {
-  const command = program.command(name).description(description);
+  const command = program.command(name).description(description).addHelpText("after", modelHelp);
   for (const option of serveOptions) command.addOption(option);
   command.action(async (given: ServeSettings) => {
     // Before any code of the project runs.

@@ -88,17 +88,18 @@ describe("a connection that breaks", () => {
 });
 
 describe("a server that cannot be reached", () => {
-  const nowhere: [string, McpServerSettings][] = [
-    ["a program that is not there", { command: "/nowhere/to/be/found" }],
-    ["a program that ends at once", { command: process.execPath, args: ["--eval", "process.exit(1)"] }],
-    ["a port where nobody listens", { url: "http://127.0.0.1:1/mcp" }],
+  const ending = { command: process.execPath, args: ["--eval", "process.exit(1)"] };
+  const nowhere: [string, McpServerSettings, RegExp][] = [
+    ["a program that is not there", { command: "/nowhere/to/be/found" }, /its command was not found\.$/],
+    ["a program that ends at once", ending, /its connection broke\.$/],
+    ["a port where nobody listens", { url: "http://127.0.0.1:1/mcp" }, /\.$/],
   ];
-  for (const [what, settings] of nowhere) {
+  for (const [what, settings, why] of nowhere) {
     test(`MCP-14 given ${what}, when it is called twice, then both fail with a sentence, the second after a pause`, async () => {
       await withServers({ s: settings }, async (mcp) => {
         const expected = {
           ...failing("mcp_unavailable"),
-          message: /^The MCP server s cannot be reached: .+\.$/,
+          message: new RegExp(`^The MCP server s cannot be reached: .*${why.source}`),
         };
         await assert.rejects(mcp.call("s", "echo", said(""), asUsual()), expected);
         const before = performance.now();

@@ -36,6 +36,7 @@ export function toMcpError(server: string, error: unknown): McpError {
   const code = codeOf(error);
   if (typeof code === "number") return refusal(server, code, error);
   const cause = networkCodeOf(error);
+  if (cause === "ENOENT") return unreachable(server, "its command was not found", false);
   if (cause !== null) {
     return unreachable(server, `its connection failed (${cause})`, !neverConnected.has(cause));
   }

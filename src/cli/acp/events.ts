@@ -25,7 +25,13 @@ type Payloads = {
     message?: string;
     percent?: number;
     /** The text is described instead of told to those who may not see what is internal. */
-    delta?: { step: string; index: number; text: string | object };
+    delta?: {
+      step: string;
+      index: number;
+      type: "text" | "reasoning";
+      visibility: "public" | "internal";
+      text: string | object;
+    };
   };
   "span.completed": Span & { result: { output?: JsonValue } };
   "span.failed": Span & { result: { error?: { message: string } } };

@@ -57,9 +57,49 @@ test("given steps that only think, wait or remember, when they are recorded, the
   }
 });
 
-test("given the words of a model as they come, when they are shown, then as thoughts: the message comes later, and once", () => {
-  const delta = { step: "llm:plan:1", index: 0, text: "First, " };
+test("given words of a model that are the agent's own, when they are shown as they come, then as thoughts", () => {
+  const delta = {
+    step: "llm:plan:1",
+    index: 0,
+    type: "text",
+    visibility: "internal",
+    text: "First, ",
+  } as const;
   assert.deepEqual(updatesOf({ ...common, event: "span.updated", payload: { delta } }), [
     { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "First, " } },
   ]);
+});
+
+test("given words of a model that are for the person, when they are shown as they come, then the message that says the same is not shown again", () => {
+  const updates = new Updates("http://127.0.0.1");
+  const delta = (index: number, text: string) => ({
+    ...common,
+    event: "span.updated" as const,
+    payload: {
+      delta: { step: "llm:a:1", index, type: "text" as const, visibility: "public" as const, text },
+    },
+  });
+  const said = (text: string) => ({
+    ...common,
+    event: "agent.message" as const,
+    payload: {
+      message: { id: "msg_1", parts: [{ type: "text" as const, text, visibility: "public" as const }] },
+    },
+  });
+  const shown = [delta(0, "Hello, "), delta(1, "you."), said("Hello, you."), said("And more.")]
+    .flatMap((event) => updates.of(event))
+    .map((update) => [update.sessionUpdate, "content" in update ? Object(update.content).text : null]);
+  assert.deepEqual(shown, [
+    ["agent_message_chunk", "Hello, "],
+    ["agent_message_chunk", "you."],
+    ["agent_message_chunk", "And more."],
+  ]);
+});
+
+test("given that a server is asked for its tools, when that is recorded, then nothing is shown of it", () => {
+  const listing = { step: "mcp:github:tools/list:1", kind: "mcp", name: "github.tools/list" };
+  assert.deepEqual(
+    updatesOf({ ...common, event: "span.completed", payload: { ...listing, result: { output: [] } } }),
+    [],
+  );
 });

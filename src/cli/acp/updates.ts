@@ -1,6 +1,7 @@
 /** From what happens in a task to what an editor shows of it. The same events give the same updates. */
 
 import type { SessionUpdate, ToolCallUpdate, ToolKind } from "@agentclientprotocol/sdk";
+import type { Part } from "../../kernel/resources/message.ts";
 import type { JsonValue } from "../../store/port.ts";
 import { artifactLink, blocksOf } from "./content.ts";
 import type { Span, TaskEvent } from "./events.ts";
@@ -24,6 +25,8 @@ const outputCharsMax = 10_000;
 export class Updates {
   readonly #url: string;
   readonly #begun = new Set<string>();
+  /** What a model has said to the person so far, in its present answer. */
+  #streamed = { step: "", text: "" };
 
   constructor(url: string) {
     this.#url = url;
@@ -33,6 +36,7 @@ export class Updates {
     switch (event.event) {
       case "agent.message": {
         const { id, parts } = event.payload.message;
+        if (this.#wasStreamed(textIn(parts))) return [];
         return blocksOf(parts, this.#url).map((content) => ({
           sessionUpdate: "agent_message_chunk",
           content,
@@ -44,7 +48,7 @@ export class Updates {
           { sessionUpdate: "agent_message_chunk", content: artifactLink(this.#url, event.payload.artifact) },
         ];
       case "span.updated":
-        return thoughts(event.payload);
+        return this.#update(event.payload);
       case "span.started":
         return this.#begin(event.task_id, event.payload);
       case "span.completed": {
@@ -62,8 +66,32 @@ export class Updates {
     }
   }
 
+  /** What a model says to the person is shown as it comes; what it says to the agent only is a thought. */
+  #update({ message, percent, delta }: Update): SessionUpdate[] {
+    const { type, text, visibility, step, index } = delta ?? {};
+    if (typeof text === "string" && type === "text" && visibility === "public") {
+      const isNew = step !== this.#streamed.step || index === 0;
+      this.#streamed = { step: step ?? "", text: (isNew ? "" : this.#streamed.text) + text };
+      return [{ sessionUpdate: "agent_message_chunk", content: { type: "text", text } }];
+    }
+    const progress =
+      message === undefined ? [] : [percent === undefined ? message : `${message} (${percent} %)`];
+    const texts = [...progress, ...(typeof text === "string" ? [text] : [])];
+    return texts.map((each) => ({
+      sessionUpdate: "agent_thought_chunk",
+      content: { type: "text", text: each },
+    }));
+  }
+
+  /** Nothing is said twice. */
+  #wasStreamed(text: string): boolean {
+    const isSame = text !== "" && text === this.#streamed.text;
+    this.#streamed = { step: "", text: "" };
+    return isSame;
+  }
+
   #begin(taskId: string, { step, kind, name }: Span): SessionUpdate[] {
-    const toolKind = toolKinds[kind];
+    const toolKind = isListing(step) ? undefined : toolKinds[kind];
     if (toolKind === undefined || this.#begun.has(step)) return [];
     this.#begun.add(step);
     const toolCallId = toolCallIdOf(taskId, step);
@@ -72,7 +100,7 @@ export class Updates {
 
   /** Many steps are recorded when they are over, and not before. */
   #end(taskId: string, span: Span, ending: Omit<ToolCallUpdate, "toolCallId">): SessionUpdate[] {
-    if (toolKinds[span.kind] === undefined) return [];
+    if (toolKinds[span.kind] === undefined || isListing(span.step)) return [];
     const begun = this.#begin(taskId, span);
     const toolCallId = toolCallIdOf(taskId, span.step);
     return [...begun, { sessionUpdate: "tool_call_update", toolCallId, ...ending }];
@@ -83,16 +111,15 @@ export function toolCallIdOf(taskId: string, step: string): string {
   return `${taskId}:${step}`;
 }
 
-/** A model's words as they come are thoughts: what it says in the end comes as a message, and not twice. */
-function thoughts({
-  message,
-  percent,
-  delta,
-}: Extract<TaskEvent, { event: "span.updated" }>["payload"]): SessionUpdate[] {
-  const progress =
-    message === undefined ? [] : [percent === undefined ? message : `${message} (${percent} %)`];
-  const texts = [...progress, ...(typeof delta?.text === "string" ? [delta.text] : [])];
-  return texts.map((text) => ({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } }));
+type Update = Extract<TaskEvent, { event: "span.updated" }>["payload"];
+
+/** Looking what tools a server has is nothing that is done for the person. */
+function isListing(step: string): boolean {
+  return /^mcp:[^:]+:tools\/list:/.test(step);
+}
+
+function textIn(parts: readonly Part[]): string {
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 function outputOf(output: JsonValue | undefined): { rawOutput?: JsonValue } {
