@@ -105,6 +105,28 @@ test("TST-9 given a rehearsal, when it is saved, then the fixture is replayed, a
   );
 });
 
+test("TST-9 given a model that was told what was said before, when the fixture is replayed, then it is told the same, and other words are found", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "run.jsonl");
+  const agentWith = (more: string) =>
+    agentOf(async (ctx) => {
+      const messages = [...(await ctx.conversation()), { role: "user" as const, content: ctx.text + more }];
+      return (await ctx.model.generate({ messages })).text;
+    });
+  const run = await rehearse(agentWith(""), {
+    input: "And you?",
+    conversation: [
+      { role: "user", text: "I am Ada." },
+      { role: "agent", text: "Hello, Ada." },
+    ],
+    models: ["Well."],
+  });
+  assert.equal(run.models[0]?.messages.length, 3);
+  await run.save(file);
+  await replayFixture(agentWith(""), file);
+  await assert.rejects(replayFixture(agentWith("!"), file), /llm:model:1 with the input/);
+});
+
 test("TST-9 given a rehearsal whose model was offered tools by name, when its fixture is replayed, then they are found: in the log, among those that come along, or as they are given", async () => {
   await using directory = await temporaryDirectory();
   const file = join(directory.path, "run.jsonl");

@@ -1,9 +1,12 @@
 /** The log of a session or of one task, line by line, as a file that stands alone. */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { Store, StoredEvent } from "../../store/port.ts";
+import type { JsonValue, Store, StoredEvent } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
+import { unseal } from "../content.ts";
+import { isExtent, readConversation } from "../conversations.ts";
 import { assertWhole } from "../erasure/assert-not-erased.ts";
+import { asKernelEvent } from "../events.ts";
 import { readLog } from "../log-tail.ts";
 import { blobLine, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
 import { getRecord, type ReadDeps } from "./read.ts";
@@ -37,7 +40,8 @@ async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
   const given = new Set<string>();
   let count = 0;
   for await (const events of readLog(store, { ...filter, after: 0 })) {
-    for (const event of events.filter(travels)) {
+    for (const stored of events.filter(travels)) {
+      const event = header.task_id === null ? stored : await standingAlone(store, stored);
       for (const sha256 of blobsOf(event)) {
         const bytes = given.has(sha256) ? undefined : await store.blob(sha256);
         given.add(sha256);
@@ -48,6 +52,17 @@ async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
     }
   }
   yield JSON.stringify({ end: { events: count } });
+}
+
+/** What a task read of its session is not in the log of the task: its file has what was read instead of where it is. */
+async function standingAlone(store: Store, stored: StoredEvent): Promise<StoredEvent> {
+  const event = asKernelEvent(stored);
+  if (event.event !== "span.completed" || event.payload.kind !== "conversation") return stored;
+  const { result } = event.payload;
+  const extent = "output" in result ? await unseal(result.output, store) : null;
+  if (!isExtent(extent)) return stored;
+  const said: JsonValue = await readConversation(store, extent);
+  return { ...stored, payload: { ...event.payload, result: { output: { inline: said } } } };
 }
 
 /** Webhooks are told by the server that they were registered with, and shells come back to the one that they spoke with. */
