@@ -59,6 +59,7 @@ function nameAndVersion(file: string): [name: string, version: string | null] {
 }
 
 export async function loadAgentFile(file: string, modules: ProjectModules): Promise<LoadedAgent[]> {
+  if (!existsSync(file)) throw new LoadProblem(`${shown(file)}: there is no such file to load agents from.`);
   try {
     const exported = await modules.import(file);
     const agents = [...new Set(Object.values(exported).flat())].filter(isAgent).map(asDefined);
