@@ -40,6 +40,7 @@ describe("Tools", () => {
       assert.deepEqual([...byName.keys()].sort(), [
         "adder",
         "answer_task",
+        "assistant",
         "cancel_task",
         "echo",
         "get_task",
