@@ -235,8 +235,12 @@ export class Replay extends Run {
     await this.unavailable(key, `a replay asks no ${whom}; give its answer as an override`);
   }
 
-  /** An approval is good for one time, and that was the source's; what was overridden was never approved at all. */
+  /**
+   * An approval is good for one time, and that was the source's; what was overridden was never approved at all. It may have been
+   * under way when it lost a race; only when nothing else happens is it missed.
+   */
   override async beforeUsing(key: string): Promise<void> {
+    await this.holds(() => false);
     await this.unavailable(key, usedUp);
   }
 
