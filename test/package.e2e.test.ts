@@ -23,7 +23,7 @@ const programs = ["src/cli/main.js", "src/cli/program.js", "src/store/sqlite/wri
 const loadAll = `
 import { globSync } from "node:fs";
 const folder = new URL("node_modules/bridle/", import.meta.url);
-const files = globSync("{src,proto}/**/*.js", { cwd: folder }).filter((file) => !${JSON.stringify(programs)}.includes(file));
+const files = globSync("{src,proto}/**/*.js", { cwd: folder.pathname }).filter((file) => !${JSON.stringify(programs)}.includes(file));
 const failures = [];
 const load = (what, from) => import(from).catch((error) => failures.push(what + ": " + error));
 for (const file of files) await load(file, new URL(file, folder));
@@ -98,7 +98,7 @@ describe("the package that is published", () => {
   });
 
   test("PKG-3 given the installed package, when it makes a project, then that depends on its version, its tests pass, and only a mistake that is put in is found", async () => {
-    const npx = await npm(["exec", "--offline", "--prefix", project, "--", "bridle", "--version"], project);
+    const npx = await npm(["exec", "--offline", "--", "bridle", "--version"], project);
     assert.equal(succeeded(npx).trim(), version);
     assert.doesNotMatch(said, /refers to as a file/);
     const { dependencies } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));

@@ -20,9 +20,9 @@ export interface Packed {
 /** Programs find this Node.js, whatever else there is. */
 const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
 
-/** npm in a folder, with its owner's settings: where the cache is, or which way leads out. */
+/** npm in a folder, as if it had never run before: not with the settings and the cache of whoever runs the tests. */
 export function npm(args: string[], cwd: string): Promise<Ended> {
-  return run("npm", args, { cwd, env: { ...process.env, PATH } });
+  return run("npm", args, { cwd, env: { PATH, HOME: cwd } });
 }
 
 /** A program of an installed package. */
@@ -41,8 +41,7 @@ export async function pack(folder: string): Promise<Packed> {
 export async function install(tarball: string, folder: string): Promise<void> {
   await copyDependencies(join(folder, "node_modules"));
   const quickly = ["--offline", "--no-save", "--omit=dev", "--no-audit", "--no-fund"];
-  // Inside of `npm test`, npm would take the folder of that for the one that is meant.
-  succeeded(await npm(["install", tarball, "--prefix", folder, ...quickly], folder));
+  succeeded(await npm(["install", tarball, ...quickly], folder));
 }
 
 async function copyDependencies(target: string): Promise<void> {
