@@ -14,7 +14,7 @@ import { startServer, temporaryDirectory } from "./support/server.ts";
 const packedBytesMax = 1_300_000;
 const unpackedBytesMax = 4_500_000;
 
-const { version, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const { version, exports, dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** Whoever loads one of these starts a program or a thread; the other tests do. */
 const programs = ["src/cli/main.js", "src/cli/program.js", "src/store/sqlite/writer.js"];
@@ -52,6 +52,16 @@ export const wrong = rehearse(hello, { input: "Hi!", poeple: {} });
 /** The names that others may import. */
 function entries(): string[] {
   return Object.keys(exports).map((path) => path.replace(/^\./, "bridle"));
+}
+
+/** The packages that its modules and their types import. */
+function packagesUsed(folder: string): Set<string> {
+  const files = globSync("{src,proto}/**/*.{js,d.ts}", { cwd: folder });
+  const text = files.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
+  const imports = text.matchAll(
+    /(?:^(?:import|export|\}).* from |^import |\bimport\()"(?!node:)((?:@[\w.-]+\/)?[\w-][\w.-]*)[/"]/gm,
+  );
+  return new Set([...imports].map(([, name = ""]) => name));
 }
 
 describe("the package that is published", () => {
@@ -95,14 +105,21 @@ describe("the package that is published", () => {
     assert.deepEqual(failures, []);
     assert.ok(count > 500, `${count} modules`);
     assert.deepEqual(exported, Array(5).fill("function"));
+    // What a dependency depends on may lie beside it, or not: that is up to who installs.
+    const used = packagesUsed(join(project, "node_modules/bridle"));
+    assert.ok(used.has("fastify") && used.has("@bufbuild/protobuf"), [...used].join());
+    assert.deepEqual(
+      [...used].filter((name) => name !== "bridle" && !(name in dependencies)),
+      [],
+    );
   });
 
   test("PKG-3 given the installed package, when it makes a project, then that depends on its version, its tests pass, and only a mistake that is put in is found", async () => {
     const npx = await npm(["exec", "--offline", "--", "bridle", "--version"], project);
     assert.equal(succeeded(npx).trim(), version);
     assert.doesNotMatch(said, /refers to as a file/);
-    const { dependencies } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
-    assert.deepEqual(dependencies, { bridle: `^${version}` });
+    const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+    assert.deepEqual(manifest.dependencies, { bridle: `^${version}` });
     const tests = await runNode(["--test", "agents/**/*.test.ts"], { cwd: project });
     assert.match(succeeded(tests), /\bpass 2$/m);
 
