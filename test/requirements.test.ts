@@ -17,6 +17,7 @@ import { modelRunRequirements } from "./requirements-model-runs.ts";
 import { modelRequirements } from "./requirements-models.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
+import { packageRequirements } from "./requirements-package.ts";
 import { shellRequirements } from "./requirements-shell.ts";
 import { testingRequirements } from "./requirements-testing.ts";
 
@@ -35,6 +36,7 @@ const requirements = [
   ...acpRequirements,
   ...exampleRequirements,
   ...initRequirements,
+  ...packageRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

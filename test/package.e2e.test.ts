@@ -1,0 +1,151 @@
+/** The package, installed: Node.js strips no types under node_modules, so what works here may not work there. */
+
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { runNode, succeeded } from "./support/cli.ts";
+import { Client, isFinal } from "./support/client.ts";
+import { install, linkTypeScript, npm, type Packed, pack, root, runBin } from "./support/installed.ts";
+import { startServer, temporaryDirectory } from "./support/server.ts";
+
+/** Somewhat more than it is; CONTRIBUTING.md says how much that was. */
+const packedBytesMax = 1_300_000;
+const unpackedBytesMax = 4_500_000;
+
+const { version, exports, dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+/** Whoever loads one of these starts a program or a thread; the other tests do. */
+const programs = ["src/cli/main.js", "src/cli/program.js", "src/store/sqlite/writer.js"];
+
+/** Loads every module, those that others may import by their names; and prints what did not work. */
+const loadAll = `
+import { globSync } from "node:fs";
+const folder = new URL("node_modules/bridle/", import.meta.url);
+const files = globSync("{src,proto}/**/*.js", { cwd: folder.pathname }).filter((file) => !${JSON.stringify(programs)}.includes(file));
+const failures = [];
+const load = (what, from) => import(from).catch((error) => failures.push(what + ": " + error));
+for (const file of files) await load(file, new URL(file, folder));
+for (const name of ${JSON.stringify(entries())}) await load(name, name);
+const [{ defineAgent, startServer }, { rehearse }, { Approver }, { Shell }] = await Promise.all(
+  ["bridle", "bridle/testing", "bridle/approver", "bridle/shell"].map((name) => import(name)),
+);
+const exported = [defineAgent, startServer, rehearse, Approver, Shell].map((one) => typeof one);
+console.log(JSON.stringify({ count: files.length, failures, exported }));
+`;
+
+/** Uses the types of all that can be imported; the last line is a mistake. */
+const typesOfAll = `
+import { type Server, startServer } from "bridle";
+import { Approver } from "bridle/approver";
+import { Shell } from "bridle/shell";
+import { rehearse } from "bridle/testing";
+import hello from "./hello.ts";
+
+export const parts: readonly (typeof Approver | typeof Shell)[] = [Approver, Shell];
+export const serve = (): Promise<Server> => startServer({ agents: [hello] });
+export const said: string | null = (await rehearse(hello, { input: "Hi!" })).status;
+export const wrong = rehearse(hello, { input: "Hi!", poeple: {} });
+`;
+
+/** The names that others may import. */
+function entries(): string[] {
+  return Object.keys(exports).map((path) => path.replace(/^\./, "bridle"));
+}
+
+/** The packages that its modules and their types import. */
+function packagesUsed(folder: string): Set<string> {
+  const files = globSync("{src,proto}/**/*.{js,d.ts}", { cwd: folder });
+  const text = files.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
+  const imports = text.matchAll(
+    /(?:^(?:import|export|\}).* from |^import |\bimport\()"(?!node:)((?:@[\w.-]+\/)?[\w-][\w.-]*)[/"]/gm,
+  );
+  return new Set([...imports].map(([, name = ""]) => name));
+}
+
+describe("the package that is published", () => {
+  let place: { path: string } & AsyncDisposable;
+  let packed: Packed;
+  let project: string;
+  let said: string;
+
+  before(async () => {
+    place = await temporaryDirectory();
+    packed = await pack(place.path);
+    project = join(place.path, "my-agents");
+    await mkdir(project);
+    await install(join(place.path, packed.filename), project);
+    said = succeeded(await runBin(project, "bridle", ["init"]));
+  });
+
+  after(() => place[Symbol.asyncDispose]());
+
+  test("PKG-1 given the package, when its files are listed, then each module is there compiled and with its types, no test is, and it is small", () => {
+    const modules = globSync("src/**/*.ts", { cwd: root }).filter(
+      (file) => !file.endsWith(".test.ts") && !file.startsWith("src/cli/init/template/"),
+    );
+    const asTheyAre = globSync(["proto/generated/**/*.{js,ts}", "src/cli/init/template/**/*.*"], {
+      cwd: root,
+    });
+    const expected = [
+      ...["CHANGELOG.md", "LICENSE", "README.md", "package.json"],
+      ...modules.flatMap((file) => [file.replace(/\.ts$/, ".js"), file.replace(/\.ts$/, ".d.ts")]),
+      ...asTheyAre,
+    ];
+    assert.deepEqual(packed.files.map(({ path }) => path).sort(), expected.sort());
+    assert.ok(packed.size < packedBytesMax, `${packed.size} bytes packed`);
+    assert.ok(packed.unpackedSize < unpackedBytesMax, `${packed.unpackedSize} bytes unpacked`);
+  });
+
+  test("PKG-2 given the installed package, when all of its modules are loaded, then none lacks anything, and what others import is there", async () => {
+    const script = join(project, "load-all.mjs");
+    await writeFile(script, loadAll);
+    const { count, failures, exported } = JSON.parse(succeeded(await runNode([script])));
+    assert.deepEqual(failures, []);
+    assert.ok(count > 500, `${count} modules`);
+    assert.deepEqual(exported, Array(5).fill("function"));
+    // What a dependency depends on may lie beside it, or not: that is up to who installs.
+    const used = packagesUsed(join(project, "node_modules/bridle"));
+    assert.ok(used.has("fastify") && used.has("@bufbuild/protobuf"), [...used].join());
+    assert.deepEqual(
+      [...used].filter((name) => name !== "bridle" && !(name in dependencies)),
+      [],
+    );
+  });
+
+  test("PKG-3 given the installed package, when it makes a project, then that depends on its version, its tests pass, and only a mistake that is put in is found", async () => {
+    const npx = await npm(["exec", "--offline", "--", "bridle", "--version"], project);
+    assert.equal(succeeded(npx).trim(), version);
+    assert.doesNotMatch(said, /refers to as a file/);
+    const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+    assert.deepEqual(manifest.dependencies, { bridle: `^${version}` });
+    const tests = await runNode(["--test", "agents/**/*.test.ts"], { cwd: project });
+    assert.match(succeeded(tests), /\bpass 2$/m);
+
+    await linkTypeScript(project);
+    const file = join(project, "agents/types-of-all.ts");
+    await writeFile(file, typesOfAll);
+    // Also what is wrong inside of the package's types, which a project need not care about.
+    const { code, stdout } = await runBin(project, "tsc", ["--noEmit", "--skipLibCheck", "false"]);
+    await rm(file);
+    assert.notEqual(code, 0);
+    const errors = stdout.split("\n").filter((line) => /\berror\b/.test(line));
+    assert.equal(errors.length, 1, stdout);
+    assert.match(errors[0] ?? "", /^agents\/types-of-all\.ts.*'poeple'/);
+  });
+
+  test("PKG-4 given a project with the installed package, when bridle serve is started and the agent's question answered, then the task ends with the greeting", async () => {
+    const script = join(project, "node_modules/.bin/bridle");
+    await using server = await startServer({ script, args: ["serve", "--port", "0"], cwd: project });
+    const client = new Client(server);
+    const session = await client.createSession();
+    const task = await client.submit(session.id, "Hi!", { persona_id: "persona_hello" });
+    const waiting = await client.untilTask(task.id, (now) => isFinal(now) || now.status === "INPUT_REQUIRED");
+    assert.equal(waiting.waiting_for?.description, "Who is there?", JSON.stringify(waiting));
+    assert.equal((await client.answer(task.id, "Ada")).status, 201);
+    const ended = await client.untilTask(task.id, isFinal);
+    assert.equal((await client.get(`/v1/outcomes/${ended.outcome_id}`)).body.summary, "Hello, Ada!");
+    assert.equal(await server.stop(), 0, server.output());
+  });
+});

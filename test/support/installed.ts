@@ -1,0 +1,70 @@
+/** The package as others get it: built, packed, and installed with npm in a folder that was empty. */
+
+import { existsSync } from "node:fs";
+import { cp, mkdir, readdir, readFile, readlink, symlink } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Ended, run, runNode, succeeded } from "./cli.ts";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
+
+/** What `npm pack` says of what it made. */
+export interface Packed {
+  filename: string;
+  /** In bytes, compressed and not. */
+  size: number;
+  unpackedSize: number;
+  files: { path: string }[];
+}
+
+/** Programs find this Node.js, whatever else there is. */
+const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
+
+/** npm in a folder, as if it had never run before: not with the settings and the cache of whoever runs the tests. */
+export function npm(args: string[], cwd: string): Promise<Ended> {
+  return run("npm", args, { cwd, env: { PATH, HOME: cwd } });
+}
+
+/** A program of an installed package. */
+export function runBin(folder: string, name: string, args: string[]): Promise<Ended> {
+  return run(join(folder, "node_modules/.bin", name), args, { cwd: folder, env: { PATH } });
+}
+
+/** Builds and packs it in this folder. */
+export async function pack(folder: string): Promise<Packed> {
+  succeeded(await runNode([join(root, "build.ts"), join(folder, "dist")]));
+  const [packed] = JSON.parse(succeeded(await npm(["pack", "./dist", "--json"], folder)));
+  return packed;
+}
+
+/** What npm finds there already it does not ask the network for; so these are the versions of the lock file. */
+export async function install(tarball: string, folder: string): Promise<void> {
+  await copyDependencies(join(folder, "node_modules"));
+  const quickly = ["--offline", "--no-save", "--omit=dev", "--no-audit", "--no-fund"];
+  succeeded(await npm(["install", tarball, ...quickly], folder));
+}
+
+async function copyDependencies(target: string): Promise<void> {
+  const source = join(root, "node_modules");
+  const { packages } = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8"));
+  for (const [path, { dev, devOptional }] of Object.entries<{ dev?: true; devOptional?: true }>(packages)) {
+    const [, name] = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? [];
+    if (name === undefined || dev || devOptional || !existsSync(join(source, name))) continue;
+    await cp(join(source, name), join(target, name), { recursive: true });
+  }
+  // Without the links to its programs, npm would fetch a package again.
+  await mkdir(join(target, ".bin"));
+  for (const name of await readdir(join(source, ".bin"))) {
+    const program = await readlink(join(source, ".bin", name));
+    if (existsSync(join(target, ".bin", program))) await symlink(program, join(target, ".bin", name));
+  }
+}
+
+/** What is needed to check types, but is not part of the package. */
+export async function linkTypeScript(folder: string): Promise<void> {
+  await mkdir(join(folder, "node_modules/@types"), { recursive: true });
+  for (const name of ["typescript", "@types/node"]) {
+    await symlink(join(root, "node_modules", name), join(folder, "node_modules", name));
+  }
+  await symlink("../typescript/bin/tsc", join(folder, "node_modules/.bin/tsc"));
+}
