@@ -117,3 +117,14 @@ test("given the verifier, when its imports are followed, then it needs no packag
   assert.ok(files.includes("src/approvals/proof.ts"), "the imports were followed");
   assert.deepEqual({ foreign, nodeOnly }, { foreign: [], nodeOnly: [] });
 });
+
+test("CLT-10 given the client, when its imports are followed, then it needs no package, nothing of the server's but the verifier, and nothing that a browser does not have", () => {
+  const verifier = new Set(importGraphOf("src/verify/index.ts").files);
+  const { files, foreign, nodeOnly } = importGraphOf("client/index.ts");
+  assert.ok(files.includes("client/follow.ts"), "the imports were followed");
+  assert.deepEqual(
+    files.filter((file) => !file.startsWith("client/") && !verifier.has(file)),
+    [],
+  );
+  assert.deepEqual({ foreign, nodeOnly }, { foreign: [], nodeOnly: [] });
+});
