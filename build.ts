@@ -41,7 +41,7 @@ function publishedManifest() {
         { types: file.replace(/\.ts$/, ".d.ts"), default: inJavaScript(file) },
       ]),
     ),
-    files: ["src", "proto", "CHANGELOG.md"],
+    files: ["src", "client", "proto", "CHANGELOG.md"],
     dependencies,
     // `bridle init` gives new projects the same.
     devDependencies: { "@types/node": nodeTypes, typescript },

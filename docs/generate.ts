@@ -1,6 +1,6 @@
 /**
- * `npm run docs` writes the pages that are made from code: the conformance table, the settings, the lifecycle, the
- * OpenAPI document. `npm run docs -- --check` fails when one of them is stale.
+ * `npm run docs` writes what is made from code: the conformance table, the settings, the lifecycle, the OpenAPI document,
+ * and the form of a receipt for verifiers that have no library of schemas. `npm run docs -- --check` fails when one of them is stale.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,6 +11,7 @@ import type { Option } from "commander";
 import { gatewayOptions } from "../src/cli/gateway-command.ts";
 import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
+import { ReceiptSchema } from "../src/receipts/schema.ts";
 import { startServer } from "../src/server.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
 import { harpRequirements } from "../test/requirements-harp.ts";
@@ -153,6 +154,15 @@ async function openApi(): Promise<string> {
   }
 }
 
+function receiptForm(): string {
+  return `/** Made by \`npm run docs\` from the schema of receipts. Change that one. */
+
+import type { Form } from "./form.ts";
+
+export const receiptForm: Form = ${JSON.stringify(ReceiptSchema, null, 2)};
+`;
+}
+
 const pages: Record<string, string> = {
   "conformance-harn.md": conformance(),
   "conformance-harp.md": conformanceHarp(),
@@ -161,6 +171,7 @@ const pages: Record<string, string> = {
   "settings.md": settings(),
   "task-lifecycle.md": lifecycle(),
   "openapi.json": await openApi(),
+  "../src/verify/receipt-form.ts": receiptForm(),
 };
 
 const checking = process.argv.includes("--check");

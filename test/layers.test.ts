@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { importGraphOf } from "./support/import-graph.ts";
 
 const source = fileURLToPath(new URL("../src", import.meta.url));
 
@@ -17,6 +18,7 @@ const mayImport: Record<string, readonly string[]> = {
   policy: ["receipts", "store"],
   receipts: [],
   shell: [],
+  verify: ["approvals", "receipts"],
   models: ["store"],
   mcp: ["store"],
   tools: ["files", "policy", "store"],
@@ -107,4 +109,22 @@ test("given the shell, when its imports are read, then it needs nothing that a b
     imported.filter((from) => !from?.startsWith("./")),
     [],
   );
+});
+
+test("given the verifier, when its imports are followed, then it needs no package and nothing that a browser does not have", () => {
+  const { files, foreign, nodeOnly } = importGraphOf("src/verify/index.ts");
+  assert.ok(files.includes("src/receipts/canonical-json.ts"), "the imports were followed");
+  assert.ok(files.includes("src/approvals/proof.ts"), "the imports were followed");
+  assert.deepEqual({ foreign, nodeOnly }, { foreign: [], nodeOnly: [] });
+});
+
+test("CLT-10 given the client, when its imports are followed, then it needs no package, nothing of the server's but the verifier, and nothing that a browser does not have", () => {
+  const verifier = new Set(importGraphOf("src/verify/index.ts").files);
+  const { files, foreign, nodeOnly } = importGraphOf("client/index.ts");
+  assert.ok(files.includes("client/follow.ts"), "the imports were followed");
+  assert.deepEqual(
+    files.filter((file) => !file.startsWith("client/") && !verifier.has(file)),
+    [],
+  );
+  assert.deepEqual({ foreign, nodeOnly }, { foreign: [], nodeOnly: [] });
 });

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
 import { acpRequirements } from "./requirements-acp.ts";
 import { agentRequirements } from "./requirements-agents.ts";
+import { clientRequirements } from "./requirements-client.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { initRequirements } from "./requirements-init.ts";
@@ -37,6 +38,7 @@ const requirements = [
   ...exampleRequirements,
   ...initRequirements,
   ...packageRequirements,
+  ...clientRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

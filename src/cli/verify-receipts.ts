@@ -4,9 +4,10 @@ import { createReadStream } from "node:fs";
 import { open, readFile } from "node:fs/promises";
 import { bundleFormat, verifyBundle } from "../receipts/bundle.ts";
 import { decodeReceipt } from "../receipts/cbor.ts";
-import { type PublicJwk, publicKeysIn } from "../receipts/keys.ts";
+import type { Verification } from "../receipts/checks.ts";
+import { type PublicJwk, publicKeysIn } from "../receipts/public-keys.ts";
 import { parseStrictJson } from "../receipts/strict-json.ts";
-import { type Verification, verifyReceipt } from "../receipts/verify.ts";
+import { verifyReceipt } from "../receipts/verify.ts";
 import { progress } from "./output.ts";
 import { splitLines } from "./remote.ts";
 

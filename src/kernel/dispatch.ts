@@ -4,7 +4,8 @@
  */
 
 import type { Caller, Scope } from "../policy/caller.ts";
-import { canonicalJson, hashOf } from "../receipts/canonical.ts";
+import { hashOf } from "../receipts/canonical.ts";
+import { canonicalJson } from "../receipts/canonical-json.ts";
 import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";

@@ -8,7 +8,8 @@ import { createPublicKey } from "node:crypto";
 import { decodeJwt, jwtVerify, SignJWT } from "jose";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
-import type { PublicJwk, SigningKey } from "../receipts/keys.ts";
+import type { SigningKey } from "../receipts/keys.ts";
+import type { PublicJwk } from "../receipts/public-keys.ts";
 import { isScope, type Scope } from "./caller.ts";
 
 export const accessTokenSeconds = 15 * 60;

@@ -5,8 +5,9 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { type BundleHeader, bundleFormat, verifyBundle } from "./bundle.ts";
 import { sha256Of } from "./canonical.ts";
-import { newSigningKey, type PublicJwk } from "./keys.ts";
+import { newSigningKey } from "./keys.ts";
 import { appendLeaf, type Frontier, rootOf } from "./merkle.ts";
+import type { PublicJwk } from "./public-keys.ts";
 import { sampleChain } from "./sample.ts";
 import type { Receipt } from "./schema.ts";
 

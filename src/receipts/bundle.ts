@@ -8,11 +8,12 @@
 
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import { type PublicJwk, publicKeysIn } from "./keys.ts";
+import { sha256Pattern } from "./canonical-json.ts";
+import type { Verification } from "./checks.ts";
 import { appendLeaf, type Frontier, rootOf } from "./merkle.ts";
-import { sha256Pattern } from "./schema.ts";
+import { type PublicJwk, publicKeysIn } from "./public-keys.ts";
 import { parseStrictJson } from "./strict-json.ts";
-import { type Verification, verifyReceipt } from "./verify.ts";
+import { verifyReceipt } from "./verify.ts";
 
 export const bundleFormat = "bridle-receipts/1";
 

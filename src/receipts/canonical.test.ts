@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
-import { canonicalJson, hashOf, sha256Of } from "./canonical.ts";
+import { hashOf, sha256Of } from "./canonical.ts";
+import { canonicalJson } from "./canonical-json.ts";
 import { parseStrictJson } from "./strict-json.ts";
 
 /** Names that a careless writer misplaces, beside any others. */

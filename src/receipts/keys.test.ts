@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { newSigningKey, publicKeysIn, signingKeyFromPem, verifySignature } from "./keys.ts";
+import { newSigningKey, signingKeyFromPem, verifySignature } from "./keys.ts";
+import { publicKeysIn } from "./public-keys.ts";
 
 const { key, pem } = keyWithTellingSignature();
 

@@ -7,7 +7,7 @@
 
 import { hash } from "node:crypto";
 import { sha256Of } from "./canonical.ts";
-import { sha256Pattern } from "./schema.ts";
+import { auditSteps, type Inclusion, isPlace, leafText } from "./inclusion.ts";
 
 /** The roots of the perfect subtrees that a tree of known size consists of, largest first. */
 export type Frontier = readonly string[];
@@ -17,18 +17,9 @@ export interface TreeNodes {
   node(level: number, index: number): Promise<string>;
 }
 
-export interface Inclusion {
-  receiptHash: string;
-  leafIndex: number;
-  treeSize: number;
-  /** The audit path, from the leaf's sibling up. */
-  path: readonly string[];
-  root: string;
-}
-
 /** A leaf and a node are hashed differently, so that neither can be passed off as the other. */
 export function leafHash(receiptHash: string): string {
-  return sha256Of(`\0${receiptHash}`);
+  return sha256Of(leafText(receiptHash));
 }
 
 export function nodeHash(left: string, right: string): string {
@@ -90,41 +81,18 @@ export async function inclusionProof(
   return await Promise.all(siblings);
 }
 
-/** The algorithm of RFC 9162, section 2.1.3.2. Whatever is handed in, the answer is yes or no. */
-export function verifyInclusion({ receiptHash, leafIndex, treeSize, path, root }: Inclusion): boolean {
-  if (!isPlace(leafIndex, treeSize) || !Array.isArray(path)) return false;
-  if (![receiptHash, root, ...path].every(isSha256)) return false;
-  let [index, last] = [leafIndex, treeSize - 1];
-  let found = leafHash(receiptHash);
-  for (const sibling of path) {
-    if (last === 0) return false;
-    if (index % 2 === 1 || index === last) {
-      found = nodeHash(sibling, found);
-      // The last node of a level that has no sibling rises until it is somebody's right child.
-      while (index % 2 === 0 && index !== 0) [index, last] = [index / 2, Math.floor(last / 2)];
-    } else {
-      found = nodeHash(found, sibling);
-    }
-    [index, last] = [Math.floor(index / 2), Math.floor(last / 2)];
-  }
-  return last === 0 && found === root;
+/** Whatever is handed in, the answer is yes or no. */
+export function verifyInclusion(inclusion: Inclusion): boolean {
+  const steps = auditSteps(inclusion);
+  if (steps === null) return false;
+  const found = steps.reduce(
+    (node, { side, sibling }) => (side === "left" ? nodeHash(sibling, node) : nodeHash(node, sibling)),
+    leafHash(inclusion.receiptHash),
+  );
+  return found === inclusion.root;
 }
 
 const prefixLength = "sha256:".length;
-const sha256Form = new RegExp(sha256Pattern);
-
-function isSha256(value: unknown): boolean {
-  return typeof value === "string" && sha256Form.test(value);
-}
-
-function isPlace(leafIndex: number, treeSize: number): boolean {
-  return (
-    Number.isSafeInteger(leafIndex) &&
-    Number.isSafeInteger(treeSize) &&
-    leafIndex >= 0 &&
-    leafIndex < treeSize
-  );
-}
 
 /** The root over `size` leaves from `start`, which is a multiple of the largest power of two in `size`. */
 async function rangeRoot(nodes: TreeNodes, start: number, size: number): Promise<string> {

@@ -4,11 +4,9 @@
  */
 
 import { type Static, type TProperties, type TSchema, Type } from "typebox";
+import { sha256Pattern } from "./canonical-json.ts";
 
 export const receiptSchemaVersion = "receipt-2026-04-25";
-
-/** `sha256:` and the digest in lower-case hex, as everywhere in receipts. */
-export const sha256Pattern = "^sha256:[0-9a-f]{64}$";
 
 const Text = Type.String({ minLength: 1 });
 const Sha256 = Type.String({ pattern: sha256Pattern });

@@ -4,8 +4,6 @@
  * White space and the order of members are free.
  */
 
-import { randomUUID } from "node:crypto";
-
 /** Of bytes, UTF-8 that is not well-formed is refused too: a lenient decoder would hide what was changed. */
 export function parseStrictJson(text: string | Uint8Array): unknown {
   return parse(text, isCanonical);
@@ -42,7 +40,7 @@ interface Name {
  * the former (nodejs/node#63785). So names with escapes are read one by one, and stand-ins without any with the rest.
  */
 function parseEscapedNames(text: string, escaped: Name[]): unknown {
-  const mark = randomUUID();
+  const mark = crypto.randomUUID();
   const meant = new Map<string, string>();
   let rest = 0;
   let plain = "";

@@ -3,7 +3,7 @@
  * of members and white space are free.
  *
  * One thing lies outside it, because no signature covers it: the signatures of others than the issuer can be taken
- * away. See `verify.ts`, V3.
+ * away. See `checks.ts`, V3.
  */
 
 import assert from "node:assert/strict";

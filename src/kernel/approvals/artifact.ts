@@ -4,7 +4,8 @@
  */
 
 import { type Artifact, type ArtifactType, finishArtifact } from "../../approvals/artifact.ts";
-import { canonicalJson, sha256Of } from "../../receipts/canonical.ts";
+import { sha256Of } from "../../receipts/canonical.ts";
+import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Exchange, PermissionRequestRecord } from "../resources/permission-request.ts";
 import type { KernelDeps } from "../unit.ts";

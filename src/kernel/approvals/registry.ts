@@ -4,7 +4,7 @@ import { timingSafeEqual } from "node:crypto";
 import { type ApproverKey, maySign } from "../../approvals/approver-key.ts";
 import { HarpError } from "../../approvals/harp-error.ts";
 import type { Caller } from "../../policy/caller.ts";
-import { canonicalJson } from "../../receipts/canonical.ts";
+import { canonicalJson } from "../../receipts/canonical-json.ts";
 import { requireScope, requireWholeTenant } from "../authorize.ts";
 import { type ApproverRegistryRecord, approverRegistryId } from "../resources/approver-registry.ts";
 import type { ApprovalPolicy } from "../resources/persona.ts";

@@ -1,6 +1,7 @@
 /** Signing keys: the log has the public half of every key that ever signed a receipt here. */
 
-import type { NewSigningKey, PublicJwk, SigningKey } from "../../receipts/keys.ts";
+import type { NewSigningKey, SigningKey } from "../../receipts/keys.ts";
+import type { PublicJwk } from "../../receipts/public-keys.ts";
 import type { Store } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";

@@ -1,6 +1,7 @@
 /** Verify a receipt of this server against its own chain and keys, and record the result: it is evidence too. */
 
-import { type Verification, verifyReceipt } from "../../receipts/verify.ts";
+import type { Verification } from "../../receipts/checks.ts";
+import { verifyReceipt } from "../../receipts/verify.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { chainFacts, readReceipt } from "../queries/receipts.ts";

@@ -8,7 +8,8 @@
 
 import { createHash } from "node:crypto";
 import { redactedKindsIn } from "../../policy/redact/kinds.ts";
-import { canonicalJson, hashOf } from "../../receipts/canonical.ts";
+import { hashOf } from "../../receipts/canonical.ts";
+import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type {
   Approval,
   ArtifactRef,

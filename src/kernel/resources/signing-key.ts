@@ -1,6 +1,6 @@
 /** A key that receipts are signed with: its public half, which stays for ever so that old receipts can be verified. */
 
-import type { PublicJwk } from "../../receipts/keys.ts";
+import type { PublicJwk } from "../../receipts/public-keys.ts";
 import type { KernelEvent } from "../events.ts";
 import type { Resource } from "./resource.ts";
 

@@ -1,6 +1,6 @@
 /** What a shell says of its surroundings, on its way into the log: by its privacy tier, kept, kept internal, or only described. */
 
-import { canonicalJson } from "../../receipts/canonical.ts";
+import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { HarnessError } from "../errors.ts";
 import type { PrivacyTier, RecordedEnvironment } from "../resources/shell-link.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
 import { CompactSign, exportJWK, generateKeyPair } from "jose";
-import { canonicalJson } from "../../receipts/canonical.ts";
+import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { assertTrusted } from "./card-trust.ts";
 

@@ -15,9 +15,11 @@ import {
 } from "../../../kernel/queries/receipts.ts";
 import type { Redactor } from "../../../policy/redact/redact.ts";
 import { encodeReceipt } from "../../../receipts/cbor.ts";
-import { JwksSchema, newSigningKey, type PublicJwk, publicKeysIn } from "../../../receipts/keys.ts";
+import type { Verification } from "../../../receipts/checks.ts";
+import { JwksSchema, newSigningKey } from "../../../receipts/keys.ts";
+import { type PublicJwk, publicKeysIn } from "../../../receipts/public-keys.ts";
 import { ReceiptSchema } from "../../../receipts/schema.ts";
-import { type Verification, verifyReceipt } from "../../../receipts/verify.ts";
+import { verifyReceipt } from "../../../receipts/verify.ts";
 import type { Store } from "../../../store/port.ts";
 import { keySetPath } from "../../addresses.ts";
 import { presentPage } from "../lists.ts";

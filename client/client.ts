@@ -1,0 +1,46 @@
+/** A server, as a program uses it. */
+
+import { type Approvals, createApprovals } from "./approvals.ts";
+import { type Artifacts, createArtifacts } from "./artifacts.ts";
+import { type FollowOptions, follow } from "./follow.ts";
+import { createReceipts, type Receipts } from "./receipts.ts";
+import { createSessions, type Sessions } from "./sessions.ts";
+import { createTasks, type Tasks } from "./tasks.ts";
+import { type ClientOptions, createTransport } from "./transport.ts";
+import type { BridleEvent } from "./types.ts";
+
+export interface EventsOptions extends FollowOptions {
+  workspaceId?: string;
+  sessionId?: string;
+}
+
+export interface BridleClient {
+  sessions: Sessions;
+  tasks: Tasks;
+  approvals: Approvals;
+  artifacts: Artifacts;
+  receipts: Receipts;
+  /** Every event that this key may see, once and in order, until whoever reads leaves or aborts. */
+  events(options?: EventsOptions): AsyncGenerator<BridleEvent, void, undefined>;
+}
+
+export function createClient(options: ClientOptions): BridleClient {
+  const transport = createTransport(options);
+  const sessions = createSessions(transport);
+  return {
+    sessions,
+    tasks: createTasks(transport, sessions),
+    approvals: createApprovals(transport),
+    artifacts: createArtifacts(transport),
+    receipts: createReceipts(transport),
+    events({ workspaceId, sessionId, ...rest } = {}) {
+      const followed = {
+        path: "/v1/events/stream",
+        query: { workspace_id: workspaceId, session_id: sessionId },
+        isLast: () => false,
+        isOver: async () => false,
+      };
+      return follow(transport, followed, rest);
+    },
+  };
+}

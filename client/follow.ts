@@ -1,0 +1,118 @@
+/**
+ * Follows the log of a server: every event once and in order, over as many connections as it takes. Each connection goes
+ * on after the last event that was given, which the server knows by its id.
+ */
+
+import { unreadable } from "./answers.ts";
+import { BridleError, errorIn, errorOf, isPassing, isRecord } from "./errors.ts";
+import { type Frame, framesOf } from "./frames.ts";
+import { backoffMs, pause } from "./retry.ts";
+import type { Transport } from "./transport.ts";
+import type { BridleEvent } from "./types.ts";
+
+/** A server gives a sign of life every 15 seconds; three that are missing are a connection that is gone. */
+const silenceMsMax = 45_000;
+
+export interface FollowOptions {
+  /** Begin after this event; from the beginning otherwise. */
+  after?: string | undefined;
+  signal?: AbortSignal | undefined;
+  /** How long nothing at all may arrive before the connection is taken for dead. */
+  silenceMs?: number | undefined;
+}
+
+export interface Followed {
+  path: string;
+  query?: Record<string, string | undefined>;
+  isLast(event: BridleEvent): boolean;
+  /** Whether nothing can follow the event of this id; asked when a connection ended by itself and gave nothing. */
+  isOver(lastId: string | undefined): Promise<boolean>;
+}
+
+export async function* follow(
+  transport: Transport,
+  followed: Followed,
+  options: FollowOptions,
+): AsyncGenerator<BridleEvent, void, undefined> {
+  const { signal } = options;
+  let lastId = options.after;
+  // Failures in a row: an event that arrived makes up for those before it.
+  for (let failures = 0; ; failures++) {
+    let given = 0;
+    try {
+      for await (const event of connection(transport, followed, { ...options, after: lastId })) {
+        lastId = event.id;
+        given += 1;
+        yield event;
+        if (followed.isLast(event)) return;
+      }
+      if (given === 0 && (await followed.isOver(lastId))) return;
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!isPassing(error)) throw error;
+    }
+    if (given > 0) failures = 0;
+    await pause(backoffMs(failures), signal);
+  }
+}
+
+/** The events of one connection, until it ends or falls silent. */
+async function* connection(
+  transport: Transport,
+  { path, query = {} }: Followed,
+  { after, signal, silenceMs = silenceMsMax }: FollowOptions,
+): AsyncGenerator<BridleEvent> {
+  const silence = new AbortController();
+  const patience = () => setTimeout(() => silence.abort(), silenceMs);
+  let timer = patience();
+  const onSign = () => {
+    clearTimeout(timer);
+    timer = patience();
+  };
+  const either = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
+  try {
+    const headers = {
+      Accept: "text/event-stream",
+      ...(after === undefined ? {} : { "Last-Event-ID": after }),
+    };
+    const response = await transport.open(path, { query, headers, signal: either });
+    if (response.body === null) throw unreadable("a stream of events", response);
+    for await (const frame of framesOf(response.body, onSign)) {
+      // While whoever reads is busy with an event, nothing is read, and silence is not the server's.
+      clearTimeout(timer);
+      yield eventIn(frame);
+      timer = patience();
+    }
+  } catch (error) {
+    throw broken(error, signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function broken(error: unknown, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted === true) return signal.reason;
+  if (error instanceof BridleError) return error;
+  const message = "The stream of events was cut off.";
+  return errorOf({ code: "connection_failed", message, status: null, requestId: null, cause: error });
+}
+
+function eventIn({ id, event, data }: Frame): BridleEvent {
+  const value = parsed(data);
+  // What goes wrong on the server's side of an open stream is said in it.
+  const error = event === "error" && id === null ? errorIn(value, null, null) : null;
+  if (error !== null) throw error;
+  if (!isRecord(value) || value.object !== "event" || id === null || value.id !== id) {
+    throw unreadable("a stream of events");
+  }
+  // It says of itself what it is; the server makes it from the schema of this type.
+  return value as unknown as BridleEvent;
+}
+
+function parsed(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return null;
+  }
+}

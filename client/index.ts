@@ -1,0 +1,30 @@
+/** `bridle/client`: see docs/client.md. */
+
+export type { Approvals } from "./approvals.ts";
+export type { Artifacts, Content, UploadArtifact } from "./artifacts.ts";
+export { type BridleClient, createClient, type EventsOptions } from "./client.ts";
+export {
+  BridleError,
+  Conflict,
+  ConnectionFailed,
+  CursorExpired,
+  DeadlineExceeded,
+  IdempotencyKeyReused,
+  InvalidRequest,
+  InvalidState,
+  NotFound,
+  PayloadTooLarge,
+  PermissionDenied,
+  PolicyViolation,
+  RateLimited,
+  ServerError,
+  Unauthenticated,
+  Unavailable,
+  UnreadableAnswer,
+} from "./errors.ts";
+export type { FollowOptions } from "./follow.ts";
+export type { Receipts, VerifyReceipt } from "./receipts.ts";
+export type { CreateSession, Sessions } from "./sessions.ts";
+export { isFinal, type SubmitTask, type Tasks, type WaitOptions } from "./tasks.ts";
+export type { ClientOptions } from "./transport.ts";
+export type * from "./types.ts";

@@ -1,0 +1,59 @@
+/** Receipts, verified here: what a server says about its own receipts proves nothing. */
+
+import {
+  type PublicJwk,
+  parseStrictJson,
+  publicKeysIn,
+  type Receipt,
+  type Verification,
+  verifyReceipt,
+} from "../src/verify/index.ts";
+import { readJson, readText, unreadable } from "./answers.ts";
+import { isRecord } from "./errors.ts";
+import { segment, type Transport } from "./transport.ts";
+import type { CallOptions } from "./types.ts";
+
+export interface VerifyReceipt extends CallOptions {
+  /** The issuer's keys, as learnt from the issuer. Without any, those that the server publishes now. */
+  keys?: readonly PublicJwk[];
+}
+
+export interface Receipts {
+  get(id: string, options?: CallOptions): Promise<Receipt>;
+  /** One of the server's by its id, or one from anywhere. */
+  verify(receipt: string | Receipt, options?: VerifyReceipt): Promise<Verification>;
+  /** The keys that the server publishes. */
+  keys(options?: CallOptions): Promise<PublicJwk[]>;
+}
+
+export function createReceipts(transport: Transport): Receipts {
+  /** In the one way in which it can be read; what it is worth is for the verification to say. */
+  const read = async (id: string, signal: AbortSignal | undefined): Promise<unknown> => {
+    const text = await transport.request(`/v1/receipts/${segment(id)}`, { signal }, readText);
+    try {
+      return parseStrictJson(text);
+    } catch {
+      throw unreadable("a receipt");
+    }
+  };
+  const keys: Receipts["keys"] = async ({ signal } = {}) => {
+    const found = publicKeysIn(await transport.request("/.well-known/jwks.json", { signal }, readJson));
+    if (found === null) throw unreadable("a key set");
+    return found;
+  };
+  return {
+    async get(id, { signal } = {}) {
+      const receipt = await read(id, signal);
+      if (!isRecord(receipt) || receipt.receipt_id !== id) throw unreadable("the receipt that was asked for");
+      // The server makes it from the schema of this type; that it is genuine is for `verify` to say.
+      return receipt as unknown as Receipt;
+    },
+    async verify(receipt, { keys: given, signal } = {}) {
+      const value = typeof receipt === "string" ? await read(receipt, signal) : receipt;
+      return await verifyReceipt(value, {
+        keys: given ?? (await keys(signal === undefined ? {} : { signal })),
+      });
+    },
+    keys,
+  };
+}

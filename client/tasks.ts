@@ -1,0 +1,180 @@
+/** Tasks: submitted, followed, answered, waited for. */
+
+import { errorOf } from "./errors.ts";
+import { type Followed, type FollowOptions, follow } from "./follow.ts";
+import type { Sessions } from "./sessions.ts";
+import { segment, type Transport } from "./transport.ts";
+import type {
+  BridleEvent,
+  CallOptions,
+  Message,
+  MessageInput,
+  Page,
+  PageOptions,
+  ReplayTaskRequest,
+  Task,
+  TaskStatus,
+  WriteOptions,
+} from "./types.ts";
+
+export interface SubmitTask extends WriteOptions {
+  /** A new session is made for it unless given. */
+  sessionId?: string;
+  workspaceId?: string;
+  /** Whose task it is; the session's own persona, or the server's default, unless one of the two is given. */
+  personaId?: string;
+  /** An agent by its name, as the persona that came with it. */
+  agent?: string;
+  /** Text is what a user says; a message or the fields of an object are taken as they are. */
+  input: string | MessageInput | Record<string, unknown>;
+  metadata?: Record<string, unknown>;
+}
+
+export interface WaitOptions extends CallOptions {
+  /** After this it gives up with `DeadlineExceeded`. The task goes on. */
+  timeoutMs?: number;
+}
+
+export interface Tasks {
+  submit(request: SubmitTask): Promise<Task>;
+  get(id: string, options?: CallOptions): Promise<Task>;
+  list(options?: PageOptions & { workspaceId?: string; sessionId?: string }): Promise<Page<Task>>;
+  /** The task once it has ended, or waits for a person. */
+  wait(id: string, options?: WaitOptions): Promise<Task>;
+  cancel(id: string, options?: WriteOptions & { reason?: string }): Promise<Task>;
+  /** What the task asked for. Text is sent as text, anything else as JSON. */
+  answer(id: string, answer: unknown, options?: WriteOptions): Promise<Message>;
+  /** Every event of the task, once and in order, until it has ended. */
+  events(id: string, options?: FollowOptions): AsyncGenerator<BridleEvent, void, undefined>;
+  replay(id: string, request?: ReplayTaskRequest, options?: WriteOptions): Promise<Task>;
+}
+
+const defaultWaitMs = 10 * 60 * 1000;
+const endings: ReadonlySet<string> = new Set(["task.completed", "task.failed", "task.canceled"]);
+const questions: ReadonlySet<string> = new Set(["task.input_required", "task.auth_required"]);
+const finalStatuses: ReadonlySet<TaskStatus> = new Set(["COMPLETED", "FAILED", "CANCELED"] as const);
+const askingStatuses: ReadonlySet<TaskStatus> = new Set(["INPUT_REQUIRED", "AUTH_REQUIRED"] as const);
+
+export function isFinal({ status }: Pick<Task, "status">): boolean {
+  return finalStatuses.has(status);
+}
+
+export function createTasks(transport: Transport, sessions: Sessions): Tasks {
+  const at = (id: string) => `/v1/tasks/${segment(id)}`;
+  const get: Tasks["get"] = (id, { signal } = {}) => transport.resource<Task>("task", at(id), { signal });
+
+  const followTask = (id: string, options: FollowOptions) => {
+    const followed: Followed = {
+      path: `${at(id)}/stream`,
+      isLast: ({ event, resource }) => resource.id === id && endings.has(event),
+      async isOver(lastId) {
+        if (!isFinal(await get(id, pick(options)))) return false;
+        const query = { task_id: id, after_event_id: lastId, limit: 1 };
+        const { items } = await transport.page("/v1/events", { query, signal: options.signal });
+        return items.length === 0;
+      },
+    };
+    return follow(transport, followed, options);
+  };
+
+  return {
+    async submit({ sessionId, workspaceId, personaId, agent, input, metadata, signal, ...rest }) {
+      const idempotencyKey = rest.idempotencyKey ?? crypto.randomUUID();
+      const persona = personaId ?? (agent === undefined ? undefined : personaOf(agent));
+      const session_id =
+        sessionId ??
+        (
+          await sessions.create({
+            ...(workspaceId === undefined ? {} : { workspaceId }),
+            ...(signal === undefined ? {} : { signal }),
+            // Submitted again under the same key, the task is the same one, in the same session.
+            idempotencyKey: `${idempotencyKey}:session`,
+          })
+        ).id;
+      const body = {
+        session_id,
+        workspace_id: workspaceId,
+        persona_id: persona,
+        input: inputOf(input),
+        metadata,
+      };
+      return await transport.resource<Task>("task", "/v1/tasks", {
+        method: "POST",
+        body,
+        idempotencyKey,
+        signal,
+      });
+    },
+    get,
+    list({ workspaceId, sessionId, limit, cursor, signal } = {}) {
+      const query = { workspace_id: workspaceId, session_id: sessionId, limit, cursor };
+      return transport.page<Task>("/v1/tasks", { query, signal });
+    },
+    async wait(id, { timeoutMs = defaultWaitMs, signal } = {}) {
+      const late = AbortSignal.timeout(timeoutMs);
+      const either = signal === undefined ? late : AbortSignal.any([signal, late]);
+      try {
+        return await untilSettled(id, either);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!late.aborted) throw error;
+        const message = `Task ${id} did not settle within ${timeoutMs} ms; it goes on.`;
+        throw errorOf({ code: "deadline_exceeded", message, status: null, requestId: null });
+      }
+    },
+    cancel(id, { reason, idempotencyKey, signal } = {}) {
+      const ask = { method: "POST", body: { reason }, idempotencyKey, signal } as const;
+      return transport.resource<Task>("task", `${at(id)}/cancel`, ask);
+    },
+    answer(id, answer, { idempotencyKey, signal } = {}) {
+      const body = { kind: "input", message: messageOf(answer) };
+      const ask = { method: "POST", body, idempotencyKey, signal } as const;
+      return transport.resource<Message>("message", `${at(id)}/messages`, ask);
+    },
+    events: (id, options = {}) => followTask(id, options),
+    replay(id, request = {}, { idempotencyKey, signal } = {}) {
+      const ask = { method: "POST", body: request, idempotencyKey, signal } as const;
+      return transport.resource<Task>("task", `${at(id)}/replay`, ask);
+    },
+  };
+
+  async function untilSettled(id: string, signal: AbortSignal): Promise<Task> {
+    const { session_id } = await get(id, { signal });
+    // The cursor first, then the task: whatever the task does after it was read comes after the cursor.
+    const { last_event_id } = await sessions.get(session_id, { signal });
+    const task = await get(id, { signal });
+    if (isSettled(task)) return task;
+    for await (const { event, resource } of followTask(id, { after: last_event_id ?? undefined, signal })) {
+      if (resource.id !== id || !(endings.has(event) || questions.has(event))) continue;
+      const found = await get(id, { signal });
+      if (isSettled(found)) return found;
+    }
+    return await get(id, { signal });
+  }
+}
+
+function isSettled(task: Task): boolean {
+  return isFinal(task) || askingStatuses.has(task.status);
+}
+
+function pick({ signal }: FollowOptions): CallOptions {
+  return signal === undefined ? {} : { signal };
+}
+
+/** The agent that answers when nobody else is named goes by that. */
+function personaOf(agent: string): string {
+  return `persona_${agent === "echo" ? "default" : agent}`;
+}
+
+function inputOf(input: SubmitTask["input"]): MessageInput | Record<string, unknown> {
+  return typeof input === "string" ? messageOf(input) : input;
+}
+
+function messageOf(said: unknown): MessageInput {
+  const visibility = "public";
+  const part =
+    typeof said === "string"
+      ? ({ type: "text", text: said, visibility } as const)
+      : ({ type: "json", value: said, visibility } as const);
+  return { role: "user", parts: [part] };
+}

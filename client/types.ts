@@ -1,0 +1,40 @@
+/** What a server takes and gives, as its own schemas say it. Types only: nothing of the server is here at run time. */
+
+import type { Static } from "typebox";
+import type { TaskStatus } from "../src/kernel/lifecycle.ts";
+import type * as schemas from "../src/surfaces/harn/schemas.ts";
+
+export type { TaskStatus };
+export type Session = Static<typeof schemas.Session>;
+export type Task = Omit<Static<typeof schemas.Task>, "status"> & { status: TaskStatus };
+export type Message = Static<typeof schemas.Message>;
+export type MessageInput = Static<typeof schemas.MessageInput>;
+export type Artifact = Static<typeof schemas.Artifact>;
+export type PermissionRequest = Static<typeof schemas.PermissionRequest>;
+export type BridleEvent = Static<typeof schemas.Event>;
+export type { Receipt } from "../src/receipts/schema.ts";
+
+export type CreateSessionRequest = Static<typeof schemas.CreateSessionRequest>;
+export type ReplayTaskRequest = Static<typeof schemas.ReplayTaskRequest>;
+export type PermissionResponse = Static<typeof schemas.PermissionResponseRequest>;
+
+/** One page of a list. */
+export interface Page<T> {
+  items: T[];
+  /** Where the next page begins; null after the last. */
+  nextCursor: string | null;
+}
+
+export interface PageOptions extends CallOptions {
+  limit?: number;
+  cursor?: string;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** What a retry is known by. Made for every call unless given: give one to repeat a call safely after a restart. */
+  idempotencyKey?: string;
+}

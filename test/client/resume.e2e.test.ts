@@ -1,0 +1,49 @@
+/** A stream of events outlives the server that it came from. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClient } from "../../client/index.ts";
+import { Client } from "../support/client.ts";
+import { adminKey, startServer, temporaryDirectory } from "../support/server.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+
+const lines = [...Array.from({ length: 15 }, (_, n) => `say ${n}\nsleep 20`), "ask Go on?", "say On"];
+
+test("CLT-4 given a stream of events, when the server is killed in the middle of it and comes back, and later a connection falls silent, then no event is missing and none comes twice", async () => {
+  await using data = await temporaryDirectory();
+  let server = await startServer({ data: data.path });
+  await using proxy = await startTcpProxy(server.url);
+  try {
+    const bridle = createClient({ url: proxy.url, key: adminKey });
+    const task = await bridle.tasks.submit({ agent: "rehearsal", input: lines.join("\n") });
+    const seen: string[] = [];
+    let restarted: Promise<void> | null = null;
+    let connectionsBefore = Number.POSITIVE_INFINITY;
+    for await (const event of bridle.tasks.events(task.id, { silenceMs: 2000 })) {
+      seen.push(event.id);
+      if (seen.length === 20) {
+        await server.kill();
+        // Not waited for: meanwhile there is nobody to connect to.
+        restarted = startServer({ data: data.path }).then((next) => {
+          server = next;
+          proxy.leadTo(next.url);
+        });
+      }
+      if (event.event === "task.input_required") {
+        await restarted;
+        connectionsBefore = proxy.connections();
+        proxy.silence();
+        assert.equal((await new Client(server).answer(task.id, "yes")).status, 201);
+      }
+    }
+    assert.ok(proxy.connections() > connectionsBefore, "it went on over another connection");
+    const recorded = await new Client(server).listAll(`/v1/events?task_id=${task.id}`);
+    const end = recorded.findIndex(({ event }) => event === "task.completed");
+    assert.deepEqual(
+      seen,
+      recorded.slice(0, end + 1).map(({ id }) => id),
+    );
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
