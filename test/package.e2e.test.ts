@@ -23,7 +23,7 @@ const programs = ["src/cli/main.js", "src/cli/program.js", "src/store/sqlite/wri
 const loadAll = `
 import { globSync } from "node:fs";
 const folder = new URL("node_modules/bridle/", import.meta.url);
-const files = globSync("{src,proto}/**/*.js", { cwd: folder.pathname }).filter((file) => !${JSON.stringify(programs)}.includes(file));
+const files = globSync("{src,client,proto}/**/*.js", { cwd: folder.pathname }).filter((file) => !${JSON.stringify(programs)}.includes(file));
 const failures = [];
 const load = (what, from) => import(from).catch((error) => failures.push(what + ": " + error));
 for (const file of files) await load(file, new URL(file, folder));
@@ -56,7 +56,7 @@ function entries(): string[] {
 
 /** The packages that its modules and their types import. */
 function packagesUsed(folder: string): Set<string> {
-  const files = globSync("{src,proto}/**/*.{js,d.ts}", { cwd: folder });
+  const files = globSync("{src,client,proto}/**/*.{js,d.ts}", { cwd: folder });
   const text = files.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
   const imports = text.matchAll(
     /(?:^(?:import|export|\}).* from |^import |\bimport\()"(?!node:)((?:@[\w.-]+\/)?[\w-][\w.-]*)[/"]/gm,
@@ -82,7 +82,7 @@ describe("the package that is published", () => {
   after(() => place[Symbol.asyncDispose]());
 
   test("PKG-1 given the package, when its files are listed, then each module is there compiled and with its types, no test is, and it is small", () => {
-    const modules = globSync("src/**/*.ts", { cwd: root }).filter(
+    const modules = globSync("{src,client}/**/*.ts", { cwd: root }).filter(
       (file) => !file.endsWith(".test.ts") && !file.startsWith("src/cli/init/template/"),
     );
     const asTheyAre = globSync(["proto/generated/**/*.{js,ts}", "src/cli/init/template/**/*.*"], {
