@@ -39,6 +39,7 @@ export async function* follow(
   // Failures in a row: an event that arrived makes up for those before it.
   for (let failures = 0; ; failures++) {
     let given = 0;
+    let askedMs = 0;
     try {
       for await (const event of connection(transport, followed, { ...options, after: lastId })) {
         lastId = event.id;
@@ -50,9 +51,10 @@ export async function* follow(
     } catch (error) {
       signal?.throwIfAborted();
       if (!isPassing(error)) throw error;
+      if (error instanceof BridleError) askedMs = error.retryAfterMs ?? 0;
     }
     if (given > 0) failures = 0;
-    await pause(backoffMs(failures), signal);
+    await pause(Math.max(askedMs, backoffMs(failures)), signal);
   }
 }
 

@@ -92,7 +92,7 @@ describe("tasks by the client", () => {
     assert.deepEqual([replayed.status, replayed.replay?.source_task_id], ["COMPLETED", id]);
   });
 
-  test("CLT-2 given a task that waits, when it is canceled, then it is over, and to wait for it or cancel it again says so", async () => {
+  test("CLT-2 given a task that waits, when it is canceled, then it is over, and to wait for it says so and to answer it is refused", async () => {
     const { id } = await rehearse("sleep 86400000");
     const late = await caught(bridle.tasks.wait(id, { timeoutMs: 300 }));
     assert.ok(late instanceof DeadlineExceeded);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type Frame, framesOf } from "../../client/frames.ts";
-import { createClient, RateLimited, Unavailable } from "../../client/index.ts";
+import { createClient, RateLimited, Unauthenticated, Unavailable } from "../../client/index.ts";
 
 function refusal(code: string, status: number, retryAfter: string): Response {
   const error = { code, message: "Not now.", type: "x", param: null, request_id: "req_1", details: {} };
@@ -41,6 +41,26 @@ test("CLT-5 given a server that asks for more patience than anybody has, when it
     assert.deepEqual([error.retryAfterMs, error.requestId, sent.length], [3_600_000, "req_1", 1]);
     return true;
   });
+});
+
+test("CLT-4 given streams that are refused for now, cut off and at last forbidden, when events are followed, then each connection goes on after the last event, and the error is thrown", async () => {
+  const frame = (id: string) => `id: ${id}\nevent: x\ndata: ${JSON.stringify({ object: "event", id })}\n\n`;
+  const { error } = JSON.parse(await refusal("unauthenticated", 401, "0").text());
+  const { bridle, sent } = clientAnswered(
+    refusal("service_unavailable", 503, "0"),
+    new Response(`${frame("evt_1")}${frame("evt_2")}id: evt_3\ndata: {"obj`),
+    new Response(`${frame("evt_3")}event: error\ndata: ${JSON.stringify({ error })}\n\n`),
+  );
+  const seen: string[] = [];
+  const reading = async () => {
+    for await (const { id } of bridle.events()) seen.push(id);
+  };
+  await assert.rejects(reading(), Unauthenticated);
+  assert.deepEqual(seen, ["evt_1", "evt_2", "evt_3"]);
+  assert.deepEqual(
+    sent.map((headers) => headers.get("last-event-id")),
+    [null, null, "evt_2"],
+  );
 });
 
 test("CLT-4 given frames cut anywhere, also within a letter, when they are read, then they are the same, and the last that was cut off is none", async () => {
