@@ -26,7 +26,7 @@ function build(folder: string): void {
 /** Ours, with what was compiled in place of what it was compiled from. */
 function publishedManifest() {
   const { name, version, description, license, type, engines, bin, exports, dependencies } = manifest;
-  const { "@types/node": nodeTypes, typescript } = manifest.devDependencies;
+  const { "@types/node": nodeTypes, node, typescript } = manifest.devDependencies;
   return {
     name,
     version,
@@ -44,7 +44,7 @@ function publishedManifest() {
     files: ["src", "client", "proto", "CHANGELOG.md"],
     dependencies,
     // `bridle init` gives new projects the same.
-    devDependencies: { "@types/node": nodeTypes, typescript },
+    devDependencies: { "@types/node": nodeTypes, node, typescript },
   };
 }
 

@@ -80,7 +80,7 @@ async function contents(name: string): Promise<Map<string, string>> {
 }
 
 function packageJson(name: string): string {
-  const { "@types/node": nodeTypes, typescript } = manifest.devDependencies;
+  const { "@types/node": nodeTypes, node, typescript } = manifest.devDependencies;
   const content = {
     name,
     version: "0.1.0",
@@ -93,7 +93,9 @@ function packageJson(name: string): string {
       check: "tsc --noEmit",
     },
     dependencies: { bridle: isCheckout() ? `file:${packageRoot}` : `^${manifest.version}` },
-    devDependencies: { "@types/node": nodeTypes, typescript },
+    // The right Node.js comes along, whichever is on the machine; its package puts the binary in place when it is installed.
+    devDependencies: { "@types/node": nodeTypes, node, typescript },
+    allowScripts: { node: true },
   };
   return `${JSON.stringify(content, null, 2)}\n`;
 }
