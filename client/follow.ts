@@ -104,11 +104,14 @@ function eventIn({ id, event, data }: Frame): BridleEvent {
   // What goes wrong on the server's side of an open stream is said in it.
   const error = event === "error" && id === null ? errorIn(value, null, null) : null;
   if (error !== null) throw error;
-  if (!isRecord(value) || value.object !== "event" || id === null || value.id !== id) {
-    throw unreadable("a stream of events");
-  }
-  // It says of itself what it is; the server makes it from the schema of this type.
-  return value as unknown as BridleEvent;
+  if (id !== null && isEvent(value) && value.id === id) return value;
+  throw unreadable("a stream of events");
+}
+
+/** By what every event has; the rest of it the server makes from the schema of this type. */
+function isEvent(value: unknown): value is BridleEvent {
+  if (!isRecord(value) || !isRecord(value.resource) || !isRecord(value.payload)) return false;
+  return value.object === "event" && typeof value.id === "string" && typeof value.event === "string";
 }
 
 function parsed(data: string): unknown {

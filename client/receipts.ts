@@ -1,6 +1,7 @@
 /** Receipts, verified here: what a server says about its own receipts proves nothing. */
 
 import {
+  isReceipt,
   type PublicJwk,
   parseStrictJson,
   publicKeysIn,
@@ -9,7 +10,6 @@ import {
   verifyReceipt,
 } from "../src/verify/index.ts";
 import { readJson, readText, unreadable } from "./answers.ts";
-import { isRecord } from "./errors.ts";
 import { segment, type Transport } from "./transport.ts";
 import type { CallOptions } from "./types.ts";
 
@@ -44,9 +44,8 @@ export function createReceipts(transport: Transport): Receipts {
   return {
     async get(id, { signal } = {}) {
       const receipt = await read(id, signal);
-      if (!isRecord(receipt) || receipt.receipt_id !== id) throw unreadable("the receipt that was asked for");
-      // The server makes it from the schema of this type; that it is genuine is for `verify` to say.
-      return receipt as unknown as Receipt;
+      if (isReceipt(receipt) && receipt.receipt_id === id) return receipt;
+      throw unreadable("the receipt that was asked for");
     },
     async verify(receipt, { keys: given, signal } = {}) {
       const value = typeof receipt === "string" ? await read(receipt, signal) : receipt;

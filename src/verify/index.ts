@@ -8,4 +8,4 @@ export type { Receipt } from "../receipts/schema.ts";
 export { parseStrictJson } from "../receipts/strict-json.ts";
 export { type ChainFailure, type ChainReport, verifyChain } from "./chain.ts";
 export { verifyInclusion } from "./merkle.ts";
-export { verifyReceipt } from "./receipt.ts";
+export { isReceipt, verifyReceipt } from "./receipt.ts";

@@ -9,6 +9,7 @@ import {
   type Verification,
   type VerifyOptions,
 } from "../receipts/checks.ts";
+import type { Receipt } from "../receipts/schema.ts";
 import { withoutSeal } from "../receipts/seal.ts";
 import { isSignedBy, sha256Of } from "./crypto.ts";
 import { problemIn } from "./form.ts";
@@ -49,4 +50,9 @@ async function provenSignatures(value: unknown, hash: string, { keys }: VerifyOp
 
 function nameOf(keyId: string, signature: string): string {
   return `${signature} ${keyId}`;
+}
+
+/** Whether it has the form of a receipt. That it is genuine is for `verifyReceipt` to say. */
+export function isReceipt(value: unknown): value is Receipt {
+  return problemIn(value, receiptForm) === null;
 }

@@ -44,7 +44,8 @@ test("CLT-5 given a server that asks for more patience than anybody has, when it
 });
 
 test("CLT-4 given streams that are refused for now, cut off and at last forbidden, when events are followed, then each connection goes on after the last event, and the error is thrown", async () => {
-  const frame = (id: string) => `id: ${id}\nevent: x\ndata: ${JSON.stringify({ object: "event", id })}\n\n`;
+  const body = { object: "event", event: "x", resource: {}, payload: {} };
+  const frame = (id: string) => `id: ${id}\nevent: x\ndata: ${JSON.stringify({ ...body, id })}\n\n`;
   const { error } = JSON.parse(await refusal("unauthenticated", 401, "0").text());
   const { bridle, sent } = clientAnswered(
     refusal("service_unavailable", 503, "0"),
