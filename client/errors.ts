@@ -39,7 +39,7 @@ export class BridleError extends Error {
     this.param = param ?? null;
     this.details = details ?? {};
     this.retryAfterMs = retryAfterMs ?? null;
-    this.docs = isLocal(code) ? "docs/client.md" : `docs/errors/${code}.md`;
+    this.docs = isLocal(code) ? "docs/reference/client.md" : `docs/errors/${code}.md`;
   }
 }
 

@@ -1,4 +1,4 @@
-/** `bridle/client`: see docs/client.md. */
+/** `bridle/client`: see docs/reference/client.md. */
 
 export type { Approvals } from "./approvals.ts";
 export type { Artifacts, Content, UploadArtifact } from "./artifacts.ts";

@@ -108,7 +108,7 @@ function settings(): string {
 
 # Settings of \`bridle serve\` and \`bridle dev\`
 
-A flag beats the environment, the environment beats [bridle.config.ts](authoring.md), and that beats the default. In the file a setting
+A flag beats the environment, the environment beats [bridle.config.ts](../guides/authoring.md), and that beats the default. In the file a setting
 has the name of its flag in camel case: \`--grpc-port\` is \`grpcPort\`. A bad value is a one-line error and exit code 2.
 
 ${optionTable(serveOptions)}
@@ -119,7 +119,7 @@ Exit codes: 0 stopped as asked, 1 could not start or failed, 2 wrong use.
 
 # Settings of \`bridle gateway\`
 
-The [HARP gateway](harp-gateway.md) alone.
+The [HARP gateway](../protocols/harp-gateway.md) alone.
 
 ${optionTable(gatewayOptions)}
 `;
@@ -164,12 +164,12 @@ export const receiptForm: Form = ${JSON.stringify(ReceiptSchema, null, 2)};
 }
 
 const pages: Record<string, string> = {
-  "conformance-harn.md": conformance(),
-  "conformance-harp.md": conformanceHarp(),
-  "conformance-opvs.md": conformanceOpvs(),
-  "conformance-openharness.md": conformanceOpenHarness(),
-  "settings.md": settings(),
-  "task-lifecycle.md": lifecycle(),
+  "protocols/conformance-harn.md": conformance(),
+  "protocols/conformance-harp.md": conformanceHarp(),
+  "protocols/conformance-opvs.md": conformanceOpvs(),
+  "protocols/conformance-openharness.md": conformanceOpenHarness(),
+  "reference/settings.md": settings(),
+  "concepts/task-lifecycle.md": lifecycle(),
   "openapi.json": await openApi(),
   "../src/verify/receipt-form.ts": receiptForm(),
 };

@@ -11,9 +11,9 @@ import { Shell } from "../src/shell/index.ts";
 import { ModelServer } from "./support/model-server.ts";
 import { adminKey, startServer, temporaryDirectory } from "./support/server.ts";
 
-const page = fileURLToPath(new URL("../docs/assistant.md", import.meta.url));
+const page = fileURLToPath(new URL("../docs/guides/assistant.md", import.meta.url));
 
-test("AST-6 given the commands of docs/assistant.md, when they are run one after the other, then the assistant asks, writes and hands over as the page says", async () => {
+test("AST-6 given the commands of docs/guides/assistant.md, when they are run one after the other, then the assistant asks, writes and hands over as the page says", async () => {
   await using models = await new ModelServer().start();
   models.reply(
     { toolCalls: [{ name: "files_write", input: { path: "notes/meeting.md", text: "Friday." } }] },

@@ -11,9 +11,9 @@ import { temporaryDirectory } from "./support/server.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-test("TST-13 given the code blocks of docs/testing.md, when they are run with node, then all their tests pass", async () => {
+test("TST-13 given the code blocks of docs/guides/testing.md, when they are run with node, then all their tests pass", async () => {
   await using directory = await temporaryDirectory();
-  const page = await readFile(join(root, "docs/testing.md"), "utf8");
+  const page = await readFile(join(root, "docs/guides/testing.md"), "utf8");
   const blocks = [...page.matchAll(/^```ts run\n(.*?)^```/gms)].map(([, block]) => block ?? "");
   assert.equal(blocks.length, 5);
   assert.equal(blocks.length, page.match(/^```ts/gm)?.length, "every block is run");

@@ -1,4 +1,4 @@
-/** Tests of the agent, in memory, in milliseconds: see docs/testing.md. */
+/** Tests of the agent, in memory, in milliseconds: see docs/guides/testing.md. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

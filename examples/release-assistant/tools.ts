@@ -1,4 +1,4 @@
-/** What the agent can do. `effect` and `risk` are what policy and approvals go by: see docs/tools.md. */
+/** What the agent can do. `effect` and `risk` are what policy and approvals go by: see docs/guides/tools.md. */
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * What Bridle's engine adds to the protocol under `extensions["com.bridle"]` (docs/openharness.md): names for directives, what a
+ * What Bridle's engine adds to the protocol under `extensions["com.bridle"]` (docs/protocols/openharness.md): names for directives, what a
  * question expects, and how a run stands. Other engines add none of it, so nothing here is required.
  */
 

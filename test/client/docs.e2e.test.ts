@@ -11,10 +11,10 @@ import { adminKey, startServer, temporaryDirectory } from "../support/server.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-test("CLT-9 given the code blocks of docs/client.md, when they are run with node against a server, then they print what the page says", async () => {
+test("CLT-9 given the code blocks of docs/reference/client.md, when they are run with node against a server, then they print what the page says", async () => {
   await using directory = await temporaryDirectory();
   await using server = await startServer();
-  const page = await readFile(join(root, "docs/client.md"), "utf8");
+  const page = await readFile(join(root, "docs/reference/client.md"), "utf8");
   const blocks = [...page.matchAll(/^```ts run\n(.*?)^```/gms)].map(([, block]) => block ?? "");
   assert.equal(blocks.length, page.match(/^```ts/gm)?.length, "every block is run");
   // As in a project that has installed it.

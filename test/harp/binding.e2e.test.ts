@@ -83,7 +83,7 @@ describe("Endpoints", () => {
   });
 
   test("HARP-127 given the page about the gateway, when it is read, then it says what is trusted with what, and every risk that remains", () => {
-    const page = readFileSync(new URL("../../docs/harp-gateway.md", import.meta.url), "utf8");
+    const page = readFileSync(new URL("../../docs/protocols/harp-gateway.md", import.meta.url), "utf8");
     const said = [
       /never does\*\* is authorize anything/,
       /signature, which the enforcer checks/,

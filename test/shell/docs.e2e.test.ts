@@ -1,4 +1,4 @@
-/** docs/shell.md says what is true: its code is the example's, its commands run, its tables list what there is. */
+/** docs/guides/shell.md says what is true: its code is the example's, its commands run, its tables list what there is. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -12,7 +12,7 @@ import { environment, main, startServer, temporaryDirectory } from "../support/s
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const page = await readFile(join(root, "docs/shell.md"), "utf8");
+const page = await readFile(join(root, "docs/guides/shell.md"), "utf8");
 const blocks = (kind: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${kind}\\n(.*?)^\`\`\``, "gms"))].map(([, block]) => block ?? "");
 

@@ -3,7 +3,7 @@
 import { defineAgent, Rejected, Type, Value } from "bridle";
 import { addLabels, assign } from "../tools.ts";
 
-/** What a task of a connector is given: see docs/connectors.md. */
+/** What a task of a connector is given: see docs/guides/connectors.md. */
 const Delivery = Type.Object({
   body: Type.Object({
     data: Type.Object({ number: Type.Integer(), title: Type.String(), text: Type.String() }),

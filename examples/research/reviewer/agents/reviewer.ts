@@ -13,7 +13,7 @@ export const reviewer = defineAgent({
   version: "1.0.0",
   description: "Reviews an answer: does it answer the question, and does it say where it is from?",
   skills: [{ id: "review", description: "Review an answer to a question", input: Draft, output: Review }],
-  // Everybody who reaches the server may call it: see docs/agent-cards.md.
+  // Everybody who reaches the server may call it: see docs/protocols/agent-cards.md.
   card: { public: true },
   async run(ctx) {
     if (!Value.Check(Draft, ctx.input)) throw new Rejected("A question and a draft are needed.");
