@@ -23,12 +23,12 @@ export interface ClientOptions {
 }
 
 export interface Ask {
-  method?: "GET" | "POST";
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   query?: Record<string, string | number | undefined>;
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as it is. */
-  content?: { bytes: Uint8Array<ArrayBuffer>; mimeType: string };
+  content?: { bytes: Uint8Array<ArrayBuffer> | Blob; mimeType: string };
   headers?: Record<string, string>;
   /** Of a write: made for it unless given, and the same with every attempt. */
   idempotencyKey?: string | undefined;
@@ -51,7 +51,7 @@ export function createTransport(options: ClientOptions): Transport {
   const send = options.fetch ?? fetch;
 
   const open: Transport["open"] = async (path, ask) => {
-    const response = await connected(ask.signal, () =>
+    const response = await connected(`Nobody answers at ${base.origin}.`, ask.signal, () =>
       send(addressOf(base, path, ask.query), requestOf(ask, key)),
     );
     if (!response.ok) throw await refusalIn(response);
@@ -65,8 +65,10 @@ export function createTransport(options: ClientOptions): Transport {
     const attempt = async () => {
       const inTime = AbortSignal.timeout(timeoutMs);
       const signal = ask.signal === undefined ? inTime : AbortSignal.any([ask.signal, inTime]);
-      const response = await open(path, { ...known, signal }).catch((error) => rethrow(error, ask.signal));
-      return await connected(ask.signal, () => read(response));
+      // Only our own patience ends here: what `open` throws otherwise says more.
+      const late = `${base.origin} did not answer in time.`;
+      const response = await connected(late, ask.signal, () => open(path, { ...known, signal }));
+      return await connected(`The answer of ${base.origin} was cut off.`, ask.signal, () => read(response));
     };
     return await retrying(attempt, retries, ask.signal);
   };
@@ -91,19 +93,24 @@ export function createTransport(options: ClientOptions): Transport {
 }
 
 /** A failure of the network as an error of ours; what the caller aborted stays what it is. */
-async function connected<T>(signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> {
+async function connected<T>(
+  failure: string,
+  signal: AbortSignal | undefined,
+  act: () => Promise<T>,
+): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    return rethrow(error, signal);
+    signal?.throwIfAborted();
+    if (error instanceof BridleError) throw error;
+    throw errorOf({
+      code: "connection_failed",
+      message: failure,
+      status: null,
+      requestId: null,
+      cause: error,
+    });
   }
-}
-
-function rethrow(error: unknown, signal: AbortSignal | undefined): never {
-  signal?.throwIfAborted();
-  if (error instanceof BridleError) throw error;
-  const message = "The server did not answer, or its answer was cut off.";
-  throw errorOf({ code: "connection_failed", message, status: null, requestId: null, cause: error });
 }
 
 function requestOf(ask: Ask, key: string): RequestInit {

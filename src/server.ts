@@ -33,6 +33,7 @@ import { AgentRegistry } from "./runtime/registry.ts";
 import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
+import { keepAddress } from "./server-address.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harpPath } from "./surfaces/addresses.ts";
 import { subprotocol } from "./surfaces/credentials.ts";
@@ -234,6 +235,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const harpUrl = (await harpHttp?.listen({ host: config.host, port: config.harpPort ?? 0 })) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });
   Object.assign(listening, { url, grpcUrl });
+  built.defer(keepAddress(dataDirectory, url));
   built.defer(
     await startWebhooks({
       kernel,

@@ -30,6 +30,7 @@ const mayImport: Record<string, readonly string[]> = {
 /** Files at the top, the command line, what loads a project, and what tests of agents are run on put everything together. */
 const composition = new Set([
   "server.ts",
+  "server-address.ts",
   "approval-access.ts",
   "gateway-server.ts",
   "config.ts",

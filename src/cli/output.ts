@@ -2,6 +2,22 @@
 
 import { once } from "node:events";
 import { open, rename, rm } from "node:fs/promises";
+import type { Command } from "commander";
+import { harmlessJson } from "./terminal.ts";
+
+/** Every command that gives a result gives it to scripts as well. */
+export interface JsonSettings {
+  json?: true;
+}
+
+export function withJson(command: Command): Command {
+  return command.option("--json", "JSON, for scripts");
+}
+
+/** One result: as JSON, or in words. */
+export function show({ json }: JsonSettings, value: unknown, words: () => string): void {
+  process.stdout.write(json === true ? `${harmlessJson(value, 2)}\n` : words());
+}
 
 /** Work that is over sooner than this shows no progress. */
 const patienceMs = 1000;

@@ -3,12 +3,21 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
+import { readJson, readText } from "../../client/answers.ts";
+import {
+  type Artifact,
+  type BridleClient,
+  BridleError,
+  createClient,
+  type Page,
+} from "../../client/index.ts";
+import { createTransport, type Transport } from "../../client/transport.ts";
 import { defaultConfig } from "../config.ts";
-import { protocolVersion } from "../kernel/protocol-version.ts";
+import { addressIn } from "../server-address.ts";
 import { httpUrl } from "./option-parsers.ts";
 
 export interface RemoteSettings {
-  url: string;
+  url?: string;
   key?: string;
   data: string;
 }
@@ -16,10 +25,12 @@ export interface RemoteSettings {
 export function withRemoteOptions(command: Command): Command {
   return command
     .addOption(
-      new Option("--url <url>", "where the server is")
+      new Option(
+        "--url <url>",
+        `where the server is. Default: where the one of the data directory listens, or port ${defaultConfig.port}`,
+      )
         .env("BRIDLE_URL")
-        .argParser(httpUrl)
-        .default(`http://${defaultConfig.host}:${defaultConfig.port}`),
+        .argParser(httpUrl),
     )
     .addOption(
       new Option(
@@ -31,37 +42,43 @@ export function withRemoteOptions(command: Command): Command {
       new Option("--data <directory>", "the server's data directory, where its key is")
         .env("BRIDLE_DATA")
         .default(defaultConfig.dataDirectory),
-    );
+    )
+    .hook("preAction", () => useProjectData(command));
 }
 
-interface ErrorBody {
-  error?: { code?: string; message?: string; details?: Record<string, unknown> };
+/** A project may keep its data elsewhere. Its configuration is code and takes a moment, so it is asked only when needed. */
+async function useProjectData(command: Command): Promise<void> {
+  const { url, key, data } = command.opts<RemoteSettings>();
+  const isGuess = command.getOptionValueSource("data") === "default";
+  if (!isGuess || (url !== undefined && key !== undefined) || existsSync(data)) return;
+  const { projectData } = await import("./project-data.ts");
+  const found = await projectData(process.cwd());
+  if (found !== null) command.setOptionValueWithSource("data", found, "config");
 }
 
-/** Nobody answers at the address. */
-export class NoServer extends Error {
-  override name = "NoServer";
+/** Longer than any answer takes that a command waits for: replays, and sweeps of a large log. */
+const answerMsMax = 15 * 60 * 1000;
+
+/** Whether the server said that it will not; otherwise it was not there, or did not make sense. */
+export function isRefusal(error: unknown): error is BridleError & { status: number } {
+  return error instanceof BridleError && error.status !== null;
 }
 
-/** The server answered that it will not. */
-export class Refused extends Error {
-  override name = "Refused";
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
+/** A server, for what `bridle/client` has no words for. Everything that goes wrong is a `BridleError` here as there. */
 export class Remote {
   readonly url: string;
+  readonly client: BridleClient;
   readonly #key: string;
+  readonly #transport: Transport;
 
-  constructor({ url, key, data }: RemoteSettings) {
-    this.url = url.replace(/\/+$/, "");
-    this.#key = key ?? process.env.BRIDLE_API_KEY ?? keyIn(data);
+  constructor(settings: RemoteSettings) {
+    this.url = urlOf(settings).replace(/\/+$/, "");
+    this.#key = settings.key ?? process.env.BRIDLE_API_KEY ?? keyIn(settings.data);
     if (!/^[\x21-\x7e]+$/.test(this.#key)) throw new Error("the API key has characters that no key has.");
+    // Somebody waits at a terminal, and would rather know at once that nobody is there.
+    const options = { url: this.url, key: this.#key, retries: 0, timeoutMs: answerMsMax };
+    this.client = createClient(options);
+    this.#transport = createTransport(options);
   }
 
   /** For those who ask the server in another way. */
@@ -71,40 +88,42 @@ export class Remote {
 
   /** Throws when nobody answers, in words that help. */
   async requireServer(): Promise<void> {
-    await (await this.#fetch("/health", {})).body?.cancel();
-  }
-
-  /** Keeps a file at the server. Gives the artifact's id. */
-  async upload(name: string, content: Blob, signal: AbortSignal): Promise<string> {
-    const path = `/v1/artifacts/upload?kind=file&name=${encodeURIComponent(name)}`;
-    const response = await this.#request("POST", path, content, content.type, {}, signal);
-    // What the server of this protocol version answers has the shape that its document says.
-    return ((await response.json()) as { id: string }).id;
+    const heard = this.#transport.request("/health", {}, readText);
+    // Whatever it says, somebody is there.
+    await heard.catch((error) => (isRefusal(error) ? null : Promise.reject(error)));
   }
 
   async json<T>(
     method: "GET" | "POST",
     path: string,
     body?: unknown,
-    headers?: Record<string, string>,
+    headers: Record<string, string> = {},
   ): Promise<T> {
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const response = await this.#request(method, path, text, "application/json", headers);
     // What the server of this protocol version answers has the shape that its document says.
-    return (await response.json()) as T;
+    return (await this.#transport.request(path, { method, body, headers }, readJson)) as T;
+  }
+
+  /** Keeps a file at the server, without holding it in memory. Gives the artifact's id. */
+  async upload(name: string, file: Blob, signal: AbortSignal): Promise<string> {
+    const query = { kind: "file", name };
+    const content = { bytes: file, mimeType: file.type };
+    const ask = { method: "POST", query, content, signal } as const;
+    const { id } = await this.#transport.resource<Artifact>("artifact", "/v1/artifacts/upload", ask);
+    return id;
   }
 
   async delete(path: string): Promise<void> {
-    await (await this.#request("DELETE", path)).body?.cancel();
+    await this.#transport.request(path, { method: "DELETE" }, readText);
   }
 
-  async send(path: string, text: string, type: string): Promise<unknown> {
-    return await (await this.#request("POST", path, text, type)).json();
+  async send(path: string, text: string, mimeType: string): Promise<unknown> {
+    const content = { bytes: new TextEncoder().encode(text), mimeType };
+    return await this.#transport.request(path, { method: "POST", content }, readJson);
   }
 
   /** A file, line by line, without holding it in memory. */
   async *lines(path: string): AsyncGenerator<string> {
-    const response = await this.#request("GET", path);
+    const response = await this.#transport.open(path, {});
     yield* splitLines(response.body ?? []);
   }
 
@@ -114,62 +133,28 @@ export class Remote {
     headers: Record<string, string>,
     signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
-    const response = await this.#request("GET", path, undefined, undefined, headers, signal);
+    const response = await this.#transport.open(path, { headers, signal });
     return response.body ?? new ReadableStream();
   }
 
   async text(path: string): Promise<string> {
-    return await (await this.#request("GET", path)).text();
+    return await (await this.#transport.open(path, {})).text();
   }
 
   /** Every item of a list. */
   async *items<T>(path: string): AsyncGenerator<T> {
-    let cursor: string | null = null;
+    let cursor: string | undefined;
     do {
-      const query: string = `limit=200${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
-      const page: { data: T[]; page: { next_cursor: string | null } } = await this.json(
-        "GET",
-        `${path}${path.includes("?") ? "&" : "?"}${query}`,
-      );
-      yield* page.data;
-      cursor = page.page.next_cursor;
-    } while (cursor !== null);
+      const page: Page<T> = await this.#transport.page<T>(path, { query: { limit: 200, cursor } });
+      yield* page.items;
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
   }
+}
 
-  async #request(
-    method: string,
-    path: string,
-    body?: string | Blob,
-    type = "application/json",
-    headers: Record<string, string> = {},
-    signal: AbortSignal | null = null,
-  ): Promise<Response> {
-    const response = await this.#fetch(path, {
-      method,
-      headers: {
-        ...this.credentials(),
-        "Harn-Agents-Protocol-Version": protocolVersion,
-        ...(body === undefined ? {} : { "Content-Type": type }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body }),
-      signal,
-    });
-    if (response.ok) return response;
-    throw new Refused(response.status, await explain(response));
-  }
-
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
-    try {
-      return await fetch(this.url + path, init);
-    } catch (error) {
-      if (init.signal?.aborted) throw error;
-      throw new NoServer(
-        `there is no server at ${this.url}. Start one with \`bridle serve\`, or say where it is with --url.`,
-        { cause: error },
-      );
-    }
-  }
+/** Where it was said to be, or where the server that uses the data directory listens, or the usual place. */
+function urlOf({ url, data }: RemoteSettings): string {
+  return url ?? addressIn(data) ?? `http://${defaultConfig.host}:${defaultConfig.port}`;
 }
 
 function keyIn(data: string): string {
@@ -178,22 +163,6 @@ function keyIn(data: string): string {
   throw new Error(
     `no API key: set BRIDLE_KEY, or say with --data where the server keeps its key (${file} is not there).`,
   );
-}
-
-async function explain(response: Response): Promise<string> {
-  const body = await response.json().then(
-    (value) => value as ErrorBody,
-    () => ({}) as ErrorBody,
-  );
-  const {
-    code = `HTTP ${response.status}`,
-    message = "the server gave no reason.",
-    details = {},
-  } = body.error ?? {};
-  const known = Object.entries(details).flatMap(([name, value]) =>
-    Array.isArray(value) ? [`\n  ${name}: ${value.length === 0 ? "none" : value.join(", ")}`] : [],
-  );
-  return `${message} (${code})${known.join("")}`;
 }
 
 /** The lines of a stream of bytes, without their ends. */

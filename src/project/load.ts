@@ -82,6 +82,17 @@ export async function loadProject(place: ProjectPlace, modules: ProjectModules):
   };
 }
 
+/** What the configuration says of the server's settings, without loading agents; null where there is none. */
+export async function loadSettings(
+  place: ProjectPlace,
+  modules: ProjectModules,
+): Promise<{ file: string; settings: ConfigSettings } | null> {
+  const file = findConfig(place);
+  if (file === null) return null;
+  const { agents, models, mcpServers, tools, personas, ...settings } = await loadConfig(file, place, modules);
+  return { file, settings };
+}
+
 export function findConfig({ directory, config }: ProjectPlace): string | null {
   const found =
     config === undefined ? configFiles.filter((name) => existsSync(resolve(directory, name))) : [config];

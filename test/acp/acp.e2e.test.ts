@@ -252,8 +252,8 @@ describe("Servers that go away", () => {
     assert.deepEqual(patient.texts(), ["before", "after", "done"]);
     await again.kill();
     // What is refused for want of a server is said, and ends nothing.
-    await assert.rejects(patient.prompt(sessionId, "say hello"), /there is no server at/);
-    await assert.rejects(patient.open(), /there is no server at/);
+    await assert.rejects(patient.prompt(sessionId, "say hello"), /Nobody answers at/);
+    await assert.rejects(patient.open(), /Nobody answers at/);
     await using back = await startServer({ args: ["--port", port, "--data", data.path] });
     assert.equal((await patient.prompt(sessionId, "say hello")).stopReason, "end_turn");
     assert.equal(patient.texts().at(-1), "hello");

@@ -120,7 +120,7 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
   });
 
   test("SHL-53 given no server, a wrong key or an unknown agent, when a message is sent, then the error is one line and the exit code is 1", async () => {
-    assert.match(errorLine(await talk(["x"], [], { url: "http://127.0.0.1:1" }), 1), /there is no server at/);
+    assert.match(errorLine(await talk(["x"], [], { url: "http://127.0.0.1:1" }), 3), /Nobody answers at/);
     const { code, stderr } = await talk(["x"], [], { key: "wrong-key-wrong" });
     assert.equal(code, 1);
     assert.match(stderr, /^bridle: .*\(unauthenticated\)\n$/);

@@ -76,19 +76,22 @@ export function succeeded(ended: Ended): string {
   return ended.stdout;
 }
 
+/** Failed, called in a wrong way, no server there, not allowed. */
+type ErrorExit = 1 | 2 | 3 | 4;
+
 /** The one line of an error: on standard error, with this exit code, and nothing on standard output. */
-export function errorLine(ended: Ended, code: 1 | 2): string {
+export function errorLine(ended: Ended, code: ErrorExit): string {
   const [line, ...hints] = errorLines(ended, code);
   assert.deepEqual(hints, [], "exactly one line");
   return line;
 }
 
 /** The same for an error with hints, which are lines of their own and indented. */
-export function errorLines({ code, stdout, stderr }: Ended, expected: 1 | 2): [string, ...string[]] {
+export function errorLines({ code, stdout, stderr }: Ended, expected: ErrorExit): [string, ...string[]] {
   assert.equal(code, expected, stdout + stderr);
   assert.equal(stdout, "");
   const [line = "", ...hints] = stderr.trimEnd().split("\n");
-  assert.match(line, expected === 1 ? /^bridle: \S.{9,}/ : /^error: \S.{9,}/);
+  assert.match(line, expected === 2 ? /^error: \S.{9,}/ : /^bridle: \S.{9,}/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what a file holds must not drive the terminal
   assert.doesNotMatch(stderr, /[\x00-\x09\x0b-\x1f\x7f]/);
   for (const hint of hints) assert.match(hint, /^ {2}\S/);

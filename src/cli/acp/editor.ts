@@ -15,7 +15,7 @@ import {
 import type { Part } from "../../kernel/resources/message.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { AcpSettings } from "../acp.ts";
-import { Refused, type Remote } from "../remote.ts";
+import { isRefusal, type Remote } from "../remote.ts";
 import { blocksOf } from "./content.ts";
 import { say } from "./say.ts";
 import { type OpenTask, questionText, Turn } from "./turn.ts";
@@ -66,9 +66,7 @@ export class Editor {
   async load({ sessionId }: LoadSessionRequest, client: AgentContext): Promise<LoadSessionResponse> {
     const path = `/v1/sessions/${encodeURIComponent(sessionId)}`;
     const session = await this.#remote.json<{ last_event_id: string | null }>("GET", path).catch((error) => {
-      throw error instanceof Refused && error.status === 404
-        ? RequestError.sessionNotFound(sessionId)
-        : error;
+      throw isRefusal(error) && error.status === 404 ? RequestError.sessionNotFound(sessionId) : error;
     });
     for await (const message of this.#remote.items<{ id: string; role: string; parts: Part[] }>(
       `${path}/messages`,

@@ -1,8 +1,10 @@
 /** A task's events from a cursor to its end, over as many connections as it takes. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorOf } from "../../../client/errors.ts";
+import type { ConnectionFailed } from "../../../client/index.ts";
 import { chunksOf, readEvents } from "../../approvals/event-stream.ts";
-import { NoServer, Refused, type Remote } from "../remote.ts";
+import { isRefusal, type Remote } from "../remote.ts";
 import { isEnd, type TaskEvent } from "./events.ts";
 import { say } from "./say.ts";
 
@@ -12,7 +14,7 @@ const retryMs = 250;
 const retryMsMax = 2000;
 const eventCharsMax = 32 * 1024 * 1024;
 
-/** Gives up with `NoServer` when the server stays away; ends quietly when aborted. */
+/** Gives up with `ConnectionFailed` when the server stays away; ends quietly when aborted. */
 export async function* followTask(
   remote: Remote,
   taskId: string,
@@ -32,7 +34,7 @@ export async function* followTask(
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+      if (isRefusal(error) && error.status < 500 && error.status !== 429) throw error;
       if (Date.now() - lastHeardAt > awayMsMax) throw gone(remote, taskId, error);
       if (failures === 0) say(`the stream of ${taskId} broke off and is taken up again`);
     }
@@ -77,7 +79,7 @@ async function* connection(
   }
 }
 
-function gone({ url }: Remote, taskId: string, cause: unknown): NoServer {
-  const sentence = `the server at ${url} has gone away. Task ${taskId} goes on when it is back, and the next prompt shows what came of it.`;
-  return new NoServer(sentence, { cause });
+function gone({ url }: Remote, taskId: string, cause: unknown): ConnectionFailed {
+  const message = `the server at ${url} has gone away. Task ${taskId} goes on when it is back, and the next prompt shows what came of it.`;
+  return errorOf({ code: "connection_failed", message, status: null, requestId: null, cause });
 }

@@ -2,9 +2,10 @@
 
 import { Readable, Writable } from "node:stream";
 import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
+import { ConnectionFailed } from "../../../client/index.ts";
 import { version } from "../../version.ts";
 import type { AcpSettings } from "../acp.ts";
-import { NoServer, Refused, Remote } from "../remote.ts";
+import { isRefusal, Remote } from "../remote.ts";
 import { Editor } from "./editor.ts";
 import { say } from "./say.ts";
 
@@ -12,7 +13,8 @@ import { say } from "./say.ts";
 const messageBytesMax = 32 * 1024 * 1024;
 
 export async function serveEditor(settings: AcpSettings): Promise<void> {
-  const editor = new Editor(new Remote(settings), settings);
+  const remote = new Remote(settings);
+  const editor = new Editor(remote, settings);
   const app = agent({ name: "bridle" })
     .onRequest(methods.agent.initialize, ({ params }) => {
       editor.meet(params);
@@ -32,7 +34,7 @@ export async function serveEditor(settings: AcpSettings): Promise<void> {
   const stream = ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin), {
     maxMessageBytes: messageBytesMax,
   });
-  say(`agent for an editor, with the server at ${settings.url}`);
+  say(`agent for an editor, with the server at ${remote.url}`);
   await app.connect(stream).closed;
 }
 
@@ -45,8 +47,9 @@ async function inWords<T>(run: () => Promise<T>): Promise<T> {
     const sentence = error instanceof Error ? error.message : String(error);
     say(sentence);
     // -32603 is "internal error", and all that the protocol has for a server that is away.
-    const data =
-      error instanceof Refused ? { status: error.status } : { is_server_gone: error instanceof NoServer };
+    const data = isRefusal(error)
+      ? { status: error.status }
+      : { is_server_gone: error instanceof ConnectionFailed };
     throw new RequestError(-32_603, sentence, data);
   }
 }

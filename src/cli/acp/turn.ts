@@ -13,7 +13,7 @@ import {
 import { answerIn, questionForm } from "../../kernel/question-forms.ts";
 import type { Part } from "../../kernel/resources/message.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
-import { Refused, type Remote } from "../remote.ts";
+import { isRefusal, type Remote } from "../remote.ts";
 import { Asking } from "./asking.ts";
 import { partsOf } from "./content.ts";
 import { isEnd, type Question, type TaskEvent } from "./events.ts";
@@ -100,7 +100,7 @@ export class Turn {
     await remote.json("POST", `/v1/tasks/${this.#open.id}/cancel`, {}).catch((error: Error) => {
       // The end that came first is in the stream; without a server there is none to wait for.
       say(error.message);
-      if (!(error instanceof Refused)) this.#over.abort();
+      if (!isRefusal(error)) this.#over.abort();
     });
   }
 
@@ -130,7 +130,7 @@ export class Turn {
       await this.#options.remote.json("POST", `/v1/tasks/${taskId}/messages`, body);
       return null;
     } catch (error) {
-      if (error instanceof Refused && error.status < 500) return error.message;
+      if (isRefusal(error) && error.status < 500) return error.message;
       throw error;
     }
   }
@@ -223,7 +223,7 @@ export class Turn {
         if (outcome.outcome === "cancelled") return await this.cancel();
         const approved = outcome.optionId === allowOnce;
         await remote.json("POST", path, { approved }).catch(async (error: Error) => {
-          if (!(error instanceof Refused)) throw error;
+          if (!isRefusal(error)) throw error;
           await this.#tell(`${error.message}\n\n${elsewhere}`);
         });
       },

@@ -1,0 +1,40 @@
+/** Secrets from files, as containers mount them: what `NAME_FILE` names is read as if it were in `NAME`. */
+
+import { readFileSync } from "node:fs";
+
+/** The keys of model providers are read where they are used, in the same way. */
+export const secretVariables = [
+  "BRIDLE_API_KEY",
+  "BRIDLE_KEY",
+  "BRIDLE_MASTER_KEY",
+  "BRIDLE_MASTER_KEY_PREVIOUS",
+  "BRIDLE_GATEWAY_KEY",
+  "BRIDLE_APPROVER_PASSPHRASE",
+] as const;
+
+/** Longer files hold something else. */
+const secretCharsMax = 10_000;
+
+/** Throws what is wrong, in words that do not repeat what is in the file. */
+export function readSecretFiles(environment: NodeJS.ProcessEnv): void {
+  for (const name of secretVariables) {
+    const file = environment[`${name}_FILE`];
+    if (file === undefined || file === "") continue;
+    if (environment[name] !== undefined) {
+      throw new Error(`${name} and ${name}_FILE are both set: keep one of them.`);
+    }
+    environment[name] = secretIn(file, `${name}_FILE`);
+  }
+}
+
+function secretIn(file: string, variable: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").trim();
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+    throw new Error(`${variable}: the file ${file} cannot be read${code}.`);
+  }
+  if (text !== "" && text.length <= secretCharsMax) return text;
+  throw new Error(`${variable}: the file ${file} is ${text === "" ? "empty" : "too long for a secret"}.`);
+}
