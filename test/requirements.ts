@@ -201,6 +201,9 @@ export const requirements: readonly Requirement[] = [
     "CLI-6": "bridle keys turns and lists the signing keys.",
     "CLI-7": "Errors are one clear line with the right exit code; every command has help.",
     "CLI-8": "bridle serve --agents loads agents from modules.",
+    "CLI-9":
+      "Commands find the server of their project and its key; the address of a dead server is not used.",
+    "CLI-10": "With --json errors are JSON as well, with their code and the page that explains them.",
   }),
   ...section("Bridle", "Projects", {
     "PRJ-1":
