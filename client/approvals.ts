@@ -1,20 +1,26 @@
 /** What agents ask permission for, and the answers. */
 
+import { createListed, type Listed } from "./lists.ts";
 import { segment, type Transport } from "./transport.ts";
-import type { Page, PageOptions, PermissionRequest, PermissionResponse, WriteOptions } from "./types.ts";
+import type { PageOptions, PermissionRequest, PermissionResponse, WriteOptions } from "./types.ts";
 
-export interface Approvals {
-  /** Pending and answered, newest first. */
-  list(options?: PageOptions & { sessionId?: string; taskId?: string }): Promise<Page<PermissionRequest>>;
+export interface ListApprovals extends PageOptions {
+  sessionId?: string;
+  taskId?: string;
+}
+
+/** Pending and answered, newest first. */
+export interface Approvals extends Listed<PermissionRequest, ListApprovals> {
   respond(id: string, response: PermissionResponse, options?: WriteOptions): Promise<PermissionRequest>;
 }
 
 export function createApprovals(transport: Transport): Approvals {
   return {
-    list({ sessionId, taskId, limit, cursor, signal } = {}) {
-      const query = { session_id: sessionId, task_id: taskId, limit, cursor };
-      return transport.page<PermissionRequest>("/v1/permission-requests", { query, signal });
-    },
+    ...createListed<PermissionRequest, ListApprovals>(
+      transport,
+      "/v1/permission-requests",
+      ({ sessionId, taskId }) => ({ session_id: sessionId, task_id: taskId }),
+    ),
     respond(id, response, { idempotencyKey, signal } = {}) {
       const ask = { method: "POST", body: response, idempotencyKey, signal } as const;
       const path = `/v1/permission-requests/${segment(id)}/respond`;

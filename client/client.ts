@@ -1,8 +1,10 @@
 /** A server, as a program uses it. */
 
+import { type Agents, createAgents, createPersonas, type Personas } from "./agents.ts";
 import { type Approvals, createApprovals } from "./approvals.ts";
 import { type Artifacts, createArtifacts } from "./artifacts.ts";
 import { type FollowOptions, follow } from "./follow.ts";
+import { createQuotas, type Quotas } from "./quotas.ts";
 import { createReceipts, type Receipts } from "./receipts.ts";
 import { createSessions, type Sessions } from "./sessions.ts";
 import { createTasks, type Tasks } from "./tasks.ts";
@@ -17,6 +19,9 @@ export interface EventsOptions extends FollowOptions {
 export interface BridleClient {
   sessions: Sessions;
   tasks: Tasks;
+  agents: Agents;
+  personas: Personas;
+  quotas: Quotas;
   approvals: Approvals;
   artifacts: Artifacts;
   receipts: Receipts;
@@ -30,6 +35,9 @@ export function createClient(options: ClientOptions): BridleClient {
   return {
     sessions,
     tasks: createTasks(transport, sessions),
+    agents: createAgents(transport),
+    personas: createPersonas(transport),
+    quotas: createQuotas(transport),
     approvals: createApprovals(transport),
     artifacts: createArtifacts(transport),
     receipts: createReceipts(transport),

@@ -1,6 +1,7 @@
 /** `bridle/client`: see docs/reference/client.md. */
 
-export type { Approvals } from "./approvals.ts";
+export type { Agents, Personas } from "./agents.ts";
+export type { Approvals, ListApprovals } from "./approvals.ts";
 export type { Artifacts, Content, UploadArtifact } from "./artifacts.ts";
 export { type BridleClient, createClient, type EventsOptions } from "./client.ts";
 export {
@@ -23,8 +24,11 @@ export {
   UnreadableAnswer,
 } from "./errors.ts";
 export type { FollowOptions } from "./follow.ts";
+export type { Lines } from "./json-lines.ts";
+export type { Listed } from "./lists.ts";
+export type { Quotas } from "./quotas.ts";
 export type { Receipts, VerifyReceipt } from "./receipts.ts";
-export type { CreateSession, Sessions } from "./sessions.ts";
-export { isFinal, type SubmitTask, type Tasks, type WaitOptions } from "./tasks.ts";
+export type { CreateSession, ForkSession, ListSessions, Sessions } from "./sessions.ts";
+export { isFinal, type ListTasks, type SubmitTask, type Tasks, type WaitOptions } from "./tasks.ts";
 export type { ClientOptions } from "./transport.ts";
 export type * from "./types.ts";

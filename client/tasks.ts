@@ -2,6 +2,8 @@
 
 import { errorOf } from "./errors.ts";
 import { type Followed, type FollowOptions, follow } from "./follow.ts";
+import { readLines } from "./json-lines.ts";
+import { createListed, type Listed } from "./lists.ts";
 import type { Sessions } from "./sessions.ts";
 import { segment, type Transport } from "./transport.ts";
 import type {
@@ -9,10 +11,10 @@ import type {
   CallOptions,
   Message,
   MessageInput,
-  Page,
   PageOptions,
   ReplayTaskRequest,
   Task,
+  TaskExplanation,
   TaskStatus,
   WriteOptions,
 } from "./types.ts";
@@ -35,10 +37,22 @@ export interface WaitOptions extends CallOptions {
   timeoutMs?: number;
 }
 
-export interface Tasks {
+export interface ListTasks extends PageOptions {
+  workspaceId?: string;
+  sessionId?: string;
+  /** With one of these, the tasks whose status changed last come first. */
+  status?: TaskStatus;
+  agent?: string;
+  /** Only tasks whose status changed then or later. */
+  since?: Date | string;
+}
+
+/** Newest first. */
+export interface Tasks extends Listed<Task, ListTasks> {
   submit(request: SubmitTask): Promise<Task>;
   get(id: string, options?: CallOptions): Promise<Task>;
-  list(options?: PageOptions & { workspaceId?: string; sessionId?: string }): Promise<Page<Task>>;
+  /** In one sentence for a person, why it waits or ended, and what would help. */
+  why(id: string, options?: CallOptions): Promise<TaskExplanation>;
   /** The task once it has ended, or waits for a person. */
   wait(id: string, options?: WaitOptions): Promise<Task>;
   cancel(id: string, options?: WriteOptions & { reason?: string }): Promise<Task>;
@@ -46,6 +60,8 @@ export interface Tasks {
   answer(id: string, answer: unknown, options?: WriteOptions): Promise<Message>;
   /** Every event of the task, once and in order, until it has ended. */
   events(id: string, options?: FollowOptions): AsyncGenerator<BridleEvent, void, undefined>;
+  /** Its log, line by line: a file that it can be replayed from. */
+  export(id: string, options?: CallOptions): AsyncGenerator<string, void, undefined>;
   replay(id: string, request?: ReplayTaskRequest, options?: WriteOptions): Promise<Task>;
 }
 
@@ -78,6 +94,17 @@ export function createTasks(transport: Transport, sessions: Sessions): Tasks {
   };
 
   return {
+    ...createListed<Task, ListTasks>(
+      transport,
+      "/v1/tasks",
+      ({ workspaceId, sessionId, status, agent, since }) => ({
+        workspace_id: workspaceId,
+        session_id: sessionId,
+        status,
+        agent,
+        since: since instanceof Date ? since.toISOString() : since,
+      }),
+    ),
     async submit({ sessionId, workspaceId, personaId, agent, input, metadata, signal, ...rest }) {
       const idempotencyKey = rest.idempotencyKey ?? crypto.randomUUID();
       const persona = personaId ?? (agent === undefined ? undefined : personaOf(agent));
@@ -106,9 +133,8 @@ export function createTasks(transport: Transport, sessions: Sessions): Tasks {
       });
     },
     get,
-    list({ workspaceId, sessionId, limit, cursor, signal } = {}) {
-      const query = { workspace_id: workspaceId, session_id: sessionId, limit, cursor };
-      return transport.page<Task>("/v1/tasks", { query, signal });
+    why(id, { signal } = {}) {
+      return transport.resource<TaskExplanation>("task_explanation", `${at(id)}/why`, { signal });
     },
     async wait(id, { timeoutMs = defaultWaitMs, signal } = {}) {
       const late = AbortSignal.timeout(timeoutMs);
@@ -132,6 +158,7 @@ export function createTasks(transport: Transport, sessions: Sessions): Tasks {
       return transport.resource<Message>("message", `${at(id)}/messages`, ask);
     },
     events: (id, options = {}) => followTask(id, options),
+    export: (id, options = {}) => readLines(transport, `${at(id)}/export`, options),
     replay(id, request = {}, { idempotencyKey, signal } = {}) {
       const ask = { method: "POST", body: request, idempotencyKey, signal } as const;
       return transport.resource<Task>("task", `${at(id)}/replay`, ask);

@@ -28,7 +28,7 @@ export interface Ask {
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as it is. */
-  content?: { bytes: Uint8Array<ArrayBuffer> | Blob; mimeType: string };
+  content?: { bytes: Uint8Array<ArrayBuffer> | string | Blob | ReadableStream<Uint8Array>; mimeType: string };
   headers?: Record<string, string>;
   /** Of a write: made for it unless given, and the same with every attempt. */
   idempotencyKey?: string | undefined;
@@ -60,7 +60,7 @@ export function createTransport(options: ClientOptions): Transport {
 
   const request: Transport["request"] = async (path, ask, read) => {
     // One key for all attempts: however often the server gets to see the request, it is done once.
-    const isWrite = ask.method === "POST";
+    const isWrite = ask.method !== undefined && ask.method !== "GET";
     const known = isWrite ? { ...ask, idempotencyKey: ask.idempotencyKey ?? crypto.randomUUID() } : ask;
     const attempt = async () => {
       const inTime = AbortSignal.timeout(timeoutMs);
@@ -93,7 +93,7 @@ export function createTransport(options: ClientOptions): Transport {
 }
 
 /** A failure of the network as an error of ours; what the caller aborted stays what it is. */
-async function connected<T>(
+export async function connected<T>(
   failure: string,
   signal: AbortSignal | undefined,
   act: () => Promise<T>,
@@ -127,6 +127,7 @@ function requestOf(ask: Ask, key: string): RequestInit {
       ...headers,
     },
     body: content?.bytes ?? json,
+    ...(content?.bytes instanceof ReadableStream ? { duplex: "half" } : {}),
     // A key is for the server it was given for, and for no other.
     redirect: "error",
     signal: signal ?? null,

@@ -3,10 +3,16 @@
 import type { Static } from "typebox";
 import type { TaskStatus } from "../src/kernel/lifecycle.ts";
 import type * as schemas from "../src/surfaces/harn/schemas.ts";
+import type * as knowledge from "../src/surfaces/harn/schemas-knowledge.ts";
+import type * as policy from "../src/surfaces/harn/schemas-policy.ts";
 
 export type { TaskStatus };
 export type Session = Static<typeof schemas.Session>;
 export type Task = Omit<Static<typeof schemas.Task>, "status"> & { status: TaskStatus };
+export type TaskExplanation = Omit<Static<typeof schemas.TaskExplanation>, "status"> & { status: TaskStatus };
+export type Agent = Static<typeof knowledge.Agent>;
+export type Persona = Static<typeof policy.Persona>;
+export type Quota = Static<typeof policy.Quota>;
 export type Message = Static<typeof schemas.Message>;
 export type MessageInput = Static<typeof schemas.MessageInput>;
 export type Artifact = Static<typeof schemas.Artifact>;
@@ -15,6 +21,9 @@ export type BridleEvent = Static<typeof schemas.Event>;
 export type { Receipt } from "../src/receipts/schema.ts";
 
 export type CreateSessionRequest = Static<typeof schemas.CreateSessionRequest>;
+export type ForkSessionRequest = Static<typeof schemas.ForkSessionRequest>;
+export type CreateQuotaRequest = Static<typeof policy.CreateQuotaRequest>;
+export type UpdateQuotaRequest = Static<typeof policy.UpdateQuotaRequest>;
 export type ReplayTaskRequest = Static<typeof schemas.ReplayTaskRequest>;
 export type PermissionResponse = Static<typeof schemas.PermissionResponseRequest>;
 

@@ -14,6 +14,21 @@ export const clientRequirements: readonly Requirement[] = [
     "CLT-7": "Content is compared with its hash both ways.",
     "CLT-8": "Receipts are verified on the client.",
     "CLT-9": "What its page shows is what happens.",
+    "CLT-11":
+      "Agents, personas and quotas are listed and read, tasks filtered, and every list can be walked to its end.",
+    "CLT-12":
+      "Sessions are closed, forked, and taken from one server to another line by line, without being held in memory.",
     "CLT-10": "The client needs `fetch` and WebCrypto, and nothing of the server's code but the verifier.",
+  }),
+  ...section("Bridle", "Explanations", {
+    "WHY-1":
+      "A task that waits says in one sentence for what, since when and until when, by which kind, and what would help.",
+    "WHY-2":
+      "A task that has ended says in one sentence how and why, who canceled it, and what to do about a failure.",
+    "WHY-3": "An explanation tells no more than the caller may read of the task.",
+  }),
+  ...section("Bridle", "Agents and lists", {
+    "LST-1": "The loaded agents are listed by name, with their versions, persona, description and skills.",
+    "LST-2": "Tasks are listed by status, by agent, and by when their status changed.",
   }),
 ];

@@ -56,6 +56,8 @@ export interface AgentDirectory {
   /** The newest loaded version of an agent. */
   find(name: string): AgentInfo | undefined;
   list(): AgentInfo[];
+  /** Every loaded version of an agent, the newest first. */
+  versions(name: string): string[];
   /** Whether an agent is loaded in this version; null means in any. */
   has(name: string, version: string | null): boolean;
 }

@@ -24,6 +24,7 @@ import { ReceiptLedger } from "./receipts/ledger.ts";
 import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
 import type { KernelDeps } from "./unit.ts";
+import { WorkHere } from "./work-here.ts";
 
 export interface Kernel extends KernelDeps {
   tail: LogTail;
@@ -31,6 +32,7 @@ export interface Kernel extends KernelDeps {
   authenticate: Authenticate;
   issueToken: IssueToken;
   tickets: Tickets;
+  work: WorkHere;
 }
 
 export interface KernelOptions {
@@ -115,5 +117,6 @@ export function createKernel(options: KernelOptions): Kernel {
     authenticate: createAuthenticate(access, adminKey),
     issueToken: createIssueToken(access),
     tickets: new Tickets(() => clock.now(), ticketMs),
+    work: new WorkHere(),
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import { type Obstacle, reserve } from "../kernel/quotas/ledger.ts";
+import { quotaInQuestion, quotaQuestion } from "../kernel/quotas/question.ts";
 import type { Amounts } from "../kernel/resources/quota.ts";
 import { AgentFailure } from "./failures.ts";
 import { approve } from "./questions.ts";
@@ -17,8 +18,11 @@ export async function withinBudget(
   isPatient = false,
 ): Promise<boolean> {
   // The questions that were asked before this step the last time are asked again first.
-  for (const quotaId of await run.recordedOf(step, run.knownQuotaIds.map(questionAbout(step)))) {
-    await askToGoOn(run, step, quotaOf(quotaId), null);
+  for (const question of await run.recordedOf(
+    step,
+    run.knownQuotaIds.map((id) => quotaQuestion(id, step)),
+  )) {
+    await askToGoOn(run, step, quotaInQuestion(question) ?? "", null);
   }
   if (run.task.quota_ids.length === 0 || (await run.isRecorded(step))) return true;
   const obstacle = await tryReserve(run, step, amounts, isPatient);
@@ -56,16 +60,6 @@ async function tryReserve(
   return seen.obstacle;
 }
 
-const questionPrefix = "approve:quota:";
-
-function questionAbout(step: string): (quotaId: string) => string {
-  return (quotaId) => `${questionPrefix}${quotaId}:${step}`;
-}
-
-function quotaOf(question: string): string {
-  return question.slice(questionPrefix.length).split(":")[0] ?? "";
-}
-
 /** A no ends the task, as the limit would have. */
 async function askToGoOn(run: Run, step: string, quotaId: string, obstacle: Obstacle | null): Promise<void> {
   const action = `Go on beyond quota ${quotaId}`;
@@ -75,7 +69,7 @@ async function askToGoOn(run: Run, step: string, quotaId: string, obstacle: Obst
     await approve(
       run,
       { action, payload: { quota_id: quotaId, step, ...limit } },
-      { step: questionAbout(step)(quotaId), bound: { quota_id: quotaId, step } },
+      { step: quotaQuestion(quotaId, step), bound: { quota_id: quotaId, step } },
     );
   } catch (error) {
     if (!(error instanceof AgentFailure)) throw error;

@@ -47,7 +47,7 @@ export async function performStep(
     const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
     await noteResult(run, span, attempted, { ...cost, amounts });
     return attempted;
-  });
+  }, span);
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
   return result.output;
 }

@@ -48,6 +48,13 @@ export class AgentRegistry implements AgentDirectory {
     return version === null ? this.#agents.has(name) : this.version(name, version) !== undefined;
   }
 
+  versions(name: string): string[] {
+    const { newest, all } = this.#agents.get(name) ?? {};
+    const others = [...(all?.values() ?? [])].filter((agent) => agent !== newest);
+    const newestFirst = others.toReversed().sort((a, b) => (isNewer(a, b) ? -1 : 1));
+    return [...(newest === undefined ? [] : [newest]), ...newestFirst].map(({ version }) => version);
+  }
+
   list(): AgentInfo[] {
     return [...this.#agents.keys()].flatMap((name) => this.find(name) ?? []);
   }

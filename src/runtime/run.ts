@@ -21,7 +21,7 @@ import { setTimer } from "../kernel/clock.ts";
 import { unseal } from "../kernel/content.ts";
 import { carryOut } from "../kernel/dispatch.ts";
 import { HarnessError } from "../kernel/errors.ts";
-import type { KernelEvent } from "../kernel/events.ts";
+import type { KernelEvent, StepSpan } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { getRecord } from "../kernel/queries/read.ts";
 import type { Part } from "../kernel/resources/message.ts";
@@ -29,6 +29,7 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor, Secret } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
+import { Doings } from "./doings.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
@@ -75,6 +76,7 @@ export class Run {
   readonly world: World;
   readonly task: TaskRecord;
   readonly caller: Caller;
+  readonly doings: Doings;
   protected readonly journal: Journal;
   readonly #isDraining: () => boolean;
   readonly #outboxMax: number;
@@ -125,6 +127,7 @@ export class Run {
     this.world = world;
     this.task = task;
     this.journal = journal;
+    this.doings = new Doings(kernel.clock);
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
     this.#outboxMax = outboxMax;
@@ -455,13 +458,15 @@ export class Run {
   }
 
   /** Runs code that touches the world. Everything before it is on disk when it starts (J1). */
-  async perform<T>(code: () => Promise<T> | T): Promise<T> {
+  async perform<T>(code: () => Promise<T> | T, span?: StepSpan): Promise<T> {
     await this.flush();
     if (this.#isDraining() || this.#isOver) return await never();
     this.#stepsRunning += 1;
+    const done = span === undefined ? null : this.doings.begin(span);
     try {
       return await code();
     } finally {
+      done?.();
       this.#stepsRunning -= 1;
       this.#considerParking();
     }

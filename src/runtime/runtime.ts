@@ -95,7 +95,16 @@ class Scheduler implements Runtime {
   }
 
   async start(): Promise<void> {
-    const { tail } = this.#kernel;
+    const { tail, work } = this.#kernel;
+    work.isToldBy({
+      facts: () => ({
+        running: this.#runs.size + this.#loading.size,
+        concurrency: this.#concurrency,
+        queued: this.#queue.size,
+        isDraining: this.#draining,
+      }),
+      doing: (taskId) => this.#runs.get(taskId)?.doings.list ?? null,
+    });
     const stopHearing = tail.onCommit((events) => this.#hear(events));
     const stopForeseeing = tail.onHandOver((events) => this.#foresee(events));
     const stopWatching = this.#agents.onReplace(() => this.#lookAgain());

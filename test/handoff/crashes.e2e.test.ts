@@ -64,6 +64,12 @@ describe("Crashes", () => {
       const waiting = await client.untilTask(taskOf(down).id, ({ waiting_for }) => waiting_for !== null);
       assert.equal(waiting.waiting_for.kind, "remote_agent");
       assert.equal(waiting.waiting_for.description, `waits for the remote agent at ${down.url}/`);
+      const { body: told } = await client.get(`/v1/tasks/${waiting.id}/why`);
+      assert.equal(told.waits_for, "remote_agent");
+      assert.match(
+        told.sentence,
+        /^The task waits for the remote agent at \S+ \(the last attempt to reach it failed: /,
+      );
       await Promise.all([remoteHas(sentStreaming, 1), remoteHas(sentPolled, 1)]);
       for (const remote of [working, workingPolled, canceled])
         await untilEvent(client, taskOf(remote), ({ event }) => event === "agent.handoff");

@@ -346,6 +346,7 @@ describe("The OpenAPI document", () => {
       outcome_id: failed.outcome_id,
       workspace_id: "workspace_default",
       persona_id: "persona_default",
+      agent_name: "rehearsal",
       quota_id: (await client.post("/v1/quotas", { scope: "persona", limits: { tasks: 1 } })).body.id,
       key_id: (await client.createKey()).id,
       receipt_id: failed.receipt_id,

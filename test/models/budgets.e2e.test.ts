@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Json } from "../support/client.ts";
+import { type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { ModelWorld } from "../support/model-runs.ts";
 import type { Reply } from "../support/model-server.ts";
@@ -89,6 +89,30 @@ describe("budgets", () => {
     assert.equal((await usageOf(world.client, quota.id)).output_tokens, 905);
     const told = (await world.events(ended)).filter(({ event }) => event.includes("quota.exhausted"));
     assert.deepEqual(told, []);
+  });
+
+  test("WHY-1 given a budget that is reserved for another task's answer, when it is asked why a task waits, then it is that quota", async () => {
+    const { persona, quota } = await world.within({ output_tokens: 2000 });
+    world.script("taking all", { ...endless, usage: { input: 9, output: 900 } });
+    const next = await world.begin(
+      [
+        { do: "step", gate: "after-you" },
+        { do: "generate", prompt: "taking little" },
+      ],
+      { persona },
+    );
+    await world.noted("after-you");
+    const first = await world.begin([{ do: "stream", prompt: "taking all" }], { persona });
+    await world.heardSome(first);
+    world.open("after-you");
+    const { body } = await until(
+      () => world.client.get(`/v1/tasks/${next.id}/why`),
+      ({ body: told }) => told.waits_for === "quota",
+    );
+    assert.match(body.sentence, new RegExp(`what is left of quota ${quota.id} is reserved for models`));
+    assert.deepEqual(body.about, [{ object: "quota", id: quota.id }]);
+    world.models.release();
+    assert.equal((await world.ended(next)).status, "COMPLETED");
   });
 
   test("MTE-12 given a model that says more than it is asked for, when the budget is used up, then it is cut off in mid-stream, and the task fails with what it said in the log", async () => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { until } from "../support/client.ts";
 import { ModelWorld } from "../support/model-runs.ts";
 import type { Reply } from "../support/model-server.ts";
 import { receiptOf } from "../support/policy.ts";
@@ -48,6 +49,21 @@ describe("what may pass", { concurrency: 8 }, () => {
       }
     });
   }
+
+  test("WHY-1 given a model that asks to be left alone, when it is asked why the task waits, then it is which model failed with what, and when it is asked again", async () => {
+    world.script("why not", { fault: { status: 429, headers: { "retry-after": "300" } } });
+    const task = await world.begin([{ do: "generate", prompt: "why not" }]);
+    const { body: told } = await until(
+      () => world.client.get(`/v1/tasks/${task.id}/why`),
+      ({ body }) => body.waits_for === "retry",
+    );
+    assert.match(
+      told.sentence,
+      /asks the model \S+ again at .* UTC: attempt 1 failed with model_rate_limited: /,
+    );
+    assert.ok(Date.parse(told.until) > Date.now() + 200_000);
+    await world.client.post(`/v1/tasks/${task.id}/cancel`);
+  });
 
   test("MTE-9 given a model that fails whenever it is asked, when all attempts are used up, then the task fails with the code, and the receipt says what was tried", async () => {
     world.script("never works", { fault: { status: 500 } });

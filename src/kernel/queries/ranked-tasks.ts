@@ -4,13 +4,15 @@ import type { Caller } from "../../policy/caller.ts";
 import type { RankedQuery } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import type { TaskRecord } from "../resources/task.ts";
-import { findVisible, type ReadDeps } from "./read.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
+import { findVisible, type ListRequest, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 export interface RankedTasksRequest {
+  workspaceId?: string | undefined;
   sessionId?: string | undefined;
   /** Only tasks of this agent. */
   agent?: string | undefined;
-  status?: string | undefined;
+  statuses?: readonly string[] | undefined;
   /** Only tasks whose status changed at this time or later, in milliseconds since 1970. */
   from?: number | undefined;
   beyond?: RankedQuery["beyond"];
@@ -31,17 +33,19 @@ export async function rankedTasks(
   request: RankedTasksRequest,
 ): Promise<RankedTasks> {
   requireScope(caller, "tasks:read");
-  const { sessionId, agent, status, from, beyond, limit } = request;
+  const { workspaceId, sessionId, agent, statuses, from, beyond, limit } = request;
   const none = { tasks: [], total: 0, next: null };
   if (sessionId !== undefined && (await findVisible(store, caller, "session", sessionId)) === undefined)
+    return none;
+  if (workspaceId !== undefined && (await findVisible(store, caller, "workspace", workspaceId)) === undefined)
     return none;
   const { documents, total } = await store.ranked({
     kind: "task",
     tenantId: caller.tenantId,
-    workspaceIds: caller.workspaceIds ?? undefined,
+    workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
     sessionId,
     label: agent,
-    statuses: status === undefined ? undefined : [status],
+    statuses,
     rankFrom: from,
     beyond,
     limit: limit + 1,
@@ -54,3 +58,30 @@ export async function rankedTasks(
     next: documents.length > limit && last !== undefined ? { rank: last.rank, id: last.id } : null,
   };
 }
+
+export interface ChangedTasksRequest extends ListRequest {
+  status?: string | undefined;
+  agent?: string | undefined;
+  /** Only tasks whose status changed then or later. */
+  since?: string | undefined;
+}
+
+/** A page of the same, by the protocol's names of states: what was rejected has failed. */
+export async function listChanged(
+  deps: ReadDeps,
+  caller: Caller,
+  { status, since, cursor, limit = pageSizeDefault, ...filters }: ChangedTasksRequest,
+): Promise<Page<TaskRecord>> {
+  const point = cursor === undefined ? undefined : decodeCursor(changedList, cursor);
+  const { tasks, next } = await rankedTasks(deps, caller, {
+    ...filters,
+    statuses: status === undefined ? undefined : status === "FAILED" ? ["FAILED", "REJECTED"] : [status],
+    from: since === undefined ? undefined : Date.parse(since),
+    beyond: point === undefined ? undefined : { rank: point.born, id: point.id },
+    limit,
+  });
+  const nextCursor = next === null ? null : encodeCursor(changedList, { born: next.rank, id: next.id });
+  return { data: tasks, nextCursor };
+}
+
+const changedList = "changed_task";

@@ -15,7 +15,7 @@ export interface SkillDeps extends ReadDeps {
 
 export type LoadedTool = AgentTool & { id: string };
 
-interface PageRequest {
+export interface PageRequest {
   cursor?: string | undefined;
   limit?: number | undefined;
 }
@@ -68,7 +68,7 @@ function loadedTools(agents: AgentDirectory): LoadedTool[] {
 }
 
 /** A page of what is in memory, in order of its ids. */
-function pageOf<T extends { id: string }>(
+export function pageOf<T extends { id: string }>(
   list: string,
   items: readonly T[],
   { cursor, limit = pageSizeDefault }: PageRequest,

@@ -32,10 +32,18 @@ export interface Attempts {
   allowance: Allowance;
   signal: AbortSignal;
   random: () => number;
-  /** Lets time pass; rejects when the signal is aborted. */
-  pause: (ms: number) => Promise<void>;
+  /** Lets time pass before the next attempt; rejects when the signal is aborted. */
+  pause: (ms: number, failed: Failed) => Promise<void>;
   /** Given, the answers are streamed; called for each attempt, for those who listen to it. */
   listen: ((attempt: number) => { hear(delta: ModelDelta): void; end(isWhole: boolean): void }) | null;
+}
+
+/** The attempt that is to be repeated: of which model, and what it failed with. */
+export interface Failed {
+  what: string;
+  attempt: number;
+  code: string;
+  message: string;
 }
 
 export type AttemptsEnd = { told: ModelCallEnded } & (
@@ -71,7 +79,8 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
           const isLast = name === route.candidates.at(-1);
           const delay = retryDelay(tried, error, attempts.random);
           if (delay === null || (!isLast && delay > patienceMs)) throw error;
-          await attempts.pause(delay);
+          const { code, message } = error;
+          await attempts.pause(delay, { what: name, attempt: tried, code, message });
         }
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 /** The budget of one model call: what is reserved before it, and what happens when it was not enough. */
 
+import type { StepSpan } from "../../kernel/events.ts";
 import { settle } from "../../kernel/quotas/ledger.ts";
 import { tokensOfCall } from "../../models/estimate.ts";
 import type { ModelCall, ModelSource, Price } from "../../models/model.ts";
@@ -12,6 +13,21 @@ import type { Route } from "./route.ts";
 
 /** Reserves what the call may use: all that it asks for, what an answer may come to, or what is left. */
 export async function reserved(
+  run: Run,
+  models: ModelSource,
+  span: StepSpan,
+  route: Route,
+  call: ModelCall,
+): Promise<Allowance> {
+  const done = run.doings.begin(span);
+  try {
+    return await untilReserved(run, models, span.step, route, call);
+  } finally {
+    done();
+  }
+}
+
+async function untilReserved(
   run: Run,
   models: ModelSource,
   key: string,
@@ -39,7 +55,7 @@ export async function reserved(
     if (await withinBudget(run, key, amounts, waitedMs < heldMsMax)) {
       return isRecorded ? await allowanceOf(run, key, inputTokens, price) : allowance;
     }
-    await run.pause(heldPauseMs);
+    await run.doings.hindered(key, { by: "budget" }, () => run.pause(heldPauseMs));
   }
 }
 

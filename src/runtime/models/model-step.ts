@@ -23,7 +23,7 @@ import { failedStep, noteResult, outputOf, performStep } from "../recorded-steps
 import { type Attempted, never, type Run } from "../run.ts";
 import type { Allowance } from "./allowance.ts";
 import { answerIn, type RecordedAnswer, recordOf, withoutHalfSecret } from "./answer.ts";
-import { type AttemptsEnd, askModels } from "./attempts.ts";
+import { type AttemptsEnd, askModels, type Failed } from "./attempts.ts";
 import { beyondBudget, reserved } from "./call-budget.ts";
 import { DeltaTeller } from "./deltas.ts";
 import { knownMessages, messageHash, type Piece, piecesOf, sealPieces } from "./input-record.ts";
@@ -64,7 +64,7 @@ async function performCall(
     sha256: hashOf({ settings: settingsOf(call), tools: call.tools ?? [], messages: hashes }),
     messages_sha256: hashOf(hashes),
   };
-  const allowance = await reserved(run, models, key, route, call);
+  const allowance = await reserved(run, models, span, route, call);
   const recorded = await recalled(run, key, input);
   const known = knownMessages(run);
   if (recorded !== undefined && recorded.ended === null) await run.resume(key);
@@ -78,7 +78,7 @@ async function performCall(
             await begin(run, span, { call, route, pieces, input });
           }
           return await perform(run, models, span, step, route, allowance);
-        });
+        }, span);
   known.learn(key, [...hashes, messageHash(answer.message)]);
   return { answer, key };
 }
@@ -131,7 +131,11 @@ async function perform(
   // A budget can only be kept to in the middle of an answer that is heard as it comes.
   const isHeard = stream !== null || allowance.outputTokens !== null;
   const { signal } = run;
-  const pause = (ms: number) => run.pause(ms);
+  const pause = (ms: number, { message, ...failed }: Failed) => {
+    const until = new Date(run.kernel.clock.now() + ms).toISOString();
+    const told = { by: "retry", ...failed, message: run.redactor.text(message), until } as const;
+    return run.doings.hindered(span.step, told, () => run.pause(ms));
+  };
   const random = () => run.kernel.chance.random(run.task, span.step);
   const end = await untilOver(run, () =>
     askModels({ models, route, call, allowance, signal, pause, random, listen: isHeard ? listen : null }),

@@ -47,7 +47,7 @@ export async function performTool(run: Run, step: ToolStep, permit?: Permit): Pr
       tool_call: { input: unit.seal(input), effect },
     }));
     return attempted;
-  });
+  }, span);
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
   return result.output;
 }

@@ -104,6 +104,29 @@ export const Tool = Type.Object({
   output_schema: JsonObject,
 });
 
+/** What comes with the server has no date of its own. */
+export const Agent = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("agent"),
+  name: Type.String(),
+  /** The one that new tasks get. */
+  version: Type.String(),
+  versions: Type.Array(Type.String()),
+  persona_id: Nullable(Type.String()),
+  description: Type.String(),
+  input_schema: Nullable(JsonObject),
+  skills: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      description: Type.String(),
+      input_schema: Nullable(JsonObject),
+      output_schema: Nullable(JsonObject),
+    }),
+  ),
+  tools: Type.Array(Type.String()),
+});
+
 const ConnectorStatus = Type.Enum([...connectorStatuses]);
 const hour = 60 * 60;
 export const dedupeWindowDefault = { window_seconds: 7 * 24 * hour };

@@ -5,6 +5,7 @@
 
 import { type Static, type TProperties, type TSchema, Type } from "typebox";
 import { errorTypes } from "../../kernel/errors.ts";
+import { waitKinds } from "../../kernel/explanations/cause.ts";
 import { taskTransitions } from "../../kernel/lifecycle.ts";
 import { overrideKinds } from "../../kernel/replay/plan.ts";
 import { replayModes } from "../../kernel/resources/replay.ts";
@@ -115,6 +116,18 @@ export const Task = Envelope("task", {
   trimmed: Type.Optional(Trimmed),
 });
 
+export const TaskExplanation = Type.Object({
+  object: Type.Literal("task_explanation"),
+  task_id: Type.String(),
+  status: TaskStatus,
+  sentence: Type.String(),
+  since: Timestamp,
+  until: Nullable(Timestamp),
+  waits_for: Nullable(Type.Enum([...waitKinds])),
+  what_helps: Type.Array(Type.String()),
+  about: Type.Array(Type.Object({ object: Type.String(), id: Type.String() })),
+  docs: Nullable(Type.String()),
+});
 export const SubmitTaskRequest = Type.Object({
   session_id: Type.Optional(Id),
   workspace_id: Type.Optional(Id),
@@ -496,6 +509,12 @@ export function pageQuery<Names extends FilterName>(...names: Names[]) {
   const filters = Object.fromEntries(names.map((name) => [name, Filter])) as Record<Names, typeof Filter>;
   return Type.Object({ ...PageQuery.properties, ...filters });
 }
+export const TaskListQuery = Type.Object({
+  ...pageQuery("workspace_id", "session_id").properties,
+  status: Type.Optional(TaskStatus),
+  agent: Filter,
+  since: Type.Optional(Timestamp),
+});
 export const EventRangeQuery = Type.Object({
   limit: Limit,
   cursor: Type.Optional(Type.String()),

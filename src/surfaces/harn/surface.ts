@@ -11,6 +11,7 @@ import { type ErrorAnswer, type ErrorBody, toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
+import { agentRoutes } from "./routes/agents.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { approvalRoutes } from "./routes/approvals.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
@@ -59,6 +60,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...discoveryRoutes(kernel, facts),
     ...workspaceRoutes,
     ...workspaceFileRoutes,
+    ...agentRoutes,
     ...personaRoutes,
     ...quotaRoutes,
     ...sessionRoutes,

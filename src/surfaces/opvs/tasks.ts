@@ -83,7 +83,7 @@ export async function listTasks(call: Call, request: ListTasksRequest): Promise<
   const filter = {
     sessionId: contextId === "" ? undefined : sessionIdOf(caller, contextId),
     agent: agent ?? undefined,
-    status: status === TaskState.UNSPECIFIED ? undefined : TaskState[status],
+    statuses: status === TaskState.UNSPECIFIED ? undefined : [TaskState[status]],
     // A time between two milliseconds is after the first of them.
     from: from === undefined ? undefined : Number(from.seconds) * 1000 + Math.ceil(from.nanos / 1_000_000),
   };

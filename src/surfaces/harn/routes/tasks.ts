@@ -8,7 +8,9 @@ import { respondPermissionRequest } from "../../../kernel/commands/respond-permi
 import { submitTask } from "../../../kernel/commands/submit-task.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { awaitTask } from "../../../kernel/queries/await-task.ts";
+import { explainTask } from "../../../kernel/queries/explain-task.ts";
 import { getOutcome, listOutcomes } from "../../../kernel/queries/outcomes.ts";
+import { listChanged } from "../../../kernel/queries/ranked-tasks.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
 import { presentPage } from "../lists.ts";
@@ -28,6 +30,8 @@ import {
   ReplayTaskRequest,
   SubmitTaskRequest,
   Task,
+  TaskExplanation,
+  TaskListQuery,
 } from "../schemas.ts";
 
 const tag = "Tasks";
@@ -113,14 +117,18 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       method: "GET",
       path: "/v1/tasks",
       operationId: "listTasks",
-      summary: "List tasks, newest first.",
+      summary:
+        "List tasks, newest first. With `status`, `agent` or `since`, those whose status changed last come first.",
       tag,
-      query: pageQuery("workspace_id", "session_id"),
+      query: TaskListQuery,
       response: ListOf(Task),
       async handle(call) {
-        const { workspace_id, session_id, cursor, limit } = call.query;
+        const { workspace_id, session_id, status, agent, since, cursor, limit } = call.query;
         const request = { workspaceId: workspace_id, sessionId: session_id, cursor, limit };
-        const page = await listRecords(call, call.caller, "task", request);
+        const page =
+          status === undefined && agent === undefined && since === undefined
+            ? await listRecords(call, call.caller, "task", request)
+            : await listChanged(call, call.caller, { ...request, status, agent, since });
         return presentPage(page, (task) => presentTask(task, call));
       },
     }),
@@ -185,6 +193,18 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       response: Task,
       async handle(call) {
         return presentTask(await getRecord(call, call.caller, "task", call.param("task_id")), call);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/tasks/{task_id}/why",
+      operationId: "explainTask",
+      summary: "Why a task waits, or ended, in one sentence, and what would help.",
+      tag,
+      response: TaskExplanation,
+      async handle(call) {
+        const explanation = await explainTask(call.kernel, call.caller, call.param("task_id"));
+        return { object: "task_explanation", ...explanation };
       },
     }),
     route({

@@ -1,0 +1,40 @@
+/** The agents that are loaded. */
+
+import { getAgent, type LoadedAgent, listAgents } from "../../../kernel/queries/agents.ts";
+import { presentPage } from "../lists.ts";
+import { route } from "../route.ts";
+import { ListOf, PageQuery } from "../schemas.ts";
+import { Agent } from "../schemas-knowledge.ts";
+
+const tag = "Agents";
+
+/** How it is shown to other agents is its card's matter. */
+function presentAgent({ card: _, tools, ...shown }: LoadedAgent): object {
+  return { ...shown, object: "agent", tools: tools.map(({ name }) => name) };
+}
+
+export const agentRoutes = [
+  route({
+    method: "GET",
+    path: "/v1/agents",
+    operationId: "listAgents",
+    summary: "List the agents that are loaded, by name: what tasks can be given to.",
+    tag,
+    query: PageQuery,
+    response: ListOf(Agent),
+    async handle(call) {
+      return presentPage(await listAgents(call.kernel, call.caller, call.query), presentAgent);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/agents/{agent_name}",
+    operationId: "getAgent",
+    summary: "Read what an agent is, in which versions it is loaded, and which persona came with it.",
+    tag,
+    response: Agent,
+    async handle(call) {
+      return presentAgent(await getAgent(call.kernel, call.caller, call.param("agent_name")));
+    },
+  }),
+];
