@@ -23,11 +23,8 @@ export class ProjectModules {
   /** The same of the revisions before, as long as it is not certain that this one can be loaded. */
   #before = new Map<string, string | null>();
   #imports = new Map<string, Set<string>>();
-  readonly #hooks: { deregister(): void };
-
-  constructor() {
-    this.#hooks = registerHooks({ resolve: this.#resolve });
-  }
+  /** From the first import on: every import of the process goes through them, and most servers have no project. */
+  #hooks: { deregister(): void } | null = null;
 
   /** What is imported from here on is read from the disk again. */
   begin(): void {
@@ -44,6 +41,7 @@ export class ProjectModules {
 
   /** What the module exports, in the present revision. */
   async import(file: string): Promise<Record<string, unknown>> {
+    this.#hooks ??= registerHooks({ resolve: this.#resolve });
     this.#note(file);
     // Node knows a file by where it really is.
     const real = realPath(file);
@@ -74,7 +72,8 @@ export class ProjectModules {
   }
 
   close(): void {
-    this.#hooks.deregister();
+    this.#hooks?.deregister();
+    this.#hooks = null;
   }
 
   readonly #resolve: Resolve = (specifier, context, nextResolve) => {

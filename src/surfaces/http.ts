@@ -65,6 +65,11 @@ const answerHeaders = [
 /** JSON nested deeper than this is an attack on somebody's stack, not data. */
 const bodyDepthMax = 100;
 
+/** Routes check what they get themselves (`validate.ts`); so Fastify need not load what would check and write it. */
+const noSchemas = () => () => {
+  throw new Error("Routes have no schemas of Fastify's");
+};
+
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { logger, bodyBytesMax, newRequestId, fail } = options;
   const securityHeaders = securityHeadersFor(options.isHttps);
@@ -78,6 +83,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     requestIdHeader: false,
     trustProxy: options.trustedProxies.length > 0 && [...options.trustedProxies],
     bodyLimit: bodyBytesMax,
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: "idle",

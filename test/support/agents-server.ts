@@ -21,6 +21,7 @@ import {
   WaitExpired,
 } from "../../src/index.ts";
 import type { JsonObject } from "../../src/store/port.ts";
+import { sayReady } from "./ready.ts";
 
 const { AGENT_NOTES = "", AGENT_GATE = "", AGENT_CODE = "", AGENT_VERSIONS = "1.0.0" } = process.env;
 const gatePollMs = 5;
@@ -293,4 +294,4 @@ const { url } = await startServer({
     ...AGENT_VERSIONS.split(",").map(versioned),
   ],
 });
-process.stdout.write(`URL ${url}\n`);
+sayReady({ url });

@@ -9,6 +9,7 @@ import { pino } from "pino";
 import { type AgentContext, defineAgent, startServer } from "../../src/index.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import type { Leaf, Program } from "./branches.ts";
+import { sayReady } from "./ready.ts";
 
 /** Code between two calls may await what is there already, as often as it likes. */
 async function idle(microtasks: number): Promise<void> {
@@ -108,4 +109,4 @@ const { url } = await startServer({
   agents: [branches],
   logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
 });
-process.stdout.write(`URL ${url}\n`);
+sayReady({ url });

@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { Type } from "typebox";
 import { type AgentCard, defineAgent } from "../../src/runtime/agent.ts";
 import { startServer } from "../../src/server.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({
   options: {
@@ -85,5 +86,5 @@ const server = await startServer({
   agents: values.closed ? closed : [...closed, ...open],
   logger: pino({ level: "warn" }, pino.destination(2)),
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { gatewayDefaults } from "../../src/gateway/settings.ts";
 import { startServer } from "../../src/server.ts";
+import { sayReady } from "./ready.ts";
 
 const { HARP_SETTINGS = "{}", BRIDLE_API_KEY = null } = process.env;
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
@@ -14,5 +15,5 @@ const server = await startServer({
   logger: pino({ level: "warn" }, pino.destination(2)),
   gateway: { ...gatewayDefaults, ...JSON.parse(HARP_SETTINGS) },
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

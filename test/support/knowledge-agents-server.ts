@@ -6,6 +6,7 @@ import { Type } from "typebox";
 import { type AgentContext, defineAgent, type MemoryScope } from "../../src/runtime/agent.ts";
 import { startServer } from "../../src/server.ts";
 import type { JsonValue } from "../../src/store/port.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 
@@ -77,5 +78,5 @@ const server = await startServer({
   agents: [librarian, porter],
   logger: pino({ level: "warn" }, pino.destination(2)),
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

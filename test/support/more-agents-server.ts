@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { Type } from "typebox";
 import { defineAgent } from "../../src/runtime/agent.ts";
 import { startServer } from "../../src/server.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 
@@ -55,5 +56,5 @@ const server = await startServer({
   agents: [secretive, drafter, counter],
   logger: pino({ level: "warn" }, pino.destination(2)),
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

@@ -13,6 +13,7 @@ import { defaultConfig } from "../../src/config.ts";
 import { AgentFailure, defineAgent, startServer, Type } from "../../src/index.ts";
 import type { AgentContext, ShellDirective } from "../../src/runtime/agent.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 const { openHarness } = defaultConfig;
@@ -154,5 +155,5 @@ const server = await startServer({
   openHarness: { waitMs: Number(WAIT_MS), continuationMs: Number(CONTINUATION_MS), heldMs: Number(HELD_MS) },
   logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

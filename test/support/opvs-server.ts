@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { defineAgent } from "../../src/runtime/agent.ts";
 import { startServer } from "../../src/server.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 
@@ -82,5 +83,5 @@ const server = await startServer({
   publicUrl: process.env.BRIDLE_PUBLIC_URL ?? null,
   logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
 });
-process.stdout.write(`gRPC ${server.grpcUrl}\nURL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { type AgentContext, AgentFailure, defineAgent, startServer } from "../../src/index.ts";
 import { risks } from "../../src/kernel/resources/persona.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
+import { sayReady } from "./ready.ts";
 
 const { AGENT_NOTES = "" } = process.env;
 
@@ -90,4 +91,4 @@ const { url } = await startServer({
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [worker],
 });
-process.stdout.write(`URL ${url}\n`);
+sayReady({ url });

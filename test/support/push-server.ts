@@ -9,6 +9,7 @@
 import { parseArgs } from "node:util";
 import { defineAgent } from "../../src/index.ts";
 import { startServer } from "../../src/server.ts";
+import { sayReady } from "./ready.ts";
 
 const { PUSH_STRICT, PUSH_BACKOFF = "{}", RETAIN_MS, BRIDLE_API_KEY = null } = process.env;
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
@@ -28,7 +29,7 @@ const server = await startServer({
     }),
   ],
 });
-process.stdout.write(`  URL       ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", async () => {
   await server.stop(1000);
   process.exit(0);

@@ -5,6 +5,7 @@
 
 import { parseArgs } from "node:util";
 import { AgentFailure, ApprovalDenied, defineAgent, startServer, WaitExpired } from "../../src/index.ts";
+import { sayReady } from "./ready.ts";
 
 /** Steps of every kind, one of them failing, one too large to be kept in place; artifacts whole and in pieces. */
 const worker = defineAgent({
@@ -128,5 +129,5 @@ const server = await startServer({
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [worker, secretive, director, crowd, petitioner, walker, careless],
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

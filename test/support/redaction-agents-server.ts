@@ -16,6 +16,7 @@ import {
 } from "../../src/index.ts";
 import { createLogger } from "../../src/logger.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
+import { sayReady } from "./ready.ts";
 
 /** What one slip lets slip. */
 export interface Slip {
@@ -317,5 +318,5 @@ const server = await startServer({
   logger: createLogger("trace", BRIDLE_API_KEY === null ? [] : [BRIDLE_API_KEY]),
   agents: [slipping],
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

@@ -15,6 +15,7 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { type AgentContext, AgentFailure, defineAgent, startServer, Type } from "../../src/index.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
+import { sayReady } from "./ready.ts";
 
 const { AGENT_NOTES = "", AGENT_GATE = "", AGENT_SECRET = "", BRIDLE_LOG_LEVEL = "warn" } = process.env;
 const pollMs = 5;
@@ -227,4 +228,4 @@ const { url } = await startServer({
   agents: [scripted, scriptedBefore, fickle],
   logger: pino({ level: BRIDLE_LOG_LEVEL }, pino.destination(2)),
 });
-process.stdout.write(`URL ${url}\n`);
+sayReady({ url });

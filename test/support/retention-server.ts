@@ -2,6 +2,7 @@
 
 import { parseArgs } from "node:util";
 import { startServer } from "../../src/server.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 const server = await startServer({
@@ -11,7 +12,7 @@ const server = await startServer({
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   retainMs: Number(process.env.RETAIN_MS),
 });
-process.stdout.write(`gRPC ${server.grpcUrl}\nURL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", async () => {
   await server.stop(1000);
   process.exit(0);

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { defineAgent, startServer } from "../../src/index.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({
   options: { port: { type: "string" }, data: { type: "string" }, "grace-ms": { type: "string" } },
@@ -55,4 +56,4 @@ process.once("SIGINT", async () => {
   // A step that ignores its signal holds the event loop; whoever embeds the server decides that it is time to go.
   process.exit(0);
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);

@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { type AgentFailure, defineAgent, startServer } from "../../src/index.ts";
 import type { JsonObject } from "../../src/store/port.ts";
+import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 const { HELLO_MS = 10_000, HEARTBEAT_MS = 15_000, TICKET_MS = 60_000 } = process.env;
@@ -50,5 +51,5 @@ const server = await startServer({
   heartbeatMs: Number(HEARTBEAT_MS),
   webSocket: { helloMs: Number(HELLO_MS), ticketMs: Number(TICKET_MS) },
 });
-process.stdout.write(`URL ${server.url}\n`);
+sayReady(server);
 process.once("SIGINT", () => server.stop(0));

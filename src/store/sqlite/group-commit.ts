@@ -3,6 +3,8 @@
  * the next group. Resolves a batch only after the writer says that it is on disk.
  */
 
+import { getCompileCacheDir } from "node:module";
+import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import {
   type Batch,
@@ -35,6 +37,12 @@ export interface CommitObserver {
   groupCommitted(events: StoredEvent[]): void;
 }
 
+/** A thread keeps what it compiled where its process does only if it is told; what it was told is a folder of that place. */
+function writerEnvironment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
+}
+
 export class GroupCommit {
   readonly #worker: Worker;
   readonly #observer: CommitObserver;
@@ -57,6 +65,7 @@ export class GroupCommit {
     const worker = new Worker(new URL(script, import.meta.url), {
       workerData: { file },
       name: "bridle-writer",
+      env: writerEnvironment(),
     });
     const writer = new GroupCommit(worker, observer);
     const ready = writer.#reply();

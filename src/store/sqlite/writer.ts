@@ -6,6 +6,7 @@
  * alone. The answer is posted only after COMMIT returned, which with synchronous=FULL means: on disk.
  */
 
+import { flushCompileCache } from "node:module";
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { failPoint } from "./fail-point.ts";
@@ -125,3 +126,5 @@ parentPort?.on("message", (request: Request) => {
 });
 
 answer({ type: "ready" });
+// Not left to the end, which may come without warning.
+flushCompileCache();
