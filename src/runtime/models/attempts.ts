@@ -31,6 +31,8 @@ export interface Attempts {
   call: ModelCall;
   allowance: Allowance;
   signal: AbortSignal;
+  /** Sent with every attempt. */
+  headers: Readonly<Record<string, string>>;
   random: () => number;
   /** Lets time pass; rejects when the signal is aborted. */
   pause: (ms: number) => Promise<void>;
@@ -92,7 +94,7 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
 async function attemptOnce(
   model: OpenModel,
   attempt: number,
-  { call, allowance, signal, listen }: Attempts,
+  { call, allowance, signal, headers, listen }: Attempts,
   tally: Tally,
 ): Promise<{ answer: ModelAnswer; isCut: boolean }> {
   const { outputTokens: most, wallTimeMs } = allowance;
@@ -113,6 +115,7 @@ async function attemptOnce(
   try {
     const watch = {
       signal: AbortSignal.any([signal, stop.signal]),
+      headers,
       ...(listener === null ? {} : { onDelta }),
     };
     const answer = await model.call(bounded, watch);

@@ -132,9 +132,20 @@ async function perform(
   const isHeard = stream !== null || allowance.outputTokens !== null;
   const { signal } = run;
   const pause = (ms: number) => run.pause(ms);
+  const headers = { ...run.traceOf(span.step) };
   const random = () => run.kernel.chance.random(run.task, span.step);
   const end = await untilOver(run, () =>
-    askModels({ models, route, call, allowance, signal, pause, random, listen: isHeard ? listen : null }),
+    askModels({
+      models,
+      route,
+      call,
+      allowance,
+      signal,
+      headers,
+      pause,
+      random,
+      listen: isHeard ? listen : null,
+    }),
   );
   const { told } = end;
   const spent: Amounts = {
