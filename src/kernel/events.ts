@@ -113,6 +113,8 @@ export interface Trimmed {
 export interface ToolCallInput {
   input: Content<JsonValue>;
   effect: "none" | "reversible" | "irreversible";
+  /** What the model that asked for the call names it by, where one did. */
+  call_id?: string;
 }
 
 /** A piece of what a model says, told while it says it. The record of the step has all of it. */
@@ -282,6 +284,8 @@ export interface EventPayloads {
   };
   "span.completed": StepSpan & {
     result: StepResult;
+    /** When its code began, also where that was no reason for a record of its own. */
+    started_at?: string;
     /** Of a spawned task: how it ended. */
     child?: { status: Outcome["status"]; receipt_id: string | null };
     /** Of a host call: set when it was the host that ended the step, and not the run itself. */
@@ -297,6 +301,7 @@ export interface EventPayloads {
   };
   "span.failed": StepSpan & {
     result: StepResult;
+    started_at?: string;
     call_id?: string;
     handoff?: HandoffEnding;
     spent?: Amounts;

@@ -23,6 +23,7 @@ import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
 import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
+import type { Tracing } from "./trace.ts";
 import type { KernelDeps } from "./unit.ts";
 import { WorkHere } from "./work-here.ts";
 
@@ -62,6 +63,7 @@ export interface KernelOptions {
   heldMs?: number;
   /** Without it, approvals are answered over the API only. */
   approvals?: ApprovalAccess;
+  tracing?: Tracing | null;
 }
 
 /** Long enough to open a connection with, too short to be found in a log. */
@@ -102,6 +104,7 @@ export function createKernel(options: KernelOptions): Kernel {
     outbound,
     retainMs,
     approvals,
+    tracing: options.tracing ?? null,
   };
   const access = {
     ...deps,

@@ -37,6 +37,7 @@ import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
 import type { ReplayMark } from "./resources/replay.ts";
 import type { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
+import type { Tracing } from "./trace.ts";
 
 export interface KernelDeps {
   store: Store;
@@ -60,6 +61,8 @@ export interface KernelDeps {
   /** How long what ended is kept; null keeps everything. */
   retainMs: number | null;
   approvals: ApprovalAccess;
+  /** Null when nobody exports traces. */
+  tracing: Tracing | null;
 }
 
 interface Tracked {

@@ -32,7 +32,8 @@ export async function exchange(
     toolDefinition,
     ...(onProgress === undefined ? {} : { onprogress: toProgress(onProgress) }),
   };
-  const params = { name: tool.name, arguments: input, _meta: { "bridle/idempotency-key": idempotencyKey } };
+  const _meta = { ...call.trace, "bridle/idempotency-key": idempotencyKey };
+  const params = { name: tool.name, arguments: input, _meta };
   let result: CallToolResult | InputRequiredResult = await client.callTool(params, options);
   for (let round = 0; isInputRequiredResult(result); round++) {
     if (round === roundsMax) throw unanswerable(tool, `asked more than ${roundsMax} times`);

@@ -55,6 +55,8 @@ export interface McpCallOptions {
   onProgress?: (progress: { message: string | null; percent: number | null }) => void;
   /** Sent in `_meta` so that the server can recognize a call that is repeated. */
   idempotencyKey: string;
+  /** `traceparent` and `tracestate`, sent in `_meta` too, and as headers where there are some. */
+  trace?: Readonly<Record<string, string>>;
 }
 
 /** `structuredContent` where the server gave it; otherwise the text of the content, or the content blocks as JSON. */

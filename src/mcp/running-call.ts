@@ -43,6 +43,11 @@ export class RunningCall {
     return this.#given.signal;
   }
 
+  /** The trace that it is part of. */
+  get trace(): Readonly<Record<string, string>> {
+    return this.#options.trace ?? {};
+  }
+
   /** The result, unless the call is given up before: then the reason for that is thrown at once. */
   async orGivenUp<T>(work: Promise<T>): Promise<T> {
     try {

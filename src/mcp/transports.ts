@@ -5,6 +5,7 @@ import type { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { Logger } from "pino";
 import { streamEndedCode } from "./failures.ts";
 import type { HttpServer, StdioServer } from "./mcp.ts";
+import { currentCall } from "./questions.ts";
 import { within } from "./within.ts";
 
 export type Transport = StdioClientTransport | StreamableHTTPClientTransport;
@@ -51,7 +52,7 @@ export async function httpTransport({
   const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers },
-    fetch: async (input, init) => limited(await fetch(input, init)),
+    fetch: async (input, init) => limited(await fetch(input, { ...init, headers: traced(init?.headers) })),
   });
   const send = transport.send.bind(transport);
   // The SDK waits on when the stream ends that should have brought the answer; nothing will come any more.
@@ -65,6 +66,13 @@ export async function httpTransport({
       ...options,
     });
   return transport;
+}
+
+/** What a call sends is part of its trace, and what the connection sends on its own of none. */
+function traced(given: RequestInit["headers"]): Headers {
+  const headers = new Headers(given);
+  for (const [name, value] of Object.entries(currentCall.getStore()?.trace ?? {})) headers.set(name, value);
+  return headers;
 }
 
 /**

@@ -49,6 +49,7 @@ export async function callModel(target: Target, call: ModelCall, watch: ModelWat
   try {
     const options = {
       ...(await optionsOf(target, call, AbortSignal.any([watch.signal, end.signal]))),
+      ...(watch.headers === undefined ? {} : { headers: watch.headers }),
       onLanguageModelCallEnd: ({ usage }: { usage: LanguageModelUsage }) => heard.count(usage),
     };
     const { step, object } = await (watch.onDelta === undefined ? plain(options) : streamed(options, heard));

@@ -67,6 +67,8 @@ export interface ModelWatch {
   signal: AbortSignal;
   /** Given, the answer is streamed, and this hears its pieces as they come. */
   onDelta?: (delta: ModelDelta) => void;
+  /** Sent with the request: the trace that it is part of. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** US dollars for a million tokens. */

@@ -109,6 +109,8 @@ export interface StepContext {
   signal: AbortSignal;
   /** The same on every attempt of this step: for services that can recognize a repeated call. */
   idempotencyKey: string;
+  /** The headers `traceparent` and `tracestate` for requests that the code makes; none when nobody follows the task. */
+  traceHeaders: Readonly<Record<string, string>>;
 }
 
 export interface StepOptions {

@@ -1,5 +1,6 @@
 /** The life of a step: taken from the journal, or run once within what the task may use, and recorded with its result. */
 
+import { timestamp } from "../kernel/clock.ts";
 import { unseal } from "../kernel/content.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { EventPayloads, KernelEvent, StepSpan } from "../kernel/events.ts";
@@ -42,10 +43,11 @@ export async function performStep(
   }
   if (permit !== undefined) await run.beforeUsing(span.step);
   const result = await run.perform(async () => {
+    const started_at = timestamp(run.kernel.clock.now());
     const refusal = (await permit?.use(span)) ?? null;
     // What the agent sees now must be what it will see when the step comes from the journal.
     const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
-    await noteResult(run, span, attempted, { ...cost, amounts });
+    await noteResult(run, span, attempted, { ...cost, amounts }, () => ({ started_at }));
     return attempted;
   }, span);
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
@@ -80,7 +82,7 @@ export function failedStep(error: unknown): Extract<Attempted, { error: unknown 
   return { error: { code, message } };
 }
 
-type Said = Pick<EventPayloads["span.completed"], "from_vault" | "model_call" | "tool_call">;
+type Said = Pick<EventPayloads["span.completed"], "from_vault" | "model_call" | "started_at" | "tool_call">;
 
 export async function noteResult(
   run: Run,

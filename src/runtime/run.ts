@@ -26,6 +26,7 @@ import type { Kernel } from "../kernel/kernel.ts";
 import { getRecord } from "../kernel/queries/read.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
+import { type TraceContext, traceOfStep } from "../kernel/trace.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor, Secret } from "../policy/redact/redact.ts";
 import type { JsonValue } from "../store/port.ts";
@@ -384,6 +385,11 @@ export class Run {
     if (this.#isOver) return await never();
     this.enqueue(change);
     await this.keepUp();
+  }
+
+  /** What others are told who do something for a step, if it is part of a trace. */
+  traceOf(step: string): TraceContext | null {
+    return traceOfStep(this.kernel.tracing, this.task, step);
   }
 
   /** Writes the record that ends the task, and all that came before it (J3). */

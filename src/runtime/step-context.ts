@@ -13,7 +13,11 @@ export function attemptOf(
   code: (step: StepContext) => unknown,
 ): () => Promise<Attempted> {
   return async () => {
-    const context: StepContext = { signal: run.signal, idempotencyKey: `${run.task.id}:${step}` };
+    const context: StepContext = {
+      signal: run.signal,
+      idempotencyKey: `${run.task.id}:${step}`,
+      traceHeaders: { ...run.traceOf(step) },
+    };
     running.set(context, kind);
     try {
       return await attemptStep(() => code(context));

@@ -10,6 +10,7 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
   return {
     signal: new AbortController().signal,
     idempotencyKey: "task_sample:tool:sample:1",
+    traceHeaders: {},
     taskId: "task_sample",
     workspaceId: place.id,
     outbound: createOutbound({ allowPrivate: true }),

@@ -19,6 +19,8 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** The same on every attempt of this call: for services that can recognize a repeated call. */
   readonly idempotencyKey: string;
+  /** The headers `traceparent` and `tracestate` for requests that the tool makes; none when nobody follows the task. */
+  readonly traceHeaders: Readonly<Record<string, string>>;
   readonly taskId: string;
   readonly workspaceId: string;
   /** The way out for addresses that somebody else chose. */

@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { defaultConfig } from "../../src/config.ts";
 import { AgentFailure, defineAgent, startServer, Type } from "../../src/index.ts";
-import type { AgentContext, ShellDirective } from "../../src/runtime/agent.ts";
+import type { AgentContext, ShellDirective, StepContext } from "../../src/runtime/agent.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 
@@ -91,7 +91,7 @@ const confidences: Record<string, (ctx: AgentContext) => Promise<JsonValue | und
   },
   async outside(ctx) {
     const environment = await ctx.shell.environment();
-    const kept: { step: { signal: AbortSignal; idempotencyKey: string } | null } = { step: null };
+    const kept: { step: StepContext | null } = { step: null };
     await ctx.step("keep", (step) => {
       kept.step = step;
     });

@@ -13,6 +13,7 @@ import {
   RequestError,
 } from "@agentclientprotocol/sdk";
 import type { Part } from "../../kernel/resources/message.ts";
+import { readTrace } from "../../kernel/trace.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { AcpSettings } from "../acp.ts";
 import { isRefusal, type Remote } from "../remote.ts";
@@ -92,7 +93,7 @@ export class Editor {
   }
 
   async prompt(
-    { sessionId, prompt }: PromptRequest,
+    { sessionId, prompt, _meta }: PromptRequest,
     client: AgentContext,
     signal: AbortSignal,
   ): Promise<PromptResponse> {
@@ -109,7 +110,7 @@ export class Editor {
     signal.addEventListener("abort", stop);
     session.turn = turn;
     try {
-      return { stopReason: await turn.run(prompt) };
+      return { stopReason: await turn.run(prompt, traceHeaders(_meta)) };
     } finally {
       signal.removeEventListener("abort", stop);
       session.open = turn.open;
@@ -145,4 +146,14 @@ export class Editor {
     if (first !== null) return first;
     throw new Error("this key sees no workspace to open a session in: say which one with --workspace.");
   }
+}
+
+/** The trace that the editor's prompt is part of: the protocol keeps these names in `_meta` for it. */
+function traceHeaders(meta: PromptRequest["_meta"]): Record<string, string> {
+  const { traceparent, tracestate } = meta ?? {};
+  return { ...readTrace(textOf(traceparent), textOf(tracestate)) };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

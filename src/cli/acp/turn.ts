@@ -65,14 +65,15 @@ export class Turn {
     return this.#open;
   }
 
-  async run(prompt: readonly ContentBlock[]): Promise<StopReason> {
+  /** The headers go with the task, if there will be one. */
+  async run(prompt: readonly ContentBlock[], headers: Record<string, string>): Promise<StopReason> {
     const { remote } = this.#options;
     const before = this.#open === null ? null : await this.#catchUp(this.#open);
     const parts = await partsOf(prompt, remote, this.#over.signal);
     if (before?.waiting_for?.kind === "input") {
       const problem = await this.#answer(before.id, parts);
       if (problem !== null) return await this.#end("end_turn", problem);
-    } else await this.#submit(parts);
+    } else await this.#submit(parts, headers);
     // It may have been given up before it was there.
     if (this.#isCanceled) await this.#cancelTask();
     try {
@@ -114,10 +115,11 @@ export class Turn {
     return await remote.json<TaskNow>("GET", `/v1/tasks/${id}`);
   }
 
-  async #submit(parts: Part[]): Promise<void> {
+  async #submit(parts: Part[], headers: Record<string, string>): Promise<void> {
     const { remote, sessionId } = this.#options;
     const body = { session_id: sessionId, input: { role: "user", parts } };
     const { id } = await remote.json<TaskNow>("POST", "/v1/tasks", body, {
+      ...headers,
       "Idempotency-Key": crypto.randomUUID(),
     });
     this.#open = { id, after: null };

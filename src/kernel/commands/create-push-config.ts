@@ -19,6 +19,7 @@ import {
   pushConfigId,
 } from "../resources/push-config.ts";
 import type { TaskRecord } from "../resources/task.ts";
+import { traceOfTask } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 import { currentMasterKey, wrapFor, wrappingLock } from "../vaults.ts";
 
@@ -90,7 +91,7 @@ export async function addPushConfig(
     protocol_version: input.version,
     with_history: mayUse(unit.caller, "messages:read"),
     with_artifacts: mayUse(unit.caller, "artifacts:read"),
-    trace: task.trace ?? null,
+    trace: traceOfTask(unit.deps.tracing, task),
     ...(await sealFor(unit, envelope, state, input)),
     state,
     delivered_through_event_id: before?.delivered_through_event_id ?? eventId(await unit.deps.store.head()),

@@ -14,6 +14,7 @@ import type { Kernel } from "../kernel.ts";
 import type { ConnectorRecord } from "../resources/connector.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
+import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 import { createSession } from "./create-session.ts";
 import { submitTask, tellQuota } from "./submit-task.ts";
@@ -23,6 +24,7 @@ export interface Delivery {
   /** The body as it was signed, and as JSON. */
   text: string;
   body: JsonValue;
+  trace: TraceContext | null;
 }
 
 export interface Received {
@@ -71,7 +73,7 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
   async decide(unit, { connectorId, delivery }) {
     const connector = await unit.require("connector", connectorId);
     assertTakes(connector);
-    const { webhookId, text, body } = delivery;
+    const { webhookId, text, body, trace } = delivery;
     const deliveryId = unit.newId("delivery");
     unit.emit(connector, "connector.delivery_received", {
       delivery_id: deliveryId,
@@ -90,7 +92,9 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
     });
     const payload: JsonObject = { delivery_id: deliveryId, event_kind: eventKind, body };
     const taskIds: string[] = [];
-    for (const personaId of personaIds) taskIds.push(await submit(unit, connector, personaId, payload));
+    for (const personaId of personaIds) {
+      taskIds.push(await submit(unit, connector, personaId, { payload, trace }));
+    }
     return { deliveryId, taskIds, windowMs: connector.dedupe_policy.window_seconds * 1000 };
   },
   keptMs: ({ windowMs }) => windowMs,
@@ -183,13 +187,14 @@ async function submit(
   unit: Unit,
   connector: ConnectorRecord,
   personaId: string | null,
-  payload: JsonObject,
+  { payload, trace }: { payload: JsonObject; trace: TraceContext | null },
 ): Promise<string> {
   const session = await sessionOf(unit, connector);
   const task = await submitTask.decide(unit, {
     sessionId: session.id,
     personaId: personaId ?? session.persona_id,
     input: { payload },
+    trace,
   });
   unit.emit(connector, "connector.task_submitted", {
     delivery_id: String(payload.delivery_id),

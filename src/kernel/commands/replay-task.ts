@@ -9,11 +9,13 @@ import { admitTask } from "../quotas/ledger.ts";
 import { assertContentHeld } from "../replay/assert-held.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
+import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 
 export interface ReplayTask extends ReplayRequest {
   taskId: string;
   metadata?: JsonObject | undefined;
+  trace?: TraceContext | null | undefined;
 }
 
 export const replayTask: Command<ReplayTask, TaskRecord> = {
@@ -29,8 +31,9 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     const { plan, substitutions, secrets } = await planReplay(unit, source, request);
     // A secret may stand elsewhere in the request too.
     unit.redactor = unit.redactor.with([...secrets.values()].flatMap(textsIn));
+    const { trace: _, ...repeated } = source;
     const task: TaskRecord = {
-      ...source,
+      ...repeated,
       ...unit.envelope("task", "task"),
       metadata: request.metadata ?? {},
       ...unstarted(unit.at),
@@ -41,6 +44,8 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       replay: { ...plan, substitutions: unit.seal(substitutions) },
       // What comes from the log uses nothing.
       quota_ids: plan.allow_live.length === 0 ? [] : source.quota_ids,
+      // It is the work of whoever asks for it, and not of those who asked for its source.
+      ...(request.trace == null ? {} : { trace: request.trace }),
     };
     await admitTask(unit, task.quota_ids, task.id);
     unit.deps.replaySecrets.keep(task.id, secrets);

@@ -17,7 +17,7 @@ import type { TaskShell } from "../resources/shell-link.ts";
 import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { assertFitsAgent, assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
-import type { TraceContext } from "../trace.ts";
+import { type TraceContext, traceOfStep, traceOfTask } from "../trace.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
 import { noteExhaustion } from "./quotas.ts";
 
@@ -77,7 +77,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       quota_ids: quotaIds,
       ...(session.context_id === undefined ? {} : { context_id: session.context_id }),
       ...(request.shell === undefined ? {} : { shell: request.shell }),
-      ...traceOf(request.trace ?? parent?.trace),
+      ...traceFor(unit, request, parent),
     };
     if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
@@ -91,9 +91,18 @@ export async function tellQuota(deps: KernelDeps, caller: Caller, refusal: Harne
   await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
 }
 
-/** Work that is handed on stays in the trace that it came with. */
-function traceOf(trace: TraceContext | undefined): Pick<TaskRecord, "trace"> {
-  return trace === undefined ? {} : { trace };
+/** Work that is handed on stays in the trace that it came with, under the step that hands it on. */
+function traceFor(
+  { deps: { tracing } }: Unit,
+  { trace, parentStep }: SubmitTask,
+  parent: TaskRecord | null,
+): Pick<TaskRecord, "trace"> {
+  const own = trace ?? (parent === null ? null : inherited(parent));
+  return own === null ? {} : { trace: own };
+
+  function inherited(from: TaskRecord): TraceContext | null {
+    return parentStep === undefined ? traceOfTask(tracing, from) : traceOfStep(tracing, from, parentStep);
+  }
 }
 
 /** A session that still takes work. */

@@ -31,7 +31,7 @@ export interface PushConfigRecord extends Resource<"push_config"> {
   /** What whoever registered it may read of a task beside its state. */
   with_history: boolean;
   with_artifacts: boolean;
-  /** That of the task. */
+  /** What it is told with: the span of the task. */
   trace: TraceContext | null;
   /** The JSON of `PushSecrets`; nothing once it is not needed any more. */
   sealed_secrets: string;

@@ -15,7 +15,7 @@ import { requireRemoteHandoff } from "../../kernel/persona-policy.ts";
 import { readSecret } from "../../kernel/queries/read-secret.ts";
 import type { HandoffRecord } from "../../kernel/resources/handoff.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { continueTrace } from "../../kernel/trace.ts";
+import { traceOfStep } from "../../kernel/trace.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Fetch } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
@@ -193,7 +193,7 @@ class Follower {
       url: handoff.url,
       trust: handoff.trust,
       token,
-      headers: traceHeaders(task),
+      headers: { ...traceOfStep(this.#kernel.tracing, task, handoff.step ?? handoff.first_step) },
       fetch: this.#fetch,
       now: this.#kernel.clock.now(),
       signal: news,
@@ -291,11 +291,6 @@ interface Known {
   handoff: HandoffRecord;
   task: TaskRecord;
   redactor: Redactor;
-}
-
-/** The remote's work is part of the trace that ours is part of. */
-function traceHeaders({ trace }: TaskRecord): Record<string, string> {
-  return trace === undefined ? {} : { ...continueTrace(trace) };
 }
 
 /** Somebody waits for the remote now, or nobody does any more. What is learnt by following is no news. */

@@ -31,6 +31,8 @@ export interface Attempts {
   call: ModelCall;
   allowance: Allowance;
   signal: AbortSignal;
+  /** Sent with every attempt. */
+  headers: Readonly<Record<string, string>>;
   random: () => number;
   /** Lets time pass before the next attempt; rejects when the signal is aborted. */
   pause: (ms: number, failed: Failed) => Promise<void>;
@@ -101,7 +103,7 @@ export async function askModels(attempts: Attempts): Promise<AttemptsEnd> {
 async function attemptOnce(
   model: OpenModel,
   attempt: number,
-  { call, allowance, signal, listen }: Attempts,
+  { call, allowance, signal, headers, listen }: Attempts,
   tally: Tally,
 ): Promise<{ answer: ModelAnswer; isCut: boolean }> {
   const { outputTokens: most, wallTimeMs } = allowance;
@@ -122,6 +124,7 @@ async function attemptOnce(
   try {
     const watch = {
       signal: AbortSignal.any([signal, stop.signal]),
+      headers,
       ...(listener === null ? {} : { onDelta }),
     };
     const answer = await model.call(bounded, watch);

@@ -4,7 +4,7 @@ import type { TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ModelMessage, ToolCallContent, ToolOutput, ToolResultContent } from "../../models/messages.ts";
 import type { ModelCall } from "../../models/model.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { JsonObject } from "../../store/port.ts";
 import type {
   ModelReply,
   ModelRequest,
@@ -125,7 +125,7 @@ async function callAll(
     type: "tool-result",
     toolCallId,
     toolName,
-    output: await outputFor(tools, offer, toolName, input),
+    output: await outputFor(tools, offer, { toolCallId, toolName, input }),
   });
   if (calls.every(({ toolName }) => offer.isHarmless(toolName))) return await Promise.all(calls.map(call));
   const results: ToolResultContent[] = [];
@@ -137,13 +137,13 @@ async function callAll(
 async function outputFor(
   tools: ToolCaller,
   offer: Offer,
-  name: string,
-  input: JsonValue,
+  { toolCallId, toolName, input }: Omit<ToolCallContent, "type">,
 ): Promise<ToolOutput> {
-  const found = offer.find(name);
-  if (found === undefined) return { type: "error-text", value: `There is no tool ${JSON.stringify(name)}.` };
+  const found = offer.find(toolName);
+  if (found === undefined)
+    return { type: "error-text", value: `There is no tool ${JSON.stringify(toolName)}.` };
   try {
-    const { output, withheld } = await tools.act(found, input);
+    const { output, withheld } = await tools.act(found, input, toolCallId);
     if (withheld !== null) return { type: "execution-denied", reason: withheld };
     return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output };
   } catch (error) {

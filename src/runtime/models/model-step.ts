@@ -136,9 +136,20 @@ async function perform(
     const told = { by: "retry", ...failed, message: run.redactor.text(message), until } as const;
     return run.doings.hindered(span.step, told, () => run.pause(ms));
   };
+  const headers = { ...run.traceOf(span.step) };
   const random = () => run.kernel.chance.random(run.task, span.step);
   const end = await untilOver(run, () =>
-    askModels({ models, route, call, allowance, signal, pause, random, listen: isHeard ? listen : null }),
+    askModels({
+      models,
+      route,
+      call,
+      allowance,
+      signal,
+      headers,
+      pause,
+      random,
+      listen: isHeard ? listen : null,
+    }),
   );
   const { told } = end;
   const spent: Amounts = {

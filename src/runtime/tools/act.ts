@@ -6,11 +6,17 @@ import { actUnderTier, type EffectSpan } from "../effects.ts";
 import type { Attempted, Run } from "../run.ts";
 import { performTool } from "./tool-step.ts";
 
-export interface ToolAct {
+/** What somebody wants of a tool. */
+export interface ToolRequested {
+  input: JsonValue;
+  /** What the model that asks for it names the call by; none when it is the agent's own code. */
+  callId: string | undefined;
+}
+
+export interface ToolAct extends ToolRequested {
   span: EffectSpan;
   effect: ToolEffect;
   risk: Risk;
-  input: JsonValue;
   attempt: () => Promise<Attempted>;
   /** What whoever approves it is told in a few words. */
   action?: string | undefined;

@@ -31,9 +31,10 @@ export class ToolCaller {
     return output;
   }
 
-  async act(found: FoundTool, given: JsonValue | undefined): Promise<Acted> {
-    const input = jsonCopy(given ?? {});
-    if (found.kind === "mcp") return await callMcpTool(this.#run, this.#world.mcp, found.tool, input);
-    return await callLocalTool(this.#run, this.#ctx(), found.tool, input);
+  /** `callId` is the name that a model has given the call, if one asks for it. */
+  async act(found: FoundTool, given: JsonValue | undefined, callId?: string): Promise<Acted> {
+    const call = { input: jsonCopy(given ?? {}), callId };
+    if (found.kind === "mcp") return await callMcpTool(this.#run, this.#world.mcp, found.tool, call);
+    return await callLocalTool(this.#run, this.#ctx(), found.tool, call);
   }
 }

@@ -17,7 +17,7 @@ import { AgentFailure } from "../failures.ts";
 import { allowed, attemptStep, performStep } from "../recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run.ts";
 import { secretForTool } from "../secrets.ts";
-import { type Acted, actAs } from "./act.ts";
+import { type Acted, actAs, type ToolRequested } from "./act.ts";
 import { assertMayUse } from "./may-use.ts";
 import { noteLate } from "./tool-step.ts";
 import type { UsableTool } from "./toolbox.ts";
@@ -26,7 +26,7 @@ export async function callLocalTool(
   run: Run,
   ctx: AgentContext,
   tool: UsableTool,
-  input: JsonValue,
+  { input, callId }: ToolRequested,
 ): Promise<Acted> {
   const name = run.redactor.text(tool.name);
   const span: EffectSpan = { step: run.key(`tool:${name}`), kind: "tool", name };
@@ -41,6 +41,7 @@ export async function callLocalTool(
     effect: tool.effect,
     risk: riskOf(tool),
     input,
+    callId,
     attempt,
     simulate,
     action: tool.action?.(input as never),
@@ -96,6 +97,7 @@ function contextOf(run: Run, { step }: EffectSpan): ToolContext {
   return {
     signal,
     idempotencyKey: `${task.id}:${step}`,
+    traceHeaders: { ...run.traceOf(step) },
     taskId: run.actsAs,
     workspaceId: task.workspace_id,
     outbound: kernel.outbound,

@@ -18,7 +18,7 @@ import { WaitExpired } from "../failures.ts";
 import { askedBefore, askPerson } from "../questions.ts";
 import { allowed } from "../recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run.ts";
-import { type Acted, actAs } from "./act.ts";
+import { type Acted, actAs, type ToolRequested } from "./act.ts";
 
 /** A server that asks more often than this in one call is not asking. */
 const questionsMax = 10;
@@ -30,7 +30,7 @@ export async function callMcpTool(
   run: Run,
   mcp: McpAccess,
   { server, name, effect }: McpToolInfo,
-  input: JsonValue,
+  { input, callId }: ToolRequested,
 ): Promise<Acted> {
   const tool = `${server}.${name}`;
   const span: EffectSpan = { step: run.key(`mcp:${server}:${name}`), kind: "mcp", name: tool };
@@ -39,7 +39,7 @@ export async function callMcpTool(
   const recallWithin = () => questions.recall();
   const attempt = () => attemptCall(run, mcp, { server, name, effect, input, span, questions });
   const risk = effect === "irreversible" ? "high" : "medium";
-  return await actAs(run, { span, effect, risk, input, attempt, simulate: null, recallWithin });
+  return await actAs(run, { span, effect, risk, input, callId, attempt, simulate: null, recallWithin });
 }
 
 interface McpCall {
@@ -59,6 +59,7 @@ async function attemptCall(run: Run, mcp: McpAccess, call: McpCall): Promise<Att
         signal: run.signal,
         onElicitation: (asked) => questions.ask(asked),
         idempotencyKey: `${run.task.id}:${span.step}`,
+        trace: { ...run.traceOf(span.step) },
       });
     } catch (error) {
       if (run.signal.aborted) return await never();

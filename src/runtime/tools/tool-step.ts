@@ -9,6 +9,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { timestamp } from "../../kernel/clock.ts";
 import { noteLateResult } from "../../kernel/commands/note-late-result.ts";
 import { unseal } from "../../kernel/content.ts";
 import { carryOut } from "../../kernel/dispatch.ts";
@@ -27,24 +28,28 @@ export interface ToolStep {
   effect: ToolEffect;
   input: JsonValue;
   attempt: () => Promise<Attempted>;
+  /** What the model that asks for it names the call by. */
+  callId: string | undefined;
   /** Comes past what was asked in the middle of the call in an earlier run. */
   recallWithin?: () => Promise<void>;
 }
 
 /** Gives what the tool gave, or throws what it failed with. Under a permit, using it is the record that the call begins. */
 export async function performTool(run: Run, step: ToolStep, permit?: Permit): Promise<JsonValue> {
-  const { span, effect, input, attempt } = step;
+  const { span, effect, input, callId, attempt } = step;
   await withinBudget(run, span.step, oneCall);
   const recorded = await recallCall(run, step, permit);
   await assertSameInput(run, span.step, recorded, input);
   if (recorded?.ended != null) return await outputOf(run, recorded);
   if (permit !== undefined) await run.beforeUsing(span.step);
   const result = await run.perform(async () => {
+    const started_at = timestamp(run.kernel.clock.now());
     const refusal = await begin(run, step, permit);
     // What the agent sees now must be what it will see when the step comes from the journal.
     const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
     await noteResult(run, span, attempted, { amounts: oneCall }, (unit) => ({
-      tool_call: { input: unit.seal(input), effect },
+      started_at,
+      tool_call: { input: unit.seal(input), effect, ...(callId === undefined ? {} : { call_id: callId }) },
     }));
     return attempted;
   }, span);

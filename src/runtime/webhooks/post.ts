@@ -2,7 +2,6 @@
 
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { PushConfigRecord, PushSecrets } from "../../kernel/resources/push-config.ts";
-import { continueTrace } from "../../kernel/trace.ts";
 import { OutboundFailed, OutboundRefused } from "../../policy/outbound.ts";
 import { mintWebhookToken } from "../../policy/webhook-token.ts";
 import { readRetryAfter } from "./backoff.ts";
@@ -65,7 +64,7 @@ async function headersFor(posting: Posting): Promise<Record<string, string>> {
     "content-type": mediaTypes[config.protocol_version],
     ...(await authorization(posting)),
     ...(token === null ? {} : { "x-opvs-notification-token": token, "x-a2a-notification-token": token }),
-    ...(config.trace === null ? {} : continueTrace(config.trace)),
+    ...config.trace,
   };
 }
 

@@ -3,13 +3,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { continueTrace, readTrace, type TraceContext } from "../../kernel/trace.ts";
+import { continueTrace } from "../../kernel/trace.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { openHarnessPath } from "../addresses.ts";
 import { presentedBy } from "../credentials.ts";
 import { NotJson, parseSyntax, requireSound, textOf } from "../json-body.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import { SseResponse } from "../sse.ts";
+import { traceIn } from "../trace-headers.ts";
 import { isUpgrade, type WebSockets } from "../websocket.ts";
 import type { Engine, Exchange, Taken } from "./engine.ts";
 import { UnreadableBody, UpgradeRequired } from "./errors.ts";
@@ -50,7 +51,7 @@ export function openHarness(options: OpenHarnessOptions): (app: FastifyInstance)
       if (facts.state() === "draining") throw refusalOf(facts);
       const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
       const socket = await sockets.accept(request, reply, isStillAllowed);
-      const trace = traceOf(request);
+      const trace = traceIn(request.headers);
       if (socket !== null) serveShell({ engine, kernel }, { credential, trace }, socket);
       return reply;
     });
@@ -73,7 +74,7 @@ async function answerPost(
     if (!reply.raw.writableFinished) gone.abort();
   });
   const correlationHeader = correlationOf(request);
-  const trace = traceOf(request);
+  const trace = traceIn(request.headers);
   if (trace !== null) reply.header("traceparent", continueTrace(trace).traceparent);
   let exchange: Exchange | null = null;
   try {
@@ -144,14 +145,6 @@ function requireJson({ headers }: FastifyRequest): void {
 
 function wantsStream({ headers }: FastifyRequest): boolean {
   return (headers.accept ?? "").toLowerCase().includes("text/event-stream");
-}
-
-function traceOf({ headers }: FastifyRequest): TraceContext | null {
-  const { traceparent, tracestate } = headers;
-  return readTrace(
-    typeof traceparent === "string" ? traceparent : undefined,
-    typeof tracestate === "string" ? tracestate : undefined,
-  );
 }
 
 function correlationOf({ headers }: FastifyRequest): string | null {

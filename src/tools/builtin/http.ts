@@ -84,12 +84,13 @@ export const httpPost = defineTool({
 
 type Asked = Required<Pick<OutboundRequest, "method" | "headers">> & { body?: string };
 
-async function ask(given: string, asked: Asked, { outbound, signal }: ToolContext): Promise<OutboundAnswer> {
+async function ask(given: string, asked: Asked, context: ToolContext): Promise<OutboundAnswer> {
+  const { outbound, signal, traceHeaders } = context;
   let at = outbound.check(given);
   let request = asked;
   for (let redirects = 0; ; redirects += 1) {
     try {
-      const headers = { "user-agent": "bridle", ...request.headers };
+      const headers = { "user-agent": "bridle", ...traceHeaders, ...request.headers };
       return await outbound.request(at, { ...request, headers, signal, headersMs: timeoutMs });
     } catch (error) {
       if (!(error instanceof OutboundRedirected) || error.location === null) throw error;

@@ -10,6 +10,7 @@ import { HarnessError } from "../../../kernel/errors.ts";
 import { openConnector } from "../../../kernel/queries/connector-secret.ts";
 import { getRecord, listLive } from "../../../kernel/queries/read.ts";
 import { problemWith } from "../../http.ts";
+import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";
 import { presentConnector } from "../present.ts";
 import { jsonObject, jsonValue } from "../read-input.ts";
@@ -141,7 +142,7 @@ export const connectorRoutes: Route[] = [
           await refuseDelivery(kernel, opened.connector, webhookId.slice(0, webhookIdCharsMax), error);
         throw error;
       }
-      const delivery = { webhookId, text, body: jsonValue(body) ?? null };
+      const delivery = { webhookId, text, body: jsonValue(body) ?? null, trace: traceIn(request.headers) };
       const { received, deduped } = await deliver(kernel, opened.connector, delivery);
       const { deliveryId: delivery_id, taskIds: task_ids } = received;
       const task_id = task_ids[0] ?? null;

@@ -13,6 +13,7 @@ import { getOutcome, listOutcomes } from "../../../kernel/queries/outcomes.ts";
 import { listChanged } from "../../../kernel/queries/ranked-tasks.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
+import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";
 import { presentMessage, presentOutcome, presentPermissionRequest, presentTask } from "../present.ts";
 import { jsonObject, jsonValue, messageInput, taskInput } from "../read-input.ts";
@@ -54,6 +55,7 @@ async function submit(
     parentTaskId: parent_task_id,
     input: taskInput(input),
     metadata: jsonObject(metadata),
+    trace: traceIn(call.request.headers),
   });
   return await afterWaiting(call, task, stopped);
 }
@@ -235,7 +237,9 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       bodyOptional: true,
       response: Task,
       async handle(call) {
-        const task = await call.dispatch(replayTask, replayRequest(call.param("task_id"), call.body));
+        const trace = traceIn(call.request.headers);
+        const request = { ...replayRequest(call.param("task_id"), call.body), trace };
+        const task = await call.dispatch(replayTask, request);
         return await afterWaiting(call, task, stopped);
       },
     }),

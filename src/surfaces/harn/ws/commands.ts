@@ -11,6 +11,7 @@ import type { Command } from "../../../kernel/dispatch.ts";
 import { HarnessError, notFound } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { findVisible } from "../../../kernel/queries/read.ts";
+import { readTrace } from "../../../kernel/trace.ts";
 import type { Caller } from "../../../policy/caller.ts";
 import type { Position } from "../../../store/port.ts";
 import { type Check, checker } from "../../validate.ts";
@@ -39,7 +40,8 @@ const commands: { [T in CommandType]: Carry<T> } = {
     const request = { sessionId: call.sessionId, message: messageInput(message) };
     return await presentMessage(await call.dispatch(appendMessage, request), call);
   },
-  async "task.submit"(call, { input, persona_id, branch_id, parent_task_id, metadata }) {
+  async "task.submit"(call, frame) {
+    const { input, persona_id, branch_id, parent_task_id, metadata, traceparent, tracestate } = frame;
     const task = await call.dispatch(submitTask, {
       sessionId: call.sessionId,
       personaId: persona_id,
@@ -47,6 +49,7 @@ const commands: { [T in CommandType]: Carry<T> } = {
       parentTaskId: parent_task_id,
       input: taskInput(input),
       metadata: jsonObject(metadata),
+      trace: readTrace(traceparent, tracestate),
     });
     return await presentTask(task, call);
   },

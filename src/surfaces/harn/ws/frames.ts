@@ -38,6 +38,8 @@ export const commandFrames = {
     branch_id: SubmitTaskRequest.properties.branch_id,
     parent_task_id: SubmitTaskRequest.properties.parent_task_id,
     metadata: SubmitTaskRequest.properties.metadata,
+    traceparent: Type.Optional(Type.String()),
+    tracestate: Type.Optional(Type.String()),
   }),
   "task.cancel": Type.Object({ task_id: Id, ...CancelTaskRequest.properties }),
   "session.truncate": TruncateSessionRequest,
