@@ -5,4 +5,5 @@ import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 
 enableCompileCache(join(import.meta.dirname, "../../node_modules/.cache/bridle"));
-await import("./program.ts");
+const { runProgram } = await import("./program.ts");
+await runProgram();

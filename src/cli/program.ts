@@ -27,7 +27,8 @@ const oneLine = {
     write(`${text.trim().replaceAll(/\s*\n\s*/g, " ")}\n`),
 };
 
-const program = new Command("bridle")
+/** All commands, to be run or to be looked at. */
+export const program = new Command("bridle")
   .description("A durable agent harness: tasks that survive crashes, streams that never lose an event.")
   .version(version)
   .addHelpText(
@@ -57,15 +58,17 @@ addPairCommand(program);
 addApproverListCommands(program);
 addApproverCommands(program);
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  if (error instanceof CommanderError) {
-    // Help and version are not errors; everything else commander throws is a mistake in how we were called.
-    process.exitCode = error.exitCode === 0 ? 0 : wrongUse;
-  } else {
-    process.stderr.write(`bridle: ${explain(error)}\n`);
-    process.exitCode = 1;
+export async function runProgram(): Promise<void> {
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Help and version are not errors; everything else commander throws is a mistake in how we were called.
+      process.exitCode = error.exitCode === 0 ? 0 : wrongUse;
+    } else {
+      process.stderr.write(`bridle: ${explain(error)}\n`);
+      process.exitCode = 1;
+    }
   }
 }
 
