@@ -8,7 +8,7 @@ import { normalized, patternOf } from "./docs.ts";
 import { commandInTerminal, ctrl } from "./terminal.ts";
 
 /** The prompts of `bridle shell` and of the approver's commands, with what is typed behind them. */
-const prompt = /^((?:answer)?> |.*\[(?:y|yes)\/N\] )(.*)$/;
+const prompt = /^((?:answer)?> |.*\[(?:y|yes)\/N\] |.* to sign: )(.*)$/;
 
 const [transcript = "", ...command] = process.argv.slice(2);
 const lines = normalized(readFileSync(transcript, "utf8")).split("\n");

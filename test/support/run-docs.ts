@@ -4,16 +4,19 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { type Block, blocksOf, isActed, normalized, patternOf, root } from "./docs.ts";
 import { main, temporaryDirectory } from "./server.ts";
 
 /** Longer than any page takes, on a busy machine too. */
-const patienceMs = 200_000;
+const patienceMs = 240_000;
 
 export interface World {
   /** Where the page finds a server, or where it starts its own. */
   url: string;
+  /** What stands for addresses on this machine that the page names. */
+  instead?: Record<string, string>;
   env: Record<string, string>;
   /** The data directory of a server that runs already; the reader's folder is where it was started. */
   data?: string;
@@ -135,6 +138,27 @@ async function makeFolder(folder: string, world: World): Promise<string> {
   return here;
 }
 
+/** The same for a page that starts servers, on ports that nobody has: up to two, and a model that it takes for one on this machine. */
+export async function runPageWithServers(page: string, modelUrl: string): Promise<void> {
+  const [port, other] = [String(await freePort()), String(await freePort())];
+  await runPage(page, {
+    url: `http://127.0.0.1:${port}`,
+    instead: { "8081": other, "http://127.0.0.1:11434": modelUrl },
+    env: { BRIDLE_PORT: port, BRIDLE_GRPC_PORT: "0", BRIDLE_LOG_LEVEL: "warn" },
+  });
+}
+
+/** Of a server whose address must be known before it starts. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  assert.ok(address !== null && typeof address === "object");
+  return address.port;
+}
+
 /** Runs a page and compares what it prints with what it says that it prints. */
 export async function runPage(page: string, world: World): Promise<void> {
   await using place = await temporaryDirectory();
@@ -143,7 +167,8 @@ export async function runPage(page: string, world: World): Promise<void> {
   await mkdir(printed);
   const PATH = [await programs(place.path), dirname(process.execPath), process.env.PATH].join(delimiter);
   const acts = actsOf(page);
-  const text = wholeScript(acts, printed).replaceAll("http://127.0.0.1:8080", world.url);
+  let text = wholeScript(acts, printed).replaceAll("http://127.0.0.1:8080", world.url);
+  for (const [name, other] of Object.entries(world.instead ?? {})) text = text.replaceAll(name, other);
   const { LANG, NODE_COMPILE_CACHE } = process.env;
   const env = { PATH, LANG, NODE_COMPILE_CACHE, HOME: place.path, BRIDLE_URL: world.url, ...world.env };
   // A group of its own, so that what it leaves running can be ended.
