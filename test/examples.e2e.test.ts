@@ -79,3 +79,9 @@ test("EXA-5 given a prompt that was changed, when its check is run, then old run
   assert.match(told, /1\.1\.0 asks something else/);
   assert.match(told, /^refund .*\n.*1\.1\.0/m);
 });
+
+test("given the kiosk, when it is run, then it sells a ticket", async () => {
+  const file = join(root, "examples/kiosk/main.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 240_000 });
+  assert.match(stdout, /Have a good journey\.\n$/);
+});

@@ -17,7 +17,7 @@ const unpackedBytesMax = 4_500_000;
 const { version, exports, dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** Whoever loads one of these starts a program or a thread; the other tests do. */
-const programs = ["src/cli/main.js", "src/cli/program.js", "src/store/sqlite/writer.js"];
+const programs = ["src/cli/main.js", "src/store/sqlite/writer.js"];
 
 /** Loads every module, those that others may import by their names; and prints what did not work. */
 const loadAll = `

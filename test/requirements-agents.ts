@@ -41,7 +41,6 @@ export const agentRequirements: readonly Requirement[] = [
     "AST-3": "Tools that the persona names are approved by their risk.",
     "AST-4": "It remembers, asks, and hands work over, in steps like all others.",
     "AST-5": "It has no tool that its persona does not name.",
-    "AST-6": "The page about it says what works: its commands run as they are written.",
     "AST-7": "A tool that is not there now keeps it from nothing else.",
     "AST-8": "The first words of a conversation reach it, also when its session begins with them.",
   }),

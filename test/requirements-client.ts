@@ -13,7 +13,6 @@ export const clientRequirements: readonly Requirement[] = [
     "CLT-6": "A write whose answer was lost is sent again and done once.",
     "CLT-7": "Content is compared with its hash both ways.",
     "CLT-8": "Receipts are verified on the client.",
-    "CLT-9": "What its page shows is what happens.",
     "CLT-11":
       "Agents, personas and quotas are listed and read, tasks filtered, and every list can be walked to its end.",
     "CLT-12":

@@ -20,6 +20,5 @@ export const testingRequirements: readonly Requirement[] = [
     "TST-11":
       "Scripted models answer in order or by what they are asked, remember it, and say when they have no answer.",
     "TST-12": "Functions stand in for tools, local ones and those of MCP servers.",
-    "TST-13": "The code in the page about testing runs as it is written.",
   }),
 ];

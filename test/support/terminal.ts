@@ -43,11 +43,16 @@ export interface TerminalOptions {
 const wiped = /(?:\r|\u001b\[1G)\u001b\[0?J/g;
 
 /** Runs `bridle` in a terminal of its own. */
-export function bridleInTerminal(
-  args: string[],
+export function bridleInTerminal(args: string[], options: TerminalOptions = {}): TestTerminal {
+  return commandInTerminal([process.execPath, main, ...args], options);
+}
+
+/** Runs any command in a terminal of its own. */
+export function commandInTerminal(
+  words: string[],
   { columns = 80, env = {} }: TerminalOptions = {},
 ): TestTerminal {
-  const command = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ");
+  const command = words.map((word) => `'${word}'`).join(" ");
   const child = spawn("script", ["-qec", `stty cols ${columns} rows 40; exec ${command}`, "/dev/null"], {
     env: { ...environment, TERM: "xterm-256color", LANG: "C.UTF-8", SHELL: "/bin/sh", ...env },
     stdio: ["pipe", "pipe", "inherit"],

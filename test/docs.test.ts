@@ -1,0 +1,82 @@
+/** The documentation hangs together: links, the index, code that can be read, commands that exist. */
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createProgram } from "../src/cli/program.ts";
+import { helpText } from "../src/cli/shell/commands.ts";
+import { anchorsOf, blocksOf, destination, localLinks, pages, readPage, root } from "./support/docs.ts";
+import { bridleCalls, problemWith } from "./support/docs-commands.ts";
+
+const index = "docs/README.md";
+const program = createProgram();
+
+test("DCS-2 given all links in all pages, when they are followed, then each leads to a file, and to a heading in it", () => {
+  const links = pages.flatMap((page) => localLinks(page));
+  assert.ok(links.length > 200, `${links.length} links`);
+  const dead = links.filter((link) => {
+    const { path, anchor } = destination(link);
+    if (!existsSync(join(root, path))) return true;
+    return anchor !== null && path.endsWith(".md") && !anchorsOf(path).has(anchor);
+  });
+  assert.deepEqual(dead, []);
+});
+
+test("DCS-3 given the index, when it is compared with the pages, then each is listed once with what it is about", () => {
+  const rows = [...readPage(index).matchAll(/^- \[[^\]]+\]\(([^)]+)\)(.*)$/gm)];
+  const listed = rows.map(([, target = ""]) => destination({ page: index, target }).path);
+  const isListed = (page: string) =>
+    page.startsWith("docs/") && page !== index && !/^docs\/(?:decisions|errors)\/(?!README)/.test(page);
+  const outside = listed.filter((path) => !path.startsWith("docs/") || !path.endsWith(".md"));
+  assert.deepEqual(listed.filter((path) => !outside.includes(path)).sort(), pages.filter(isListed));
+  assert.equal(new Set(listed).size, listed.length, "once");
+  for (const [row, , about = ""] of rows) assert.match(about, /^: \S.{10,}/, row);
+});
+
+test("DCS-5 given all blocks of code, when they are read, then their syntax is right, and what is of a file is in it", () => {
+  const blocks = pages.flatMap((page) => blocksOf(page));
+  const code = blocks.filter(({ language }) => language === "ts" || language === "js");
+  assert.ok(code.length > 20, `${code.length} blocks`);
+  for (const { page, line, text, from } of code) {
+    // The inside of a function has no place for imports, the outside none for a wait in CommonJS; so one of both.
+    const isModule = /^(?:import|export) /m.test(text);
+    const whole = isModule ? text : `async function inside() {\n${text}\n}`;
+    assert.doesNotThrow(() => stripTypeScriptTypes(whole), `${page}:${line}`);
+    if (from === null) continue;
+    const file = readFileSync(join(root, from), "utf8");
+    assert.ok(trimmed(file).includes(trimmed(text)), `${page}:${line} is not in ${from}`);
+  }
+  for (const { page, line, text } of blocks.filter(({ language }) => language === "json")) {
+    assert.doesNotThrow(() => JSON.parse(text), `${page}:${line}`);
+  }
+});
+
+/** The same code may be further in. */
+function trimmed(code: string): string {
+  return code
+    .trim()
+    .split("\n")
+    .map((line) => line.trim())
+    .join("\n");
+}
+
+test("DCS-6 given the commands that pages show, when the program is asked, then it knows their names and options", () => {
+  const calls = bridleCalls();
+  assert.ok(calls.length > 50, `${calls.length} calls`);
+  const problems = calls.flatMap((call) => {
+    const problem = problemWith(call, program);
+    return problem === null ? [] : [`${call.page}: ${problem}`];
+  });
+  assert.deepEqual(problems, []);
+  assert.notEqual(problemWith({ page: "", words: ["serve", "--prot", "1"] }, program), null);
+  assert.notEqual(problemWith({ page: "", words: ["approver", "aprove", "x"] }, program), null);
+});
+
+test("DCS-6 given what can be typed in the shell, when its page is read, then all of it is there", () => {
+  const page = readPage("docs/guides/shell.md");
+  const typed = [...helpText("").matchAll(/^ {2}(\/\w[^ ]*(?: [A-Z]+)?)/gm)].map(([, command]) => command);
+  assert.ok(typed.length >= 6);
+  for (const command of typed) assert.ok(page.includes(`\`${command}\``), String(command));
+});
