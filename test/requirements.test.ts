@@ -20,6 +20,7 @@ import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { packageRequirements } from "./requirements-package.ts";
 import { shellRequirements } from "./requirements-shell.ts";
+import { telemetryRequirements } from "./requirements-telemetry.ts";
 import { testingRequirements } from "./requirements-testing.ts";
 
 const requirements = [
@@ -39,6 +40,7 @@ const requirements = [
   ...initRequirements,
   ...packageRequirements,
   ...clientRequirements,
+  ...telemetryRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
