@@ -13,6 +13,7 @@ import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { ReceiptSchema } from "../src/receipts/schema.ts";
 import { startServer } from "../src/server.ts";
+import { catalogue } from "../src/telemetry/metrics/catalogue.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
 import { harpRequirements } from "../test/requirements-harp.ts";
 import { openHarnessRequirements } from "../test/requirements-openharness.ts";
@@ -125,6 +126,27 @@ ${optionTable(gatewayOptions)}
 `;
 }
 
+function metrics(): string {
+  const rows = catalogue.map(({ name, type, labels, help }) => {
+    const named = labels.map((label) => `\`${label}\``).join(", ");
+    return `| \`${name}\` | ${type} | ${named} | ${help} |`;
+  });
+  return `${made}
+
+# Metrics
+
+What \`/metrics\` says, beside \`process_…\` and \`nodejs_…\`, which are about the process (memory, processor, file descriptors, event loop, garbage collection) and
+are watched from the first time that somebody asks. How to have them read, and what to be woken up for: [monitoring](../operations/monitoring.md).
+
+| name | type | labels | what |
+| --- | --- | --- | --- |
+${rows.join("\n")}
+
+Counters begin at 0 when the process starts, also those that the log tells: they say what happened in this process. Values of labels are closed sets, or
+names of agents, tools, MCP servers and models that are loaded or set up here; everything else is \`other\`.
+`;
+}
+
 function lifecycle(): string {
   const rows = Object.entries(taskTransitions).map(
     ([from, to]) => `| ${from} | ${to.length === 0 ? "*final*" : to.join(", ")} |`,
@@ -169,6 +191,7 @@ const pages: Record<string, string> = {
   "protocols/conformance-opvs.md": conformanceOpvs(),
   "protocols/conformance-openharness.md": conformanceOpenHarness(),
   "reference/settings.md": settings(),
+  "reference/metrics.md": metrics(),
   "concepts/task-lifecycle.md": lifecycle(),
   "openapi.json": await openApi(),
   "../src/verify/receipt-form.ts": receiptForm(),

@@ -107,7 +107,12 @@ export interface ServerConfig {
   opvsLenientVersion: boolean;
   /** What holds for the gateway. */
   gateway: GatewaySettings;
+  metrics: MetricsAccess;
 }
+
+/** Who may read `/metrics`: keys with the scope `metrics:read`, everybody who reaches the port, or nobody, and nothing is counted. */
+export const metricsAccesses = ["auth", "open", "off"] as const;
+export type MetricsAccess = (typeof metricsAccesses)[number];
 
 /** Of `bridle serve`. A server within another program opens a second port only when it is told to. */
 export const grpcPortDefault = 50_051;
@@ -146,4 +151,5 @@ export const defaultConfig = {
   enforcer: { id: "bridle", label: "Bridle", remoteGateway: null },
   opvsLenientVersion: false,
   gateway: gatewayDefaults,
+  metrics: "auth",
 } as const satisfies Omit<ServerConfig, "logger" | "models">;

@@ -54,6 +54,7 @@ import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
+import type { Metrics } from "./telemetry/metrics/metrics.ts";
 import { builtInTools } from "./tools/builtin/index.ts";
 import { version } from "./version.ts";
 
@@ -85,7 +86,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await using built = new AsyncDisposableStack();
 
   const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
-  const store = await openSqliteStore(dataDirectory);
+  const metrics = await metricsFor(config);
+  const store = await openSqliteStore(dataDirectory, metrics?.store("log"));
   built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
@@ -98,7 +100,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     guarded: dataDirectory,
   });
   const { retainMs } = config;
-  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
+  const gatewayDirectory = join(dataDirectory, "gateway");
+  const gatewayStore = await openSqliteStore(gatewayDirectory, metrics?.store("gateway"));
   built.defer(() => gatewayStore.close());
   const { gateway } = built.use(
     startGateway({
@@ -128,6 +131,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     approvals,
   });
   built.defer(() => kernel.tail.close());
+  const tools = [...builtInTools, ...config.tools];
+  const toolNames = [...tools, ...agents.list().flatMap((agent) => agent.tools)].map(({ name }) => name);
+  metrics?.follow(kernel, { tools: toolNames, mcpServers: config.mcp.servers });
   const system = systemCaller(defaultTenantId);
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
@@ -175,7 +181,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   const failHarp = harpFail(binding);
   const mcpOptions = { kernel, facts, logger, heartbeatMs, corsOrigins, stopped: stopped.signal };
-  const httpOptions = { logger, bodyBytesMax, newRequestId, trustedProxies, corsOrigins, tls, isHttps };
+  const limits = { bodyBytesMax, trustedProxies, corsOrigins };
+  const httpOptions = { logger, ...limits, newRequestId, tls, isHttps, watch: metrics?.http ?? null };
   const http = createHttp({
     ...httpOptions,
     fail(error, request, reply) {
@@ -191,8 +198,25 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     protocol: subprotocol,
     stopped: stopped.signal,
   });
+  const metricsPage =
+    metrics?.page({
+      isReady: () => facts.state() === "ready",
+      load: () => runtime.load,
+      runsMax: config.concurrency,
+      openWebSockets: () => sockets.openCount + binding.sockets.openCount,
+      logPosition: () => store.head(),
+      dataDirectory,
+      stores: {
+        log: { directory: dataDirectory, isWritable: () => store.isWritable() },
+        gateway: { directory: gatewayDirectory, isWritable: () => gatewayStore.isWritable() },
+      },
+    }) ?? null;
   await http.register(
-    harn({ kernel, facts, report, stopped: stopped.signal, sockets, helloMs, heartbeatMs, artifactBytesMax }),
+    harn({
+      ...{ kernel, facts, report, sockets, helloMs, heartbeatMs, artifactBytesMax },
+      stopped: stopped.signal,
+      metrics: metricsPage === null ? null : { ...metricsPage, isOpen: config.metrics === "open" },
+    }),
   );
   await http.register(opvsHttp(opvs, { heartbeatMs, stopped: stopped.signal }));
   await http.register(openHarness({ engine, kernel, facts, sockets, heartbeatMs, stopped: stopped.signal }));
@@ -206,6 +230,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     newRequestId,
     isReady: () => facts.state() === "ready",
     stopped: stopped.signal,
+    watch: metrics?.grpc ?? null,
   });
   built.defer(async () => {
     await Promise.all([closeHttp(http), harpHttp === null ? null : closeHttp(harpHttp), grpc?.close()]);
@@ -215,7 +240,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(() => config.mcp.close());
   const runtime = await startRuntime({
     kernel,
-    world: { models: config.models, mcp: config.mcp, tools: [...builtInTools, ...config.tools] },
+    world: { models: config.models, mcp: config.mcp, tools },
     agents,
     logger,
     concurrency: config.concurrency,
@@ -270,7 +295,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   };
 }
 
-type GrpcParts = Pick<GrpcOptions, "opvs" | "newRequestId" | "isReady" | "stopped">;
+/** Loaded only where something is counted: it takes a while. */
+async function metricsFor({ metrics, logger }: ServerConfig): Promise<Metrics | null> {
+  if (metrics === "off") return null;
+  const { createMetrics } = await import("./telemetry/metrics/metrics.ts");
+  return createMetrics({ logger, version });
+}
+
+type GrpcParts = Pick<GrpcOptions, "opvs" | "newRequestId" | "isReady" | "stopped" | "watch">;
 
 function grpcFor(config: ServerConfig, parts: GrpcParts): Grpc | null {
   const { grpcPort } = config;

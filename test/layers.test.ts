@@ -25,6 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   kernel: ["approvals", "files", "policy", "receipts", "store"],
   runtime: ["approvals", "files", "kernel", "mcp", "models", "policy", "receipts", "store", "tools"],
   agents: ["models", "runtime", "store", "tools"],
+  telemetry: ["kernel", "store"],
   surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
 };
 /** Files at the top, the command line, what loads a project, and what tests of agents are run on put everything together. */

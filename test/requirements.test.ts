@@ -21,6 +21,7 @@ import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { packageRequirements } from "./requirements-package.ts";
 import { shellRequirements } from "./requirements-shell.ts";
+import { telemetryRequirements } from "./requirements-telemetry.ts";
 import { testingRequirements } from "./requirements-testing.ts";
 
 const requirements = [
@@ -41,6 +42,7 @@ const requirements = [
   ...packageRequirements,
   ...clientRequirements,
   ...docsRequirements,
+  ...telemetryRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -87,5 +87,6 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     openHarness: { ...defaultConfig.openHarness, waitMs: settings.openharnessWaitMs },
     opvsLenientVersion: settings.opvsLenientVersion,
     gateway: gatewaySettingsOf(settings),
+    metrics: settings.metrics,
   };
 }

@@ -1,7 +1,7 @@
 /** The settings of `bridle serve`: one name everywhere, by flag, environment or configuration file, with a default. */
 
 import { Option } from "commander";
-import { defaultConfig, grpcPortDefault } from "../config.ts";
+import { defaultConfig, grpcPortDefault, type MetricsAccess, metricsAccesses } from "../config.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
 import { parseMasterKey } from "../policy/vault-crypto.ts";
 import { type HarpSettings, harpOptions } from "./gateway-options.ts";
@@ -49,6 +49,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   gateway?: string;
   enforcerId: string;
   enforcerLabel: string;
+  metrics: MetricsAccess;
 }
 
 export const serveOptions: readonly Option[] = [
@@ -106,6 +107,13 @@ export const serveOptions: readonly Option[] = [
     .default([], "none")
     .argParser(listOf(webOrigin)),
   logLevelOption(),
+  new Option(
+    "--metrics <access>",
+    "who may read /metrics: auth is keys with the scope metrics:read, open is everybody who reaches the port, so only for loopback or behind a proxy that refuses others, off is nobody",
+  )
+    .env("BRIDLE_METRICS")
+    .choices(metricsAccesses)
+    .default(defaultConfig.metrics),
   new Option("--concurrency <number>", "runs in memory at once; more tasks wait their turn")
     .env("BRIDLE_CONCURRENCY")
     .default(defaultConfig.concurrency)

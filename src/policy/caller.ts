@@ -40,6 +40,7 @@ export type Scope =
   | `${Resource}:write`
   | "approvals:write"
   | "events:read_internal"
+  | "metrics:read"
   | HarpScope
   | "admin";
 
@@ -48,6 +49,7 @@ export const allScopes: readonly Scope[] = [
   ...resources.flatMap((resource): Scope[] => [`${resource}:read`, `${resource}:write`]),
   "approvals:write",
   "events:read_internal",
+  "metrics:read",
   "admin",
 ];
 

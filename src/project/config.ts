@@ -34,6 +34,8 @@ export interface ConfigSettings {
   trustProxy?: string[];
   corsOrigin?: string[];
   logLevel?: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  /** Who may read `/metrics`. */
+  metrics?: "auth" | "open" | "off";
   /** Runs in memory at once. */
   concurrency?: number;
   artifactBytesMax?: number;

@@ -44,7 +44,16 @@ export interface RuntimeOptions {
   keepsStartedCode?: boolean;
 }
 
+/** How much there is to do, now. */
+export interface RuntimeLoad {
+  /** Runs in memory, with those that are being loaded. */
+  runs: number;
+  /** Tasks that could run and wait for a place. */
+  ready: number;
+}
+
 export interface Runtime {
+  readonly load: RuntimeLoad;
   /** Whatever is to be done here now waits for somebody outside, or for a time. */
   readonly isQuiet: boolean;
   /** Takes up what has become due, for those who do not want to wait for the next look. */
@@ -135,6 +144,10 @@ class Scheduler implements Runtime {
     for (const run of this.#runs.values()) run.supersede();
     this.#runs.clear();
     return { interrupted };
+  }
+
+  get load(): RuntimeLoad {
+    return { runs: this.#runs.size + this.#loading.size, ready: this.#queue.size };
   }
 
   get isQuiet(): boolean {
@@ -290,7 +303,7 @@ class Scheduler implements Runtime {
 
   #retryLater(task: TaskRecord, error: unknown): void {
     this.#logger.error(
-      { err: error, task_id: task.id },
+      { err: error, task_id: task.id, agent: task.agent.name },
       "a run could not be recorded; it will be tried again",
     );
     setTimeout(() => {

@@ -1,6 +1,6 @@
 /**
  * The HTTP server that the surfaces plug into: its limits, request ids, the headers that keep browsers from doing harm,
- * and a line per request when debugging.
+ * and what is said of each request.
  */
 
 import { Readable } from "node:stream";
@@ -8,6 +8,7 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
+import { type HttpWatch, tellOfRequests } from "./request-lines.ts";
 import { type Tls, tlsOptions } from "./tls.ts";
 import { wantsWebSocket } from "./websocket.ts";
 
@@ -30,6 +31,8 @@ export interface HttpOptions {
   tls: Tls | null;
   /** Whether clients reach the server by https only. */
   isHttps: boolean;
+  /** Who counts requests; nobody when left out. */
+  watch?: HttpWatch | null;
   /** How an error is answered, for what is refused before any surface is reached. */
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
 }
@@ -113,16 +116,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });
-  if (logger.isLevelEnabled("debug")) {
-    app.addHook("onResponse", async (request, reply) => {
-      const { method, routeOptions, id } = request;
-      const ms = Math.round(reply.elapsedTime);
-      logger.debug(
-        { request_id: id, method, route: routeOptions.url, status: reply.statusCode, ms },
-        "request",
-      );
-    });
-  }
+  tellOfRequests(app, logger, options.watch ?? null);
   return app;
 }
 

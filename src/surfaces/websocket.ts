@@ -87,6 +87,11 @@ export class WebSockets {
     });
   }
 
+  /** How many connections are open. */
+  get openCount(): number {
+    return this.#open.size;
+  }
+
   /** Sends upgrades through the routes of the server. */
   listen(app: FastifyInstance): void {
     app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {

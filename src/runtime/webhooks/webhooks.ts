@@ -187,15 +187,18 @@ class Webhooks {
     // The turn must be known to all before it can end.
     await null;
     let tenantId = "";
+    let taskId: string | undefined;
     try {
       const config = (await kernel.store.get("push_config", id))?.body as PushConfigRecord | undefined;
       tenantId = config?.tenant_id ?? "";
+      taskId = config?.task_id;
       if (config === undefined) return;
       if (config.state !== "active" || config.deleted_at !== null) this.#forget(config);
       else if (isDue(config, kernel.clock.now()) && (await this.#tell(config, signal))) this.#again.add(id);
     } catch (error) {
       if (signal.aborted) return;
-      logger.error({ err: error, push_config: id }, "a webhook could not be told; it is tried again");
+      const about = { err: error, push_config: id, task_id: taskId };
+      logger.error(about, "a webhook could not be told; it is tried again");
       setTimeout(() => this.#wake(id, tenantId), retryFaultMs).unref();
     } finally {
       this.#telling.delete(id);

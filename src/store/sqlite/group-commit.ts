@@ -43,31 +43,44 @@ function writerEnvironment(): NodeJS.ProcessEnv {
   return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
 
+/** Hears how the writing goes. What it does must not throw. */
+export interface CommitWatch {
+  /** A group of batches came back from the writer; some of it may have failed for reasons of the disk. */
+  groupWritten(batches: number, failed: number, seconds: number): void;
+}
+
 export class GroupCommit {
   readonly #worker: Worker;
   readonly #observer: CommitObserver;
+  readonly #watch: CommitWatch | null;
   #waiting: Waiting[] = [];
   /** The documents that batches on their way to the disk will create. */
   readonly #created = new Map<string, { document: StoredDocument; events: readonly NewEvent[] }>();
   #writing: Waiting[] | null = null;
+  #sentAt = 0;
   #scheduled = false;
   #broken: Error | null = null;
   #closing = false;
   #replies: { resolve(response: Response): void; reject(error: Error): void }[] = [];
 
-  private constructor(worker: Worker, observer: CommitObserver) {
+  private constructor(worker: Worker, observer: CommitObserver, watch: CommitWatch | null) {
     this.#worker = worker;
     this.#observer = observer;
+    this.#watch = watch;
   }
 
-  static async start(file: string, observer: CommitObserver): Promise<GroupCommit> {
+  static async start(
+    file: string,
+    observer: CommitObserver,
+    watch: CommitWatch | null,
+  ): Promise<GroupCommit> {
     const script = import.meta.url.endsWith(".ts") ? "./writer.ts" : "./writer.js";
     const worker = new Worker(new URL(script, import.meta.url), {
       workerData: { file },
       name: "bridle-writer",
       env: writerEnvironment(),
     });
-    const writer = new GroupCommit(worker, observer);
+    const writer = new GroupCommit(worker, observer, watch);
     const ready = writer.#reply();
     const failed = new Promise<never>((_, reject) => {
       worker.once("error", (thrown) => {
@@ -165,6 +178,7 @@ export class GroupCommit {
   #sendGroup(): void {
     if (this.#writing !== null || this.#waiting.length === 0) return;
     this.#writing = this.#waiting.splice(0, groupMax);
+    this.#sentAt = performance.now();
     this.#send({ type: "commit", batches: this.#writing.map((waiting) => waiting.rows) });
   }
 
@@ -176,9 +190,14 @@ export class GroupCommit {
       return;
     }
     const group = this.#writing ?? [];
+    const seconds = (performance.now() - this.#sentAt) / 1000;
     this.#writing = null;
     // Before anything is made of this answer the writer gets its next group, so that it never waits for us.
     this.#sendGroup();
+    if (this.#watch !== null) {
+      const failed = response.results.filter((result) => "failed" in result).length;
+      this.#watch.groupWritten(group.length, failed, seconds);
+    }
     const settled = group.map((waiting, index) => settle(waiting, response.results[index]));
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];

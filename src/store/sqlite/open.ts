@@ -5,11 +5,11 @@ import { join } from "node:path";
 import type { CommitListener, Position, Store } from "../port.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { DocumentCache } from "./document-cache.ts";
-import { GroupCommit } from "./group-commit.ts";
+import { type CommitObserver, type CommitWatch, GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { Reader } from "./reader.ts";
 
-export async function openSqliteStore(directory: string): Promise<Store> {
+export async function openSqliteStore(directory: string, watch: CommitWatch | null = null): Promise<Store> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(directory);
   const file = join(directory, "bridle.db");
@@ -22,13 +22,14 @@ export async function openSqliteStore(directory: string): Promise<Store> {
     // Readers of the log are not shown what the writer has not told us of yet: whoever sees an event must find the
     // document that it changed.
     let told: Position = 0;
-    const writer = await GroupCommit.start(file, {
+    const observer: CommitObserver = {
       committed: (batch, events, bodyBytes) => cache.committed(batch, events, bodyBytes),
       groupCommitted(events) {
         told = events.at(-1)?.position ?? told;
         for (const listener of listeners) listener(events);
       },
-    });
+    };
+    const writer = await GroupCommit.start(file, observer, watch);
     const reader = new Reader(file);
     const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();

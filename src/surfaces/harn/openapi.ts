@@ -115,7 +115,7 @@ function json(schema: TSchema): object {
   return { content: { "application/json": { schema: refer(schema) } } };
 }
 
-function parameters({ path, query, method, isPublic, isSigned, webSocket }: Route): object[] {
+function parameters({ path, query, method, isPublic, isSigned, isUnversioned, webSocket }: Route): object[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -130,7 +130,7 @@ function parameters({ path, query, method, isPublic, isSigned, webSocket }: Rout
     required: false,
     schema: expand(schema),
   }));
-  if (isPublic) return inPath;
+  if (isPublic || isUnversioned) return inPath;
   if (isSigned) return [...inPath, ...signatureHeaders];
   const version = {
     name: versionHeader,

@@ -49,6 +49,8 @@ export interface Route {
   isPublic: boolean;
   /** Needs a signature over its body instead. */
   isSigned?: true;
+  /** Needs a key and no version header, for programs that know nothing of the protocol. */
+  isUnversioned?: true;
   status: number;
   query: TSchema | null;
   body: TSchema | null;
@@ -217,6 +219,30 @@ export function publicRoute(
   };
 }
 
+/** A page for whoever runs the server: no version, no input, and a caller that `authorize` lets in; null lets everybody in. */
+export function operatorRoute(
+  options: Pick<Route, "path" | "operationId" | "summary" | "tag"> & {
+    produces: string;
+    authorize: ((caller: Caller) => void) | null;
+    handle(request: FastifyRequest, reply: FastifyReply): Promise<unknown>;
+  },
+): Route {
+  const { authorize, handle, produces, ...described } = options;
+  return {
+    ...publicRoute({ ...described, response: Nothing, handle }),
+    response: null,
+    produces,
+    isPublic: authorize === null,
+    isUnversioned: true,
+    register(app, kernel) {
+      app.get(described.path, async (request, reply) => {
+        authorize?.((await authenticate(kernel, request, null)).caller);
+        return await handle(request, reply);
+      });
+    },
+  };
+}
+
 type Admitted = Pick<Call<unknown, unknown>, "caller" | "credential">;
 
 const admitted = new WeakMap<FastifyRequest, Admitted>();
@@ -231,18 +257,26 @@ function admittedBy(request: FastifyRequest): Admitted {
 function admit(kernel: Kernel, webSocket: Route["webSocket"]) {
   return async (request: FastifyRequest): Promise<void> => {
     const upgrades = webSocket !== "none" && isUpgrade(request);
-    const credential = presentedBy(request, upgrades ? kernel.tickets : null);
-    const caller = credential === null ? null : await kernel.authenticate(credential, request.ip);
-    if (credential === null || caller === null) {
-      throw new HarnessError(
-        "unauthenticated",
-        "Send a valid API key or access token as Authorization: Bearer <key>.",
-      );
-    }
-    admitted.set(request, { caller, credential });
+    admitted.set(request, await authenticate(kernel, request, upgrades ? kernel.tickets : null));
     // A browser cannot send headers with an upgrade; the subprotocol names the version there.
     if (!upgrades) requireVersion(request);
   };
+}
+
+async function authenticate(
+  kernel: Kernel,
+  request: FastifyRequest,
+  tickets: Kernel["tickets"] | null,
+): Promise<Admitted> {
+  const credential = presentedBy(request, tickets);
+  const caller = credential === null ? null : await kernel.authenticate(credential, request.ip);
+  if (credential === null || caller === null) {
+    throw new HarnessError(
+      "unauthenticated",
+      "Send a valid API key or access token as Authorization: Bearer <key>.",
+    );
+  }
+  return { caller, credential };
 }
 
 function requireVersion(request: FastifyRequest): void {

@@ -21,6 +21,7 @@ import { discoveryRoutes, healthRoutes } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
+import { type MetricsPage, metricsRoutes } from "./routes/metrics.ts";
 import { personaRoutes } from "./routes/personas.ts";
 import { pushConfigRoutes } from "./routes/push-configs.ts";
 import { quotaRoutes } from "./routes/quotas.ts";
@@ -48,6 +49,8 @@ export interface HarnOptions {
   heartbeatMs: number;
   /** The largest artifact that can be uploaded. */
   artifactBytesMax: number;
+  /** What the server counts, and for whom; null when it counts nothing. */
+  metrics: MetricsPage | null;
 }
 
 /** Seconds after which a client may find another server, or this one restarted. */
@@ -58,6 +61,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),
     ...discoveryRoutes(kernel, facts),
+    ...metricsRoutes(options.metrics),
     ...workspaceRoutes,
     ...workspaceFileRoutes,
     ...agentRoutes,

@@ -63,10 +63,11 @@ export function requireSecure(request: FastifyRequest, logger: Logger): void {
 const supportedVersion = /^0\.2(\.\d{1,9})?$/;
 export const supportedRange = ">=0.2.0 <0.3.0";
 
-export function requireVersion({ headers }: FastifyRequest, logger: Logger): void {
+export function requireVersion({ headers, id }: FastifyRequest, logger: Logger): void {
   const version = headers[harpVersionHeader.toLowerCase()];
   if (version === undefined || (typeof version === "string" && supportedVersion.test(version))) return;
-  logger.warn({ supported: supportedRange }, "a request to the gateway was refused: another version of HARP");
+  const about = { request_id: id, supported: supportedRange };
+  logger.warn(about, "a request to the gateway was refused: another version of HARP");
   throw refusal("UnsupportedVersion", `This gateway speaks HARP ${harpVersion}.`, {
     supported: supportedRange,
   });

@@ -38,7 +38,8 @@ export function refusalsTo(logger: Logger): ToRefusal {
     const known = knownRefusal(error);
     if (known !== null && known.code !== "InternalError") return known;
     logger.error({ err: error, request_id: requestId }, "a request to the gateway failed");
-    return refusal("InternalError", "Something went wrong in the gateway.");
+    // Over a WebSocket there is no header to say it in.
+    return refusal("InternalError", "Something went wrong in the gateway.", { serverRequestId: requestId });
   };
 }
 

@@ -133,7 +133,7 @@ export class WsConnection {
   }
 
   async #refuse(error: unknown, frame: unknown): Promise<void> {
-    const refused = this.#toRefusal(error, "websocket");
+    const refused = this.#toRefusal(error, this.#options.kernel.newId("req"));
     const envelope: ErrorEnvelope = this.#options.gateway.envelopes.error(refused, requestIdIn(frame));
     await this.#frames.send(inReplyTo(frame, envelope));
     if (refused.code === "Unauthenticated") await this.#frames.close(closeCodes.refused, refused.code);

@@ -100,7 +100,7 @@ async function answer(
     {
       responseMode: "sse",
       keepAliveMs: heartbeatMs,
-      onerror: (error) => logger.debug({ err: error }, "mcp"),
+      onerror: (error) => logger.debug({ err: error, request_id: request.id }, "mcp"),
     },
   );
   const response = await handler.fetch(asWebRequest(facts.url(), request, waiting.left), {

@@ -166,9 +166,15 @@ export class Engine {
   ): WireError & { message: ResponseMessage } {
     const { kernel, logger } = this.#options;
     const said = toWireError(error, exchange?.redactor ?? kernel.redactor);
-    if (said.unexpected) logger.error({ err: error, request_id: requestId }, "a request failed");
     const echo = exchange?.echo ?? { requestId: null, correlationId: null };
-    return { ...said, message: errorResponse(echo, exchange?.denials ?? [], said.error) };
+    if (!said.unexpected)
+      return { ...said, message: errorResponse(echo, exchange?.denials ?? [], said.error) };
+    const { requestId: shellRequestId, correlationId } = echo;
+    const about = { request_id: requestId, shell_request_id: shellRequestId, correlation_id: correlationId };
+    logger.error({ err: error, ...about }, "a request failed");
+    // Over a WebSocket there is no header to say it in.
+    const found = { ...said.error, details: { ...said.error.details, server_request_id: requestId } };
+    return { ...said, message: errorResponse(echo, exchange?.denials ?? [], found) };
   }
 
   async #linkOf({ caller, task_id: taskId }: Taken): Promise<ShellLinkRecord> {

@@ -31,7 +31,8 @@ export const webSocketRoutes: HarpRoute[] = [
       try {
         await connection.open();
       } catch (error) {
-        options.logger.warn({ err: error }, "a channel of the gateway could not be opened");
+        const about = { err: error, request_id: call.request.id };
+        options.logger.warn(about, "a channel of the gateway could not be opened");
         await frames.close(closeCodes.failed, "the channel could not be opened");
       }
       return null;

@@ -10,10 +10,11 @@ import {
 } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
 import type { Opvs } from "../opvs.ts";
-import { Binding, peerKey } from "./binding.ts";
+import { Binding, type Peer, peerKey } from "./binding.ts";
 import { allowOrigin, type Request, type Response } from "./cors.ts";
 import { createPeerAddress } from "./peer-address.ts";
 import { addServices, gate } from "./services.ts";
+import { type GrpcWatch, tellOfCall } from "./watch.ts";
 
 export interface Answering {
   opvs: Opvs;
@@ -31,6 +32,8 @@ export interface Answering {
   isReady(): boolean;
   /** Aborted when the server stops: ends open calls. */
   stopped: AbortSignal;
+  /** Who counts calls; nobody when left out. */
+  watch?: GrpcWatch | null;
 }
 
 /** Longest a client may take to send its message. */
@@ -70,16 +73,31 @@ export function createAnswering(options: Answering): (request: Request, response
     const requestId = newRequestId();
     response.setHeader("X-Request-Id", requestId);
     const address = addressOf(request.socket.remoteAddress ?? "", textOf(request.headers["x-forwarded-for"]));
-    const values = createContextValues().set(peerKey, { address, requestId });
+    const peer: Peer = { address, requestId, refused: null };
+    const values = createContextValues().set(peerKey, peer);
     const call = universalRequestFromNodeRequest(request, response, undefined, values);
-    await universalResponseToNodeResponse(await handler(call), response);
+    const ended = tellOfCall(options, { requestId, method: handler.method });
+    let trailer: Headers | undefined;
+    response.once("close", () => {
+      const unsaid = response.writableEnded ? 0 : Code.Canceled;
+      // In gRPC-Web the status is in the body.
+      ended(Number(trailer?.get("grpc-status") ?? peer.refused ?? unsaid));
+    });
+    try {
+      const answer = await handler(call);
+      trailer = answer.trailer;
+      await universalResponseToNodeResponse(answer, response);
+    } catch (error) {
+      // Mostly clients that hang up in the middle.
+      logger.debug({ err: error, request_id: requestId }, "a gRPC call was not answered");
+      if (!response.headersSent) endWith(response, 400);
+    }
   }
 
   return (request, response) => {
     answer(request, response).catch((error: unknown) => {
       if (!response.headersSent) endWith(response, 400);
-      // Mostly clients that hang up in the middle.
-      logger.debug({ err: error }, "a gRPC call was not answered");
+      logger.debug({ err: error }, "what came to the gRPC port was no call");
     });
   };
 }

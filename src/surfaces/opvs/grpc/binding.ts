@@ -4,7 +4,7 @@
  */
 
 import { isMessage, type JsonValue, type Message } from "@bufbuild/protobuf";
-import { ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { type Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { StreamResponseJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { continueTrace } from "../../../kernel/trace.ts";
@@ -28,9 +28,11 @@ export interface Method {
 export interface Peer {
   address: string;
   requestId: string;
+  /** What it was refused with, once it was. */
+  refused: Code | null;
 }
 
-export const peerKey = createContextKey<Peer>({ address: "", requestId: "" });
+export const peerKey = createContextKey<Peer>({ address: "", requestId: "", refused: null });
 const admittedKey = createContextKey<Admitted | null>(null);
 
 type Given = Awaited<ReturnType<Opvs["perform"]>>;
@@ -101,7 +103,13 @@ export class Binding {
     return await this.#opvs.perform(admitted, name, request);
   }
 
-  #refusal(error: unknown, { signal, values }: HandlerContext): ConnectError {
+  #refusal(error: unknown, context: HandlerContext): ConnectError {
+    const refusal = this.#refusalOf(error, context);
+    context.values.get(peerKey).refused = refusal.code;
+    return refusal;
+  }
+
+  #refusalOf(error: unknown, { signal, values }: HandlerContext): ConnectError {
     if (signal.aborted) return reasonOf(signal);
     if (error instanceof ConnectError) return error;
     return connectErrorOf(this.#opvs.fail(error, values.get(peerKey).requestId));

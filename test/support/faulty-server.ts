@@ -1,0 +1,28 @@
+/**
+ * A server with a fault: asking who calls fails for the key `faulty-key`, and for every key once a connection is open; tokens are
+ * never issued. What goes wrong has a secret in it. Log lines are written as `bridle serve` writes them.
+ */
+
+import { parseArgs } from "node:util";
+import { createLogger } from "../../src/logger.ts";
+import { startServer } from "../../src/server.ts";
+
+const { values } = parseArgs({
+  options: { port: { type: "string" }, data: { type: "string" } },
+});
+
+const { BRIDLE_API_KEY = "", BRIDLE_LOG_LEVEL = "info", FAULT = "" } = process.env;
+const server = await startServer({
+  port: Number(values.port),
+  grpcPort: 0,
+  dataDirectory: values.data ?? "",
+  apiKey: BRIDLE_API_KEY,
+  logger: createLogger(BRIDLE_LOG_LEVEL, [BRIDLE_API_KEY]),
+});
+const { authenticate } = server.kernel;
+server.kernel.authenticate = async (presented, from) => {
+  if (presented === "faulty-key" || from === undefined) throw new TypeError(`What is this? ${FAULT}`);
+  return await authenticate(presented, from);
+};
+server.kernel.issueToken = () => Promise.reject(new TypeError(`What is this? ${FAULT}`));
+process.stdout.write(`  URL       ${server.url}\n  gRPC      ${server.grpcUrl}\n`);
