@@ -53,6 +53,7 @@ import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
+import { openTraces } from "./telemetry/traces/traces.ts";
 import { builtInTools } from "./tools/builtin/index.ts";
 import { version } from "./version.ts";
 
@@ -108,6 +109,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       logger,
     }),
   );
+  const traces = await openTraces({ env: process.env, logger, version });
   const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
   const kernel = createKernel({
     store,
@@ -125,8 +127,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     retainMs,
     heldMs: config.openHarness.heldMs,
     approvals,
+    tracing: traces,
   });
   built.defer(() => kernel.tail.close());
+  let stopBy = 0;
+  const stopTraces = await traces?.follow(kernel, join(dataDirectory, "traces.json"));
+  built.defer(async () => await stopTraces?.(Math.max(0, stopBy - systemClock.now())));
   const system = systemCaller(defaultTenantId);
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
@@ -262,6 +268,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     async stop(grace) {
       stopping = true;
       graceMs = grace;
+      stopBy = systemClock.now() + grace;
       await running.disposeAsync();
       return drained;
     },
