@@ -245,7 +245,13 @@ describe("a server that is traced", () => {
 });
 
 describe("a server that is killed while the collector is away", () => {
-  test("TRC-9, TRC-10 given a task in the middle of a tool, when the process is killed and the collector comes back later, then the trace is whole and every span is there once", async () => {
+  test("TRC-9, TRC-10 given a task in the middle of a tool and one that waits, when the process is killed and the collector comes back later, then their traces are whole and every span is there once", async () => {
+    const waiting = await begin([
+      { do: "generate", prompt: "before the question" },
+      { do: "ask", prompt: "Go on?" },
+    ]);
+    const asking = await world.client.untilTask(waiting.id, ({ status }) => status === "INPUT_REQUIRED");
+    const told = await collector.until(({ attributes }) => attributes["bridle.task.id"] === waiting.id);
     collector.status = 503;
     const asked = collector.requests.length;
     const task = await begin([
@@ -275,6 +281,20 @@ describe("a server that is killed while the collector is away", () => {
     for (const span of spans) assert.equal(span.parentId, span === root ? "" : root.spanId, span.name);
     assert.equal(new Set(spans.map(({ traceId }) => traceId)).size, 1);
     assert.equal(rootOf(await collector.traceOf(quick.id)).name, "invoke_agent player");
+
+    const answer = { kind: "input", message: userMessage("Yes.") };
+    await world.client.post(`/v1/tasks/${waiting.id}/messages`, answer);
+    const continued = await collector.traceOf(waiting.id);
+    assert.deepEqual(continued.map(({ name }) => name).sort(), [
+      "ask",
+      "chat anything",
+      "invoke_agent player",
+    ]);
+    const ask = named(continued, "ask");
+    assert.equal(ask.startMs, Date.parse(asking.updated_at), "it began in the process before");
+    for (const span of continued) assert.equal(span.traceId, told.traceId);
+    assert.equal(told.parentId, rootOf(continued).spanId, "what was told before fits what is told after");
+    assert.equal(ask.parentId, rootOf(continued).spanId);
     const ids = collector.spans.map(({ spanId }) => spanId);
     assert.equal(new Set(ids).size, ids.length, "nothing is told twice");
   });

@@ -62,7 +62,10 @@ export class Follower {
     const isUsable = found !== null && found.position <= head && now - found.at <= backlogMsMax;
     if (found !== null && !isUsable && found.position < head)
       logger.warn("traces of what happened more than a day ago are not exported");
-    return new Follower(options, isUsable ? found : { position: head, at: now });
+    if (isUsable) return new Follower(options, found);
+    const cursor = { position: head, at: now };
+    await writeCursor(cursorFile, cursor);
+    return new Follower(options, cursor);
   }
 
   private constructor(options: FollowerOptions, { position, at }: Cursor) {
