@@ -55,6 +55,7 @@ import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import type { Metrics } from "./telemetry/metrics/metrics.ts";
+import { openTraces } from "./telemetry/traces/traces.ts";
 import { builtInTools } from "./tools/builtin/index.ts";
 import { version } from "./version.ts";
 
@@ -112,6 +113,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       logger,
     }),
   );
+  const traces = await openTraces({ env: process.env, logger, version });
   const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
   const kernel = createKernel({
     store,
@@ -129,11 +131,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     retainMs,
     heldMs: config.openHarness.heldMs,
     approvals,
+    tracing: traces,
   });
   built.defer(() => kernel.tail.close());
   const tools = [...builtInTools, ...config.tools];
   const toolNames = [...tools, ...agents.list().flatMap((agent) => agent.tools)].map(({ name }) => name);
   metrics?.follow(kernel, { tools: toolNames, mcpServers: config.mcp.servers });
+  let stopBy = 0;
+  const stopTraces = await traces?.follow(kernel, join(dataDirectory, "traces.json"));
+  built.defer(async () => await stopTraces?.(Math.max(0, stopBy - systemClock.now())));
   const system = systemCaller(defaultTenantId);
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
@@ -289,6 +295,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     async stop(grace) {
       stopping = true;
       graceMs = grace;
+      stopBy = systemClock.now() + grace;
       await running.disposeAsync();
       return drained;
     },

@@ -24,6 +24,7 @@ const mayImport: Record<string, readonly string[]> = {
   tools: ["files", "policy", "store"],
   kernel: ["approvals", "files", "policy", "receipts", "store"],
   runtime: ["approvals", "files", "kernel", "mcp", "models", "policy", "receipts", "store", "tools"],
+  telemetry: ["kernel", "models", "policy", "store"],
   agents: ["models", "runtime", "store", "tools"],
   telemetry: ["kernel", "store"],
   surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],

@@ -23,6 +23,7 @@ import { packageRequirements } from "./requirements-package.ts";
 import { shellRequirements } from "./requirements-shell.ts";
 import { telemetryRequirements } from "./requirements-telemetry.ts";
 import { testingRequirements } from "./requirements-testing.ts";
+import { traceRequirements } from "./requirements-traces.ts";
 
 const requirements = [
   ...others,
@@ -43,6 +44,7 @@ const requirements = [
   ...clientRequirements,
   ...docsRequirements,
   ...telemetryRequirements,
+  ...traceRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -13,6 +13,13 @@ Models are set in the environment, or in bridle.config.ts:
                           the keys of providers; with _FILE behind it, a file that holds one
   BRIDLE_LOCAL_MODEL_URL  a server that speaks OpenAI's chat completions, as provider "local"`;
 
+const traceHelp = `
+Traces go to an OpenTelemetry collector when the environment names one:
+  OTEL_EXPORTER_OTLP_ENDPOINT  where it is, as http://localhost:4318; OTLP over HTTP with protobuf
+  OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and the others of the standard
+  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true
+                               also what is said to models and tools, and by them`;
+
 export function addServeCommands(program: Command): void {
   addServingCommand(program, "serve", "Start the server.", async (serving) => {
     // The server is large; the other commands do not need it.
@@ -36,7 +43,10 @@ function addServingCommand(
   description: string,
   run: (serving: Serving, development: Development) => Promise<void>,
 ): void {
-  const command = program.command(name).description(description).addHelpText("after", modelHelp);
+  const command = program
+    .command(name)
+    .description(description)
+    .addHelpText("after", modelHelp + traceHelp);
   for (const option of serveOptions) command.addOption(option);
   command.action(async (given: ServeSettings) => {
     // Before any code of the project runs.

@@ -6,6 +6,7 @@ import { defaultConfig, type ServerConfig } from "../config.ts";
 import { createMcp } from "../mcp/access.ts";
 import { createModels } from "../models/providers.ts";
 import type { Project } from "../project/load.ts";
+import { exporterSecrets } from "../telemetry/traces/settings.ts";
 import { version } from "../version.ts";
 import { gatewaySettingsOf } from "./gateway-options.ts";
 import { tlsOf } from "./listen-options.ts";
@@ -29,12 +30,15 @@ export interface Serving {
 /** Everything that must not be in a log line. */
 export function knownSecrets({ settings, secrets, project }: Serving): string[] {
   const keys = Object.values(project.models.providers ?? {}).map(({ apiKey }) => apiKey);
-  const all = [settings.apiKey, secrets.gatewayKey, ...secrets.masterKeys, ...keys, ...sentAlong(project)];
+  const sent = [...sentAlong(project), ...exporterSecrets(process.env)];
+  const all = [settings.apiKey, secrets.gatewayKey, ...secrets.masterKeys, ...keys, ...sent.filter(isSecret)];
   return all.filter((secret) => secret != null);
 }
 
 /** Shorter values of headers and environments are words, not secrets. */
-const secretCharsMin = 8;
+function isSecret({ length }: string): boolean {
+  return length >= 8;
+}
 
 /** Headers and environments mostly hold credentials. */
 function sentAlong({ models, mcpServers }: Project): string[] {
@@ -42,9 +46,7 @@ function sentAlong({ models, mcpServers }: Project): string[] {
   const ofServers = Object.values(mcpServers).map((server) =>
     "url" in server ? (server.headers ?? {}) : (server.env ?? {}),
   );
-  return [...headers, ...ofServers].flatMap((values) =>
-    Object.values(values).filter((value) => value.length >= secretCharsMin),
-  );
+  return [...headers, ...ofServers].flatMap((values) => Object.values(values));
 }
 
 export function serverConfigOf(serving: Serving, logger: Logger): Partial<ServerConfig> {

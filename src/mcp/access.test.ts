@@ -40,6 +40,17 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
     // After a question, every call that is given up means a new process, which remembers nothing.
     const asking = way === "an-old-process" ? "an-old-process-that-asks" : way;
 
+    test("TRC-6 given a call that is part of a trace, when the server is asked, then it is told in the call, and in the headers where there are some", async () => {
+      const traceOf = async (trace: Record<string, string>) => {
+        const { output } = await mcp.call(way, "environment", {}, asUsual({ trace }));
+        return JSON.parse(String(output)).trace;
+      };
+      const traceparent = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`;
+      const header = way.includes("http") ? { header: traceparent } : {};
+      assert.deepEqual(await traceOf({ traceparent }), { meta: traceparent, ...header });
+      assert.deepEqual(await traceOf({}), way.includes("http") ? { header: null } : {});
+    });
+
     test("MCP-2 given tools with annotations, when they are listed, then schemas and effects are there", async () => {
       const tools = await mcp.tools(way, never);
       const add = tools.find(({ name }) => name === "add");

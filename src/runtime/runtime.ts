@@ -10,6 +10,7 @@ import type { Kernel } from "../kernel/kernel.ts";
 import { isFinal } from "../kernel/lifecycle.ts";
 import type { ReplayPlan } from "../kernel/resources/replay.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
+import { traceIdOf, traceOfTask } from "../kernel/trace.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
 import { execute } from "./execute.ts";
@@ -298,12 +299,21 @@ class Scheduler implements Runtime {
   #tellThrown({ redactor, task }: Run, thrown: unknown): void {
     const { message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown));
     const err = { message: redactor.text(message), stack: redactor.text(stack ?? message) };
-    this.#logger.warn({ err, agent: task.agent.name, task_id: task.id }, "an agent's code threw an error");
+    this.#logger.warn(
+      { err, agent: task.agent.name, ...this.#about(task) },
+      "an agent's code threw an error",
+    );
+  }
+
+  /** By what its lines in the log are found, and with them its trace. */
+  #about(task: TaskRecord): { task_id: string; trace_id?: string } {
+    const trace = traceOfTask(this.#kernel.tracing, task);
+    return { task_id: task.id, ...(trace === null ? {} : { trace_id: traceIdOf(task) }) };
   }
 
   #retryLater(task: TaskRecord, error: unknown): void {
     this.#logger.error(
-      { err: error, task_id: task.id, agent: task.agent.name },
+      { err: error, ...this.#about(task) },
       "a run could not be recorded; it will be tried again",
     );
     setTimeout(() => {

@@ -81,9 +81,9 @@ export class TestEditor implements AsyncDisposable {
     await this.connection.agent.request(methods.agent.session.load, { sessionId, cwd: "/", mcpServers: [] });
   }
 
-  async prompt(sessionId: string, text: string): Promise<PromptResponse> {
+  async prompt(sessionId: string, text: string, _meta: Record<string, string> = {}): Promise<PromptResponse> {
     const prompt = [{ type: "text" as const, text }];
-    return await this.connection.agent.request(methods.agent.session.prompt, { sessionId, prompt });
+    return await this.connection.agent.request(methods.agent.session.prompt, { sessionId, prompt, _meta });
   }
 
   async cancel(sessionId: string): Promise<void> {

@@ -86,6 +86,10 @@ const plays: Record<string, Play> = {
       await gate(String(at));
       return null;
     }),
+  /** What a request that the code of a step makes would say about its trace. */
+  trace: (ctx) => ctx.step("trace", ({ traceHeaders }) => traceHeaders.traceparent ?? null),
+  ask: (ctx, { prompt }) => ctx.ask(String(prompt)),
+  spawn: async (ctx, { ops = [] }) => (await (await ctx.spawn({ input: { ops } })).result()).status,
   async secret(ctx, { name }) {
     await ctx.secret(String(name));
     return "read";

@@ -171,3 +171,21 @@ test("TOL-4 given a server that says nothing, when the task is canceled, then th
   await assert.rejects(get({ url: server.url }, toolContext({ signal: canceled.signal })), /canceled/);
   await closed;
 });
+
+test("TRC-6 given a step that is part of a trace, when it asks the web, then the traceparent goes along, also through a redirect", async () => {
+  await using server = await listen(({ url }, response) => {
+    response.writeHead(url === "/" ? 302 : 200, { location: "/there", "content-type": "text/plain" }).end();
+  });
+  const traceparent = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`;
+  const context = toolContext({ traceHeaders: { traceparent } });
+  await get({ url: server.url }, context);
+  await post({ url: `${server.url}/there`, body: "{}" }, context);
+  assert.deepEqual(
+    server.requests.map(({ method, headers }) => [method, headers.traceparent]),
+    [
+      ["GET", traceparent],
+      ["GET", traceparent],
+      ["POST", traceparent],
+    ],
+  );
+});

@@ -138,8 +138,11 @@ export function everything(memory: Memory, crash: () => void): McpServer {
 
   server.registerTool(
     "environment",
-    { description: "The names of its environment, and its process", inputSchema: z.object({}) },
-    () => text(JSON.stringify({ names: Object.keys(process.env), pid: process.pid })),
+    { description: "The names of its environment, its process, its trace", inputSchema: z.object({}) },
+    (_, { mcpReq, http }) => {
+      const trace = { meta: mcpReq._meta?.traceparent, header: http?.req?.headers.get("traceparent") };
+      return text(JSON.stringify({ names: Object.keys(process.env), pid: process.pid, trace }));
+    },
   );
 
   server.registerTool(

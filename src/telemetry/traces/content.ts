@@ -1,0 +1,99 @@
+/**
+ * What was said, for operators who want it in their traces: in the shape of the conventions, without secrets, cut where it gets long.
+ * Messages that an earlier call of the same task had already are in the span of that call, and not said again.
+ */
+
+import { type Content, unsealShown } from "../../kernel/content.ts";
+import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
+import type { ModelMessage, ReasoningContent, ToolOutput } from "../../models/messages.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
+import type { JsonObject, JsonValue, Store } from "../../store/port.ts";
+import { type Attributes, known } from "./span.ts";
+
+/** Of one attribute. */
+const contentCharsMax = 8192;
+
+export class ContentReader {
+  readonly #store: Pick<Store, "blob">;
+  readonly #redactor: Redactor;
+  readonly isWanted: boolean;
+
+  constructor(options: { store: Pick<Store, "blob">; redactor: Redactor; isWanted: boolean }) {
+    this.#store = options.store;
+    this.#redactor = options.redactor;
+    this.isWanted = options.isWanted;
+  }
+
+  /** Nothing for what was erased. */
+  async open<T>(content: Content<T>): Promise<T | null> {
+    const found = await unsealShown(content, this.#store);
+    return "value" in found ? found.value : null;
+  }
+
+  text(text: string): string | null {
+    return this.isWanted ? cut(this.#redactor.text(text)) : null;
+  }
+
+  json(value: JsonValue | undefined): string | null {
+    return value === undefined ? null : this.text(JSON.stringify(value));
+  }
+
+  async sealed(content: Content<JsonValue> | undefined): Promise<string | null> {
+    if (!this.isWanted || content === undefined) return null;
+    return this.json((await this.open(content)) ?? undefined);
+  }
+
+  /** What the model was told for the first time. */
+  async input({ input }: ModelCallBegun): Promise<Attributes> {
+    if (!this.isWanted) return {};
+    const opened: (JsonValue | null)[] = [];
+    for (const piece of input) if ("content" in piece) opened.push(await this.open(piece.content));
+    // Content of a model's input is written by the runtime only, a message each.
+    const messages = opened.filter((message) => message !== null) as ModelMessage[];
+    const system = messages.filter(({ role }) => role === "system").flatMap(partsOf);
+    const said = messages.filter(({ role }) => role !== "system").map(toldOf);
+    return known({
+      "gen_ai.system_instructions": system.length === 0 ? null : this.json(system),
+      "gen_ai.input.messages": said.length === 0 ? null : this.json(said),
+    });
+  }
+
+  output(message: ModelMessage, finishReason: string): Attributes {
+    return known({
+      "gen_ai.output.messages": this.json([{ ...toldOf(message), finish_reason: finishReason }]),
+    });
+  }
+}
+
+function cut(text: string): string {
+  return text.length <= contentCharsMax ? text : `${text.slice(0, contentCharsMax - 1)}…`;
+}
+
+function toldOf(message: ModelMessage): JsonObject {
+  return { role: message.role, parts: partsOf(message) };
+}
+
+function partsOf({ content }: ModelMessage): JsonObject[] {
+  if (typeof content === "string") return [{ type: "text", content }];
+  // Thoughts are not written down.
+  return content.flatMap((part): JsonObject[] => (part.type === "reasoning" ? [] : [partOf(part)]));
+}
+
+type Part = Exclude<Exclude<ModelMessage["content"], string>[number], ReasoningContent>;
+
+function partOf(part: Part): JsonObject {
+  switch (part.type) {
+    case "text":
+      return { type: "text", content: part.text };
+    case "tool-call":
+      return { type: "tool_call", id: part.toolCallId, name: part.toolName, arguments: part.input };
+    case "tool-result":
+      return { type: "tool_call_response", id: part.toolCallId, response: responseOf(part.output) };
+    case "file":
+      return { type: "blob", mime_type: part.mediaType };
+  }
+}
+
+function responseOf(output: ToolOutput): JsonValue {
+  return output.type === "execution-denied" ? (output.reason ?? null) : output.value;
+}

@@ -1,0 +1,36 @@
+/** Traces for a server that is asked for them. Without that nothing is loaded, and this is all that runs. */
+
+import type { Logger } from "pino";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Tracing } from "../../kernel/trace.ts";
+import { readTraceSettings } from "./settings.ts";
+
+export interface Traces extends Tracing {
+  /** Gives the way to stop, which takes so long at most. */
+  follow(kernel: Kernel, cursorFile: string): Promise<(graceMs: number) => Promise<void>>;
+}
+
+export interface TracesOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  logger: Logger;
+  version: string;
+}
+
+export async function openTraces({ env, logger, version }: TracesOptions): Promise<Traces | null> {
+  const { settings, problems } = readTraceSettings(env);
+  for (const problem of problems) logger.warn(problem);
+  if (settings === null) return null;
+  const [{ Otel }, { Follower }] = await Promise.all([import("./otel.ts"), import("./follower.ts")]);
+  const otel = new Otel(settings, version);
+  return {
+    isSampled: (traceId, parent) => otel.isSampled(traceId, parent),
+    async follow(kernel, cursorFile) {
+      const follower = await Follower.start({ kernel, otel, settings, cursorFile, logger });
+      return async (graceMs) => {
+        await follower.stop(graceMs);
+        // What is under way is given up with the process.
+        void otel.close().catch(() => {});
+      };
+    },
+  };
+}
