@@ -109,7 +109,7 @@ function eventIn({ id, event, data }: Frame): BridleEvent {
 }
 
 /** By what every event has; the rest of it the server makes from the schema of this type. */
-function isEvent(value: unknown): value is BridleEvent {
+export function isEvent(value: unknown): value is BridleEvent {
   if (!isRecord(value) || !isRecord(value.resource) || !isRecord(value.payload)) return false;
   return value.object === "event" && typeof value.id === "string" && typeof value.event === "string";
 }

@@ -26,6 +26,10 @@ export {
 export type { FollowOptions } from "./follow.ts";
 export type { Lines } from "./json-lines.ts";
 export type { Listed } from "./lists.ts";
+export type { HostCall, HostHandler } from "./live/hosting.ts";
+export type { ConnectSession, LiveSession, SayOptions } from "./live/live-session.ts";
+export type { Question } from "./live/questions.ts";
+export type { Said } from "./messages.ts";
 export type { Quotas } from "./quotas.ts";
 export type { Receipts, VerifyReceipt } from "./receipts.ts";
 export type { CreateSession, ForkSession, ListSessions, Sessions } from "./sessions.ts";

@@ -1,6 +1,7 @@
 /** Receipts, verified here: what a server says about its own receipts proves nothing. */
 
 import {
+  type Inclusion,
   isReceipt,
   type PublicJwk,
   parseStrictJson,
@@ -10,8 +11,9 @@ import {
   verifyReceipt,
 } from "../src/verify/index.ts";
 import { readJson, readText, unreadable } from "./answers.ts";
+import { readLines } from "./json-lines.ts";
 import { segment, type Transport } from "./transport.ts";
-import type { CallOptions } from "./types.ts";
+import type { CallOptions, ReceiptProof } from "./types.ts";
 
 export interface VerifyReceipt extends CallOptions {
   /** The issuer's keys, as learnt from the issuer. Without any, those that the server publishes now. */
@@ -22,6 +24,10 @@ export interface Receipts {
   get(id: string, options?: CallOptions): Promise<Receipt>;
   /** One of the server's by its id, or one from anywhere. */
   verify(receipt: string | Receipt, options?: VerifyReceipt): Promise<Verification>;
+  /** What it takes to see that a receipt is in the chain of its workspace: for `verifyInclusion` of `bridle/verify`. */
+  inclusion(id: string, options?: CallOptions): Promise<Inclusion>;
+  /** The receipts of a workspace, oldest first, line by line after a header and the keys: for `bridle receipt verify`. */
+  export(workspaceId: string, options?: CallOptions): AsyncGenerator<string, void, undefined>;
   /** The keys that the server publishes. */
   keys(options?: CallOptions): Promise<PublicJwk[]>;
 }
@@ -53,6 +59,25 @@ export function createReceipts(transport: Transport): Receipts {
         keys: given ?? (await keys(signal === undefined ? {} : { signal })),
       });
     },
+    async inclusion(id, { signal } = {}) {
+      const proof = await transport.resource<ReceiptProof>(
+        "receipt_proof",
+        `/v1/receipts/${segment(id)}/proof`,
+        {
+          signal,
+        },
+      );
+      const { receipt_hash, leaf_index, tree_size, path, merkle_root } = proof;
+      return {
+        receiptHash: receipt_hash,
+        leafIndex: leaf_index,
+        treeSize: tree_size,
+        path,
+        root: merkle_root,
+      };
+    },
+    export: (workspaceId, options = {}) =>
+      readLines(transport, `/v1/workspaces/${segment(workspaceId)}/receipts/export`, options),
     keys,
   };
 }

@@ -4,6 +4,8 @@ import { unreadable } from "./answers.ts";
 import { isRecord } from "./errors.ts";
 import { type Lines, readLines, sendLines } from "./json-lines.ts";
 import { createListed, everyItem, type Listed } from "./lists.ts";
+import { connectSession } from "./live/connect.ts";
+import type { ConnectSession, LiveSession } from "./live/live-session.ts";
 import { segment, type Transport } from "./transport.ts";
 import type {
   CallOptions,
@@ -42,6 +44,8 @@ export interface Sessions extends Listed<Session, ListSessions> {
   /** The transcript, oldest message first. */
   messages(id: string, options?: PageOptions): Promise<Page<Message>>;
   allMessages(id: string, options?: PageOptions): AsyncGenerator<Message, void, undefined>;
+  /** Its events as they happen, commands to it, and a host for its tasks, over a WebSocket that is opened again when it breaks. */
+  connect(id: string, options?: ConnectSession): Promise<LiveSession>;
   /** Tasks that still run in it are canceled. */
   close(id: string, options?: WriteOptions): Promise<Session>;
   /** A new session with the transcript of this one. */
@@ -74,6 +78,7 @@ export function createSessions(transport: Transport): Sessions {
     },
     messages,
     allMessages: (id, options) => everyItem((page: PageOptions) => messages(id, page), options),
+    connect: (id, options = {}) => connectSession(transport, id, options),
     close(id, { idempotencyKey, signal } = {}) {
       return transport.resource<Session>("session", `${at(id)}/close`, {
         method: "POST",

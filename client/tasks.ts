@@ -4,13 +4,13 @@ import { errorOf } from "./errors.ts";
 import { type Followed, type FollowOptions, follow } from "./follow.ts";
 import { readLines } from "./json-lines.ts";
 import { createListed, type Listed } from "./lists.ts";
+import { inputOf, messageOf, personaOf, type Said } from "./messages.ts";
 import type { Sessions } from "./sessions.ts";
 import { segment, type Transport } from "./transport.ts";
 import type {
   BridleEvent,
   CallOptions,
   Message,
-  MessageInput,
   PageOptions,
   ReplayTaskRequest,
   Task,
@@ -27,8 +27,7 @@ export interface SubmitTask extends WriteOptions {
   personaId?: string;
   /** An agent by its name, as the persona that came with it. */
   agent?: string;
-  /** Text is what a user says; a message or the fields of an object are taken as they are. */
-  input: string | MessageInput | Record<string, unknown>;
+  input: Said;
   metadata?: Record<string, unknown>;
 }
 
@@ -186,22 +185,4 @@ function isSettled(task: Task): boolean {
 
 function pick({ signal }: FollowOptions): CallOptions {
   return signal === undefined ? {} : { signal };
-}
-
-/** The agent that answers when nobody else is named goes by that. */
-function personaOf(agent: string): string {
-  return `persona_${agent === "echo" ? "default" : agent}`;
-}
-
-function inputOf(input: SubmitTask["input"]): MessageInput | Record<string, unknown> {
-  return typeof input === "string" ? messageOf(input) : input;
-}
-
-function messageOf(said: unknown): MessageInput {
-  const visibility = "public";
-  const part =
-    typeof said === "string"
-      ? ({ type: "text", text: said, visibility } as const)
-      : ({ type: "json", value: said, visibility } as const);
-  return { role: "user", parts: [part] };
 }

@@ -20,6 +20,7 @@ export interface ClientOptions {
   retries?: number;
   /** Instead of the platform's own. */
   fetch?: typeof fetch;
+  WebSocket?: typeof WebSocket;
 }
 
 export interface Ask {
@@ -33,6 +34,8 @@ export interface Ask {
   /** Of a write: made for it unless given, and the same with every attempt. */
   idempotencyKey?: string | undefined;
   signal?: AbortSignal | undefined;
+  /** How long one attempt may take, where that is another time than for most. */
+  timeoutMs?: number;
 }
 
 export interface Transport {
@@ -43,6 +46,8 @@ export interface Transport {
   /** The resource of this kind that is answered with. */
   resource<T>(kind: string, path: string, ask?: Ask): Promise<T>;
   page<T>(path: string, ask?: Ask): Promise<Page<T>>;
+  /** A WebSocket, which a ticket opens in place of the key. */
+  openSocket(path: string, ticket: string, protocol: string): WebSocket;
 }
 
 export function createTransport(options: ClientOptions): Transport {
@@ -63,7 +68,7 @@ export function createTransport(options: ClientOptions): Transport {
     const isWrite = ask.method !== undefined && ask.method !== "GET";
     const known = isWrite ? { ...ask, idempotencyKey: ask.idempotencyKey ?? crypto.randomUUID() } : ask;
     const attempt = async () => {
-      const inTime = AbortSignal.timeout(timeoutMs);
+      const inTime = AbortSignal.timeout(ask.timeoutMs ?? timeoutMs);
       const signal = ask.signal === undefined ? inTime : AbortSignal.any([ask.signal, inTime]);
       // Only our own patience ends here: what `open` throws otherwise says more.
       const late = `${base.origin} did not answer in time.`;
@@ -76,6 +81,14 @@ export function createTransport(options: ClientOptions): Transport {
   return {
     open,
     request,
+    openSocket(path, ticket, protocol) {
+      const Socket = options.WebSocket ?? globalThis.WebSocket;
+      if (Socket === undefined)
+        throw new TypeError("This platform has no WebSocket: give one to createClient");
+      const address = addressOf(base, path, { ticket });
+      address.protocol = address.protocol.replace("http", "ws");
+      return new Socket(address, protocol);
+    },
     async resource<T>(kind: string, path: string, ask: Ask = {}) {
       const value = await request(path, ask, readJson);
       if (!isRecord(value) || value.object !== kind) throw unreadable(`a ${kind}`);

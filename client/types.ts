@@ -18,6 +18,7 @@ export type MessageInput = Static<typeof schemas.MessageInput>;
 export type Artifact = Static<typeof schemas.Artifact>;
 export type PermissionRequest = Static<typeof schemas.PermissionRequest>;
 export type BridleEvent = Static<typeof schemas.Event>;
+export type ReceiptProof = Static<typeof schemas.ReceiptProof>;
 export type { Receipt } from "../src/receipts/schema.ts";
 
 export type CreateSessionRequest = Static<typeof schemas.CreateSessionRequest>;

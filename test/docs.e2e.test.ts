@@ -3,17 +3,20 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { ApprovalStage } from "./support/approvals.ts";
 import { blocksOf, isActed, pages } from "./support/docs.ts";
 import { modelScripts } from "./support/docs-models.ts";
 import { ModelServer } from "./support/model-server.ts";
 import { runPage, runPageWithServers } from "./support/run-docs.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { adminKey, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
 import { noTerminal } from "./support/terminal.ts";
 
 const runnable = pages.filter((page) => blocksOf(page).some(isActed));
 /** They start servers of their own; all others use one together. */
 const withServers = runnable.filter((page) => blocksOf(page).some(({ words }) => words.has("background")));
-const shared = runnable.filter((page) => !withServers.includes(page));
+/** They are about what an approver has signed. */
+const aboutSignatures = ["docs/reference/verify.md"];
+const shared = runnable.filter((page) => !withServers.includes(page) && !aboutSignatures.includes(page));
 
 describe("pages that use a server", { concurrency: 2 }, () => {
   const models = new ModelServer();
@@ -62,3 +65,15 @@ describe("pages that start servers", { concurrency: 2 }, () => {
     });
   }
 });
+
+for (const page of aboutSignatures) {
+  test(`DCS-1 CLT-8 given ${page} and the receipt of something that an approver signed for, when its blocks are run, then they print what it says`, async () => {
+    await using stage = await ApprovalStage.open();
+    const ann = await stage.approver("ann");
+    const task = await stage.task(await stage.persona());
+    await ann.decide(task, "approve", "go");
+    const { receipt_id: BRIDLE_RECEIPT } = await stage.ended(task);
+    const { url, data } = stage.server;
+    await runPage(page, { url, data, env: { BRIDLE_KEY: adminKey, BRIDLE_RECEIPT } });
+  });
+}

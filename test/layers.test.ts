@@ -26,7 +26,6 @@ const mayImport: Record<string, readonly string[]> = {
   runtime: ["approvals", "files", "kernel", "mcp", "models", "policy", "receipts", "store", "tools"],
   telemetry: ["kernel", "models", "policy", "store"],
   agents: ["models", "runtime", "store", "tools"],
-  telemetry: ["kernel", "store"],
   surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
 };
 /** Files at the top, the command line, what loads a project, and what tests of agents are run on put everything together. */

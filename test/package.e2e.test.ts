@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { runNode, succeeded } from "./support/cli.ts";
@@ -112,6 +112,20 @@ describe("the package that is published", () => {
       [...used].filter((name) => name !== "bridle" && !(name in dependencies)),
       [],
     );
+  });
+
+  test("CLT-10 given the installed package and none of its dependencies, when the client and the verifier are imported, then they are there", async () => {
+    const alone = join(place.path, "alone");
+    // A copy: beside a link there would be what it leads to.
+    await cp(join(project, "node_modules/bridle"), join(alone, "node_modules/bridle"), { recursive: true });
+    const script = join(alone, "import.mjs");
+    await writeFile(
+      script,
+      `const [{ createClient }, { verifyReceipt }] = [await import("bridle/client"), await import("bridle/verify")];
+const other = await import("bridle").then(() => "found", ({ code }) => code);
+console.log(typeof createClient, typeof verifyReceipt, other);`,
+    );
+    assert.equal(succeeded(await runNode([script])).trim(), "function function ERR_MODULE_NOT_FOUND");
   });
 
   test("PKG-3 given the installed package, when it makes a project, then that depends on its version, its tests pass, and only a mistake that is put in is found", async () => {

@@ -17,6 +17,15 @@ export const clientRequirements: readonly Requirement[] = [
       "Agents, personas and quotas are listed and read, tasks filtered, and every list can be walked to its end.",
     "CLT-12":
       "Sessions are closed, forked, and taken from one server to another line by line, without being held in memory.",
+    "CLT-13":
+      "A session over WebSocket gives its events, takes tasks, answers, permissions and cancelations, and tells open questions once.",
+    "CLT-14":
+      "A session over WebSocket outlives its connections: no event is lost or comes twice, and a command whose answer was lost is done once.",
+    "CLT-15":
+      "A session over WebSocket is a host: each call is done once, and what it throws fails the step.",
+    "CLT-16":
+      "A reader that does not read holds a bounded number of events, and gets all of them when it does.",
+    "CLT-17": "What cannot go on is said by the class of its error, and nothing waits forever.",
     "CLT-10": "The client needs `fetch` and WebCrypto, and nothing of the server's code but the verifier.",
   }),
   ...section("Bridle", "Explanations", {

@@ -29,16 +29,32 @@ const program = `async ({ url, key }) => {
   const { bytes, mimeType } = await bridle.artifacts.download(artifact.id);
   const error = await bridle.tasks.get("task_none").then(() => null, (e) => e instanceof NotFound && e.status);
   const content = new TextDecoder().decode(bytes);
-  return { asked: asking.status, status, last: events.at(-1), genuine, forged, content, mimeType, error };
+  const session = await bridle.sessions.connect((await bridle.sessions.create()).id, {
+    host: { "page.title": () => document.title },
+  });
+  const spoken = await session.say("host page.title\\nask And now?", { agent: "rehearsal" });
+  const live = [];
+  for await (const { event, resource } of session) {
+    live.push(event);
+    if (event === "task.input_required") await session.answer(spoken.id, "Off");
+    if (event === "task.completed" && resource.id === spoken.id) break;
+  }
+  const said = await Array.fromAsync(bridle.sessions.allMessages(session.id));
+  const heard = said.flatMap(({ parts }) => parts.map(({ text }) => text));
+  await session.close();
+  const lines = await Array.fromAsync(bridle.sessions.export(session.id));
+  const notALog = async function* () { yield "{}"; };
+  const refused = await bridle.sessions.import(notALog()).then(() => null, (e) => e.code);
+  return { heard, refused, lines: lines.length > 3, asked: asking.status, status, last: events.at(-1), genuine, forged, content, mimeType, error };
 }`;
 
-test("CLT-10 given a page in a browser, when it uses the client, then tasks, events, files, errors and receipts are as in Node", {
+test("CLT-10 given a page in a browser, when it uses the client, then tasks, events, sessions over WebSocket, files, errors and receipts are as in Node", {
   skip: noBrowser,
 }, async () => {
   const pages = createServer(async (request, reply) => {
     const path = (request.url ?? "/").slice(1);
     if (!/^(?:client|src)\/[a-z0-9/-]+\.ts$/.test(path)) {
-      reply.setHeader("content-type", "text/html").end("<!doctype html>");
+      reply.setHeader("content-type", "text/html").end("<!doctype html><title>A page</title>");
       return;
     }
     const code = stripTypeScriptTypes(await readFile(new URL(path, root), "utf8"));
@@ -56,6 +72,9 @@ test("CLT-10 given a page in a browser, when it uses the client, then tasks, eve
     const input = JSON.stringify({ url: server.url, key: adminKey });
     const { genuine, forged, ...rest }: Json = await page.evaluate(`(${program})(${input})`);
     assert.deepEqual(rest, {
+      heard: ["host page.title\nask And now?", 'Host page.title gave "A page"', "Off", "You said: Off"],
+      lines: true,
+      refused: "invalid_request",
       asked: "INPUT_REQUIRED",
       status: "COMPLETED",
       last: "task.completed",
