@@ -9,7 +9,7 @@ import type { ModelSource } from "./models/model.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent, AgentContext } from "./runtime/agent.ts";
-import { waitMsDefault } from "./runtime/run.ts";
+import { waitMsDefault } from "./runtime/waits.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 import { emptyWorld } from "./runtime/world.ts";
 import type { Tls } from "./surfaces/tls.ts";

@@ -48,7 +48,7 @@ import { Engine } from "./surfaces/openharness/engine.ts";
 import { failOpenHarness, isOpenHarnessAddress, openHarness } from "./surfaces/openharness/surface.ts";
 import { grpcAddressOf } from "./surfaces/opvs/cards/interfaces.ts";
 import { cards } from "./surfaces/opvs/cards/routes.ts";
-import { createGrpc, type Grpc, type GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
+import type { Grpc, GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
 import { notificationShapes, notifications } from "./surfaces/opvs/notifications.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
@@ -231,7 +231,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });
   const harpHttp = config.harpPort === null ? null : await createHarpHttp(binding, httpOptions);
-  const grpc = grpcFor(config, {
+  const grpc = await grpcFor(config, {
     opvs,
     newRequestId,
     isReady: () => facts.state() === "ready",
@@ -311,9 +311,12 @@ async function metricsFor({ metrics, logger }: ServerConfig): Promise<Metrics | 
 
 type GrpcParts = Pick<GrpcOptions, "opvs" | "newRequestId" | "isReady" | "stopped" | "watch">;
 
-function grpcFor(config: ServerConfig, parts: GrpcParts): Grpc | null {
+async function grpcFor(config: ServerConfig, parts: GrpcParts): Promise<Grpc | null> {
   const { grpcPort } = config;
-  return grpcPort === null ? null : createGrpc({ ...config, ...parts, port: grpcPort });
+  if (grpcPort === null) return null;
+  // What speaks it is large; a server that does not need not load it.
+  const { createGrpc } = await import("./surfaces/opvs/grpc/server.ts");
+  return createGrpc({ ...config, ...parts, port: grpcPort });
 }
 
 /** Where the work of anonymous callers goes: nothing is made for servers that have no public agent. */

@@ -1,6 +1,6 @@
 /** What counts as an answer to a question: the JSON or the text of a message, checked against the asked-for schema. */
 
-import { Errors } from "typebox/value";
+import { Errors } from "typebox/schema";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import { HarnessError } from "./errors.ts";
 import { type Part, textOf } from "./resources/message.ts";
@@ -11,7 +11,7 @@ export function answerOf(parts: readonly Part[], schema: JsonObject | null): Jso
   const text = textOf(parts);
   if (schema === null) return json === undefined ? text : json.value;
   const answer = json === undefined ? (schema.type === "string" ? text : parseJson(text)) : json.value;
-  const [problem] = Errors(schema, answer);
+  const [, [problem]] = Errors(schema, answer);
   if (problem !== undefined) {
     throw new HarnessError(
       "invalid_request",

@@ -1,6 +1,6 @@
 /** Skills, wherever they come from: those that the loaded agents bring along, and those that were registered. */
 
-import { Errors } from "typebox/value";
+import { Errors } from "typebox/schema";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { AgentDirectory, AgentInfo, AgentSkill } from "./agents.ts";
 import { HarnessError, notFound } from "./errors.ts";
@@ -103,7 +103,7 @@ export interface InputProblem {
 }
 
 export function problemWithInput(schema: object, input: JsonObject): InputProblem | null {
-  const [problem] = Errors(schema, input);
+  const [, [problem]] = Errors(schema, input);
   if (problem === undefined) return null;
   const param = `input${problem.instancePath.replaceAll("/", ".")}`;
   return { param, message: `${problem.message}.` };

@@ -1,7 +1,7 @@
 /** One call under way: whom its questions go to, its time, which stands still while a person is asked, and how it is given up. */
 
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import type { Elicitation, ElicitationAnswer, McpCallOptions } from "./mcp.ts";
 import { McpError } from "./mcp.ts";
 

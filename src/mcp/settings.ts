@@ -1,7 +1,7 @@
 /** The MCP servers that the operator names, checked before anything is started. */
 
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import type { McpServerSettings } from "./mcp.ts";
 
 /** As long as the longest timer that there is, about 24 days. */
@@ -64,7 +64,7 @@ function readServer(name: string, settings: unknown): McpServerSettings {
     if (problem !== null) throw refuse(problem);
     return settings;
   }
-  const [first] = (Object.hasOwn(settings, "command") ? stdioCheck : httpCheck).Errors(settings);
+  const [, [first]] = (Object.hasOwn(settings, "command") ? stdioCheck : httpCheck).Errors(settings);
   const where = first?.instancePath.slice(1).replaceAll("/", ".") || "its settings";
   throw refuse(`${where} ${first?.keyword === "boolean" ? "is not known here" : first?.message}.`);
 }

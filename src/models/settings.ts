@@ -1,7 +1,7 @@
 /** What users say about models: in the configuration, and in the environment. */
 
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import { ModelError } from "./model.ts";
 
 const Price = Type.Object(
@@ -63,7 +63,7 @@ const compiled = Compile(ModelSettings);
 
 /** Settings come from files and from code that nobody checked; what is wrong is said when the server starts. */
 export function checkSettings(settings: ModelSettings): void {
-  const [problem] = compiled.Errors(settings);
+  const [, [problem]] = compiled.Errors(settings);
   if (problem === undefined) return;
   const { keyword, instancePath, message } = problem;
   const where = `models${instancePath.replaceAll("/", ".").replaceAll("~1", "/")}`;

@@ -7,7 +7,7 @@
 import { createPublicKey } from "node:crypto";
 import { decodeJwt, jwtVerify, SignJWT } from "jose";
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import type { SigningKey } from "../receipts/keys.ts";
 import type { PublicJwk } from "../receipts/public-keys.ts";
 import { isScope, type Scope } from "./caller.ts";

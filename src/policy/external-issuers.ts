@@ -13,7 +13,7 @@ import {
   jwtVerify,
 } from "jose";
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import { JwksSchema } from "../receipts/keys.ts";
 import { scopesIn } from "./access-token.ts";
 import type { Caller } from "./caller.ts";

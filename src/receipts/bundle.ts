@@ -7,7 +7,7 @@
  */
 
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import { sha256Pattern } from "./canonical-json.ts";
 import type { Verification } from "./checks.ts";
 import { appendLeaf, type Frontier, rootOf } from "./merkle.ts";

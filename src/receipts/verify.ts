@@ -1,6 +1,6 @@
 /** Verifies one receipt with the cryptography of Node. Never throws, whatever it is handed. See `checks.ts`. */
 
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import { hashOf } from "./canonical.ts";
 import { checkReceipt, isRecord, problemOfForm, type Verification, type VerifyOptions } from "./checks.ts";
 import { verifySignature } from "./keys.ts";
@@ -20,7 +20,7 @@ const receiptSchema = Compile(ReceiptSchema);
 
 function schemaProblem(value: unknown): string | null {
   if (receiptSchema.Check(value)) return null;
-  const [error] = receiptSchema.Errors(value);
+  const [, [error]] = receiptSchema.Errors(value);
   return `${error?.instancePath || "the document"} ${error?.message ?? "is not as expected"}`;
 }
 

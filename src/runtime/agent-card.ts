@@ -4,7 +4,7 @@
  */
 
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import type { AgentCard } from "./agent.ts";
 
 /** `text/*` for all that begin so, and `text` for the same in the words of older cards. */
@@ -55,7 +55,7 @@ const reservedUris = "urn:bridle:";
 
 export function assertCard(agent: string, card: AgentCard): void {
   const problem =
-    firstOf(cardSchema.Errors(card), "") ??
+    firstOf(cardSchema.Errors(card)[1], "") ??
     publicProblem(card.public) ??
     extensionProblem(card.extensions ?? []);
   if (problem !== null) throw new TypeError(`The card of agent ${agent} is wrong: ${problem}.`);
@@ -63,7 +63,7 @@ export function assertCard(agent: string, card: AgentCard): void {
 
 function publicProblem(value: AgentCard["public"]): string | null {
   if (value === undefined || typeof value === "boolean") return null;
-  return firstOf(publicSchema.Errors(value), "public");
+  return firstOf(publicSchema.Errors(value)[1], "public");
 }
 
 /** Where the first of the problems is, and what it is. */

@@ -19,7 +19,8 @@ import { AgentFailure, NobodyServed } from "./failures.ts";
 import type { JournalEntry } from "./journal.ts";
 import { jsonCopy } from "./json.ts";
 import { allowed, oneCall, outputOf } from "./recorded-steps.ts";
-import { never, type Run, waitMsDefault } from "./run.ts";
+import { never, type Run } from "./run.ts";
+import { waitMsDefault } from "./waits.ts";
 
 type Begun = NonNullable<EventPayloads["span.started"]["host_call"]>;
 

@@ -13,7 +13,8 @@ import type { ApprovalRequest } from "./agent.ts";
 import { ApprovalDenied, WaitExpired } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
 import { Permit } from "./permits.ts";
-import { never, type Run, waitMsDefault } from "./run.ts";
+import { never, type Run } from "./run.ts";
+import { waitMsDefault } from "./waits.ts";
 
 function pendingRequest(
   run: Run,

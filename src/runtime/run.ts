@@ -37,8 +37,6 @@ import { type Change, recordRun, Superseded } from "./record-run.ts";
 import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts";
 import { emptyWorld, type World } from "./world.ts";
 
-/** How long a question or a host call may stay open when the agent does not say. */
-export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
 /** Records that may wait for the disk before the agent is made to wait too. */
 const outboxMaxDefault = 64;
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */

@@ -5,7 +5,7 @@
  */
 
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import { unseal } from "../kernel/content.ts";
 import type { StepSpan } from "../kernel/events.ts";
 import { capabilityPattern, shellPrefix } from "../kernel/host-calls.ts";
@@ -95,7 +95,7 @@ async function giveDirective(
 function checked(run: Run, given: object): Static<typeof Directive> {
   const directive: unknown = jsonCopy(given);
   if (!directives.Check(directive)) {
-    const [problem] = directives.Errors(directive);
+    const [, [problem]] = directives.Errors(directive);
     throw new AgentFailure(
       "invalid_directive",
       `A directive needs an action_type such as com.example.open, and members of the right kinds: ${problem?.instancePath} ${problem?.message}.`,

@@ -4,6 +4,9 @@ import { type Clock, type StopTimer, setTimer } from "../kernel/clock.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { Parked } from "../kernel/resources/task.ts";
 
+/** How long a question or a host call may stay open when the agent does not say. */
+export const waitMsDefault = 7 * 24 * 60 * 60 * 1000;
+
 /** A wait this short is spent in memory. */
 const shortWaitMs = 1000;
 /** Timers cannot run longer than this; a longer wait is out of memory by then anyway. */

@@ -4,7 +4,7 @@
  */
 
 import type { Static, TSchema } from "typebox";
-import { Compile, type Validator } from "typebox/compile";
+import { Compile, type Validator } from "typebox/schema";
 import type { ToolContext, ToolDefinition, ToolTerms } from "./tool.ts";
 
 export const toolMsDefault = 60_000;
@@ -117,7 +117,8 @@ function check<S extends TSchema>(
   if (schema !== undefined) {
     const validator = validators.get(schema) ?? Compile(schema);
     validators.set(schema, validator);
-    if (!validator.Check(value)) throw new ToolValueInvalid(tool, which, problemsOf(validator.Errors(value)));
+    if (!validator.Check(value))
+      throw new ToolValueInvalid(tool, which, problemsOf(validator.Errors(value)[1]));
   }
   // It was checked above, or there is nothing that it must be.
   return value as Static<S>;

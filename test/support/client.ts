@@ -194,17 +194,18 @@ export function isFinal(task: Json): boolean {
   return ["COMPLETED", "FAILED", "CANCELED"].includes(task.status);
 }
 
-const pollMs = 10;
+/** At first, and when nothing has changed for long: a look costs both sides what they could be doing instead. */
+const pollMs = { first: 5, longest: 50 };
 const patienceMs = 60_000;
 
 /** Asks again until the answer is right; fails with the last answer when it never is. */
 export async function until<T>(ask: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
   const deadline = Date.now() + patienceMs;
-  while (true) {
+  for (let pause = pollMs.first; ; pause = Math.min(pause * 1.5, pollMs.longest)) {
     const value = await ask();
     if (holds(value)) return value;
     if (Date.now() > deadline) throw new Error(`Never became true; last seen: ${JSON.stringify(value)}`);
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 

@@ -8,7 +8,7 @@
  */
 
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import type { NewBlob, NewEvent } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { HarnessError } from "../errors.ts";

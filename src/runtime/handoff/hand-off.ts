@@ -25,7 +25,8 @@ import { spawn } from "../children.ts";
 import { type EffectSpan, underAutonomy } from "../effects.ts";
 import { AgentFailure, RemoteTooSlow } from "../failures.ts";
 import { allowed, oneCall, outputOf } from "../recorded-steps.ts";
-import { never, type Run, waitMsDefault } from "../run.ts";
+import { never, type Run } from "../run.ts";
+import { waitMsDefault } from "../waits.ts";
 import { checkRemote, partsOf, type RemoteTerms } from "./request.ts";
 
 /** What a turn can end with beside a result. */

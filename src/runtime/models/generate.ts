@@ -1,7 +1,7 @@
 /** `ctx.model`: a request, which is one call of a model, or several with the tools that it asks for in between. */
 
 import type { TSchema } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import type { ModelMessage, ToolCallContent, ToolOutput, ToolResultContent } from "../../models/messages.ts";
 import type { ModelCall } from "../../models/model.ts";
 import type { JsonObject } from "../../store/port.ts";
@@ -160,7 +160,7 @@ function problemWith(schema: TSchema, { object, finish_reason }: RecordedAnswer)
       ? "The answer was cut off before its JSON was complete."
       : "The answer is not JSON.";
   }
-  const [problem] = Compile(schema).Errors(object);
+  const [, [problem]] = Compile(schema).Errors(object);
   if (problem === undefined) return null;
   return `The answer does not fit the schema: ${problem.instancePath || "it"} ${problem.message}.`;
 }

@@ -1,7 +1,7 @@
 /** A task as the result of a tool: what it gave, why it gave nothing, or what it waits for. */
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { Errors } from "typebox/value";
+import { Errors } from "typebox/schema";
 import { unsealShown } from "../../kernel/content.ts";
 import { asRecorded } from "../../kernel/events.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -58,7 +58,7 @@ async function completed(showing: Showing, task: TaskRecord): Promise<CallToolRe
   const output = showing.tool?.output ?? null;
   if (output !== null) {
     // Clients hold the tool to what it promised, so what is something else can only be said as an error.
-    const [problem] = Errors(output, object);
+    const [, [problem]] = Errors(output, object);
     if (problem !== undefined) {
       return toolError(
         `The agent gave something else than it promised: ${problem.message}.\n\n${text}`,

@@ -1,6 +1,6 @@
 /** The response message (§5.2): what became of a request, in the envelope that every one has. */
 
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import type { ShellLinkRecord, ToldTurn } from "../../kernel/resources/shell-link.ts";
 import { tokenOf } from "../../kernel/shell/continuations.ts";
 import { type Negotiated, supportedCapabilities } from "./capabilities.ts";
