@@ -47,6 +47,7 @@ export class WorkMetrics {
   readonly #models = new FirstSeen(modelsMax);
   /** When each model call under way began, oldest first. */
   readonly #begun = new Map<string, number>();
+  #oldest = { madeAt: Number.NEGATIVE_INFINITY, at: "" };
 
   constructor(registry: Registry, options: WorkOptions, harmless: Harmless) {
     this.#count = instrumentsOf(workMetrics, registry);
@@ -62,10 +63,18 @@ export class WorkMetrics {
 
   /** Called with every commit, so it does no more than it must. */
   hear(events: readonly StoredEvent[]): void {
-    const oldest = new Date(this.#options.now() - heardWithinMs).toISOString();
+    const oldest = this.#oldestHeard();
     for (const event of events) {
       if (event.replay === undefined && event.createdAt >= oldest) this.#hearOne(asKernelEvent(event));
     }
+  }
+
+  /** As times are written in the log, where they sort as they are; made anew now and then, because making it takes a while. */
+  #oldestHeard(): string {
+    const now = this.#options.now();
+    if (now - this.#oldest.madeAt < heardWithinMs / 60) return this.#oldest.at;
+    this.#oldest = { madeAt: now, at: new Date(now - heardWithinMs).toISOString() };
+    return this.#oldest.at;
   }
 
   #hear(event: KernelEvent): void {
