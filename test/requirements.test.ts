@@ -12,6 +12,7 @@ import { clientRequirements } from "./requirements-client.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { initRequirements } from "./requirements-init.ts";
+import { manageRequirements } from "./requirements-manage.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
 import { modelRunRequirements } from "./requirements-model-runs.ts";
@@ -39,6 +40,7 @@ const requirements = [
   ...initRequirements,
   ...packageRequirements,
   ...clientRequirements,
+  ...manageRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
