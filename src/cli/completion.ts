@@ -18,9 +18,9 @@ export function addCompletionCommand(program: Command): void {
       "after",
       `
 Put the line for your shell where it starts:
-  bash   source <(bridle completion bash)                        in ~/.bashrc
-  zsh    source <(bridle completion zsh)                         in ~/.zshrc, after compinit
-  fish   bridle completion fish | source                         in ~/.config/fish/config.fish`,
+  ~/.bashrc                   source <(bridle completion bash)
+  ~/.zshrc, after compinit    source <(bridle completion zsh)
+  ~/.config/fish/config.fish  bridle completion fish | source`,
     )
     .action((shell: Shell) => {
       process.stdout.write(scripts[shell](program.name(), completionsOf(program)));
