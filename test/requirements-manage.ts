@@ -17,5 +17,8 @@ export const manageRequirements: readonly Requirement[] = [
   ...section("Bridle", "Commands for operators", {
     "CMD-54": "bridle config print shows every setting, where it comes from, and no secret.",
     "CMD-58": "bridle quota makes, shows, changes and deletes quotas, with what is used and what is left.",
+    "CMD-59": "A document that was lost is made again where it stood among its events.",
+    "CMD-60":
+      "bridle rebuild finds documents that are not what the log says, puts them right in one commit, and refuses while a server uses them.",
   }),
 ];

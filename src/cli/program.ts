@@ -17,6 +17,7 @@ import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addPairCommand } from "./pair.ts";
 import { addQuotaCommands } from "./quota.ts";
+import { addRebuildCommand } from "./rebuild.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
 import { readSecretFiles } from "./secret-files.ts";
@@ -84,6 +85,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addVaultCommands(program);
   addTransferCommands(program);
   addGcCommand(program);
+  addRebuildCommand(program);
   program.commandsGroup("Help:").helpCommand("help [command]", "Say what a command does.");
   addCompletionCommand(program);
   return program;

@@ -47,7 +47,7 @@ export function withRemoteOptions(command: Command): Command {
 }
 
 /** A project may keep its data elsewhere. Its configuration is code and takes a moment, so it is asked only when needed. */
-async function useProjectData(command: Command): Promise<void> {
+export async function useProjectData(command: Command): Promise<void> {
   const { url, key, data } = command.opts<RemoteSettings>();
   const isGuess = command.getOptionValueSource("data") === "default";
   if (!isGuess || (url !== undefined && key !== undefined) || existsSync(data)) return;
