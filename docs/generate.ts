@@ -8,7 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Option } from "commander";
+import { commandReference } from "../src/cli/command-reference.ts";
 import { gatewayOptions } from "../src/cli/gateway-command.ts";
+import { createProgram } from "../src/cli/program.ts";
+import { secretVariables } from "../src/cli/secret-files.ts";
 import { serveOptions } from "../src/cli/settings.ts";
 import { taskTransitions } from "../src/kernel/lifecycle.ts";
 import { ReceiptSchema } from "../src/receipts/schema.ts";
@@ -104,6 +107,15 @@ function optionTable(options: readonly Option[]): string {
   return ["| flag | environment | default | what |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
+const secretMeanings: Record<(typeof secretVariables)[number], string> = {
+  BRIDLE_API_KEY: "a fixed administrator key of the server",
+  BRIDLE_KEY: "the key with which commands ask a server",
+  BRIDLE_MASTER_KEY: "what [vaults](../guides/vaults.md) are locked with: 32 bytes, as hex or base64",
+  BRIDLE_MASTER_KEY_PREVIOUS: "the one before it, until `bridle vault rotate`",
+  BRIDLE_GATEWAY_KEY: "the key for the gateway that `--gateway` names",
+  BRIDLE_APPROVER_PASSPHRASE: "what the keys of `bridle approver` are locked with",
+};
+
 function settings(): string {
   return `${made}
 
@@ -116,7 +128,21 @@ ${optionTable(serveOptions)}
 
 With npm, flags go behind two dashes: \`npm start -- --port 9000\`.
 
-Exit codes: 0 stopped as asked, 1 could not start or failed, 2 wrong use.
+Exit codes: 0 stopped as asked, 1 could not start or failed, 2 wrong use; [all of them](cli.md#exit-codes).
+
+\`bridle config print --sources\` shows what they come to where it is called, and where each comes from.
+
+## Secrets
+
+Secrets are not given by flags, which everybody on the machine can read, but by the environment, or by a file each, as containers mount them: a variable
+with \`_FILE\` behind its name names the file. Both at once, an empty file or one that cannot be read is an error, exit code 2. They are taken out of the
+environment before any code of the project runs, and so programs that agents start do not have them either.
+
+| variable | or | what |
+| --- | --- | --- |
+${secretVariables.map((name) => `| \`${name}\` | \`${name}_FILE\` | ${secretMeanings[name]} |`).join("\n")}
+
+The keys of [model providers](../guides/models.md) are read in the same way, and stay where agents' code finds them.
 
 # Settings of \`bridle gateway\`
 
@@ -190,6 +216,7 @@ const pages: Record<string, string> = {
   "protocols/conformance-harp.md": conformanceHarp(),
   "protocols/conformance-opvs.md": conformanceOpvs(),
   "protocols/conformance-openharness.md": conformanceOpenHarness(),
+  "reference/cli.md": `${made}\n\n${commandReference(createProgram())}`,
   "reference/settings.md": settings(),
   "reference/metrics.md": metrics(),
   "concepts/task-lifecycle.md": lifecycle(),

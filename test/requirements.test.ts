@@ -13,6 +13,7 @@ import { docsRequirements } from "./requirements-docs.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { initRequirements } from "./requirements-init.ts";
+import { manageRequirements } from "./requirements-manage.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
 import { modelRunRequirements } from "./requirements-model-runs.ts";
@@ -45,6 +46,7 @@ const requirements = [
   ...docsRequirements,
   ...telemetryRequirements,
   ...traceRequirements,
+  ...manageRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

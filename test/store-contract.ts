@@ -1017,6 +1017,41 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await walk(at.store, { ...query, limit: 3 }), all);
     });
 
+    test("CMD-59 given documents that were lost, when they are put again where they stood, then they are as before, and their next events go on where they were", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const parts = { index: { text: "a word" } };
+      await store.commit(creation("a", parts));
+      await store.commit(creation("b"));
+      await store.commit(change("a", 1, parts));
+      const before = await everything(store);
+      assert.deepEqual(await store.ids({ afterId: "", limit: 1 }), [{ kind: "thing", id: "a" }]);
+      assert.deepEqual(await store.ids({ afterId: "a", limit: 9 }), [{ kind: "thing", id: "b" }]);
+      const { version, body, born } = (await store.get("thing", "a")) ?? assert.fail();
+      await store.commit(
+        batch({ trim: { events: [], documents: [{ kind: "thing", id: "a" }], unlisted: [] } }),
+      );
+      assert.equal(await store.get("thing", "a"), undefined);
+
+      const regained = { born, sequence: 2, lastEvent: 3 };
+      const again = { ...document("a", { ...parts, body: Object(body) }), regained };
+      await store.commit(batch({ expect: [expectation("a", 0)], put: [again] }));
+      const restored = await everything(store);
+      assert.deepEqual({ ...restored, documents: [] }, { ...before, documents: [] });
+      assert.deepEqual(await store.get("thing", "a"), {
+        ...{ kind: "thing", id: "a", tenantId: "tenant", body, born },
+        version: 1,
+      });
+      assert.equal(version, 2);
+      const search = { kind: "thing", tenantId: "tenant", text: "word", limit: 9 };
+      assert.deepEqual(
+        (await store.search(search)).map(({ id }) => id),
+        ["a"],
+      );
+      const [next] = await store.commit(change("a", 1, parts));
+      assert.deepEqual([next?.sequence, next?.previous], [3, 3]);
+    });
+
     test("OPS-4 given a store with everything in it, when it is reopened, then all is as before and the log goes on at the next position", async () => {
       await using at = await opened();
       assert.equal(await at.store.head(), 0);

@@ -23,7 +23,12 @@ export function addAcpCommand(program: Command): void {
       `
 An editor starts it, for instance with this in Zed's settings:
   "agent_servers": {
-    "Bridle": { "type": "custom", "command": "bridle", "args": ["acp", "--agent", "assistant"], "env": { "BRIDLE_KEY": "bridle_…" } }
+    "Bridle": {
+      "type": "custom",
+      "command": "bridle",
+      "args": ["acp", "--agent", "assistant"],
+      "env": { "BRIDLE_KEY": "bridle_…" }
+    }
   }`,
     )
     .action(async (settings: AcpSettings) => {

@@ -2,10 +2,12 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import type { HistoryReport } from "../runtime/history.ts";
-import { progress } from "./output.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { type JsonSettings, show, withJson, withProgress } from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
+import { harmless } from "./terminal.ts";
 
-interface CheckSettings extends RemoteSettings {
+interface CheckSettings extends RemoteSettings, JsonSettings {
   agents: string[];
   config?: string;
   agent?: string;
@@ -22,8 +24,8 @@ interface Task {
 
 export function addCheckCommand(program: Command): void {
   withRemoteOptions(
-    program
-      .command("check")
+    withJson(program.command("check"))
+      .summary("Say which tasks the code on disk would not repeat.")
       .description(
         "Replay stored histories against the code on disk and report every task that would diverge. Exit code 1 on any.",
       )
@@ -48,33 +50,64 @@ export function addCheckCommand(program: Command): void {
     const project = await loadProject(place, new ProjectModules());
     const registry = new AgentRegistry([...builtInAgents, ...project.agents.map(({ agent }) => agent)]);
     const remote = new Remote(settings);
-    const shown = progress("histories checked");
+    const tasks = await tasksToCheck(remote, settings);
     const counts = { same: 0, unfinished: 0, diverged: 0, unknown: 0 };
+    const differing: object[] = [];
+    const tell = (facts: object, words: string) => {
+      differing.push(facts);
+      if (settings.json !== true) process.stdout.write(words);
+    };
+    await withProgress("histories checked", async (shown) => {
+      for (const [index, { id, agent: ran }] of tasks.entries()) {
+        shown.at(index, tasks.length);
+        const name = ran.split("@")[0] ?? ran;
+        const agent = registry.newest(name);
+        if (agent === undefined) {
+          counts.unknown += 1;
+          const words = `unknown  ${id}  ${ran} is in none of the modules\n`;
+          tell({ task_id: id, outcome: "unknown", agent: ran }, harmless(words));
+          continue;
+        }
+        const bundle = parseLogBundle(await remote.text(`/v1/tasks/${id}/export`));
+        const report = await replayHistory(agent, bundle, project);
+        counts[report.outcome] += 1;
+        if (report.outcome !== "diverged") continue;
+        const now = `${name}@${agent.version}`;
+        tell(factsOf(report, now), harmless(describe(report, now)));
+      }
+    });
+    const { same, unfinished, diverged, unknown } = counts;
+    const checked = same + unfinished + diverged;
+    show(settings, { checked, ...counts, tasks: differing }, () => {
+      const notChecked = unknown === 0 ? "" : `; ${unknown} not checked`;
+      return `${checked} histories checked: ${same} the same, ${unfinished} the same so far, ${diverged} diverge${notChecked}.\n`;
+    });
+    if (diverged > 0) process.exitCode = exitCodes.failed.code;
+  });
+}
+
+/** Known before the first is checked, so that it can be said how many are left. */
+async function tasksToCheck(
+  remote: Remote,
+  { since = 0, agent }: CheckSettings,
+): Promise<{ id: string; agent: string }[]> {
+  return await withProgress("tasks found", async (shown) => {
+    const found: { id: string; agent: string }[] = [];
     for await (const task of remote.items<Task>("/v1/tasks")) {
       // What was imported comes late and may be older than what follows.
-      if (Date.parse(task.created_at) < (settings.since ?? 0)) continue;
-      const name = task.assigned_agent_id?.split("@")[0];
-      if (name === undefined || task.replay !== null) continue;
-      if (settings.agent !== undefined && settings.agent !== name) continue;
-      const agent = registry.newest(name);
-      if (agent === undefined) {
-        counts.unknown += 1;
-        process.stdout.write(`unknown  ${task.id}  ${task.assigned_agent_id} is in none of the modules\n`);
-        continue;
-      }
-      const bundle = parseLogBundle(await remote.text(`/v1/tasks/${task.id}/export`));
-      const report = await replayHistory(agent, bundle, project);
-      counts[report.outcome] += 1;
-      if (report.outcome === "diverged") process.stdout.write(describe(report, `${name}@${agent.version}`));
-      shown.at(counts.same + counts.unfinished + counts.diverged);
+      if (Date.parse(task.created_at) < since || task.assigned_agent_id === null) continue;
+      const isMeant = agent === undefined || agent === task.assigned_agent_id.split("@")[0];
+      if (task.replay === null && isMeant) found.push({ id: task.id, agent: task.assigned_agent_id });
+      shown.at(found.length);
     }
-    shown.end();
-    const { same, unfinished, diverged, unknown } = counts;
-    process.stdout.write(
-      `${same + unfinished + diverged} histories checked: ${same} the same, ${unfinished} the same so far, ${diverged} diverge${unknown === 0 ? "" : `; ${unknown} not checked`}.\n`,
-    );
-    if (diverged > 0) process.exitCode = 1;
+    return found;
   });
+}
+
+function factsOf({ taskId, agent, failure }: HistoryReport, now: string): object {
+  const { recorded = null, attempted = null } = failure?.details ?? {};
+  const message = failure?.message ?? null;
+  return { task_id: taskId, outcome: "diverged", agent, checked_with: now, recorded, attempted, message };
 }
 
 function describe({ taskId, agent, failure }: HistoryReport, now: string): string {

@@ -1,7 +1,7 @@
 /** Two runs side by side: what each step gave, what was said and made, what it cost. */
 
-import { shorten } from "./output.ts";
 import type { Remote } from "./remote.ts";
+import { harmlessLine } from "./terminal.ts";
 
 interface Event {
   event: string;
@@ -17,30 +17,42 @@ interface Receipt {
 const widthDefault = 120;
 const stepWidthMax = 32;
 
-export async function compareRuns(remote: Remote, sourceId: string, replayId: string): Promise<string> {
+export interface Comparison {
+  isSame: boolean;
+  /** What each step gave; null where there was no such step. */
+  rows: { step: string; source: string | null; replay: string | null; is_same: boolean }[];
+  text: string;
+}
+
+export async function compareRuns(remote: Remote, sourceId: string, replayId: string): Promise<Comparison> {
   const [source, replay] = await Promise.all([outputsOf(remote, sourceId), outputsOf(remote, replayId)]);
   const steps = [...new Set([...source.keys(), ...replay.keys()])];
   const stepWidth = Math.min(stepWidthMax, Math.max(4, ...steps.map((step) => step.length)));
   const column = Math.max(20, Math.floor(((process.stdout.columns ?? widthDefault) - stepWidth - 8) / 2));
   const row = (mark: string, step: string, left: string, right: string) =>
-    `${mark} ${shorten(step, stepWidth).padEnd(stepWidth)}  ${shorten(left, column).padEnd(column)}  ${shorten(right, column)}\n`;
+    `${mark} ${harmlessLine(step, stepWidth).padEnd(stepWidth)}  ${harmlessLine(left, column).padEnd(column)}  ${harmlessLine(right, column)}\n`;
   const rows = steps.map((step) => {
-    const [left, right] = [source.get(step), replay.get(step)];
-    const mark = left === right ? "=" : left === undefined ? "+" : right === undefined ? "-" : "≠";
-    return { mark, text: row(mark, step, left ?? "", right ?? "") };
+    const [left, right] = [source.get(step) ?? null, replay.get(step) ?? null];
+    return { step, source: left, replay: right, is_same: left === right };
   });
   const totals = await Promise.all([sourceId, replayId].map((id) => totalsOf(remote, id)));
-  const differing = rows.filter(({ mark }) => mark !== "=").length;
-  return [
+  const differing = rows.filter(({ is_same }) => !is_same).length;
+  const lines = [
     row(" ", "", `source ${sourceId}`, `replay ${replayId}`),
-    ...rows.map(({ text }) => text),
+    ...rows.map((item) => row(markOf(item), item.step, item.source ?? "", item.replay ?? "")),
     ...["ended", "cost", "tokens"].map((name, index) =>
       row(" ", name, totals[0]?.[index] ?? "", totals[1]?.[index] ?? ""),
     ),
     differing === 0
       ? "The two runs are the same.\n"
       : `${differing} of ${rows.length} steps and outputs differ.\n`,
-  ].join("");
+  ];
+  return { isSame: differing === 0, rows, text: lines.join("") };
+}
+
+function markOf({ source, replay, is_same }: Comparison["rows"][number]): string {
+  if (is_same) return "=";
+  return source === null ? "+" : replay === null ? "-" : "≠";
 }
 
 async function outputsOf(remote: Remote, taskId: string): Promise<Map<string, string>> {

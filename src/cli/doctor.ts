@@ -1,11 +1,13 @@
 /** `bridle doctor`: what would keep a server from working here, or keeps it from it, and what to do about that. */
 
 import type { Command } from "commander";
-import { type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
+import { takeSecrets } from "./secret-files.ts";
+import { type ServeSettings, serveOptions } from "./settings.ts";
 
 export function addDoctorCommand(program: Command): void {
   const command = program
     .command("doctor")
+    .summary("Say whether a server could work here, and what to do if not.")
     .description(
       "Say whether a server could work here, with the settings of `serve`, and what to do if not. Exit code 1 on any problem.",
     )
@@ -13,7 +15,7 @@ export function addDoctorCommand(program: Command): void {
   for (const option of serveOptions) command.addOption(option);
   command.action(async (given: ServeSettings & { json?: boolean }) => {
     // Before any code of the project runs.
-    const secrets = { masterKeys: takeMasterKeys(process.env), gatewayKey: takeGatewayKey(process.env) };
+    const secrets = takeSecrets(process.env);
     const { examine } = await import("./doctor/examine.ts");
     const { asJson, asLines } = await import("./doctor/finding.ts");
     const findings = await examine(command, given, secrets);

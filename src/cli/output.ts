@@ -1,8 +1,11 @@
 /** What the commands write: results to standard output or a file, progress to standard error. */
 
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import type { Command } from "commander";
+import { exitCodes } from "./exit-codes.ts";
+import { progressLine, type Unit } from "./progress-bar.ts";
 import { harmlessJson } from "./terminal.ts";
 
 /** Every command that gives a result gives it to scripts as well. */
@@ -28,24 +31,57 @@ export interface Progress {
   end(): void;
 }
 
-/** A line that is written over on a terminal, and now and then a new line elsewhere. */
-export function progress(what: string): Progress {
+/** A bar on a terminal, which is gone when the work is done, and now and then a new line elsewhere. */
+export function progress(what: string, unit: Unit = "things"): Progress {
   const isTerminal = process.stderr.isTTY === true;
-  const interval = isTerminal ? everyMs : patienceMs * 5;
-  let next = Date.now() + patienceMs;
+  const begun = Date.now();
+  let next = begun + patienceMs;
   let shown = false;
   return {
     at(done, total) {
-      if (Date.now() < next) return;
-      next = Date.now() + interval;
+      const now = Date.now();
+      if (now < next) return;
+      next = now + (isTerminal ? everyMs : patienceMs * 5);
       shown = true;
-      const count = total === undefined ? `${done}` : `${done} of ${total}`;
-      process.stderr.write(isTerminal ? `\r${what}: ${count}` : `${what}: ${count}\n`);
+      const columns = process.stderr.columns || 80;
+      process.stderr.write(
+        isTerminal
+          ? `\r\x1b[K${progressLine({ what, done, total, unit, elapsedMs: now - begun, columns })}`
+          : `${what}: ${total === undefined ? done : `${done} of ${total}`}\n`,
+      );
     },
     end() {
-      if (shown && isTerminal) process.stderr.write("\n");
+      if (shown && isTerminal) process.stderr.write("\r\x1b[K");
+      shown = false;
     },
   };
+}
+
+/** Shows how far something is for as long as it takes, and takes the bar away however it ends. */
+export async function withProgress<T>(
+  what: string,
+  act: (shown: Progress) => Promise<T>,
+  unit?: Unit,
+): Promise<T> {
+  const shown = progress(what, unit);
+  try {
+    return await act(shown);
+  } finally {
+    shown.end();
+  }
+}
+
+/** For one answer that takes its time: how many seconds it has taken already. */
+export async function whileWaiting<T>(what: string, answer: Promise<T>): Promise<T> {
+  return await withProgress(what, async (shown) => {
+    const begun = Date.now();
+    const timer = setInterval(() => shown.at(Math.floor((Date.now() - begun) / 1000)), everyMs);
+    try {
+      return await answer;
+    } finally {
+      clearInterval(timer);
+    }
+  });
 }
 
 /** Written together up to this size. */
@@ -55,13 +91,19 @@ const chunkCharsMin = 65_536;
 export async function writeLines(
   lines: AsyncIterable<string>,
   file: string | undefined,
-  onLine: (count: number) => void,
+  onLine: (count: number, line: string) => void,
 ): Promise<number> {
   if (file === undefined) return await copyLines(lines, onLine, toStandardOutput);
   const partial = `${file}.part`;
   const handle = await open(partial, "w", 0o600);
+  const giveUp = () => {
+    rmSync(partial, { force: true });
+    process.exit(exitCodes.interrupted.code);
+  };
+  for (const signal of endings) process.once(signal, giveUp);
   try {
     const count = await copyLines(lines, onLine, (text) => handle.appendFile(text));
+    await handle.sync();
     await handle.close();
     await rename(partial, file);
     return count;
@@ -69,19 +111,23 @@ export async function writeLines(
     await handle.close();
     await rm(partial, { force: true });
     throw error;
+  } finally {
+    for (const signal of endings) process.off(signal, giveUp);
   }
 }
 
+const endings = ["SIGINT", "SIGTERM"] as const;
+
 async function copyLines(
   lines: AsyncIterable<string>,
-  onLine: (count: number) => void,
+  onLine: (count: number, line: string) => void,
   write: (text: string) => Promise<void>,
 ): Promise<number> {
   let count = 0;
   let text = "";
   for await (const line of lines) {
     count += 1;
-    onLine(count);
+    onLine(count, line);
     text += `${line}\n`;
     if (text.length < chunkCharsMin) continue;
     await write(text);
@@ -108,10 +154,4 @@ export async function about<T>(file: string, read: () => Promise<T> | T): Promis
     const problem = plainLine(error instanceof Error ? error.message : String(error));
     throw new Error(problem.includes(file) ? problem : `${file}: ${problem}`, { cause: error });
   }
-}
-
-/** As much of a text as fits, on one line. */
-export function shorten(text: string, width: number): string {
-  const line = text.replaceAll(/\s+/g, " ");
-  return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }

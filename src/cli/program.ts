@@ -1,11 +1,14 @@
 /** What the `bridle` command can do. */
 
 import { Command, CommanderError } from "commander";
+import { suggestion } from "../project/suggestion.ts";
 import { version } from "../version.ts";
 import { addAcpCommand } from "./acp.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
 import { addCheckCommand } from "./check.ts";
+import { addCompletionCommand } from "./completion.ts";
+import { addConfigCommand } from "./config.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { complaintOf, exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
@@ -13,10 +16,12 @@ import { addGcCommand } from "./gc.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addPairCommand } from "./pair.ts";
+import { addQuotaCommands } from "./quota.ts";
+import { addRebuildCommand } from "./rebuild.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
 import { readSecretFiles } from "./secret-files.ts";
-import { addServeCommands } from "./serve-command.ts";
+import { addDevCommand, addServeCommand } from "./serve-command.ts";
 import { addShellCommand } from "./shell.ts";
 import { harmlessJson } from "./terminal.ts";
 import { addTransferCommands } from "./transfer.ts";
@@ -25,8 +30,21 @@ import { addVaultCommands } from "./vault.ts";
 /** An error is one line, with the suggestion if there is one. */
 const oneLine = {
   outputError: (text: string, write: (line: string) => void) =>
-    write(`${text.trim().replaceAll(/\s*\n\s*/g, " ")}\n`),
+    write(
+      `${withSuggestion(text)
+        .trim()
+        .replaceAll(/\s*\n\s*/g, " ")}\n`,
+    ),
 };
+
+/** Commander suggests commands and options; what may be chosen is in its message. */
+function withSuggestion(text: string): string {
+  const [, given = "", choices = ""] =
+    /'([^']*)'(?: from env '\w+')? is invalid(?: for argument '\w+')?\. Allowed choices are (.+)\.\s*$/.exec(
+      text,
+    ) ?? [];
+  return choices === "" ? text : `${text.trimEnd()}${suggestion(given, choices.split(", "))}`;
+}
 
 export function createProgram(): Command {
   const program = new Command("bridle")
@@ -35,29 +53,49 @@ export function createProgram(): Command {
     .addHelpText(
       "after",
       `
-To begin: bridle dev in a folder with agents, then bridle shell in a second terminal.
-The options of a command: bridle help COMMAND.`,
+The first steps: bridle init my-agents, npm install and bridle dev in there, and
+bridle shell in a second terminal. The options of a command: bridle help COMMAND.`,
     )
     .showSuggestionAfterError()
     .exitOverride()
-    .configureOutput(oneLine);
+    .configureOutput(oneLine)
+    // That there are options goes without saying.
+    .configureHelp({ subcommandTerm: (command) => [command.name(), ...argumentsOf(command)].join(" ") });
+  program.commandsGroup("To begin:");
   addInitCommand(program);
-  addServeCommands(program);
+  addDevCommand(program);
   addDoctorCommand(program);
-  addGatewayCommand(program);
+  program.commandsGroup("To work with agents:");
   addShellCommand(program);
   addAcpCommand(program);
-  addReplayCommand(program);
-  addCheckCommand(program);
-  addReceiptCommands(program);
-  addTransferCommands(program);
-  addKeyCommands(program);
-  addVaultCommands(program);
-  addGcCommand(program);
+  program.commandsGroup("To approve what they do:");
   addPairCommand(program);
   addApproverListCommands(program);
   addApproverCommands(program);
+  program.commandsGroup("To prove and repeat what they did:");
+  addReceiptCommands(program);
+  addReplayCommand(program);
+  addCheckCommand(program);
+  program.commandsGroup("To run a server:");
+  addServeCommand(program);
+  addGatewayCommand(program);
+  addConfigCommand(program);
+  addQuotaCommands(program);
+  addKeyCommands(program);
+  addVaultCommands(program);
+  addTransferCommands(program);
+  addGcCommand(program);
+  addRebuildCommand(program);
+  program.commandsGroup("Help:").helpCommand("help [command]", "Say what a command does.");
+  addCompletionCommand(program);
   return program;
+}
+
+function argumentsOf({ registeredArguments }: Command): string[] {
+  return registeredArguments.map((argument) => {
+    const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+    return argument.required ? `<${name}>` : `[${name}]`;
+  });
 }
 
 export async function runProgram(): Promise<void> {

@@ -47,7 +47,7 @@ export function withRemoteOptions(command: Command): Command {
 }
 
 /** A project may keep its data elsewhere. Its configuration is code and takes a moment, so it is asked only when needed. */
-async function useProjectData(command: Command): Promise<void> {
+export async function useProjectData(command: Command): Promise<void> {
   const { url, key, data } = command.opts<RemoteSettings>();
   const isGuess = command.getOptionValueSource("data") === "default";
   if (!isGuess || (url !== undefined && key !== undefined) || existsSync(data)) return;
@@ -94,7 +94,7 @@ export class Remote {
   }
 
   async json<T>(
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "PATCH" | "DELETE",
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
@@ -116,8 +116,9 @@ export class Remote {
     await this.#transport.request(path, { method: "DELETE" }, readText);
   }
 
-  async send(path: string, text: string, mimeType: string): Promise<unknown> {
-    const content = { bytes: new TextEncoder().encode(text), mimeType };
+  /** Sends a file as it is, without holding it in memory. */
+  async send(path: string, file: Blob): Promise<unknown> {
+    const content = { bytes: file, mimeType: file.type };
     return await this.#transport.request(path, { method: "POST", content }, readJson);
   }
 

@@ -4,10 +4,11 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { OverrideKind } from "../kernel/replay/plan.ts";
 import { liveKinds, replayModes } from "../kernel/resources/replay.ts";
 import { compareRuns } from "./compare-runs.ts";
-import { progress, writeLines } from "./output.ts";
+import { type JsonSettings, show, withJson, withProgress, writeLines } from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
+import { harmless, harmlessLine } from "./terminal.ts";
 
-interface ReplaySettings extends RemoteSettings {
+interface ReplaySettings extends RemoteSettings, JsonSettings {
   mode?: string;
   override: Record<string, { kind: OverrideKind; value: unknown }>;
   checkpoint?: string;
@@ -29,8 +30,8 @@ const waitSeconds = 60;
 
 export function addReplayCommand(program: Command): void {
   withRemoteOptions(
-    program
-      .command("replay <task>")
+    withJson(program.command("replay <task>"))
+      .summary("Run a task's log again: nothing is called, nobody is asked.")
       .description("Run a task's log again: nothing is called, nobody is asked. Exit code 1 when it fails.")
       .option(
         "--override <key=json>",
@@ -57,7 +58,7 @@ export function addReplayCommand(program: Command): void {
       .option("--fixture <file>", "replay nothing, but write the run to a file that a test can replay"),
   ).action(async (taskId: string, settings: ReplaySettings) => {
     const remote = new Remote(settings);
-    if (settings.fixture !== undefined) await writeFixture(remote, taskId, settings.fixture);
+    if (settings.fixture !== undefined) await writeFixture(remote, taskId, settings.fixture, settings);
     else await replay(remote, taskId, settings);
   });
 }
@@ -81,25 +82,42 @@ async function replay(remote: Remote, taskId: string, settings: ReplaySettings):
     },
     { Prefer: `wait=${waitSeconds}` },
   );
-  if (diff === true) process.stdout.write(await compareRuns(remote, taskId, task.id));
-  process.stdout.write(`${task.id} is ${task.status}, receipt ${task.receipt_id ?? "none"}.\n`);
-  if (task.failure !== null) process.stdout.write(`${task.failure.code}: ${task.failure.message}\n`);
+  const comparison = diff === true ? await compareRuns(remote, taskId, task.id) : null;
+  const { id, status, receipt_id, failure } = task;
+  const facts = {
+    source_task_id: taskId,
+    task: { id, status, receipt_id, failure },
+    ...(comparison === null ? {} : { is_same: comparison.isSame, rows: comparison.rows }),
+  };
+  show(settings, facts, () => {
+    const why = failure === null ? "" : harmless(`${failure.code}: ${failure.message}\n`);
+    return `${comparison?.text ?? ""}${harmlessLine(`${id} is ${status}, receipt ${receipt_id ?? "none"}.`)}\n${why}`;
+  });
   if (task.status !== "COMPLETED") process.exitCode = 1;
 }
 
-async function writeFixture(remote: Remote, taskId: string, file: string): Promise<void> {
-  const shown = progress("lines written");
+async function writeFixture(
+  remote: Remote,
+  taskId: string,
+  file: string,
+  settings: JsonSettings,
+): Promise<void> {
   const path = `/v1/tasks/${encodeURIComponent(taskId)}/export`;
-  await writeLines(remote.lines(path), file, (line) => shown.at(line));
-  shown.end();
-  process.stdout.write(`${file} holds the run of ${taskId}. Replay it in a test, without a server:
+  const lines = await withProgress("lines written", (shown) =>
+    writeLines(remote.lines(path), file, (line) => shown.at(line)),
+  );
+  show(settings, { task_id: taskId, file, lines }, () => howToReplay(taskId, file));
+}
+
+function howToReplay(taskId: string, file: string): string {
+  return `${file} holds the run of ${taskId}. Replay it in a test, without a server:
 
   import { test } from "node:test";
   import { replayFixture } from "bridle/testing";
   import agent from "./my-agent.ts";
 
   test("my agent still does what it did", () => replayFixture(agent, ${JSON.stringify(file)}));
-`);
+`;
 }
 
 const kindOf: Record<string, OverrideKind> = {

@@ -1,4 +1,7 @@
-/** Secrets from files, as containers mount them: what `NAME_FILE` names is read as if it were in `NAME`. */
+/**
+ * Secrets from the environment, and from files, as containers mount them: what `NAME_FILE` names is read as if it were in `NAME`.
+ * Not by flags, which are in the list of processes.
+ */
 
 import { readFileSync } from "node:fs";
 
@@ -11,6 +14,33 @@ export const secretVariables = [
   "BRIDLE_GATEWAY_KEY",
   "BRIDLE_APPROVER_PASSPHRASE",
 ] as const;
+type SecretVariable = (typeof secretVariables)[number];
+
+/** What a server is told by the environment only. */
+export interface ServeSecrets {
+  /** Of vaults: the master key, and the one before it. */
+  masterKeys: readonly string[];
+  /** For a gateway elsewhere. */
+  gatewayKey: string | null;
+}
+
+/**
+ * Takes all secrets out of the environment: what is left in it is seen by the project's code, and handed on to every
+ * process that an agent starts. Options that are read from it have their values by then.
+ */
+export function takeSecrets(environment: NodeJS.ProcessEnv): ServeSecrets {
+  const given = (name: SecretVariable) => environment[name]?.trim() || null;
+  const masterKeys = [given("BRIDLE_MASTER_KEY"), given("BRIDLE_MASTER_KEY_PREVIOUS")];
+  const secrets = {
+    masterKeys: masterKeys.filter((key) => key !== null),
+    gatewayKey: given("BRIDLE_GATEWAY_KEY"),
+  };
+  for (const name of secretVariables) {
+    delete environment[name];
+    delete environment[`${name}_FILE`];
+  }
+  return secrets;
+}
 
 /** Longer files hold something else. */
 const secretCharsMax = 10_000;

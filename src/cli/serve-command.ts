@@ -3,29 +3,44 @@
 import type { Command } from "commander";
 import type { Development } from "./dev.ts";
 import type { ProjectHere } from "./project-here.ts";
+import { takeSecrets } from "./secret-files.ts";
 import type { Serving } from "./server-config.ts";
-import { problemWith, type ServeSettings, serveOptions, takeGatewayKey, takeMasterKeys } from "./settings.ts";
+import { problemWith, type ServeSettings, serveOptions } from "./settings.ts";
 
-const modelHelp = `
+const environmentHelp = `
+Secrets are set in the environment, or in files, which a variable with _FILE
+behind it names (BRIDLE_API_KEY_FILE=/run/secrets/bridle). They are taken out of
+the environment before any agent runs:
+  BRIDLE_API_KEY          as --api-key
+  BRIDLE_MASTER_KEY       what locks vaults: 32 bytes, as hex or base64
+  BRIDLE_MASTER_KEY_PREVIOUS
+                          the one before it, until bridle vault rotate
+  BRIDLE_GATEWAY_KEY      the key for --gateway
+
 Models are set in the environment, or in bridle.config.ts:
   BRIDLE_MODEL            the model of agents that name none, as provider/model
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY
-                          the keys of providers; with _FILE behind it, a file that holds one
-  BRIDLE_LOCAL_MODEL_URL  a server that speaks OpenAI's chat completions, as provider "local"`;
+                          the keys of providers, or with _FILE the files
+  BRIDLE_LOCAL_MODEL_URL  a server that speaks OpenAI's chat completions, as
+                          provider "local"
 
-const traceHelp = `
 Traces go to an OpenTelemetry collector when the environment names one:
-  OTEL_EXPORTER_OTLP_ENDPOINT  where it is, as http://localhost:4318; OTLP over HTTP with protobuf
-  OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and the others of the standard
+  OTEL_EXPORTER_OTLP_ENDPOINT
+                          where it is, as http://localhost:4318
+  OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER
+                          and the others of the standard
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true
-                               also what is said to models and tools, and by them`;
+                          also what is said to models and tools, and by them`;
 
-export function addServeCommands(program: Command): void {
+export function addServeCommand(program: Command): void {
   addServingCommand(program, "serve", "Start the server.", async (serving) => {
     // The server is large; the other commands do not need it.
     const { serve } = await import("./serve.ts");
     await serve(serving);
   });
+}
+
+export function addDevCommand(program: Command): void {
   addServingCommand(
     program,
     "dev",
@@ -43,14 +58,11 @@ function addServingCommand(
   description: string,
   run: (serving: Serving, development: Development) => Promise<void>,
 ): void {
-  const command = program
-    .command(name)
-    .description(description)
-    .addHelpText("after", modelHelp + traceHelp);
+  const command = program.command(name).description(description).addHelpText("after", environmentHelp);
   for (const option of serveOptions) command.addOption(option);
   command.action(async (given: ServeSettings) => {
     // Before any code of the project runs.
-    const secrets = { masterKeys: takeMasterKeys(process.env), gatewayKey: takeGatewayKey(process.env) };
+    const secrets = takeSecrets(process.env);
     const { project, ...development } = await readProject(command, given);
     const settings = command.opts<ServeSettings>();
     const problem = problemWith(settings, secrets.masterKeys, secrets.gatewayKey);
@@ -59,7 +71,8 @@ function addServingCommand(
   });
 }
 
-async function readProject(command: Command, given: ServeSettings): Promise<ProjectHere> {
+/** What is wrong with the configuration is said as wrong use. */
+export async function readProject(command: Command, given: ServeSettings): Promise<ProjectHere> {
   const { ConfigProblem } = await import("../project/check-config.ts");
   const { projectHere } = await import("./project-here.ts");
   try {

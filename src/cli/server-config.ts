@@ -10,15 +10,10 @@ import { exporterSecrets } from "../telemetry/traces/settings.ts";
 import { version } from "../version.ts";
 import { gatewaySettingsOf } from "./gateway-options.ts";
 import { tlsOf } from "./listen-options.ts";
+import type { ServeSecrets } from "./secret-files.ts";
 import type { ServeSettings } from "./settings.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
-
-/** What must not be in the list of processes, and so comes by the environment. */
-export interface ServeSecrets {
-  masterKeys: readonly string[];
-  gatewayKey: string | null;
-}
 
 /** What a server is told with, by every command that starts one. */
 export interface Serving {

@@ -196,21 +196,3 @@ export function problemWith(
   }
   return problemWithTls(settings) ?? problemWithApiKey(apiKey);
 }
-
-/**
- * The master key of vaults and the one before it, from the environment only: a flag is in the list of processes, and what
- * is left in the environment is handed on to every process that an agent starts.
- */
-export function takeMasterKeys(environment: NodeJS.ProcessEnv): string[] {
-  const names = ["BRIDLE_MASTER_KEY", "BRIDLE_MASTER_KEY_PREVIOUS"];
-  const keys = names.flatMap((name) => environment[name]?.trim() || []);
-  for (const name of names) delete environment[name];
-  return keys;
-}
-
-/** The key for a gateway elsewhere, from the environment only, as the master key. */
-export function takeGatewayKey(environment: NodeJS.ProcessEnv): string | null {
-  const key = environment.BRIDLE_GATEWAY_KEY?.trim() || null;
-  delete environment.BRIDLE_GATEWAY_KEY;
-  return key;
-}

@@ -13,6 +13,7 @@ export function addShellCommand(program: Command): void {
   withRemoteOptions(
     program
       .command("shell")
+      .summary("Talk to an agent, at a terminal or through a pipe.")
       .description(
         "Talk to an agent: at a terminal, or one message a line through a pipe. Exit code 1 when a message failed.",
       )

@@ -1,34 +1,68 @@
 /** `bridle export` and `bridle import`: a session's log from one server to another. */
 
-import { readFile } from "node:fs/promises";
+import { openAsBlob } from "node:fs";
 import type { Command } from "commander";
-import { progress, writeLines } from "./output.ts";
+import {
+  about,
+  type JsonSettings,
+  show,
+  whileWaiting,
+  withJson,
+  withProgress,
+  writeLines,
+} from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
+import { harmlessJson, harmlessLine } from "./terminal.ts";
+
+type Settings = RemoteSettings & JsonSettings;
 
 export function addTransferCommands(program: Command): void {
   withRemoteOptions(
-    program
-      .command("export <session>")
-      .description("Write the whole log of a session to a file that another server can import.")
-      .option("--out <file>", "where to; standard output otherwise"),
-  ).action(async (session: string, settings: RemoteSettings & { out?: string }) => {
+    withOut(
+      program
+        .command("export <session>")
+        .description("Write the whole log of a session to a file that another server can import."),
+    ),
+  ).action(async (session: string, settings: Settings & { out?: string }) => {
     const { out } = settings;
-    const shown = progress("lines exported");
     const lines = new Remote(settings).lines(`/v1/sessions/${encodeURIComponent(session)}/export`);
-    const count = await writeLines(lines, out, (line) => shown.at(line));
-    shown.end();
-    process.stderr.write(`${count} lines of ${session}${out === undefined ? "" : ` in ${out}`}.\n`);
+    const count = await withProgress("lines exported", (shown) =>
+      writeLines(lines, out, (line) => shown.at(line)),
+    );
+    showWritten(settings, { session_id: session, lines: count }, `${count} lines of ${session}`);
   });
 
   withRemoteOptions(
-    program
-      .command("import <file>")
-      .description("Take over the log of a session that was exported elsewhere. All of it or nothing."),
-  ).action(async (file: string, settings: RemoteSettings) => {
-    const text = await readFile(file, "utf8");
-    const session = await new Remote(settings).send("/v1/sessions/import", text, "application/jsonl");
-    process.stdout.write(`Imported ${idOf(session)}.\n`);
+    withJson(
+      program
+        .command("import <file>")
+        .description("Take over the log of a session that was exported elsewhere. All of it or nothing."),
+    ),
+  ).action(async (file: string, settings: Settings) => {
+    // Read as it is sent, not before.
+    const content = await about(file, () => openAsBlob(file, { type: "application/jsonl" }));
+    const sent = new Remote(settings).send("/v1/sessions/import", content);
+    const session = await whileWaiting("seconds of importing", sent);
+    show(settings, session, () => `Imported ${harmlessLine(idOf(session))}.\n`);
   });
+}
+
+/** Where a command writes lines to. Standard output holds nothing else, so what is said about them goes beside it. */
+export function withOut(command: Command): Command {
+  return command
+    .option("--out <file>", "where to; standard output otherwise")
+    .option("--json", "what was written where as JSON, for scripts; needs --out to be on standard output");
+}
+
+export function showWritten(
+  { out, json }: JsonSettings & { out?: string },
+  facts: Record<string, unknown>,
+  words: string,
+): void {
+  const where = out === undefined ? "" : ` in ${out}`;
+  if (json !== true) process.stderr.write(`${harmlessLine(`${words}${where}`)}.\n`);
+  else if (out !== undefined) show({ json }, { ...facts, file: out }, () => "");
+  else process.stderr.write(`${harmlessJson(facts)}\n`);
 }
 
 function idOf(resource: unknown): string {

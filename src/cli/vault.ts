@@ -1,7 +1,9 @@
 /** `bridle vault`: the key that vaults are locked with. */
 
 import type { Command } from "commander";
+import { type JsonSettings, show, withJson } from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
+import { harmlessLine } from "./terminal.ts";
 
 interface Rotation {
   master_key_id: string;
@@ -12,14 +14,21 @@ interface Rotation {
 export function addVaultCommands(program: Command): void {
   const vault = program.command("vault").description("The vaults that secrets are kept in.");
   withRemoteOptions(
-    vault
-      .command("rotate")
-      .description("Lock every vault with a new master key. What is in them stays readable throughout."),
-  ).action(async (settings: RemoteSettings) => {
+    withJson(
+      vault
+        .command("rotate")
+        .description("Lock every vault with a new master key. What is in them stays readable throughout."),
+    ),
+  ).action(async (settings: RemoteSettings & JsonSettings) => {
     const rotation = await new Remote(settings).json<Rotation>("POST", "/v1/vaults/rotate-master-key");
-    const { master_key_id, rewrapped, locked } = rotation;
-    process.stdout.write(`Vaults are locked with ${master_key_id} from now on (${rewrapped} changed).\n`);
-    if (locked.length === 0) return;
-    process.stdout.write(`Left as they were, their master key is not here: ${locked.join(", ")}\n`);
+    show(settings, rotation, () => inWords(rotation));
   });
+}
+
+function inWords({ master_key_id, rewrapped, locked }: Rotation): string {
+  const left =
+    locked.length === 0
+      ? ""
+      : `Left as they were, their master key is not here: ${harmlessLine(locked.join(", "))}\n`;
+  return `Vaults are locked with ${harmlessLine(master_key_id)} from now on (${rewrapped} changed).\n${left}`;
 }

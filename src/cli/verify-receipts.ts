@@ -2,14 +2,15 @@
 
 import { createReadStream } from "node:fs";
 import { open, readFile } from "node:fs/promises";
-import { bundleFormat, verifyBundle } from "../receipts/bundle.ts";
+import { type BundleReport, bundleFormat, verifyBundle } from "../receipts/bundle.ts";
 import { decodeReceipt } from "../receipts/cbor.ts";
 import type { Verification } from "../receipts/checks.ts";
 import { type PublicJwk, publicKeysIn } from "../receipts/public-keys.ts";
 import { parseStrictJson } from "../receipts/strict-json.ts";
 import { verifyReceipt } from "../receipts/verify.ts";
-import { progress } from "./output.ts";
+import { type JsonSettings, show, withProgress } from "./output.ts";
 import { splitLines } from "./remote.ts";
+import { harmless, harmlessLine } from "./terminal.ts";
 
 export async function readKeys(file: string): Promise<PublicJwk[]> {
   const keys = publicKeysIn(parseStrictJson(await readFile(file)));
@@ -24,13 +25,17 @@ export async function isBundle(file: string): Promise<boolean> {
   return buffer.toString("utf8", 0, bytesRead).includes(bundleFormat);
 }
 
-export async function verifyFile(file: string, keys: readonly PublicJwk[]): Promise<boolean> {
+export async function verifyFile(
+  file: string,
+  keys: readonly PublicJwk[],
+  settings: JsonSettings,
+): Promise<boolean> {
   const verification = verifyReceipt(parseReceipt(await readFile(file)), { keys });
-  process.stdout.write(describe(verification));
-  process.stdout.write(
-    verification.valid ? `${file} is valid.\n` : `${file} is NOT valid: ${verification.reason}\n`,
-  );
-  return verification.valid;
+  const { valid, reason } = verification;
+  show(settings, { file, ...verification }, () => {
+    return `${harmless(describe(verification))}${file} is ${valid ? "valid." : `NOT valid: ${reason}`}\n`;
+  });
+  return valid;
 }
 
 function describe({ checks }: Verification): string {
@@ -55,22 +60,34 @@ function parseReceipt(bytes: Uint8Array): unknown {
 export async function verifyBundleFile(
   file: string,
   keys: readonly PublicJwk[] | undefined,
+  settings: JsonSettings,
 ): Promise<boolean> {
-  const shown = progress("receipts verified");
-  const report = await verifyBundle(splitLines(createReadStream(file)), keys, (done, total) =>
-    shown.at(done, total),
+  const report = await withProgress("receipts verified", (shown) =>
+    verifyBundle(splitLines(createReadStream(file)), keys, (done, total) => shown.at(done, total)),
   );
-  shown.end();
-  for (const { line, receiptId, message } of report.failures) {
-    process.stdout.write(`FAIL line ${line}${receiptId === null ? "" : ` ${receiptId}`}: ${message}\n`);
-  }
   const { receipts, valid, merkleRoot, keysFrom } = report;
-  if (keysFrom === "bundle") {
-    process.stdout.write(
-      "The keys are the bundle's own: whoever made it can have made them. Give the issuer's with --jwks.\n",
-    );
-  }
-  process.stdout.write(`${receipts} receipts, Merkle root ${merkleRoot ?? "unknown"}\n`);
-  process.stdout.write(valid ? `${file} is valid.\n` : `${file} is NOT valid.\n`);
+  const failures = report.failures.map(({ line, receiptId, message }) => ({
+    line,
+    receipt_id: receiptId,
+    message,
+  }));
+  const facts = { file, valid, receipts, merkle_root: merkleRoot, keys_from: keysFrom, failures };
+  show(settings, facts, () => describeBundle(file, report));
   return valid;
+}
+
+function describeBundle(
+  file: string,
+  { receipts, valid, merkleRoot, keysFrom, failures }: BundleReport,
+): string {
+  const failed = failures.map(({ line, receiptId, message }) => {
+    return `FAIL line ${line}${receiptId === null ? "" : ` ${harmlessLine(receiptId)}`}: ${harmlessLine(message)}\n`;
+  });
+  const warning =
+    keysFrom === "bundle"
+      ? "The keys are the bundle's own: whoever made it can have made them. Give the issuer's with --jwks.\n"
+      : "";
+  return `${failed.join("")}${warning}${receipts} receipts, Merkle root ${merkleRoot ?? "unknown"}
+${file} is ${valid ? "valid" : "NOT valid"}.
+`;
 }

@@ -15,10 +15,11 @@ import {
   type LoadedAgent,
   loadAgentFile,
 } from "./agent-files.ts";
-import { ConfigProblem, checkConfig, suggestion } from "./check-config.ts";
+import { ConfigProblem, checkConfig } from "./check-config.ts";
 import type { BridleConfig, ConfigSettings, PersonaSettings } from "./config.ts";
 import { LoadProblem, loadProblem, shown } from "./load-problem.ts";
 import type { ProjectModules } from "./modules.ts";
+import { suggestion } from "./suggestion.ts";
 
 export const configFiles = ["ts", "mts", "js", "mjs"].map((ending) => `bridle.config.${ending}`);
 

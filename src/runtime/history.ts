@@ -178,6 +178,7 @@ function historyStore(
     search: async () => [],
     due: async () => [],
     count: async () => 0,
+    ids: async () => [],
     tenantIds: async () => [],
     async events({ taskId, after, limit }) {
       const found = stored.slice(after).filter((event) => event.taskId === taskId);

@@ -57,6 +57,16 @@ export interface NewDocument {
   id: string;
   index: DocumentIndex;
   body: object;
+  /** Only for one that was lost and is made again from its events: where it stands among them. */
+  regained?: Regained;
+}
+
+/** What a store knows of a document beside what it says. */
+export interface Regained {
+  born: Position;
+  /** The number and the place of the last event about it. */
+  sequence: number;
+  lastEvent: Position | null;
 }
 
 export interface StoredDocument {
@@ -241,6 +251,8 @@ export interface Store {
   search(query: SearchQuery): Promise<FoundDocument[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   count(kind: string, tenantId: string): Promise<number>;
+  /** Every document, listed or not, in the order of their ids. */
+  ids(query: { afterId: string; limit: number }): Promise<{ kind: string; id: string }[]>;
   /** Every tenant that there is. */
   tenantIds(): Promise<string[]>;
   events(query: EventQuery): Promise<StoredEvent[]>;

@@ -7,7 +7,7 @@ import type { Project } from "../../project/load.ts";
 import { inspectStore } from "../../store/sqlite/inspect.ts";
 import { isLocked } from "../../store/sqlite/lock.ts";
 import { projectHere } from "../project-here.ts";
-import type { ServeSecrets } from "../server-config.ts";
+import type { ServeSecrets } from "../secret-files.ts";
 import { problemWith, type ServeSettings } from "../settings.ts";
 import { clock, nodeVersion } from "./basics.ts";
 import { diskSpace, keyFiles, storeOfServer, storesAtRest, writable } from "./data.ts";

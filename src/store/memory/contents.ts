@@ -105,11 +105,11 @@ export class MemoryContents {
   }
 
   /** Where a document belongs is settled when it is created; its status, its times, its rank and its words change. */
-  #put({ kind, id, index, body }: NewDocument, born: Position): void {
+  #put({ kind, id, index, body, regained }: NewDocument, born: Position): void {
     const known = this.documents.get(id);
     if (known === undefined) {
       const { tenantId } = index;
-      const numbers = { version: 1, born, sequence: 0, lastEvent: null };
+      const numbers = { version: 1, born, sequence: 0, lastEvent: null, ...regained };
       this.documents.set(id, { kind, id, tenantId, index, body, ...numbers });
       return;
     }

@@ -83,6 +83,12 @@ export function createMemoryStore(contents = new MemoryContents()): Store {
     due: async (query) => due(documents.values(), query),
     count: async (kind, tenantId) =>
       [...documents.values()].filter((found) => found.kind === kind && found.tenantId === tenantId).length,
+    ids: async ({ afterId, limit }) =>
+      [...documents.values()]
+        .filter(({ id }) => id > afterId)
+        .sort((a, b) => compare(a.id, b.id))
+        .slice(0, limit)
+        .map(({ kind, id }) => ({ kind, id })),
     tenantIds: async () =>
       [...documents.values()]
         .filter(({ kind, index }) => kind === "tenant" && isListedIn(index, index.tenantId))

@@ -281,6 +281,9 @@ function toRows(batch: Batch): BatchRows {
       resourceIds: run.map(({ resource }) => resource.id),
     })),
     put: batch.put.map(toDocumentRow),
+    regained: batch.put.flatMap(({ id, regained }): BatchRows["regained"] =>
+      regained === undefined ? [] : [[id, regained]],
+    ),
     texts: batch.put.flatMap(({ id, index: { text } }): BatchRows["texts"] =>
       text === undefined ? [] : [[id, text]],
     ),

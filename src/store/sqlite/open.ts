@@ -51,6 +51,7 @@ export async function openSqliteStore(directory: string, watch: CommitWatch | nu
           .map((found) => ({ ...(cache.get(found.kind, found.id) ?? found), score: found.score })),
       due: async (query) => reader.due(query),
       count: async (kind, tenantId) => reader.count(kind, tenantId),
+      ids: async (query) => reader.ids(query),
       tenantIds: async () => reader.tenantIds(),
       events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
       blob: async (sha256) => reader.blob(sha256) ?? (await blobFiles.whole(sha256)),

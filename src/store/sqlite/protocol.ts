@@ -1,6 +1,6 @@
 /** What the main thread and the writer thread say to each other. Payloads travel as JSON text, made once. */
 
-import type { NewBlob, NewOnceRecord, Position, Trim } from "../port.ts";
+import type { NewBlob, NewOnceRecord, Position, Regained, Trim } from "../port.ts";
 
 export interface WriterOptions {
   file: string;
@@ -39,6 +39,8 @@ export interface BatchRows {
   expect: [id: string, version: number][];
   log: { row: LogRow; resourceIds: string[] }[];
   put: DocumentRow[];
+  /** Where documents that are made again stand. */
+  regained: [id: string, regained: Regained][];
   /** The words of those that can be searched for; null takes them out. */
   texts: [id: string, text: string | null][];
   blobs: NewBlob[];

@@ -151,6 +151,12 @@ export class Reader {
     return Number(row?.n ?? 0);
   }
 
+  ids({ afterId, limit }: { afterId: string; limit: number }): { kind: string; id: string }[] {
+    return this.#prepare("SELECT id, kind FROM documents WHERE id > ? ORDER BY id LIMIT ?")
+      .all(afterId, limit)
+      .map(({ id, kind }) => ({ kind: String(kind), id: String(id) }));
+  }
+
   tenantIds(): string[] {
     return this.#prepare("SELECT id FROM documents WHERE kind = 'tenant' AND listed_in IS NOT NULL")
       .all()

@@ -114,10 +114,12 @@ export class BatchWriter {
     this.#rewriter.rewriteOnce(batch.rewriteOnce);
     if (batch.trim !== null) this.#trim(batch.trim);
     for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
+    const regained = new Map(batch.regained);
     for (const document of batch.put) {
       const [id] = document;
-      const head = headOf(id);
-      this.#put(document, head, born.get(id) ?? first);
+      const again = regained.get(id);
+      const head = again === undefined ? headOf(id) : { version: 0, ...again };
+      this.#put(document, head, again?.born ?? born.get(id) ?? first);
       heads.set(id, { ...head, version: head.version + 1 });
     }
     for (const [id, text] of batch.texts) {

@@ -1,0 +1,91 @@
+/** `bridle rebuild`: are the documents what the log says, and if not, make them so. Without a server. */
+
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { defaultConfig } from "../config.ts";
+import type { Difference } from "../kernel/rebuild.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { type JsonSettings, progress, show, withJson } from "./output.ts";
+import { useProjectData } from "./remote.ts";
+import { table } from "./table.ts";
+
+interface RebuildSettings extends JsonSettings {
+  data: string;
+  check?: true;
+}
+
+/** As many as are named to a person. */
+const namedMax = 50;
+
+export function addRebuildCommand(program: Command): void {
+  const command = withDataOption(
+    withJson(
+      program
+        .command("rebuild")
+        .summary("Make the documents again from the log, or say where they differ.")
+        .description(
+          "Fold every document again from the log and put right what differs, in one commit. The server must be stopped.",
+        )
+        .option("--check", "only say what differs, and change nothing. Exit code 1 when something does"),
+    ),
+  );
+  command.action(async (settings: RebuildSettings) => {
+    const directory = requireStore(settings.data);
+    const { compareWithLog } = await import("../kernel/rebuild.ts");
+    const { openSqliteStore } = await import("../store/sqlite/open.ts");
+    const store = await openSqliteStore(directory);
+    const shown = { folding: progress("events folded"), comparing: progress("documents compared") };
+    try {
+      const head = await store.head();
+      const { documents, events, differences, repair } = await compareWithLog(store, {
+        folded: (position) => shown.folding.at(position, head),
+        compared(done, total) {
+          shown.folding.end();
+          shown.comparing.at(done, total);
+        },
+      });
+      if (settings.check !== true) await repair();
+      const isRepaired = settings.check !== true && differences.length > 0;
+      const facts = { data: directory, events, documents, is_repaired: isRepaired, differences };
+      shown.comparing.end();
+      show(settings, facts, () => inWords(documents, events, differences, isRepaired));
+      if (settings.check === true && differences.length > 0) process.exitCode = exitCodes.failed.code;
+    } finally {
+      await store.close();
+    }
+  });
+}
+
+export function withDataOption(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--data <directory>", "the data directory")
+        .env("BRIDLE_DATA")
+        .default(defaultConfig.dataDirectory),
+    )
+    .hook("preAction", () => useProjectData(command));
+}
+
+/** Opening a directory that holds none would make one. */
+export function requireStore(data: string): string {
+  const directory = resolve(data);
+  if (existsSync(join(directory, "bridle.db"))) return directory;
+  throw new Error(`${directory} holds no data of a server. Say with --data where it is.`);
+}
+
+function inWords(
+  documents: number,
+  events: number,
+  differences: readonly Difference[],
+  isRepaired: boolean,
+): string {
+  const counted = `${documents} documents of ${events} events`;
+  if (differences.length === 0) return `${counted}: each is what the log says.\n`;
+  const rows = differences.slice(0, namedMax).map(({ what, kind, id }) => [what, kind, id]);
+  const more = differences.length > namedMax ? `and ${differences.length - namedMax} more\n` : "";
+  const done = isRepaired
+    ? "are put right"
+    : "differ from the log; `bridle rebuild` without --check puts them right";
+  return `${table(["what", "kind", "id"], rows)}${more}${counted}: ${differences.length} ${done}.\n`;
+}

@@ -1,0 +1,24 @@
+/** What operators are promised of the commands, and what all commands have in common. */
+
+import { type Requirement, section } from "./requirements.ts";
+
+export const manageRequirements: readonly Requirement[] = [
+  ...section("Bridle", "All commands", {
+    "CMD-50": "Every command that gives a result gives it as JSON with --json.",
+    "CMD-51": "Help fits 80 columns, and the program's own has its commands under headings.",
+    "CMD-52":
+      "Secrets can be in files that NAME_FILE names; both at once, or a file that cannot be read, is refused without repeating them.",
+    "CMD-53": "Secrets are taken out of the environment before any code of a project runs.",
+    "CMD-55":
+      "A mistyped command, option or choice is one line with what may have been meant, and exit code 2.",
+    "CMD-56": "bridle completion prints scripts that complete commands, options, choices and file names.",
+    "CMD-57": "What takes long shows how far it is: with a total, a bar, the rate and the time left.",
+  }),
+  ...section("Bridle", "Commands for operators", {
+    "CMD-54": "bridle config print shows every setting, where it comes from, and no secret.",
+    "CMD-58": "bridle quota makes, shows, changes and deletes quotas, with what is used and what is left.",
+    "CMD-59": "A document that was lost is made again where it stood among its events.",
+    "CMD-60":
+      "bridle rebuild finds documents that are not what the log says, puts them right in one commit, and refuses while a server uses them.",
+  }),
+];
