@@ -46,7 +46,7 @@ function addServingCommand(
   const command = program
     .command(name)
     .description(description)
-    .addHelpText("after", modelHelp + traceHelp);
+    .addHelpText("after", `${modelHelp}\n${traceHelp}`);
   for (const option of serveOptions) command.addOption(option);
   command.action(async (given: ServeSettings) => {
     // Before any code of the project runs.
