@@ -1,7 +1,7 @@
 /** The documentation hangs together: links, the index, code that can be read, commands that exist. */
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -78,4 +78,29 @@ test("DCS-6 given what can be typed in the shell, when its page is read, then al
   const typed = [...helpText("").matchAll(/^ {2}(\/\w[^ ]*(?: [A-Z]+)?)/gm)].map(([, command]) => command);
   assert.ok(typed.length >= 6);
   for (const command of typed) assert.ok(page.includes(`\`${command}\``), String(command));
+});
+
+test("DCS-2 given the files that the tour of the code names, when they are looked for, then they are there", () => {
+  const named = [
+    ...readPage("docs/contributing/code-tour.md").matchAll(/`((?:src|client|test|docs)\/[^`<…]*)`/g),
+  ];
+  assert.ok(named.length > 50, `${named.length} files`);
+  const missing = named
+    .map(([, path = ""]) => path)
+    .filter((path) => globSync(path, { cwd: root }).length === 0);
+  assert.deepEqual(missing, []);
+});
+
+test("DCS-7 given llms.txt, when it is read, then it has a title, a summary, and every link of the index by section", () => {
+  const text = readPage("llms.txt");
+  assert.match(text, /^# Bridle\n\n> \S.*\n\n/);
+  const paths = (page: string) => localLinks(page).map((link) => destination(link).path);
+  const listed = paths("llms.txt").filter((path) => path !== "AGENTS.md");
+  assert.deepEqual(
+    listed.sort(),
+    paths(index)
+      .filter((path) => path !== "AGENTS.md")
+      .sort(),
+  );
+  assert.equal(text.match(/^## /gm)?.length, readPage(index).match(/^## /gm)?.length);
 });
