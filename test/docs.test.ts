@@ -7,7 +7,16 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { program } from "../src/cli/program.ts";
 import { helpText } from "../src/cli/shell/commands.ts";
-import { anchorsOf, blocksOf, destination, localLinks, pages, readPage, root } from "./support/docs.ts";
+import {
+  anchorsOf,
+  blocksOf,
+  destination,
+  localLinks,
+  matches,
+  pages,
+  readPage,
+  root,
+} from "./support/docs.ts";
 import { bridleCalls, problemWith } from "./support/docs-commands.ts";
 
 const index = "docs/README.md";
@@ -103,4 +112,16 @@ test("DCS-7 given llms.txt, when it is read, then it has a title, a summary, and
       .sort(),
   );
   assert.equal(text.match(/^## /gm)?.length, readPage(index).match(/^## /gm)?.length);
+});
+
+test("DCS-1 given what a page shows of an output, when something else was printed, then that is noticed, and what differs every time is not", () => {
+  const shown = "task_01M7P84C2X20VCRGEZ6063HNPZ is COMPLETED at 2026-11-18T02:35:17.564Z\n…\nvalid …\n";
+  const printed = (state: string, more: string) =>
+    `task_01M7P8AAAAAAAAAAAAAAAAAAAA is ${state} at 2031-01-01T00:00:00.000Z\n${more}valid (2)\n`;
+  assert.ok(matches(shown, printed("COMPLETED", "")));
+  assert.ok(matches(shown, printed("COMPLETED", "a\nb\n")));
+  assert.ok(!matches(shown, printed("FAILED", "")));
+  assert.ok(!matches(shown, `${printed("COMPLETED", "")}more\n`));
+  assert.throws(() => blocksOf("page.md", "```sh rum\nls\n```\n"), /"rum" means nothing/);
+  assert.throws(() => blocksOf("page.md", "```sh run\nls\n"), /does not end/);
 });
