@@ -1,6 +1,6 @@
 /**
  * `npm run docs` writes what is made from code: the conformance table, the settings, the lifecycle, the OpenAPI document,
- * and the form of a receipt for verifiers that have no library of schemas. `npm run docs -- --check` fails when one of them is stale.
+ * the index for assistants (`llms.txt`), and the form of a receipt for verifiers that have no library of schemas. `npm run docs -- --check` fails when one of them is stale.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Option } from "commander";
+import manifest from "../package.json" with { type: "json" };
 import { commandReference } from "../src/cli/command-reference.ts";
 import { gatewayOptions } from "../src/cli/gateway-command.ts";
 import { createProgram } from "../src/cli/program.ts";
@@ -18,7 +19,10 @@ import { ReceiptSchema } from "../src/receipts/schema.ts";
 import { startServer } from "../src/server.ts";
 import { catalogue } from "../src/telemetry/metrics/catalogue.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
+import { acpRequirements } from "../test/requirements-acp.ts";
 import { harpRequirements } from "../test/requirements-harp.ts";
+import { mcpRequirements } from "../test/requirements-mcp.ts";
+import { mcpSurfaceRequirements } from "../test/requirements-mcp-surface.ts";
 import { openHarnessRequirements } from "../test/requirements-openharness.ts";
 import { opvsRequirements } from "../test/requirements-opvs.ts";
 import { shellRequirements } from "../test/requirements-shell.ts";
@@ -84,6 +88,29 @@ The rules of the Human Authorization & Review Protocol for enforcers, approvers 
 where the protocol leaves them open. A rule is proved by tests whose names begin with its id (\`git grep HARP-54 -- '*.test.ts'\`).
 
 ${tables(harpRequirements)}
+`;
+}
+
+function conformanceMcp(): string {
+  return `${made}
+
+# Conformance: Model Context Protocol
+
+Both sides of it: [agents as tools](mcp-server.md), for clients of the revisions of 2025 and of 2026-07-28, and [tools of servers](../guides/mcp.md) that agents
+call. A rule is proved by tests whose names begin with its id (\`git grep MCS-7 -- '*.test.ts'\`).
+
+${tables([...mcpSurfaceRequirements, ...mcpRequirements])}
+`;
+}
+
+function conformanceAcp(): string {
+  return `${made}
+
+# Conformance: Agent Client Protocol
+
+What [\`bridle acp\`](../guides/acp.md) keeps to as the agent of an editor. A rule is proved by tests whose names begin with its id (\`git grep ACP-3 -- '*.test.ts'\`).
+
+${tables(acpRequirements)}
 `;
 }
 
@@ -211,7 +238,35 @@ export const receiptForm: Form = ${JSON.stringify(ReceiptSchema, null, 2)};
 `;
 }
 
+/** The index for assistants, in the form of llmstxt.org: a title, a summary, and links by section, made from the index for people. */
+function llms(): string {
+  const index = readFileSync(new URL("README.md", import.meta.url), "utf8");
+  const [, ...sections] = index.split(/^## /m);
+  const made = sections.map((section) => {
+    const [title = ""] = section.split("\n");
+    const links = section.match(/^- \[.*$/gm) ?? [];
+    return [`## ${title.replace(/:.*/, "")}`, "", ...links.map(fromRoot)].join("\n");
+  });
+  return `# Bridle
+
+> ${manifest.description}
+
+Bridle is a server that runs agents written in TypeScript. Agents are async functions whose calls on \`ctx\` are recorded, so that they survive crashes and waits. For rules and the
+smallest right example read [AGENTS.md](AGENTS.md) first.
+
+${made.join("\n\n")}
+`;
+}
+
+/** A link of the index, as seen from the root. */
+function fromRoot(line: string): string {
+  return line.replace(/\]\(([^)]+)\)/, (_, target: string) =>
+    target.startsWith("../") ? `](${target.slice(3)})` : `](docs/${target})`,
+  );
+}
+
 const pages: Record<string, string> = {
+  "../llms.txt": llms(),
   "protocols/conformance-harn.md": conformance(),
   "protocols/conformance-harp.md": conformanceHarp(),
   "protocols/conformance-opvs.md": conformanceOpvs(),
@@ -220,6 +275,8 @@ const pages: Record<string, string> = {
   "reference/settings.md": settings(),
   "reference/metrics.md": metrics(),
   "concepts/task-lifecycle.md": lifecycle(),
+  "protocols/conformance-mcp.md": conformanceMcp(),
+  "protocols/conformance-acp.md": conformanceAcp(),
   "openapi.json": await openApi(),
   "../src/verify/receipt-form.ts": receiptForm(),
 };

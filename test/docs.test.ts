@@ -1,13 +1,22 @@
 /** The documentation hangs together: links, the index, code that can be read, commands that exist. */
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createProgram } from "../src/cli/program.ts";
 import { helpText } from "../src/cli/shell/commands.ts";
-import { anchorsOf, blocksOf, destination, localLinks, pages, readPage, root } from "./support/docs.ts";
+import {
+  anchorsOf,
+  blocksOf,
+  destination,
+  localLinks,
+  matches,
+  pages,
+  readPage,
+  root,
+} from "./support/docs.ts";
 import { bridleCalls, problemWith } from "./support/docs-commands.ts";
 
 const index = "docs/README.md";
@@ -79,4 +88,41 @@ test("DCS-6 given what can be typed in the shell, when its page is read, then al
   const typed = [...helpText("").matchAll(/^ {2}(\/\w[^ ]*(?: [A-Z]+)?)/gm)].map(([, command]) => command);
   assert.ok(typed.length >= 6);
   for (const command of typed) assert.ok(page.includes(`\`${command}\``), String(command));
+});
+
+test("DCS-2 given the files that the tour of the code names, when they are looked for, then they are there", () => {
+  const named = [
+    ...readPage("docs/contributing/code-tour.md").matchAll(/`((?:src|client|test|docs)\/[^`<…]*)`/g),
+  ];
+  assert.ok(named.length > 50, `${named.length} files`);
+  const missing = named
+    .map(([, path = ""]) => path)
+    .filter((path) => globSync(path, { cwd: root }).length === 0);
+  assert.deepEqual(missing, []);
+});
+
+test("DCS-7 given llms.txt, when it is read, then it has a title, a summary, and every link of the index by section", () => {
+  const text = readPage("llms.txt");
+  assert.match(text, /^# Bridle\n\n> \S.*\n\n/);
+  const paths = (page: string) => localLinks(page).map((link) => destination(link).path);
+  const listed = paths("llms.txt").filter((path) => path !== "AGENTS.md");
+  assert.deepEqual(
+    listed.sort(),
+    paths(index)
+      .filter((path) => path !== "AGENTS.md")
+      .sort(),
+  );
+  assert.equal(text.match(/^## /gm)?.length, readPage(index).match(/^## /gm)?.length);
+});
+
+test("DCS-1 given what a page shows of an output, when something else was printed, then that is noticed, and what differs every time is not", () => {
+  const shown = "task_01M7P84C2X20VCRGEZ6063HNPZ is COMPLETED at 2026-11-18T02:35:17.564Z\n…\nvalid …\n";
+  const printed = (state: string, more: string) =>
+    `task_01M7P8AAAAAAAAAAAAAAAAAAAA is ${state} at 2031-01-01T00:00:00.000Z\n${more}valid (2)\n`;
+  assert.ok(matches(shown, printed("COMPLETED", "")));
+  assert.ok(matches(shown, printed("COMPLETED", "a\nb\n")));
+  assert.ok(!matches(shown, printed("FAILED", "")));
+  assert.ok(!matches(shown, `${printed("COMPLETED", "")}more\n`));
+  assert.throws(() => blocksOf("page.md", "```sh rum\nls\n```\n"), /"rum" means nothing/);
+  assert.throws(() => blocksOf("page.md", "```sh run\nls\n"), /does not end/);
 });

@@ -14,6 +14,7 @@ import { startServer, temporaryDirectory } from "./support/server.ts";
 const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 const files = [
   ".gitignore",
+  "AGENTS.md",
   "README.md",
   "agents/hello.test.ts",
   "agents/hello.ts",
@@ -62,7 +63,7 @@ describe("a project that bridle init made", () => {
     return await run("/bin/sh", ["-c", scripts[name]], { cwd: project, env: { PATH } });
   }
 
-  test("INI-1 given a new project, when its tests are run and its types checked, then they pass, and only a mistake that is put in is found", async () => {
+  test("INI-1, DCS-8 given a new project, when its tests are run and its types checked, then they pass, and only a mistake that is put in is found", async () => {
     for (const file of files) assert.ok(said.includes(`  ${file}\n`), `${file} is listed`);
     assert.match(said, /cd my-agents\n +npm install\n +npm test\n +npm run dev\n/);
     const { name, dependencies } = JSON.parse(await read("package.json"));
@@ -70,6 +71,7 @@ describe("a project that bridle init made", () => {
     assert.equal(dependencies.bridle, `file:${root}`);
     assert.ok(said.includes(`the Bridle in ${root},`), "the reference is told");
     assert.match(await read("README.md"), /^# my-agents\n/);
+    assert.ok((await read("AGENTS.md")).includes("crashEverywhere"), "assistants are told what matters");
     assert.deepEqual((await read(".gitignore")).trim().split("\n"), ["node_modules", ".bridle"]);
 
     const tests = succeeded(await script("test"));

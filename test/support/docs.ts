@@ -163,3 +163,11 @@ export function patternOf(line: string): string {
     .map((text) => text.replaceAll(/[^\w\s]/gu, "\\$&"))
     .join(".*");
 }
+
+/** Whether this was printed: `…` alone in a line stands for any lines, elsewhere for anything in the line. */
+export function matches(shown: string, printed: string): boolean {
+  const lines = normalized(shown)
+    .split("\n")
+    .map((line) => (line.trim() === "…" ? "(?:.*\n)*?" : `${patternOf(line)}\n`));
+  return new RegExp(`^${lines.join("")}$`).test(`${normalized(printed)}\n`);
+}

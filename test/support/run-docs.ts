@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { delimiter, dirname, join } from "node:path";
-import { type Block, blocksOf, isActed, normalized, patternOf, root } from "./docs.ts";
+import { type Block, blocksOf, isActed, matches, normalized, root } from "./docs.ts";
 import { main, temporaryDirectory } from "./server.ts";
 
 /** Longer than any page takes, on a busy machine too. */
@@ -212,13 +212,7 @@ function compare({ first, shown, said }: Act, output: string): void {
     lines.splice(0, at + 1);
   }
   if (shown === null || first.words.has("dialogue")) return;
-  const isEqual = pattern(normalized(shown)).test(`${normalized(output)}\n`);
   // So that the difference is shown.
-  if (!isEqual) assert.equal(normalized(output), normalized(shown), `${where} prints something else`);
-}
-
-/** `…` alone in a line stands for any lines, elsewhere for anything in the line. */
-function pattern(text: string): RegExp {
-  const lines = text.split("\n").map((line) => (line.trim() === "…" ? "(?:.*\n)*?" : `${patternOf(line)}\n`));
-  return new RegExp(`^${lines.join("")}$`);
+  if (!matches(shown, output))
+    assert.equal(normalized(output), normalized(shown), `${where} prints something else`);
 }

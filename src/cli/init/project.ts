@@ -15,6 +15,7 @@ const templateFiles = [
   "agents/hello.ts",
   "agents/hello.test.ts",
   "README.md",
+  "AGENTS.md",
 ];
 
 export interface NewProject {
