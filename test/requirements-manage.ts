@@ -15,10 +15,13 @@ export const manageRequirements: readonly Requirement[] = [
     "CMD-57": "What takes long shows how far it is: with a total, a bar, the rate and the time left.",
   }),
   ...section("Bridle", "Commands for operators", {
+    "CMD-62": "An export that is interrupted leaves no file behind.",
     "CMD-54": "bridle config print shows every setting, where it comes from, and no secret.",
     "CMD-58": "bridle quota makes, shows, changes and deletes quotas, with what is used and what is left.",
     "CMD-59": "A document that was lost is made again where it stood among its events.",
     "CMD-60":
       "bridle rebuild finds documents that are not what the log says, puts them right in one commit, and refuses while a server uses them.",
+    "CMD-61":
+      "bridle backup copies all that a server keeps while it runs; what has a backup's name is whole, and is restored as documented.",
   }),
 ];

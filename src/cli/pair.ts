@@ -89,7 +89,7 @@ async function pair(settings: PairSettings): Promise<void> {
 async function invitation({ code, expires_at, gateway_url }: Begun): Promise<string> {
   const gateway = harmlessLine(gateway_url ?? "URL-OF-THE-GATEWAY");
   const picture = gateway_url === null || !canAsk() ? "" : await pictureOf(code, gateway_url);
-  return `${picture}Pairing code  ${coloured(harmlessLine(code), "bold")}   good once, until ${harmlessLine(expires_at)}
+  return `${picture}Pairing code  ${coloured(harmlessLine(code), "bold", process.stderr)}   good once, until ${harmlessLine(expires_at)}
 
 On the approver's machine:
   bridle approver pair ${harmlessLine(code)} --gateway ${gateway}
@@ -103,7 +103,7 @@ async function pictureOf(code: string, gateway: string): Promise<string> {
   const { renderUnicodeCompact } = await import("uqr");
   const query = new URLSearchParams({ gateway });
   const rows = renderUnicodeCompact(`bridle-pair:${code}?${query}`, { border: 2 }).split("\n");
-  return `\n${rows.map((row) => `\x1b[97;40m${row}\x1b[0m\n`).join("")}\n`;
+  return `\n${rows.map((row) => `${coloured(row, "picture", process.stderr)}\n`).join("")}\n`;
 }
 
 /** Once the approver has handed over its keys. */

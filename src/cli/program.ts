@@ -6,6 +6,7 @@ import { version } from "../version.ts";
 import { addAcpCommand } from "./acp.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
+import { addBackupCommand } from "./backup.ts";
 import { addCheckCommand } from "./check.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addConfigCommand } from "./config.ts";
@@ -85,6 +86,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addVaultCommands(program);
   addTransferCommands(program);
   addGcCommand(program);
+  addBackupCommand(program);
   addRebuildCommand(program);
   program.commandsGroup("Help:").helpCommand("help [command]", "Say what a command does.");
   addCompletionCommand(program);

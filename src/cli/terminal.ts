@@ -94,11 +94,16 @@ function widthOf(text: string): number {
   return width;
 }
 
-const colours = { bold: "1", dim: "2", red: "1;31", yellow: "33", green: "32" } as const;
+const colours = { picture: "97;40", bold: "1", dim: "2", red: "1;31", yellow: "33", green: "32" } as const;
 
 /** Plain where nobody sees it, or where it is not wanted. */
-export function coloured(text: string, colour: keyof typeof colours): string {
-  const isWanted = process.stdout.isTTY === true && !process.env.NO_COLOR;
+export function coloured(
+  text: string,
+  colour: keyof typeof colours,
+  stream: { isTTY?: boolean } = process.stdout,
+): string {
+  const { NO_COLOR, TERM } = process.env;
+  const isWanted = stream.isTTY === true && !NO_COLOR && TERM !== "dumb";
   return isWanted ? `\x1b[${colours[colour]}m${text}\x1b[0m` : text;
 }
 

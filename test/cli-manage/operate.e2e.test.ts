@@ -1,13 +1,17 @@
 /** What an operator does to a running server, in words and as JSON. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as nextTurn } from "node:timers/promises";
 import { bridle, type Ended, errorLine, succeeded } from "../support/cli.ts";
 import type { Json } from "../support/client.ts";
 import { temporaryDirectory } from "../support/server.ts";
-import { bridleInTerminal, noTerminal } from "../support/terminal.ts";
+import { bridleInTerminal, ctrl, noTerminal } from "../support/terminal.ts";
 import { startTravel, type Travel } from "../support/travel.ts";
 
 describe("bridle for operators", () => {
@@ -113,5 +117,34 @@ describe("bridle for operators", () => {
     const made = await json("init", join(place.path, "made"));
     assert.equal(made.name, "made");
     assert.ok(made.files.some((file: Json) => file.path === "bridle.config.ts" && !file.written_over));
+  });
+
+  test("CMD-57, CMD-62 given an export without end, when it is shown on a terminal, and when it is interrupted, then there is a bar, and no file is left", {
+    skip: noTerminal,
+  }, async () => {
+    await using place = await temporaryDirectory();
+    const slow = createServer(async (_request, response) => {
+      response.writeHead(200, { "content-type": "application/jsonl" });
+      response.write('{"format":"bridle-receipts/1","count":1000}\n{"keys":[]}\n');
+      while (!response.destroyed) {
+        response.write(`${JSON.stringify({ filler: "x".repeat(5000) })}\n`);
+        await nextTurn(20);
+      }
+    });
+    await once(slow.listen(0, "127.0.0.1"), "listening");
+    try {
+      const env = { BRIDLE_URL: `http://127.0.0.1:${Object(slow.address()).port}`, BRIDLE_KEY: "any-key" };
+      const out = join(place.path, "bundle");
+      const args = ["receipt", "export", "--workspace", "workspace_default", "--out", out];
+      await using terminal = bridleInTerminal(args, { env });
+      await terminal.sees(/receipts exported [█░]{8,} {2,}\d+% {2}\d+ of 1000 {2}\d+\/s/);
+      assert.deepEqual(await readdir(place.path), ["bundle.part"]);
+      terminal.press(ctrl.c);
+      assert.equal(await terminal.ended(), 130);
+      assert.deepEqual(await readdir(place.path), []);
+    } finally {
+      slow.closeAllConnections();
+      await once(slow.close(), "close");
+    }
   });
 });

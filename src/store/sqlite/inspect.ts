@@ -7,6 +7,8 @@ import { pathToFileURL } from "node:url";
 import { assertKnown } from "./schema.ts";
 
 export interface StoreInspection {
+  /** The last position of the log; 0 in an empty one. */
+  head: number;
   /** When the newest event happened; null in an empty log. */
   newestAt: string | null;
   bytes: number;
@@ -18,7 +20,7 @@ export interface StoreInspection {
 const checkedBytesMax = 256 * 1024 * 1024;
 
 /** Null where there is none. Throws when it cannot be used. */
-export function inspectStore(directory: string): StoreInspection | null {
+export function inspectStore(directory: string, bytesMax = checkedBytesMax): StoreInspection | null {
   const file = join(directory, "bridle.db");
   // A file of no bytes is one that a server began to make.
   const bytes = existsSync(file) ? statSync(file).size : 0;
@@ -29,11 +31,12 @@ export function inspectStore(directory: string): StoreInspection | null {
   const db = new DatabaseSync(url, { readOnly: true });
   try {
     assertKnown(Number(db.prepare("PRAGMA user_version").get()?.user_version));
-    const isChecked = bytes <= checkedBytesMax;
+    const isChecked = bytes <= bytesMax;
     const damage = isChecked ? db.prepare("PRAGMA quick_check(1)").get()?.quick_check : "ok";
     if (damage !== "ok") throw new Error(`The database is damaged: ${String(damage)}`);
-    const newest = db.prepare("SELECT created_at FROM log ORDER BY last DESC LIMIT 1").get();
-    return { newestAt: newest === undefined ? null : String(newest.created_at), bytes, isChecked };
+    const newest = db.prepare("SELECT last, created_at FROM log ORDER BY last DESC LIMIT 1").get();
+    const newestAt = newest === undefined ? null : String(newest.created_at);
+    return { head: Number(newest?.last ?? 0), newestAt, bytes, isChecked };
   } finally {
     db.close();
   }

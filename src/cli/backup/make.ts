@@ -1,0 +1,104 @@
+/**
+ * A backup is a data directory like any other. It is made under another name, looked at, and gets its own in one step: what has the
+ * name is whole, however the command ended.
+ *
+ * Blobs are copied before and after the database. A file is there before the commit that speaks of it, so the second time finds what
+ * the copy of the database speaks of and the first did not see; what is dropped meanwhile was seen by the first.
+ */
+
+import { existsSync, rmSync } from "node:fs";
+import { mkdir, mkdtemp, open, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { inspectStore } from "../../store/sqlite/inspect.ts";
+import { DataDirectoryInUse, lockDirectory } from "../../store/sqlite/lock.ts";
+import { copyDatabase } from "../../store/sqlite/snapshot.ts";
+import { version } from "../../version.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { withProgress } from "../output.ts";
+import { type Copied, FileCopier } from "./copy-files.ts";
+
+export interface Backup extends Copied {
+  directory: string;
+  data: string;
+  made_at: string;
+  version: string;
+  /** The last position of the log. */
+  events: number;
+}
+
+const endings = ["SIGINT", "SIGTERM"] as const;
+
+export async function makeBackup(data: string, given: string): Promise<Backup> {
+  const target = resolve(given);
+  if (existsSync(target)) throw new Error(`${target} is there already; a backup is a new directory.`);
+  if (!relative(data, target).startsWith(".."))
+    throw new Error(`${target} is inside of what is to be copied.`);
+  await mkdir(dirname(target), { recursive: true });
+  const partial = await mkdtemp(join(dirname(target), `.${basename(target)}.part-`));
+  const giveUp = () => {
+    rmSync(partial, { recursive: true, force: true });
+    process.exit(exitCodes.interrupted.code);
+  };
+  for (const signal of endings) process.once(signal, giveUp);
+  const locks = [data, join(data, "gateway")].map(heldMeanwhile);
+  try {
+    const made = await copyAll(data, partial);
+    const backup = { directory: target, data, ...made };
+    const { directory: _, ...facts } = backup;
+    await writeFile(join(partial, "backup.json"), `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
+    await sync(partial);
+    await rename(partial, target);
+    await sync(dirname(target));
+    return backup;
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    throw error;
+  } finally {
+    for (const lock of locks) lock?.release();
+    for (const signal of endings) process.off(signal, giveUp);
+  }
+}
+
+/** A server that runs has the lock and is careful; one that does not must not start in the middle. */
+function heldMeanwhile(directory: string): { release(): void } | null {
+  if (!existsSync(directory)) return null;
+  try {
+    return lockDirectory(directory);
+  } catch (error) {
+    if (error instanceof DataDirectoryInUse) return null;
+    throw error;
+  }
+}
+
+async function copyAll(data: string, target: string): Promise<Omit<Backup, "directory" | "data">> {
+  const copier = await FileCopier.of(data, target);
+  return await withProgress(
+    "copied",
+    async (shown) => {
+      const tell = (more = 0) => shown.at(copier.bytes + more, copier.bytesExpected);
+      const copyStore = async (part: string) => {
+        const size = copier.sizeOf(join(part, "bridle.db"));
+        await copyDatabase(join(data, part), join(target, part), (share) => tell(Math.round(share * size)));
+        await copier.count(join(target, part, "bridle.db"));
+        // Damage that was there before is better known now than when the copy is needed.
+        return inspectStore(join(target, part), Number.POSITIVE_INFINITY)?.head ?? 0;
+      };
+      await copier.copyNew("blobs", tell);
+      const made_at = new Date().toISOString();
+      // The server first: it asks the gateway again for what that does not know, and not the other way round.
+      const events = await copyStore("");
+      if (existsSync(join(data, "gateway", "bridle.db"))) {
+        await mkdir(join(target, "gateway"), { mode: 0o700 });
+        await copyStore("gateway");
+      }
+      await copier.copyNew("", tell);
+      return { made_at, version, events, files: copier.files, bytes: copier.bytes };
+    },
+    "bytes",
+  );
+}
+
+async function sync(directory: string): Promise<void> {
+  await using handle = await open(directory, "r");
+  await handle.sync();
+}
