@@ -9,6 +9,7 @@ import { requirements as others } from "./requirements.ts";
 import { acpRequirements } from "./requirements-acp.ts";
 import { agentRequirements } from "./requirements-agents.ts";
 import { clientRequirements } from "./requirements-client.ts";
+import { commandRequirements } from "./requirements-commands.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { initRequirements } from "./requirements-init.ts";
@@ -39,6 +40,7 @@ const requirements = [
   ...initRequirements,
   ...packageRequirements,
   ...clientRequirements,
+  ...commandRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

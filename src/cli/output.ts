@@ -115,3 +115,11 @@ export function shorten(text: string, width: number): string {
   const line = text.replaceAll(/\s+/g, " ");
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }
+
+/** Whoever read what we write has gone, as `head` does; that is no error, and no reason to go on. */
+export function endWithReader(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit();
+  });
+}
