@@ -19,6 +19,8 @@ export interface FollowOptions {
   signal?: AbortSignal | undefined;
   /** How long nothing at all may arrive before the connection is taken for dead. */
   silenceMs?: number | undefined;
+  /** Told when a connection is there, and when it is gone and will be made again. */
+  onConnection?: ((isConnected: boolean) => void) | undefined;
 }
 
 export interface Followed {
@@ -53,6 +55,7 @@ export async function* follow(
       if (!isPassing(error)) throw error;
       if (error instanceof BridleError) askedMs = error.retryAfterMs ?? 0;
     }
+    options.onConnection?.(false);
     if (given > 0) failures = 0;
     await pause(Math.max(askedMs, backoffMs(failures)), signal);
   }
@@ -62,7 +65,7 @@ export async function* follow(
 async function* connection(
   transport: Transport,
   { path, query = {} }: Followed,
-  { after, signal, silenceMs = silenceMsMax }: FollowOptions,
+  { after, signal, silenceMs = silenceMsMax, onConnection }: FollowOptions,
 ): AsyncGenerator<BridleEvent> {
   const silence = new AbortController();
   const patience = () => setTimeout(() => silence.abort(), silenceMs);
@@ -79,6 +82,7 @@ async function* connection(
     };
     const response = await transport.open(path, { query, headers, signal: either });
     if (response.body === null) throw unreadable("a stream of events", response);
+    onConnection?.(true);
     for await (const frame of framesOf(response.body, onSign)) {
       // While whoever reads is busy with an event, nothing is read, and silence is not the server's.
       clearTimeout(timer);

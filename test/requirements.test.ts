@@ -9,6 +9,7 @@ import { requirements as others } from "./requirements.ts";
 import { acpRequirements } from "./requirements-acp.ts";
 import { agentRequirements } from "./requirements-agents.ts";
 import { clientRequirements } from "./requirements-client.ts";
+import { commandRequirements } from "./requirements-commands.ts";
 import { docsRequirements } from "./requirements-docs.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
@@ -47,6 +48,7 @@ const requirements = [
   ...telemetryRequirements,
   ...traceRequirements,
   ...manageRequirements,
+  ...commandRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -11,6 +11,7 @@ export const exitCodes = {
   wrongUse: { code: 2, meaning: "The command was called in a way that it does not know. Nothing was done." },
   noServer: { code: 3, meaning: "No server answered." },
   notAllowed: { code: 4, meaning: "The server does not know the key, or the key may not do this." },
+  waits: { code: 5, meaning: "The task that was waited for waits for a person itself." },
   interrupted: { code: 130, meaning: "Ended with Ctrl-C." },
 } as const satisfies Record<string, { code: number; meaning: string }>;
 

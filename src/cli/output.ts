@@ -155,3 +155,11 @@ export async function about<T>(file: string, read: () => Promise<T> | T): Promis
     throw new Error(problem.includes(file) ? problem : `${file}: ${problem}`, { cause: error });
   }
 }
+
+/** Whoever read what we write has gone, as `head` does; that is no error, and no reason to go on. */
+export function endWithReader(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit();
+  });
+}

@@ -20,6 +20,8 @@ export interface RunOptions {
   /** What is undefined is unset. */
   env?: Record<string, string | undefined>;
   cwd?: string;
+  /** What is on its standard input; nothing otherwise. */
+  input?: string;
 }
 
 /** Runs Node.js with a script to its end. */
@@ -31,15 +33,17 @@ export function runNode(args: string[], options: RunOptions = {}): Promise<Ended
 export async function run(
   command: string,
   args: string[],
-  { env = {}, cwd }: RunOptions = {},
+  { env = {}, cwd, input }: RunOptions = {},
 ): Promise<Ended> {
   const child = spawn(command, args, {
     env: { ...environment, ...env },
     cwd,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
     timeout: patienceMs,
     killSignal: "SIGKILL",
   });
+  // A command that reads nothing may be gone before all of it is written.
+  child.stdin.on("error", () => {}).end(input ?? "");
   const [stdout, stderr] = await Promise.all([
     child.stdout.setEncoding("utf8").toArray(),
     child.stderr.setEncoding("utf8").toArray(),

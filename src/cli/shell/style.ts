@@ -4,8 +4,10 @@ import { styleText } from "node:util";
 
 export interface Style {
   readonly isColored: boolean;
-  /** The agent's words, its questions, what it does, and what the shell says itself. */
-  readonly marks: { says: string; asks: string; notes: string; line: string; frames: readonly string[] };
+  /** The agent's words, its questions, what it does and how that went, and what we say ourselves. */
+  readonly marks: Readonly<
+    Record<"says" | "asks" | "notes" | "line" | "done" | "failed" | "waits" | "full" | "empty", string>
+  > & { readonly frames: readonly string[] };
   strong(text: string): string;
   faint(text: string): string;
   good(text: string): string;
@@ -30,8 +32,30 @@ export function styleFor({ isTerminal, env }: Surroundings): Style {
   return {
     isColored,
     marks: isUnicode
-      ? { says: "●", asks: "?", notes: "–", line: "─", frames: [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"] }
-      : { says: "*", asks: "?", notes: "-", line: "-", frames: [..."-\\|/"] },
+      ? {
+          says: "●",
+          asks: "?",
+          notes: "–",
+          line: "─",
+          done: "✓",
+          failed: "✗",
+          waits: "◦",
+          full: "█",
+          empty: "░",
+          frames: [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"],
+        }
+      : {
+          says: "*",
+          asks: "?",
+          notes: "-",
+          line: "-",
+          done: "+",
+          failed: "x",
+          waits: ".",
+          full: "#",
+          empty: "-",
+          frames: [..."-\\|/"],
+        },
     strong: paint("bold"),
     faint: paint("dim"),
     good: paint("green"),

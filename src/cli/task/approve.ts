@@ -1,0 +1,187 @@
+/** Deciding what agents ask permission for: what is decided is shown, and the answer is to exactly that. */
+
+import { isRecord } from "../../../client/errors.ts";
+import { type BridleClient, BridleError, type PermissionRequest, type Task } from "../../../client/index.ts";
+import { complaintOf, exitCodes } from "../exit-codes.ts";
+import { show } from "../output.ts";
+import type { Remote } from "../remote.ts";
+import { styleFor } from "../shell/style.ts";
+import { table } from "../table.ts";
+import { canAsk, harmlessLine } from "../terminal.ts";
+import { Asking, askVerdict, riskIn } from "./ask-person.ts";
+import type { Settings } from "./command.ts";
+import { momentText } from "./duration.ts";
+import { taskIdOf } from "./find-task.ts";
+import { hashIn } from "./live-view.ts";
+import { approvalLines } from "./pending-lines.ts";
+
+export type DecisionSettings = Settings & { reason?: string; yes?: true };
+export type ApproveSettings = DecisionSettings & { all?: true };
+
+/** A request with the task that waits for it. */
+interface Waiting {
+  request: PermissionRequest;
+  task: Task;
+}
+
+/** Shows everything that waits and, where somebody can be asked, asks about one after the other. */
+export async function walk(remote: Remote, settings: ApproveSettings): Promise<void> {
+  const waiting = await waitingIn(remote.client);
+  const requests = waiting.map(({ request }) => request);
+  if (settings.json === true || waiting.length === 0 || !canAsk() || process.stdout.isTTY !== true) {
+    show(settings, requests, () =>
+      waiting.length === 0 ? "Nothing waits for a decision.\n" : tableOf(waiting),
+    );
+    return;
+  }
+  for (const [index, one] of waiting.entries()) {
+    process.stdout.write(`${index === 0 ? "" : "\n"}${index + 1} of ${waiting.length}\n${cardOf(one)}`);
+    if (isSigned(one)) continue;
+    const asking = new Asking(new AbortController().signal, process.stdout.columns || 80);
+    const verdict = await askVerdict(asking, riskIn(one.request.request), false);
+    if (asking.isLeft) {
+      process.exitCode = exitCodes.interrupted.code;
+      return;
+    }
+    if (verdict === "approve" || verdict === "deny") {
+      await told(() => decide(remote.client, one, verdict === "approve", settings));
+    }
+  }
+}
+
+/** Somebody else may have been faster, and the next one still waits. */
+async function told(act: () => Promise<PermissionRequest>): Promise<void> {
+  try {
+    process.stdout.write(`${resultOf(await act())}\n`);
+  } catch (error) {
+    if (!(error instanceof BridleError)) throw error;
+    process.stderr.write(`bridle: ${complaintOf(error).text}\n`);
+    process.exitCode = exitCodes.failed.code;
+  }
+}
+
+/** By the id of the request, or of the task that asks. A person sees what it is about before it is done. */
+export async function approveOne(
+  remote: Remote,
+  named: string,
+  isApproved: boolean,
+  settings: DecisionSettings,
+): Promise<void> {
+  const one = await findOne(remote.client, named);
+  requireUnsigned(one);
+  if (settings.json !== true && settings.yes !== true && canAsk()) {
+    process.stdout.write(cardOf(one));
+    const asking = new Asking(new AbortController().signal, process.stdout.columns || 80);
+    const wanted = isApproved ? "approve" : "deny";
+    const typed = await asking.line(`Type yes to ${wanted}: `);
+    if (typed?.trim().toLowerCase() !== "yes")
+      throw new Error("it was not confirmed, and nothing was decided.");
+  }
+  const decided = await decide(remote.client, one, isApproved, settings);
+  show(settings, decided, () => `${resultOf(decided)}\n`);
+}
+
+export async function approveAll(remote: Remote, settings: ApproveSettings): Promise<void> {
+  const waiting = await waitingIn(remote.client);
+  const decided: PermissionRequest[] = [];
+  for (const one of waiting.filter((each) => !isSigned(each))) {
+    decided.push(await decide(remote.client, one, true, settings));
+  }
+  show(settings, decided, () => decided.map((request) => `${resultOf(request)}\n`).join(""));
+  const signed = waiting.filter(isSigned);
+  if (signed.length > 0) process.stderr.write(`${signed.length} need signatures: bridle approver watch\n`);
+}
+
+async function decide(
+  { approvals }: BridleClient,
+  { request }: Waiting,
+  approved: boolean,
+  { reason }: DecisionSettings,
+): Promise<PermissionRequest> {
+  const said = reason === undefined ? {} : { reason };
+  return await approvals.respond(request.id, { approved, ...said, ...hashIn(request.request) });
+}
+
+/** Everything that a task waits for a decision on, oldest first. */
+async function waitingIn(client: BridleClient): Promise<Waiting[]> {
+  const found: Waiting[] = [];
+  for await (const task of client.tasks.all({ status: "AUTH_REQUIRED", limit: 100 })) {
+    const request = await pendingOf(client, task);
+    if (request !== null) found.unshift({ request, task });
+  }
+  return found;
+}
+
+async function pendingOf({ approvals }: BridleClient, task: Task): Promise<PermissionRequest | null> {
+  const id = task.waiting_for?.permission_request_id;
+  if (id == null) return null;
+  for await (const request of approvals.all({ taskId: task.id })) if (request.id === id) return request;
+  return null;
+}
+
+async function findOne(client: BridleClient, named: string): Promise<Waiting> {
+  if (named === "last" || named.startsWith("task_")) {
+    const task = await client.tasks.get(await lastOr(client, named));
+    const request = await pendingOf(client, task);
+    if (request !== null) return { request, task };
+    throw new Error(`task ${task.id} waits for no decision: it is ${task.status}.`);
+  }
+  const one = (await waitingIn(client)).find(({ request }) => request.id === named);
+  if (one !== undefined) return one;
+  throw new Error(
+    `no request ${harmlessLine(named)} waits for a decision. \`bridle approve\` lists those that do.`,
+  );
+}
+
+/** The task that asked last, where `last` was said. */
+async function lastOr(client: BridleClient, named: string): Promise<string> {
+  if (named !== "last") return named;
+  const [newest] = (await client.tasks.list({ status: "AUTH_REQUIRED", limit: 1 })).items;
+  return newest?.id ?? (await taskIdOf(client, named));
+}
+
+function isSigned({ task }: Waiting): boolean {
+  return task.waiting_for?.signature_required === true;
+}
+
+function requireUnsigned(one: Waiting): void {
+  if (!isSigned(one)) return;
+  throw new Error(
+    "only signatures of paired approvers count here: they decide with `bridle approver watch`, and are let in with `bridle pair`.",
+  );
+}
+
+function tableOf(waiting: readonly Waiting[]): string {
+  const rows = waiting.map((one) => [
+    one.request.id,
+    String(riskIn(one.request.request) ?? ""),
+    one.task.assigned_agent_id ?? "",
+    momentText(one.request.expires_at),
+    `${isSigned(one) ? "[signature] " : ""}${actionOf(one.request)}`,
+  ]);
+  return table(["REQUEST", "RISK", "ASKED BY", "UNTIL", "ACTION"], rows);
+}
+
+function cardOf(one: Waiting): string {
+  const { request, task } = one;
+  const style = styleFor({ isTerminal: process.stdout.isTTY === true, env: process.env });
+  const columns = (process.stdout.columns || 80) - 1;
+  const lines = approvalLines(
+    { prompt: actionOf(request), request: request.request, until: request.expires_at },
+    { columns, rows: Number.POSITIVE_INFINITY, style, isLast: true },
+  );
+  const asks = `asked by ${task.assigned_agent_id ?? "an agent"} for ${task.created_by}, in ${task.id}`;
+  const signed = isSigned(one)
+    ? [style.warning("  Only a signature counts here: bridle approver watch")]
+    : [];
+  return `${[...lines, `  ${style.faint(harmlessLine(asks, columns - 2))}`, ...signed].join("\n")}\n`;
+}
+
+function actionOf({ action }: PermissionRequest): string {
+  if (typeof action === "string") return action;
+  return isRecord(action) && typeof action.action === "string" ? action.action : JSON.stringify(action);
+}
+
+function resultOf({ id, status }: PermissionRequest): string {
+  return `${harmlessLine(id)} is ${status}.`;
+}

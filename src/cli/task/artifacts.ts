@@ -1,0 +1,16 @@
+/** The files of a task in a table. */
+
+import type { Artifact } from "../../../client/index.ts";
+import { sizeText } from "../shell/presenter.ts";
+import { table } from "../table.ts";
+
+export function artifactTable(artifacts: readonly Artifact[]): string {
+  const rows = artifacts.map(({ id, kind, mime_type, bytes, name }) => [
+    id,
+    kind,
+    bytes === null ? "" : sizeText(bytes),
+    mime_type,
+    name ?? "",
+  ]);
+  return table(["FILE", "KIND", "SIZE", "TYPE", "NAME"], rows);
+}

@@ -1,0 +1,30 @@
+/** What every command about one task has in common. */
+
+import type { Command, CommandOptions } from "commander";
+import { type JsonSettings, withJson } from "../output.ts";
+import { type RemoteSettings, withRemoteOptions } from "../remote.ts";
+
+export type Settings = RemoteSettings & JsonSettings;
+
+/** A command for a running server, with JSON for scripts and examples for people. */
+export function remoteCommand(
+  parent: Command,
+  form: string,
+  description: string,
+  examples: readonly string[] = [],
+  options: CommandOptions = {},
+): Command {
+  const command = withJson(withRemoteOptions(parent.command(form, options).description(description)));
+  if (examples.length === 0) return command;
+  const lines = examples.map((example) => `  ${example}`).join("\n");
+  return command.addHelpText("after", `\nExamples:\n${lines}`);
+}
+
+/** The same for a command about one task. */
+export function taskCommand(parent: Command, form: string, description: string, examples: string[]): Command {
+  const command = remoteCommand(parent, `${form} <task>`, description, examples);
+  return command.addHelpText(
+    "after",
+    "\nA task is named by its id, or by `last` for the one submitted last.",
+  );
+}

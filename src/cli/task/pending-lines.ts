@@ -1,0 +1,82 @@
+/** What a task asks a person: the question or, for an approval, exactly what a yes would be a yes to, and the command that helps. */
+
+import { isRecord } from "../../../client/errors.ts";
+import type { Style } from "../shell/style.ts";
+import { plainLineOf, wrap } from "../shell/text.ts";
+import { harmless } from "../terminal.ts";
+import { answerForm } from "./answer.ts";
+import { momentText } from "./duration.ts";
+import type { Pending } from "./view-state.ts";
+
+export interface Room {
+  columns: number;
+  rows: number;
+  style: Style;
+  /** All of it, however long. */
+  isLast: boolean;
+}
+
+/** Lines of the payload that are always shown, however small the screen is. */
+const payloadLinesMin = 3;
+/** Everything else on the screen, about: head, a few steps, the question around the payload. */
+const otherRows = 12;
+
+export function pendingLines(pending: Pending, taskId: string, room: Room): string[] {
+  if (pending.kind === "input") return inputLines(pending, taskId, room);
+  const helps = harmless(`bridle approve ${pending.requestId ?? taskId}   (or: bridle deny …)`);
+  return [...approvalLines(pending, room), `  ${room.style.faint(plainLineOf(helps, room.columns - 3))}`];
+}
+
+function inputLines({ prompt, schema, until }: Pending, taskId: string, room: Room): string[] {
+  const { columns, style } = room;
+  const [first = "", ...rest] = wrap(harmless(prompt), columns - 3);
+  const helps = `bridle task answer ${taskId} ${answerForm(schema)}`;
+  return [
+    `${style.warning(style.marks.asks)} ${style.strong(first)}`,
+    ...rest.map((line) => `  ${style.strong(line)}`),
+    ...(until === null ? [] : [style.faint(`  until ${momentText(until)}`)]),
+    `  ${style.faint(plainLineOf(harmless(helps), columns - 3))}`,
+  ];
+}
+
+/** Exactly what is asked for: the action, its risk, until when, and everything that comes with it. */
+export function approvalLines(
+  { prompt, request, until }: Pick<Pending, "prompt" | "request" | "until">,
+  room: Room,
+): string[] {
+  const { columns, style } = room;
+  const { risk, payload } = isRecord(request) ? request : {};
+  const [first = "", ...rest] = wrap(harmless(`May it do this: ${prompt}`), columns - 3);
+  const facts = [
+    ...(typeof risk === "string" ? [`risk: ${risk}`] : []),
+    ...(until === null ? [] : [`until ${momentText(until)}`]),
+  ].join(", ");
+  const most = room.isLast ? Number.POSITIVE_INFINITY : Math.max(payloadLinesMin, room.rows - otherRows);
+  const lines = payloadLines(payload, columns);
+  const hidden = Math.max(0, lines.length - most);
+  const isHigh = risk === "high" || risk === "dangerous";
+  return [
+    `${style.warning(style.marks.asks)} ${style.strong(first)}`,
+    ...rest.map((line) => `  ${style.strong(line)}`),
+    ...(facts === ""
+      ? []
+      : [`  ${(isHigh ? style.danger : style.warning)(plainLineOf(harmless(facts), columns - 3))}`]),
+    ...lines.slice(0, most).map((line) => `    ${line}`),
+    ...(hidden > 0 ? [style.faint(`    … ${hidden} more lines`)] : []),
+  ];
+}
+
+/** How many lines of what is to be approved are not on a screen like this. */
+export function hiddenLines({ kind, request }: Pending, { columns, rows }: Room): number {
+  if (kind === "input" || !isRecord(request)) return 0;
+  return Math.max(
+    0,
+    payloadLines(request.payload, columns).length - Math.max(payloadLinesMin, rows - otherRows),
+  );
+}
+
+function payloadLines(payload: unknown, columns: number): string[] {
+  if (payload === undefined || payload === null) return [];
+  const text = typeof payload === "string" ? payload : JSON.stringify(payload, null, 2);
+  return wrap(harmless(text), columns - 5);
+}

@@ -1,0 +1,60 @@
+/** One task in words: what it was told, how far it is, what it said, what helps. */
+
+import type { BridleClient, Task } from "../../../client/index.ts";
+import { isFinal } from "../../../client/index.ts";
+import { coloured, harmlessLine, quoted } from "../terminal.ts";
+import { answerForm } from "./answer.ts";
+import { durationText, momentText } from "./duration.ts";
+import { factIn } from "./facts.ts";
+import { inputText } from "./list.ts";
+
+export function taskText(task: Task, now: number): string {
+  const { id, status, assigned_agent_id, persona_id, session_id, failure, waiting_for, receipt_id } = task;
+  const end = task.completed_at ?? task.canceled_at ?? (isFinal(task) ? task.updated_at : null);
+  const took = durationText((end === null ? now : Date.parse(end)) - Date.parse(task.created_at));
+  const rows: [string, string | null][] = [
+    ["Task", id],
+    ["Status", coloured(status, statusColour(status))],
+    ["Agent", assigned_agent_id],
+    ["Persona", persona_id],
+    ["Session", session_id],
+    ["Submitted", `${momentText(task.created_at)} by ${task.created_by}`],
+    [end === null ? "So far" : "Took", took],
+    ["Failure", failure && `${failure.code}: ${failure.message}`],
+    ["Waits for", waiting_for && `${waiting_for.kind}: ${waiting_for.description}`],
+    ["Until", waiting_for?.until ? momentText(waiting_for.until) : null],
+    ["Receipt", receipt_id],
+  ];
+  const lines = rows.flatMap(([name, value]) =>
+    value === null
+      ? []
+      : [`${coloured(name.padEnd(10), "dim")} ${name === "Status" ? value : harmlessLine(value)}\n`],
+  );
+  return `${lines.join("")}${quoted(inputText(task))}${helpOf(task)}`;
+}
+
+function statusColour(status: Task["status"]): "green" | "red" | "yellow" {
+  if (status === "FAILED" || status === "CANCELED") return "red";
+  return status === "INPUT_REQUIRED" || status === "AUTH_REQUIRED" ? "yellow" : "green";
+}
+
+/** The command that helps a task which waits for a person; nothing where none does. */
+export function helpOf({ id, waiting_for }: Pick<Task, "id" | "waiting_for">): string {
+  if (waiting_for?.kind === "input") {
+    return `Answer with: bridle task answer ${id} ${answerForm(waiting_for.schema)}\n`;
+  }
+  if (waiting_for?.kind !== "approval") return "";
+  return waiting_for.signature_required === true
+    ? "Only a signature of a paired approver counts: bridle approver watch\n"
+    : `Decide with: bridle approve ${waiting_for.permission_request_id ?? id} (or bridle deny)\n`;
+}
+
+/** What the agent has said in a task that has ended, one text after the other. */
+export async function saidIn({ tasks }: BridleClient, taskId: string): Promise<string[]> {
+  const said: string[] = [];
+  for await (const event of tasks.events(taskId)) {
+    const fact = factIn(event);
+    if (fact?.kind === "said" && fact.by === "agent") said.push(fact.text);
+  }
+  return said;
+}
