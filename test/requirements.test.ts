@@ -21,6 +21,7 @@ import { opvsRequirements } from "./requirements-opvs.ts";
 import { packageRequirements } from "./requirements-package.ts";
 import { shellRequirements } from "./requirements-shell.ts";
 import { testingRequirements } from "./requirements-testing.ts";
+import { tourRequirements } from "./requirements-tour.ts";
 
 const requirements = [
   ...others,
@@ -39,6 +40,7 @@ const requirements = [
   ...initRequirements,
   ...packageRequirements,
   ...clientRequirements,
+  ...tourRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -19,6 +19,7 @@ import { readSecretFiles } from "./secret-files.ts";
 import { addServeCommands } from "./serve-command.ts";
 import { addShellCommand } from "./shell.ts";
 import { harmlessJson } from "./terminal.ts";
+import { addTourCommand } from "./tour.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
 
@@ -43,6 +44,7 @@ The options of a command: bridle help COMMAND.`,
     .configureOutput(oneLine);
   addInitCommand(program);
   addServeCommands(program);
+  addTourCommand(program);
   addDoctorCommand(program);
   addGatewayCommand(program);
   addShellCommand(program);

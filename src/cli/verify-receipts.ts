@@ -25,12 +25,17 @@ export async function isBundle(file: string): Promise<boolean> {
 }
 
 export async function verifyFile(file: string, keys: readonly PublicJwk[]): Promise<boolean> {
-  const verification = verifyReceipt(parseReceipt(await readFile(file)), { keys });
+  const verification = await checkFile(file, keys);
   process.stdout.write(describe(verification));
   process.stdout.write(
     verification.valid ? `${file} is valid.\n` : `${file} is NOT valid: ${verification.reason}\n`,
   );
   return verification.valid;
+}
+
+/** The same for those who say themselves what was found. */
+export async function checkFile(file: string, keys: readonly PublicJwk[]): Promise<Verification> {
+  return verifyReceipt(parseReceipt(await readFile(file)), { keys });
 }
 
 function describe({ checks }: Verification): string {
