@@ -53,6 +53,7 @@ import { notificationShapes, notifications } from "./surfaces/opvs/notifications
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
+import { startPage } from "./surfaces/start-page.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import type { Metrics } from "./telemetry/metrics/metrics.ts";
 import { openTraces } from "./telemetry/traces/traces.ts";
@@ -230,6 +231,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });
+  await http.register(startPage({ version }));
   const harpHttp = config.harpPort === null ? null : await createHarpHttp(binding, httpOptions);
   const grpc = await grpcFor(config, {
     opvs,

@@ -90,7 +90,7 @@ describe("a project that bridle init made", () => {
 
   test("INI-2 given a new project, when bridle dev is started and the agent's question answered, then the task ends with the greeting", async () => {
     await using server = await startServer({ command: "dev", args: ["--port", "0"], cwd: project });
-    assert.match(server.output(), new RegExp(`Data +${project}/\\.bridle$`, "m"));
+    assert.match(server.output(), new RegExp(`Data +${project}/\\.bridle \\(`));
     const client = new Client(server);
     const session = await client.createSession();
     const task = await client.submit(session.id, "Hi!", { persona_id: "persona_hello" });

@@ -1,14 +1,13 @@
 /** What the one who runs the server sees of it: starting, stopping, starting again, and being told what is wrong. */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, readdir, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Ended, type RunOptions, run, runNode } from "./support/cli.ts";
+import { type Ended, type RunOptions, run, runNode, succeeded } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
 import { adminKey, main, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
@@ -29,16 +28,6 @@ function onlyLine({ stderr }: Ended): string {
 /** What the greeting says after a word such as URL or Data. */
 function greeted(server: TestServer, word: string): string {
   return new RegExp(`^ *${word} +(.+)$`, "m").exec(server.output())?.[1] ?? "";
-}
-
-/** The command lines of the greeting, as they would be pasted: the settings first. */
-function commandsOf(server: TestServer): { settings: string; commands: string[] } {
-  const lines = server
-    .output()
-    .split("\n")
-    .map((line) => line.trim());
-  const settings = lines.find((line) => line.startsWith("export ")) ?? "";
-  return { settings, commands: lines.filter((line) => line.startsWith("curl ")) };
 }
 
 async function permissions(file: string): Promise<string> {
@@ -63,7 +52,7 @@ async function takePort(): Promise<{ port: number } & AsyncDisposable> {
 const bareStartsMax = 50;
 
 describe("starting", () => {
-  test("OPS-1 given a directory that does not exist, when the server is started, then it says URL, data directory and key, and the commands it shows work as they are", async () => {
+  test("OPS-1, TOU-5 given a directory that does not exist, when the server is started, then it says URL, data directory and key, and the tour that it advises uses it and answers by itself", async () => {
     await using parent = await temporaryDirectory();
     const data = join(parent.path, "new");
     await using server = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
@@ -77,29 +66,10 @@ describe("starting", () => {
     assert.match(greeted(server, "API key"), /^\S{30,}$/);
     assert.equal((await fetch(`${server.url}/ready`)).status, 200);
 
-    const { settings, commands } = commandsOf(server);
-    const [open = "", submit = "", watch = "", send = "", ...more] = commands;
-    assert.deepEqual(more, []);
-    const opened = await run("sh", ["-c", `${settings}\n${open}`]);
-    const { id } = JSON.parse(opened.stdout);
-    const submitted = await run("sh", ["-c", `${settings}\n${submit.replace("<id>", id)}`]);
-    assert.equal(JSON.parse(submitted.stdout).status, "COMPLETED", submitted.stdout);
-    const sent = await run("sh", ["-c", `${settings}\n${send}`]);
-    assert.equal(JSON.parse(sent.stdout).task.status.state, "TASK_STATE_COMPLETED", sent.stdout);
-
-    const watching = spawn("sh", ["-c", `${settings}\nexec ${watch}`], {
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    try {
-      let seen = "";
-      for await (const chunk of watching.stdout.setEncoding("utf8")) {
-        seen += chunk;
-        if (seen.includes("event: task.completed")) break;
-      }
-      assert.match(seen, /event: task\.completed/);
-    } finally {
-      watching.kill();
-    }
+    const [, advised = ""] = /: bridle (tour .*)$/m.exec(server.output()) ?? [];
+    const tour = await bridle([...advised.split(" "), "--json"], { env: { BRIDLE_API_KEY: undefined } });
+    const { is_valid, server: used } = JSON.parse(succeeded(tour));
+    assert.deepEqual([is_valid, used.is_own, used.url], [true, false, server.url]);
   });
 
   test("OPS-1 given a fresh directory, when the server is started three times over, then the fastest start takes less than 2 seconds from the command to a server that takes work, or as many bare starts on a machine that is busy", async (t) => {

@@ -188,4 +188,44 @@ console.log(typeof createClient, typeof verifyReceipt, other);`,
     assert.equal((await client.get(`/v1/outcomes/${ended.outcome_id}`)).body.summary, "Hello, Ada!");
     assert.equal(await server.stop(), 0, server.output());
   });
+
+  test("TOU-4, TOU-9 given an empty folder, when bridle dev, the tour, the verification and a tour with a crash follow one another, then each does what it says", async (t) => {
+    const folder = join(place.path, "empty");
+    await mkdir(folder);
+    // As somebody who has set nothing.
+    const env = { BRIDLE_API_KEY: undefined, BRIDLE_LOG_LEVEL: undefined };
+    const bin = join(project, "node_modules/.bin/bridle");
+    const timed = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
+      const begun = performance.now();
+      const done = await act();
+      t.diagnostic(`${what}: ${((performance.now() - begun) / 1000).toFixed(1)} s`);
+      return done;
+    };
+    const bridle = async (what: string, args: string[]) =>
+      succeeded(await timed(what, () => runBin(project, "bridle", args, { cwd: folder, env })));
+
+    const options = { script: bin, args: ["dev", "--port", "0"], cwd: folder, env };
+    await using server = await timed("bridle dev until its URL", () => startServer(options));
+    const toured = await bridle("bridle tour beside it", ["tour", "--keep", "kept"]);
+    assert.ok(toured.includes(`The one that runs here: ${server.url}`), toured);
+    assert.match(toured, /Answered by the tour itself: yes/);
+    assert.equal(await server.stop(), 0, server.output());
+    const files = ["kept/receipt.json", "--jwks", "kept/keys.json"];
+    assert.match(await bridle("bridle receipt verify", ["receipt", "verify", ...files]), /is valid\.$/m);
+
+    const crashed = await bridle("bridle tour --crash", ["tour", "--crash", "--yes"]);
+    const [, killed = "", restarted = ""] = /kill -9 (\d+)\n[\s\S]*?pid (\d+), back/.exec(crashed) ?? [];
+    const ran = [...crashed.matchAll(/^ \S (once|twice) +(\S+) +(.+)$/gm)].map(([, ...words]) => words);
+    const before = `pid ${killed} (killed)`;
+    assert.deepEqual(ran, [
+      ["once", "collect", before],
+      ["once", "tour.today", before],
+      ["once", "draft", before],
+      ["twice", "proofread", `${before}, then pid ${restarted}`],
+      ["once", "publish", `pid ${restarted}`],
+    ]);
+    assert.match(crashed, /The receipt is valid\./);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: there is no terminal to be driven
+    assert.doesNotMatch(toured + crashed, /\u001b/);
+  });
 });

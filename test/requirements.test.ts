@@ -25,6 +25,7 @@ import { packageRequirements } from "./requirements-package.ts";
 import { shellRequirements } from "./requirements-shell.ts";
 import { telemetryRequirements } from "./requirements-telemetry.ts";
 import { testingRequirements } from "./requirements-testing.ts";
+import { tourRequirements } from "./requirements-tour.ts";
 import { traceRequirements } from "./requirements-traces.ts";
 
 const requirements = [
@@ -49,6 +50,7 @@ const requirements = [
   ...traceRequirements,
   ...manageRequirements,
   ...commandRequirements,
+  ...tourRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

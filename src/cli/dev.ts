@@ -1,17 +1,19 @@
 /** `bridle dev`: a server for those who write agents. It loads them again when they change, and open tasks do not notice. */
 
 import { flushCompileCache } from "node:module";
+import { resolve } from "node:path";
 import type { Command } from "commander";
-import { defaultConfig } from "../config.ts";
 import { createReadableLogger } from "../logger.ts";
 import type { ProjectPlace } from "../project/load.ts";
 import { shown } from "../project/load-problem.ts";
 import type { ProjectModules } from "../project/modules.ts";
 import { Reloader } from "../project/reload.ts";
-import { startServer } from "../server.ts";
+import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
 import { freePort } from "./free-port.ts";
-import { addressLines, listenToRejections, stopWhenAsked } from "./running.ts";
+import { interrupted } from "./listening.ts";
+import { ownName } from "./own-name.ts";
+import { agentsOf, listenToRejections, otherAddressLines, stopWhenAsked, whereToFind } from "./running.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "./server-config.ts";
 
 export interface Development {
@@ -25,26 +27,10 @@ export async function dev(given: Serving, { place, modules, command }: Developme
   const { settings, project } = serving;
   const logger = createReadableLogger(settings.logLevel, knownSecrets(serving));
   const server = await startServer({ ...serverConfigOf(serving, logger), agentsMayChange: true });
+  const asked = interrupted();
   listenToRejections(server, logger);
   const tell = (line: string) => process.stdout.write(`${line}\n`);
-  const where =
-    project.file === null
-      ? "none here: make a bridle.config.ts, and agents in agents/"
-      : `${shown(project.file)}; agents are loaded again when their files change`;
-  // The shell looks where the server usually is.
-  const { host, port, dataDirectory } = defaultConfig;
-  const talking = [
-    ...(server.url === `http://${host}:${port}` ? [] : ["--url", server.url]),
-    ...(settings.data === dataDirectory ? [] : ["--data", settings.data]),
-  ];
-  tell(`
-Bridle ${version} is ready, for development.
-
-${addressLines(server, serving)}
-  Project   ${where}
-
-  Talk to an agent: bridle shell${talking.length === 0 ? "" : ` ${talking.join(" ")}`}. Stop with Ctrl-C.
-`);
+  tell(greeting(server, serving));
   const reloader = await Reloader.start({
     place,
     modules,
@@ -54,7 +40,51 @@ ${addressLines(server, serving)}
     complain: (line) => process.stderr.write(`${line}\n`),
   });
   flushCompileCache();
-  await stopWhenAsked(server, settings.graceMs, () => reloader.close());
+  await stopWhenAsked(asked, server, settings.graceMs, () => reloader.close());
+}
+
+/** For somebody who sees it for the first time: one address and what to do with it. Who debugs is told the rest. */
+function greeting(server: Server, serving: Serving): string {
+  const { settings, project } = serving;
+  const isAlone = project.file === null;
+  const where = whereToFind(settings);
+  const key =
+    server.adminKey.origin === "setting" ? "the API key is the one you set" : "API key in admin.key";
+  const agents = agentsOf(serving);
+  const first = project.agents[0]?.agent.name;
+  const isDebugging = settings.logLevel === "debug" || settings.logLevel === "trace";
+  return `
+Bridle ${version} is ready, for development.
+
+  URL       ${server.url}${isDebugging ? `\n${otherAddressLines(server)}` : ""}
+
+  Try, in a second terminal in this folder:
+${advice([
+  [`tour${where}`, "see what it does, in a minute"],
+  [`shell${where}`, "talk to an agent"],
+  first !== undefined && [`task submit ${first} hello --watch${where}`, "give one work, and watch it"],
+  isAlone && ["init my-agents", "make a project of your own"],
+])}
+
+${lines([
+  project.file !== null &&
+    `Project   ${shown(project.file)}; agents are loaded again when their files change`,
+  agents !== "" && `Agents    ${agents}`,
+  `Data      ${resolve(settings.data)} (${key})`,
+  "Stop with Ctrl-C.",
+])}
+`;
+}
+
+function lines(given: readonly (string | false)[]): string {
+  return given.flatMap((line) => (line === false ? [] : [`  ${line}`])).join("\n");
+}
+
+/** Commands, with what they are for beside them. */
+function advice(given: readonly ([command: string, what: string] | false)[]): string {
+  const commands = given.filter((row) => row !== false);
+  const width = Math.max(...commands.map(([command]) => command.length)) + 2;
+  return lines(commands.map(([command, what]) => `  ${ownName} ${command.padEnd(width)}${what}`));
 }
 
 /** Two projects side by side are usual, so the usual ports make way. Those that somebody chose do not. */

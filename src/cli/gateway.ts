@@ -22,6 +22,7 @@ export async function runGateway(settings: GatewayCommandSettings): Promise<void
     settings: gatewaySettingsOf(settings),
     logger: createLogger(logLevel, apiKey === undefined ? [] : [apiKey]),
   });
+  const asked = interrupted();
   const { url, adminKey } = server;
   const shellKey = adminKey.origin === "setting" ? "<your key>" : `"$(cat '${adminKey.file}')"`;
   process.stdout.write(`
@@ -41,7 +42,7 @@ Make a key for each enforcer and each approver (their ids are yours to choose):
 `);
   // Not left to the end, which may come without warning.
   flushCompileCache();
-  await interrupted();
+  await asked;
   process.stdout.write("\nStopping.\n");
   await server.stop();
   process.stdout.write("Stopped. The log is closed.\n", () => process.exit(0));

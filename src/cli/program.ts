@@ -29,6 +29,7 @@ import { addSessionCommands } from "./sessions.ts";
 import { addShellCommand } from "./shell.ts";
 import { addTaskCommands } from "./tasks.ts";
 import { harmlessJson } from "./terminal.ts";
+import { addTourCommand } from "./tour.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
 
@@ -67,6 +68,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
     // That there are options goes without saying.
     .configureHelp({ subcommandTerm: (command) => [command.name(), ...argumentsOf(command)].join(" ") });
   program.commandsGroup("To begin:");
+  addTourCommand(program);
   addInitCommand(program);
   addDevCommand(program);
   addDoctorCommand(program);

@@ -2,22 +2,35 @@
 
 import { resolve } from "node:path";
 import type { Logger } from "pino";
+import { defaultConfig } from "../config.ts";
 import type { Server } from "../server.ts";
 import { harpPath } from "../surfaces/addresses.ts";
-import { interrupted, keyLines } from "./listening.ts";
+import { keyLines } from "./listening.ts";
 import type { Serving } from "./server-config.ts";
 
 /** Where everything is. */
-export function addressLines(
-  { url, grpcUrl, harpUrl, adminKey }: Server,
-  { settings, project }: Serving,
-): string {
-  const agents = project.agents.map(({ agent }) => `${agent.name}@${agent.version}`);
-  return `  URL       ${url}
-  gRPC      ${grpcUrl ?? "off"}
-  HARP      ${[harpUrl, url + harpPath].filter((at) => at !== null).join("\n            ")}
-  Data      ${resolve(settings.data)}
-${keyLines(adminKey)}${agents.length === 0 ? "" : `\n  Agents    ${agents.join(", ")}`}`;
+export function addressLines(server: Server, serving: Serving): string {
+  const agents = agentsOf(serving);
+  return `  URL       ${server.url}
+${otherAddressLines(server)}
+  Data      ${resolve(serving.settings.data)}
+${keyLines(server.adminKey)}${agents === "" ? "" : `\n  Agents    ${agents}`}`;
+}
+
+/** Where more than HTTP is spoken. */
+export function otherAddressLines({ url, grpcUrl, harpUrl }: Server): string {
+  return `  gRPC      ${grpcUrl ?? "off"}
+  HARP      ${[harpUrl, url + harpPath].filter((at) => at !== null).join("\n            ")}`;
+}
+
+/** Those that came with the project; empty when none did. */
+export function agentsOf({ project }: Serving): string {
+  return project.agents.map(({ agent }) => `${agent.name}@${agent.version}`).join(", ");
+}
+
+/** What other commands have to be told to find the server: they look into the usual data directory themselves. */
+export function whereToFind({ data }: Serving["settings"]): string {
+  return data === defaultConfig.dataDirectory ? "" : ` --data ${data}`;
 }
 
 /** An agent that forgets to await a promise of its own must not take everybody's tasks down with it. */
@@ -32,12 +45,14 @@ export function listenToRejections({ kernel }: Server, logger: Logger): void {
   });
 }
 
+/** `asked` is listened for from before anybody is told that the server is ready. */
 export async function stopWhenAsked(
+  asked: Promise<void>,
   server: Server,
   graceMs: number,
   beforehand: () => void = () => {},
 ): Promise<void> {
-  await interrupted();
+  await asked;
   beforehand();
   process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");
   const { interrupted: cut } = await server.stop(graceMs);

@@ -30,12 +30,17 @@ export async function verifyFile(
   keys: readonly PublicJwk[],
   settings: JsonSettings,
 ): Promise<boolean> {
-  const verification = verifyReceipt(parseReceipt(await readFile(file)), { keys });
+  const verification = await checkFile(file, keys);
   const { valid, reason } = verification;
   show(settings, { file, ...verification }, () => {
     return `${harmless(describe(verification))}${file} is ${valid ? "valid." : `NOT valid: ${reason}`}\n`;
   });
   return valid;
+}
+
+/** The same for those who say themselves what was found. */
+export async function checkFile(file: string, keys: readonly PublicJwk[]): Promise<Verification> {
+  return verifyReceipt(parseReceipt(await readFile(file)), { keys });
 }
 
 function describe({ checks }: Verification): string {

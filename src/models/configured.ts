@@ -1,6 +1,7 @@
 /** Which providers can be used, with which key and at which address; and what to set for those that cannot. */
 
 import { readFileSync } from "node:fs";
+import { guideProvider } from "./guide.ts";
 import { ModelError } from "./model.ts";
 import {
   baseUrlPattern,
@@ -46,6 +47,11 @@ export class Providers {
     this.#settings = settings.providers ?? {};
     this.#env = env;
     for (const [name, { kind }] of Object.entries(this.#settings)) {
+      if (name === guideProvider) {
+        throw notConfigured(
+          `models.providers.${name} is taken by the tour; call the provider something else.`,
+        );
+      }
       const expected = Object.hasOwn(builtIn, name) ? builtIn[name] : kind;
       if (kind !== expected) {
         throw notConfigured(

@@ -43,7 +43,7 @@ describe("bridle completion", () => {
       ["nothing-like-this", ""],
     ]);
     const [begun, group, flags, level, files, directories, skipped, name, shells, scope, unknown] = offered;
-    assert.deepEqual(begun?.sort(), ["receipt", "replay"]);
+    assert.deepEqual(begun?.sort(), ["rebuild", "receipt", "replay"]);
     assert.deepEqual(group?.sort(), ["export", "help", "verify"]);
     assert.deepEqual(flags?.sort(), ["--json", "--jwks"]);
     assert.deepEqual(level, ["debug"]);

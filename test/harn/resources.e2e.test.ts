@@ -385,7 +385,7 @@ describe("Workspaces and personas", () => {
   test("RES-1 given a fresh server, when personas are listed, then there is one for every agent, and each can be read", async () => {
     const personas = await client.listAll("/v1/personas");
     const ids = personas.map(({ id }) => id).sort();
-    assert.deepEqual(ids, ["persona_assistant", "persona_default", "persona_rehearsal"]);
+    assert.deepEqual(ids, ["persona_assistant", "persona_default", "persona_rehearsal", "persona_tour"]);
     for (const persona of personas) {
       assert.deepEqual((await client.get(`/v1/personas/${persona.id}`)).body, persona);
       assert.equal(typeof persona.entry_workflow, "string");

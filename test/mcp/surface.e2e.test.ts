@@ -46,6 +46,7 @@ describe("Tools", () => {
         "get_task",
         "planner",
         "rehearsal",
+        "tour",
       ]);
       assert.deepEqual(Object.keys(byName.get("echo")?.inputSchema.properties ?? {}), ["text", "session_id"]);
       assert.deepEqual(byName.get("adder")?.inputSchema.required, ["a", "b"]);

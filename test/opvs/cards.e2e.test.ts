@@ -16,7 +16,7 @@ import { startServer, type TestServer, temporaryDirectory } from "../support/ser
 const script = new URL("../support/cards-server.ts", import.meta.url).pathname;
 const version1 = { "a2a-version": "1.0" };
 const agentNames = [
-  ...["echo", "rehearsal", "assistant", "skilled", "silent", "plain", "unset"],
+  ...["echo", "rehearsal", "assistant", "tour", "skilled", "silent", "plain", "unset"],
   ...["patient", "open", "narrow", "elsewhere"],
 ];
 

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, readlink, symlink } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Ended, run, runNode, succeeded } from "./cli.ts";
+import { type Ended, type RunOptions, run, runNode, succeeded } from "./cli.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
 
@@ -25,9 +25,14 @@ export function npm(args: string[], cwd: string): Promise<Ended> {
   return run("npm", args, { cwd, env: { PATH, HOME: cwd } });
 }
 
-/** A program of an installed package. */
-export function runBin(folder: string, name: string, args: string[]): Promise<Ended> {
-  return run(join(folder, "node_modules/.bin", name), args, { cwd: folder, env: { PATH } });
+/** A program of an installed package, in its folder unless another is named. */
+export function runBin(
+  folder: string,
+  name: string,
+  args: string[],
+  { cwd = folder, env = {} }: RunOptions = {},
+): Promise<Ended> {
+  return run(join(folder, "node_modules/.bin", name), args, { cwd, env: { PATH, ...env } });
 }
 
 /** Builds and packs it in this folder. */

@@ -1,0 +1,34 @@
+/** The receipt of the tour: saved with the issuer's keys, and verified from these two files alone. */
+
+import { writeFile } from "node:fs/promises";
+import { relative } from "node:path";
+import { ownName } from "../own-name.ts";
+import type { Remote } from "../remote.ts";
+import { checkFile, readKeys } from "../verify-receipts.ts";
+import type { Page } from "./page.ts";
+import type { TourPlace } from "./place.ts";
+
+export async function saveReceipt(remote: Remote, receiptId: string, place: TourPlace): Promise<void> {
+  const keys = await remote.client.receipts.keys();
+  await writeFile(place.receipt, await remote.text(`/v1/receipts/${encodeURIComponent(receiptId)}`));
+  await writeFile(place.keys, `${JSON.stringify({ keys }, null, 2)}\n`);
+}
+
+/** Whether it holds, said check by check as `bridle receipt verify` does. */
+export async function proveReceipt(page: Page, place: TourPlace): Promise<boolean> {
+  const verification = await checkFile(place.receipt, await readKeys(place.keys));
+  const mark = (ok: boolean | null) => (ok === true ? "ok  " : ok === false ? "FAIL" : "-   ");
+  page.rows(verification.checks.map(({ name, ok, message }) => [`${mark(ok)} ${name}`, message]));
+  if (verification.valid) page.text("The receipt is valid.", page.style.good);
+  else page.text(`The receipt is NOT valid: ${verification.reason}`, page.style.danger);
+  return verification.valid;
+}
+
+/** The command that does the same. */
+export function verifyCommand(place: TourPlace): string {
+  const [receipt, keys] = [place.receipt, place.keys].map((file) => {
+    const short = relative(process.cwd(), file);
+    return short.startsWith("..") ? file : short;
+  });
+  return `${ownName} receipt verify ${receipt} --jwks ${keys}`;
+}

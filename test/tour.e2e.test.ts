@@ -1,0 +1,156 @@
+/** The first five minutes: the tour at a real terminal, what `bridle dev` shows, and what a browser finds there. */
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { noBrowser, startBrowser } from "./support/browser.ts";
+import { bridle, errorLine, succeeded } from "./support/cli.ts";
+import { Client, until } from "./support/client.ts";
+import { startServer, temporaryDirectory } from "./support/server.ts";
+import { bridleInTerminal, ctrl, noTerminal } from "./support/terminal.ts";
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Commands are not broken: they are there to be copied. */
+function assertWithin(columns: number, text: string): void {
+  const lines = text.split("\n").filter((line) => !line.includes("receipt verify"));
+  assert.deepEqual(
+    lines.filter((line) => line.length > columns),
+    [],
+  );
+}
+
+/** A folder for everything temporary, and a data directory that nobody uses. */
+async function emptyPlace() {
+  const directory = await temporaryDirectory();
+  const temporary = join(directory.path, "tmp");
+  await mkdir(temporary);
+  return {
+    temporary,
+    data: join(directory.path, "none"),
+    keep: join(directory.path, "kept"),
+    env: { TMPDIR: temporary, BRIDLE_API_KEY: undefined },
+    [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
+  };
+}
+
+describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
+  test("TOU-3 given nothing that runs, when the tour is taken and the person answers, then all of it is shown within 80 columns, and the receipt holds with the server gone", async () => {
+    await using place = await emptyPlace();
+    const { data, keep, env } = place;
+    await using terminal = bridleInTerminal(["tour", "--data", data, "--keep", keep], { env });
+    const pid = Number((await terminal.sees(/pid \d+/)).slice(4));
+    assert.ok(isRunning(pid));
+    await terminal.sees("a script and no model");
+    await terminal.answer('nothing for "First light":', "Harvest");
+    await terminal.sees("publish Harvest");
+    await terminal.sees(/Its fingerprint:\s+[0-9a-f]{64}/);
+    await terminal.answer("Approve? [yes/no]", "perhaps");
+    await terminal.answer("Approve? [yes/no]", "yes");
+    await terminal.sees(/Harvest is published/);
+    await terminal.sees(`pid ${pid} is gone`);
+    await terminal.sees("The receipt is valid.");
+    assert.equal(await terminal.ended(), 0, terminal.text());
+    assert.ok(!isRunning(pid));
+    assertWithin(80, terminal.text());
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what a terminal is for
+    assert.match(terminal.raw(), /\u001b\[1mA receipt/);
+    const files = [join(keep, "receipt.json"), "--jwks", join(keep, "keys.json")];
+    assert.match(succeeded(await bridle(["receipt", "verify", ...files])), /receipt\.json is valid\./);
+    assert.deepEqual(await readdir(place.temporary), []);
+  });
+
+  test("TOU-6 given the question of the tour, when the person leaves with Ctrl-C, then nothing runs any more and nothing is left behind", async () => {
+    await using place = await emptyPlace();
+    const options = { columns: 120, env: place.env };
+    await using terminal = bridleInTerminal(["tour", "--data", place.data], options);
+    const pid = Number((await terminal.sees(/pid \d+/)).slice(4));
+    await terminal.sees('nothing for "First light":');
+    terminal.press(ctrl.c);
+    await terminal.sees("You left the tour");
+    assert.equal(await terminal.ended(), 130);
+    assertWithin(100, terminal.text());
+    assert.ok(!isRunning(pid));
+    assert.deepEqual(await readdir(place.temporary), []);
+    assert.ok(!existsSync(place.data));
+  });
+
+  test("TOU-6 given a server of somebody's, when the person leaves the tour in the middle, then its task does not stay open there", async () => {
+    await using server = await startServer();
+    const args = ["tour", "--data", server.data];
+    await using terminal = bridleInTerminal(args, { env: { BRIDLE_URL: server.url } });
+    await terminal.sees("collect");
+    terminal.press(ctrl.c);
+    assert.equal(await terminal.ended(), 130);
+    const tasks = await until(
+      async () => (await new Client(server).get("/v1/tasks")).body.data,
+      (found) => found.length > 0,
+    );
+    assert.equal(tasks[0].status, "CANCELED", JSON.stringify(tasks[0]));
+  });
+});
+
+test("TOU-4 given an address, or a directory that somebody uses, when the tour is to kill or to write there, then it says why not and nothing is done", async () => {
+  const refused = await bridle(["tour", "--crash", "--url", "http://127.0.0.1:1"]);
+  assert.match(errorLine(refused, 2), /--crash kills a server of its own/);
+  await using place = await emptyPlace();
+  await mkdir(join(place.keep, "mine"), { recursive: true });
+  const full = await bridle(["tour", "--keep", place.keep, "--data", place.data], { env: place.env });
+  assert.match(errorLine(full, 1), /is not empty: --keep takes a directory of its own/);
+  assert.deepEqual(await readdir(place.keep), ["mine"]);
+});
+
+test("TOU-7, TOU-8 given an empty folder, when bridle dev starts and a browser opens its URL, then the screen is short, and the page is there without a script, with links that work", async (t) => {
+  await using folder = await temporaryDirectory();
+  await using server = await startServer({
+    command: "dev",
+    args: ["--port", "0"],
+    cwd: folder.path,
+    env: { BRIDLE_API_KEY: undefined },
+  });
+  const screen = await until(
+    async () => server.output(),
+    (output) => output.includes("Stop with Ctrl-C"),
+  );
+  assert.equal(screen.match(/https?:\/\//g)?.length, 1, screen);
+  assert.ok(screen.trim().split("\n").length <= 12, screen);
+  assert.match(screen, /^ +bridle tour /m);
+  assert.ok(screen.includes(`${folder.path}/.bridle (API key in admin.key)`), screen);
+  assert.doesNotMatch(screen, /bridle_admin_/);
+
+  const plain = await fetch(server.url);
+  assert.match(plain.headers.get("content-type") ?? "", /^application\/json/);
+  const { name, links } = JSON.parse(await plain.text());
+  assert.equal(name, "Bridle");
+  for (const path of Object.keys(links)) assert.equal((await fetch(server.url + path)).status, 200, path);
+  const page = await fetch(server.url, { headers: { accept: "text/html,*/*;q=0.8" } });
+  assert.match(page.headers.get("content-security-policy") ?? "", /^default-src 'none'; style-src 'sha256-/);
+  const html = await page.text();
+  assert.doesNotMatch(html, /<script|https?:|bridle_admin_/);
+  if (noBrowser) return t.diagnostic(noBrowser);
+
+  await using browser = await startBrowser();
+  const tab = await browser.newPage();
+  const complaints: string[] = [];
+  tab.on("console", (message) => void complaints.push(message.text()));
+  await tab.setViewportSize({ width: 360, height: 740 });
+  await tab.goto(server.url);
+  assert.equal(await tab.getByRole("heading", { level: 1 }).textContent(), "Bridle is running");
+  // The style holds, which its policy allows by its hash, and nothing is wider than a phone.
+  const width = await tab.evaluate("document.documentElement.scrollWidth");
+  const family = await tab.evaluate("getComputedStyle(document.body).fontFamily");
+  assert.match(String(family), /system-ui/);
+  assert.equal(width, 360);
+  assert.deepEqual(
+    complaints.filter((text) => !text.includes("favicon")),
+    [],
+  );
+});
