@@ -18,6 +18,7 @@ import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./keys.ts";
+import { endWithReader } from "./output.ts";
 import { addPairCommand } from "./pair.ts";
 import { addQuotaCommands } from "./quota.ts";
 import { addRebuildCommand } from "./rebuild.ts";
@@ -111,6 +112,7 @@ function argumentsOf({ registeredArguments }: Command): string[] {
 }
 
 export async function runProgram(): Promise<void> {
+  endWithReader();
   const program = createProgram();
   try {
     readSecretFiles(process.env);

@@ -162,7 +162,7 @@ function keyIn(data: string): string {
   const file = join(data, "admin.key");
   if (existsSync(file)) return readFileSync(file, "utf8").trim();
   throw new Error(
-    `no API key: set BRIDLE_KEY, or say with --data where the server keeps its key (${file} is not there).`,
+    `there is no server of this folder, and no API key for another one (${file} is not there). Start one here with \`bridle dev\`; or set BRIDLE_KEY, or say with --data where the server keeps its key.`,
   );
 }
 

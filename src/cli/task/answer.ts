@@ -4,6 +4,7 @@ import { errorOf } from "../../../client/errors.ts";
 import type { BridleClient, Task } from "../../../client/index.ts";
 import type { JsonObject } from "../../shell/index.ts";
 import { answerIn, fieldsOf, hintFor } from "../shell/answers.ts";
+import { settledTask } from "./find-task.ts";
 
 /** What has to be typed after `bridle task answer TASK`. */
 export function answerForm(schema: Record<string, unknown> | null): string {
@@ -27,8 +28,8 @@ export function answerOf({ waiting_for }: Task, text: string): unknown {
 }
 
 /** The task, if it has asked something. */
-export async function askingTask({ tasks }: BridleClient, id: string): Promise<Task> {
-  const task = await tasks.get(id);
+export async function askingTask(client: BridleClient, id: string): Promise<Task> {
+  const task = await settledTask(client, id);
   if (task.waiting_for?.kind === "input") return task;
   const instead = task.waiting_for?.kind === "approval" ? "; it waits for an approval: bridle approve" : "";
   const message = `Task ${id} has not asked anything: it is ${task.status}${instead}.`;

@@ -11,7 +11,7 @@ import { canAsk, harmlessLine } from "../terminal.ts";
 import { Asking, askVerdict, riskIn } from "./ask-person.ts";
 import type { Settings } from "./command.ts";
 import { momentText } from "./duration.ts";
-import { taskIdOf } from "./find-task.ts";
+import { settledTask, taskIdOf } from "./find-task.ts";
 import { hashIn } from "./live-view.ts";
 import { approvalLines } from "./pending-lines.ts";
 
@@ -121,7 +121,7 @@ async function pendingOf({ approvals }: BridleClient, task: Task): Promise<Permi
 
 async function findOne(client: BridleClient, named: string): Promise<Waiting> {
   if (named === "last" || named.startsWith("task_")) {
-    const task = await client.tasks.get(await lastOr(client, named));
+    const task = await settledTask(client, await lastOr(client, named));
     const request = await pendingOf(client, task);
     if (request !== null) return { request, task };
     throw new Error(`task ${task.id} waits for no decision: it is ${task.status}.`);

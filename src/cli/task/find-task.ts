@@ -1,7 +1,13 @@
 /** Which task, session or agent is meant by what somebody typed. */
 
 import { errorOf } from "../../../client/errors.ts";
-import { type Agent, type BridleClient, NotFound } from "../../../client/index.ts";
+import {
+  type Agent,
+  type BridleClient,
+  DeadlineExceeded,
+  NotFound,
+  type Task,
+} from "../../../client/index.ts";
 import { suggestion } from "../../project/suggestion.ts";
 import { taken } from "./list.ts";
 
@@ -11,6 +17,19 @@ export async function taskIdOf({ tasks }: BridleClient, named: string): Promise<
   const [newest] = (await tasks.list({ limit: 1 })).items;
   if (newest === undefined) throw new Error("there is no task yet. Submit one with `bridle task submit`.");
   return newest.id;
+}
+
+/** Scripts are faster than agents: what they answer may be about to be asked. */
+const patienceMs = 10_000;
+
+/** The task once it has ended, or asks for something; as it is when that takes longer than a moment. */
+export async function settledTask({ tasks }: BridleClient, id: string): Promise<Task> {
+  try {
+    return await tasks.wait(id, { timeoutMs: patienceMs });
+  } catch (error) {
+    if (!(error instanceof DeadlineExceeded)) throw error;
+    return await tasks.get(id);
+  }
 }
 
 /** The same for sessions. */

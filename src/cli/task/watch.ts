@@ -2,7 +2,6 @@
 
 import type { BridleEvent } from "../../../client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { endWithReader } from "../output.ts";
 import type { Remote } from "../remote.ts";
 import { styleFor } from "../shell/style.ts";
 import { harmlessJson } from "../terminal.ts";
@@ -24,7 +23,6 @@ export async function watchTask(remote: Remote, taskId: string, settings: WatchS
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, stop);
-  endWithReader();
   try {
     const { status } = await (isView(settings)
       ? new LiveView(remote, taskId, stopping, settings.ask !== false).run()
@@ -66,7 +64,6 @@ export async function tellLog(
   taskId: string,
   settings: WatchSettings & { follow?: true },
 ): Promise<void> {
-  endWithReader();
   const path = `/v1/tasks/${encodeURIComponent(taskId)}/events`;
   const events =
     settings.follow === true ? remote.client.tasks.events(taskId) : remote.items<BridleEvent>(path);
