@@ -217,6 +217,7 @@ const namesNothing: ReadonlySet<string> = new Set([
   "importSession",
   "readApprovalAudit",
   "getAgent",
+  "getMetrics",
 ]);
 
 /** What reading needs more for than that it is named: a file, an upgrade, an agent with tools. */

@@ -33,6 +33,8 @@ export type Fact =
       step: string;
       stepKind: string;
       name: string;
+      /** When its code began, where the log says so in the end. */
+      begunAt: number | null;
       /** Null when it gave something. */
       error: string | null;
       /** It was not carried out, only told what it would have done. */
@@ -139,13 +141,15 @@ export function partText(part: unknown): string {
   return `[${[type, name, artifact_id ?? uri].filter((word) => typeof word === "string").join(" ")}]`;
 }
 
-function stepEnded({ step, kind, name, result, model_call, simulated }: Payload): Fact {
+function stepEnded({ step, kind, name, result, model_call, simulated, started_at }: Payload): Fact {
   const { error } = recordIn(result);
+  const begunAt = Date.parse(textOrNull(started_at) ?? "");
   return {
     kind: "step_ended",
     step: textIn(step),
     stepKind: textIn(kind),
     name: textIn(name),
+    begunAt: Number.isNaN(begunAt) ? null : begunAt,
     error: error == null ? null : textIn(recordIn(error).message) || "It failed.",
     isSimulated: simulated != null,
     use: model_call == null ? null : useIn(model_call),

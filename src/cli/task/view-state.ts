@@ -208,8 +208,8 @@ function ended(state: ViewState, fact: Extract<TimedFact, { kind: "step_ended" }
     const step: Step = { ...before, ...outcome, endedAt: at };
     return { ...state, usage, entries: state.entries.map((entry) => (entry === before ? step : entry)) };
   }
-  const begunAt = state.lastAt ?? at;
-  const times = { begunAt, endedAt: at, isExact: false };
+  const begunAt = fact.begunAt ?? state.lastAt ?? at;
+  const times = { begunAt, endedAt: at, isExact: fact.begunAt !== null };
   return { ...added(state, { type: "step", key, kind, name, ...times, ...outcome }), usage };
 }
 

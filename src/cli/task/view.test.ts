@@ -36,8 +36,8 @@ const begun = (name: string, stepKind = "step"): Fact => {
 };
 const ended = (name: string, more: Partial<Extract<Fact, { kind: "step_ended" }>> = {}): Fact => {
   const stepKind = more.stepKind ?? "step";
-  const facts = { step: `${stepKind}:${name}`, name, stepKind, error: null, isSimulated: false, use: null };
-  return { kind: "step_ended", ...facts, ...more };
+  const facts = { step: `${stepKind}:${name}`, name, stepKind, begunAt: null, error: null } as const;
+  return { kind: "step_ended", ...facts, isSimulated: false, use: null, ...more };
 };
 const asks: Fact = {
   kind: "question",
@@ -60,7 +60,7 @@ describe("The view of a task", () => {
         working,
         { kind: "said", by: "user", text: "go" },
         ended("collect"),
-        ended("upload", { error: "the mirror is full" }),
+        ended("upload", { error: "the mirror is full", begunAt: startedAt + 2500 }),
         { kind: "said", by: "agent", text: "3 changes" },
         begun("publish", "tool"),
         { kind: "progress", message: "halfway", percent: 50 },
@@ -69,8 +69,8 @@ describe("The view of a task", () => {
     assert.match(lines[0] ?? "", /^releaser@1\.0\.0 {2}WORKING {2}9\.0 s +task_1$/);
     const text = lines.join("\n");
     assert.match(text, /^> go$/m);
-    assert.match(text, /^✓ collect +~1\.0 s$/m, "recorded only when it was over");
-    assert.match(text, /^✗ upload {2}the mirror is full +~1\.0 s$/m);
+    assert.match(text, /^✓ collect +~1\.0 s$/m, "an old record, of its end only");
+    assert.match(text, /^✗ upload {2}the mirror is full +\d\.5 s$/m, "a record that says when it began");
     assert.match(text, /^● 3 changes$/m);
     assert.match(text, /^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] tool publish +2\.0 s$/m);
     assert.match(text, /█{10}░{10} {2}50 % {2}halfway/);
