@@ -125,7 +125,7 @@ const ofTheTenant: ReadonlySet<string> = new Set([
 /** What the server's agents bring along: it is the same for everybody. */
 const ofTheServer: ReadonlySet<string> = new Set(["tool_id", "agent_name"]);
 /** Operations on the server itself: for keys of all of its own tenant only. */
-const onTheServer = ["rotateSigningKey", "rotateMasterKey", "sweepRetention"];
+const onTheServer = ["rotateSigningKey", "rotateMasterKey", "sweepRetention", "getMetrics"];
 /** Operations that make what belongs to the whole tenant. */
 const creationsForTheTenant = ["createPersona", "createQuota", "createSkill", "beginPairing"];
 
@@ -217,7 +217,6 @@ const namesNothing: ReadonlySet<string> = new Set([
   "importSession",
   "readApprovalAudit",
   "getAgent",
-  "getMetrics",
 ]);
 
 /** What reading needs more for than that it is named: a file, an upgrade, an agent with tools. */

@@ -459,7 +459,7 @@ describe("What is not there", () => {
   for (const [method, path] of [
     ["GET", "/v1/nothing"],
     ["GET", "/v2/sessions"],
-    ["GET", "/"],
+    ["POST", "/"],
     ["DELETE", "/v1/sessions"],
     ["PUT", "/v1/workspaces"],
   ] as const) {
