@@ -1366,8 +1366,19 @@ describe("The signing key", () => {
     return false;
   }
 
+  /** Rotated, ended and started again by each of these tests. */
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let own: TestServer;
+  before(async () => {
+    directory = await temporaryDirectory();
+    own = await startServer({ data: directory.path });
+  });
+  after(async () => {
+    await own[Symbol.asyncDispose]();
+    await directory[Symbol.asyncDispose]();
+  });
+
   test("RCP-10 given a rotated key, when tasks end before and after, then new receipts have the new key, old ones still verify, and the old private key is gone", async () => {
-    await using own = await startServer();
     const from = new Client(own);
     const session = (await from.createSession()).id;
     const file = join(own.data, "signing.key");
@@ -1397,8 +1408,8 @@ describe("The signing key", () => {
     assert.equal(await isAnywhere(own.data, keyText(newPem)), true);
 
     await own.kill();
-    await using again = await startServer({ data: own.data });
-    const later = new Client(again);
+    own = await startServer({ data: own.data });
+    const later = new Client(own);
     const last = await receiptOf(await later.rehearse(session, "return later"), later);
     assert.equal(last.signatures[0].key_id, newId);
     assert.deepEqual([...(await keysOf(later)).keys()], [oldId, newId]);
@@ -1407,9 +1418,9 @@ describe("The signing key", () => {
   });
 
   test("RCP-10 given tasks that end while keys are rotated, when all is done, then every receipt verifies and the last key signs", async () => {
-    await using own = await startServer();
     const from = new Client(own);
     const session = (await from.createSession()).id;
+    const [issued, known] = [(await readChain(from, "workspace_default")).length, (await keysOf(from)).size];
     const work = Promise.all(
       Array.from({ length: 60 }, () => from.rehearse(session, "step a", "return done")),
     );
@@ -1417,8 +1428,8 @@ describe("The signing key", () => {
     for (let n = 0; n < 5; n++) ids.push((await from.post("/v1/signing-keys/rotate")).body.id);
     await Promise.all([from.post("/v1/signing-keys/rotate"), from.post("/v1/signing-keys/rotate")]);
     await work;
-    assert.equal((await readChain(from, "workspace_default")).length, 60);
-    assert.equal((await keysOf(from)).size, 8);
+    assert.equal((await readChain(from, "workspace_default")).length, issued + 60);
+    assert.equal((await keysOf(from)).size, known + 7);
     const { receipt_id } = await from.rehearse(session, "return last");
     const [{ key_id }] = (await receiptOf({ receipt_id }, from)).signatures;
     assert.ok(!ids.includes(key_id), "a retired key signed");
@@ -1426,16 +1437,12 @@ describe("The signing key", () => {
     const retired = (await assertRebuildable(own.data))
       .filter(({ event }) => event === "vendor.bridle.signing_key.retired")
       .map(({ resource }) => resource.id);
-    assert.equal(retired.length, 7);
+    assert.equal(retired.length, known + 6, "all but the last one");
     assert.ok(!retired.includes(key_id), "a retired key signed");
   });
 
   test("RCP-10 given a server that dies in the middle of a rotation, when it is started again, then the key that it signs with is not one that its log calls retired", async () => {
-    await using directory = await temporaryDirectory();
-    {
-      await using first = await startServer({ data: directory.path });
-      await first.stop();
-    }
+    await own.stop();
     {
       const env = { BRIDLE_FAIL_POINT: "commit.durable:1" };
       await using fragile = await startServer({ data: directory.path, env });

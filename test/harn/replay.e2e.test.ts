@@ -907,20 +907,26 @@ describe("Overrides", () => {
   });
 
   test("RPL-3 given a child that had not ended when its parent was canceled, when its result is given, then the replay goes on with it", async () => {
-    await using own = await Stage.open();
-    const task = await own.waiting(
-      await own.submit([
+    const task = await stage.waiting(
+      await stage.submit([
         { do: "spawn", input: { ops: [{ do: "ask", question: "Stay?" }] }, as: "child" },
         { do: "say", text: "{child}" },
       ]),
     );
-    await own.client.post(`/v1/tasks/${task.id}/cancel`);
-    const replay = await own.override(task, { "spawn:1": { kind: "event_payload", value: outcome } });
-    assert.deepEqual(await own.result(replay), { child: outcome });
+    await client.post(`/v1/tasks/${task.id}/cancel`);
+    const replay = await stage.override(task, { "spawn:1": { kind: "event_payload", value: outcome } });
+    assert.deepEqual(await stage.result(replay), { child: outcome });
   });
 });
 
 describe("Deltas and secrets", () => {
+  /** A server that writes down all it can, and where no other test gives secrets. */
+  let own: Stage;
+  before(async () => {
+    own = await Stage.open({ env: { BRIDLE_LOG_LEVEL: "trace" } });
+  });
+  after(() => own[Symbol.asyncDispose]());
+
   test("RPL-4 given overrides with reasons, when the replay has ended, then each substitution is a delta with key, path, hashes and reason", async () => {
     const replay = await stage.override(richSource, {
       "ask:1": { kind: "event_payload", value: "Grace", reason: "another person" },
@@ -1006,15 +1012,16 @@ describe("Deltas and secrets", () => {
   const shapes: Record<string, Json> = { text: given, "an object": { user: "ada", credential: given } };
   for (const [shape, value] of Object.entries(shapes)) {
     test(`RPL-4 given a secret as ${shape} that the agent says aloud, when a run is replayed with it, then neither it nor its hash is anywhere`, async () => {
-      await using own = await Stage.open({ env: { BRIDLE_LOG_LEVEL: "trace" } });
       const source = await own.play(blabbing);
       assert.equal(source.status, "COMPLETED", JSON.stringify(source.failure));
+      const asked = await own.noted("secret:token");
+      assert.ok(asked > 0, "the vault was asked");
       const replay = await own.override(source, {
         "secret:token": { kind: "secret_value", value, visibility: "receipt_only", reason: "rotated" },
         "llm:main:1": llm("another answer"),
       });
       assert.equal(replay.status, "COMPLETED", JSON.stringify(replay.failure));
-      assert.equal(await own.noted("secret:token"), 1, "the vault was not asked again");
+      assert.equal(await own.noted("secret:token"), asked, "the vault was not asked again");
       const receipt = await own.receipt(replay);
       const [delta] = receipt.deltas.filter((each: Json) => each.override_key.startsWith("secret:"));
       assert.equal(delta.path, "/replay_input/materials/secret:token:1");
@@ -1048,7 +1055,6 @@ describe("Deltas and secrets", () => {
   });
 
   test("RPL-4 given a secret that another override repeats, when the replay has ended, then it is on no disk", async () => {
-    await using own = await Stage.open();
     const source = await own.play(blabbing);
     const replay = await own.override(source, {
       "secret:token:1": { kind: "secret_value", value: given },
@@ -1899,8 +1905,14 @@ describe("Requests that are refused", () => {
 });
 
 describe("Crashes", () => {
+  /** Killed and started again by each of these tests. */
+  let own: Stage;
+  before(async () => {
+    own = await Stage.open();
+  });
+  after(() => own[Symbol.asyncDispose]());
+
   test("RPL-11 RPL-2 given a source that was itself killed and went on, when it is replayed, then it comes to the same", async () => {
-    await using own = await Stage.open();
     const task = await own.submit([
       {
         do: "all",
@@ -1923,15 +1935,13 @@ describe("Crashes", () => {
     const replay = await own.replay(source);
     assert.deepEqual(await own.result(replay), await own.result(source));
     await own.assertFaithful(source, replay);
-    await own.server.kill();
-    await assertRebuildable(own.data);
   });
 
   const branch = (name: string) => [
-    { do: "many", name, times: 600, as: name },
+    { do: "many", name, times: 400, as: name },
     { do: "say", text: `${name} {${name}}` },
     { do: "artifact", name, content: `{${name}}` },
-    { do: "many", name: `${name} more`, times: 300, as: `${name}2` },
+    { do: "many", name: `${name} more`, times: 200, as: `${name}2` },
   ];
   const long: Record<string, Op[]> = {
     "a long run": ["a", "b", "c"].flatMap(branch),
@@ -1939,11 +1949,10 @@ describe("Crashes", () => {
   };
   for (const [what, ops] of Object.entries(long)) {
     test(`RPL-11 given a replay of ${what}, when the server is killed again and again in the middle, then the replay goes on and its events are neither doubled nor lost`, async () => {
-      await using own = await Stage.open();
       const source = await own.play([{ do: "ask", question: "Ready?", as: "ready" }, ...ops], ["yes"]);
       assert.equal(source.status, "COMPLETED", JSON.stringify(source.failure));
       const { body: replay } = await own.request(source.id);
-      for (const count of [1, 300, 900, 2000]) {
+      for (const count of [1, 300, 1200]) {
         await using stream = await openStream(own.client, `/v1/tasks/${replay.id}/stream`);
         let seen = 0;
         await take(stream.frames, () => ++seen >= count);
@@ -1955,19 +1964,16 @@ describe("Crashes", () => {
       assert.deepEqual(await own.result(ended), await own.result(source));
       const unharmed = await own.replay(source);
       assert.equal(canonical(await own.receipt(unharmed)), canonical(await own.receipt(ended)));
-      await own.server.kill();
-      await assertRebuildable(own.data);
     });
   }
 
   test("RPL-11 given a replay that makes and says something else, when the server is killed afterwards, then it goes on as an unharmed one does", async () => {
-    await using own = await Stage.open();
     const source = await own.play([
       { do: "llm", name: "main", gives: "recorded", as: "text" },
       { do: "say", text: "{text}" },
       { do: "artifact", name: "a.txt", content: "whole {text}", as: "whole" },
       { do: "stream", name: "s.txt", chunks: ["part {text}"], as: "streamed" },
-      { do: "many", name: "long", times: 3000, as: "long" },
+      { do: "many", name: "long", times: 2000, as: "long" },
       { do: "say", text: "{whole} {streamed}" },
     ]);
     const request = { mode: "with_overrides", override: { "llm:main:1": llm("other") } };
@@ -1987,12 +1993,9 @@ describe("Crashes", () => {
         .toSpliced(-2, 0, ["receipt.issued", undefined]),
     );
     assert.equal(canonical(await own.receipt(ended)), canonical(await own.receipt(unharmed)));
-    await own.server.kill();
-    await assertRebuildable(own.data);
   });
 
   test("RPL-11 RPL-6 given a replay with live steps, when the server is killed after the first was recorded, then that one is not called again and the agent sees what it gave", async () => {
-    await using own = await Stage.open();
     const source = await own.play([
       { do: "llm", name: "route", gives: "known", as: "route" },
       {
@@ -2025,24 +2028,28 @@ describe("Crashes", () => {
   });
 
   test("RPL-11 given a replay that was given a secret, when the server is killed before it ended, then it fails afterwards and names the secret", async () => {
-    await using own = await Stage.open();
     const source = await own.play([
       { do: "secret", name: "token", as: "token" },
-      { do: "many", name: "long", times: 3000, as: "long" },
+      { do: "llm", name: "route", gives: "known", as: "route" },
+      { do: "when", of: "route", is: "known", yes: [], no: [{ do: "step", name: "alive", gate: "never" }] },
       { do: "return", value: "done" },
     ]);
     const { body: replay } = await own.request(source.id, {
       mode: "with_overrides",
-      override: { "secret:token": { kind: "secret_value", value: "given-secret-value" } },
+      override: {
+        "secret:token": { kind: "secret_value", value: "given-secret-value" },
+        "llm:route:1": llm("other"),
+      },
+      metadata: { allow_live: ["step"] },
     });
-    {
-      await using stream = await openStream(own.client, `/v1/tasks/${replay.id}/stream`);
-      await take(stream.frames, ({ data }) => data.payload.step === "step:long:100");
-    }
+    await own.untilNoted("step:alive");
     await own.restart();
     const ended = await own.ended(replay);
     assert.equal(ended.failure?.code, "replay_dependency_unavailable");
     assert.deepEqual(ended.failure.details.dependency, { kind: "secret", key: "secret:token:1" });
+  });
+
+  test("RPL-11 given all that these kills have left, when the log is folded again, then it comes to what is stored", async () => {
     await own.server.kill();
     await assertRebuildable(own.data);
   });
@@ -2197,10 +2204,11 @@ describe("Many and long", () => {
     };
     await replayOnce();
     const before = await rssMb();
-    for (let n = 0; n < 3; n++) await replayOnce();
+    let last: Json;
+    for (let n = 0; n < 3; n++) last = await replayOnce();
     const grown = (await rssMb()) - before;
     assert.ok(grown < 100, `${grown} MB more`);
-    await own.assertFaithful(source, await replayOnce());
+    await own.assertFaithful(source, last);
   });
 
   test("RPL-15 given a run of five thousand steps of one name, when all are overridden at once, then the replay completes and each was given the value", async () => {

@@ -73,6 +73,13 @@ function blobsIn(data: string): { kept: string[]; incoming: string[] } {
 
 const bytesMax = 100_000;
 
+/** With its usual settings, unlike the one of most tests, and for whoever needs a second one. */
+let elsewhere: TestServer;
+before(async () => {
+  elsewhere = await startServer();
+});
+after(() => elsewhere[Symbol.asyncDispose]());
+
 describe("Uploads", () => {
   let server: TestServer;
   let client: Client;
@@ -323,7 +330,6 @@ describe("Uploads", () => {
     });
     const text = await exported.text();
     assert.ok(text.includes(id) && !text.includes(Buffer.from("stays here").toString("base64")));
-    await using elsewhere = await startServer();
     const other = new Client(elsewhere);
     const imported = await other.call("/v1/sessions/import", {
       raw: text,
@@ -388,7 +394,7 @@ test("UPL-5 given 200 MB, when they are uploaded and downloaded, then the server
 }, async (t) => {
   const megabytes = 200;
   const piece = randomBytes(1024 * 1024);
-  await using server = await startServer();
+  const server = elsewhere;
   const client = new Client(server);
   const { id: warmed } = await uploaded(client, piece);
   await download(client, warmed);

@@ -375,9 +375,15 @@ test("VLT-2 given secrets that were set and spilled by a run, when everything is
 });
 
 describe("The master key", () => {
+  let server: TestServer;
+  let client: Client;
+  before(async () => {
+    server = await startServer({ flags });
+    client = new Client(server);
+  });
+  after(() => server[Symbol.asyncDispose]());
+
   test("VLT-5 given a server, when the master key is rotated by command, then the file has another, its mode is 0600, and secrets stay readable", async () => {
-    await using server = await startServer({ flags });
-    const client = new Client(server);
     const file = join(server.data, "master.key");
     assert.ok(!existsSync(file), "not before it is needed");
     const session = await client.createSession();
@@ -449,8 +455,6 @@ describe("The master key", () => {
   });
 
   test("VLT-5 given vaults made while the master key is rotated, when both are done, then all of them open", async () => {
-    await using server = await startServer({ flags });
-    const client = new Client(server);
     const session = await client.createSession();
     const made: Promise<Json>[] = [];
     for (let n = 0; n < 5; n++) {
@@ -460,8 +464,8 @@ describe("The master key", () => {
       await Promise.all([...vaults, rotated]);
       assert.equal((await rotated).status, 200);
     }
-    for (const { id } of await Promise.all(made)) await set(client, id, "A", "123");
-    assert.equal(await lengthIn(client, session.id, "A"), 3);
+    for (const { id } of await Promise.all(made)) await set(client, id, "MADE", "123");
+    assert.equal(await lengthIn(client, session.id, "MADE"), 3);
     assert.deepEqual((await client.post("/v1/vaults/rotate-master-key")).body.locked, []);
   });
 

@@ -5,12 +5,12 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
 import { residentMb, settled } from "../support/memory.ts";
-import { startServer, temporaryDirectory } from "../support/server.ts";
+import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import { openSession, openSocket, refusedUpgrade } from "../support/socket.ts";
 
 const socketServer = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
@@ -31,9 +31,15 @@ async function talk(client: Client, sessionId: string): Promise<void> {
 }
 
 describe("Slow consumers", () => {
+  let server: TestServer;
+  let client: Client;
+  before(async () => {
+    server = await startServer({ script: socketServer });
+    client = new Client(server);
+  });
+  after(() => server[Symbol.asyncDispose]());
+
   test("WSK-11 given clients that stop reading, when 60 MB of events are produced, then the server's memory does not grow by what they miss, and reading on they get everything in order", async () => {
-    await using server = await startServer({ script: socketServer });
-    const client = new Client(server);
     const warm = await client.createSession();
     await talk(client, warm.id);
     const { id: sessionId } = await client.createSession();
@@ -69,8 +75,6 @@ describe("Slow consumers", () => {
   });
 
   test("WSK-11 given a client that commands and does not read, when its commands' answers fill the line, then the server stops reading from it and goes on serving others", async () => {
-    await using server = await startServer({ script: socketServer });
-    const client = new Client(server);
     const { id: sessionId } = await client.createSession();
     await using greedy = await openSession(client, sessionId);
     greedy.socket.pause();
@@ -126,10 +130,16 @@ describe("Many connections", () => {
   });
 });
 
-describe("Heartbeats and ends", () => {
+describe("Heartbeats", () => {
+  let server: TestServer;
+  let client: Client;
+  before(async () => {
+    server = await startServer({ script: socketServer, env: { HEARTBEAT_MS: "300" } });
+    client = new Client(server);
+  });
+  after(() => server[Symbol.asyncDispose]());
+
   test("WSK-12 given pings, when one client answers them and another does not, then the one stays and the other is ended", async () => {
-    await using server = await startServer({ script: socketServer, env: { HEARTBEAT_MS: "40" } });
-    const client = new Client(server);
     const { id } = await client.createSession();
     await using alive = await openSession(client, id);
     const url = `${client.url.replace("http", "ws")}/v1/sessions/${id}/ws`;
@@ -143,8 +153,6 @@ describe("Heartbeats and ends", () => {
   });
 
   test("WSK-13 given a key that is revoked, when its connection commands, or only listens, then it is ended and nothing is done", async () => {
-    await using server = await startServer({ script: socketServer, env: { HEARTBEAT_MS: "300" } });
-    const client = new Client(server);
     const { id } = await client.createSession();
     const key = await client.createKey();
     const mine = client.as(key.key);
@@ -157,7 +165,9 @@ describe("Heartbeats and ends", () => {
     for (const { closed } of [commanding, listening, streaming]) assert.equal((await closed).code, 1008);
     assert.deepEqual(await client.texts(id), []);
   });
+});
 
+describe("Ends", () => {
   test("WSK-13 given a server that is stopping, when a client is connected, then its commands are refused, new connections too, and at last it is told that the server goes away", async () => {
     await using directory = await temporaryDirectory();
     await using server = await startServer({ script: slowAgentServer, flags: ["--grace-ms", "20000"] });

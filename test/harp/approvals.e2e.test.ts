@@ -8,17 +8,52 @@ import { ApprovalStage, type Person } from "../support/approvals.ts";
 import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { main, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
-describe("through the gateway in the process", () => {
-  let stage: ApprovalStage;
-  let ann: Person;
-  let persona: string;
-  before(async () => {
-    stage = await ApprovalStage.open();
-    ann = await stage.approver("ann");
-    persona = await stage.persona();
-  });
-  after(() => stage[Symbol.asyncDispose]());
+let stage: ApprovalStage;
+let ann: Person;
+let persona: string;
+before(async () => {
+  stage = await ApprovalStage.open();
+  ann = await stage.approver("ann");
+  persona = await stage.persona();
+});
+after(() => stage[Symbol.asyncDispose]());
 
+describe("processes that die", () => {
+  test("HARP-35 given an effect that was approved, when the process dies in the middle of it, then it is never done again and the task says what is not known", async () => {
+    const task = await stage.task(persona, "die");
+    await ann.decide(task, "approve");
+    await stage.died();
+    assert.equal(stage.deploysOf(task), 1);
+    await stage.restart();
+    const ended = await stage.ended(task);
+    assert.equal(ended.failure.code, "approval_used", JSON.stringify(ended));
+    assert.match(ended.failure.message, /not known/);
+    assert.equal(stage.deploysOf(task), 1);
+  });
+
+  test("HARP-35, HARP-49 given a server that is killed at every commit around an approval, when it is started again each time, then the effect is done once at most, and once when it ends well", async () => {
+    for (const point of ["commit.begun", "commit.durable"]) {
+      for (const visit of [1, 2, 3]) {
+        const task = await stage.task(persona, `${point} ${visit}`);
+        await ann.asked(task);
+        // From here on the next commits are: the decision at the gateway, its judgement, the use, the result.
+        await stage.restart({ BRIDLE_FAIL_POINT: `${point}:${visit}` });
+        await ann.decideIfAsked(task, "approve").catch(() => {});
+        await stage.restart();
+        const { status, failure } = await stage.client.untilTask(task.id, (seen) => {
+          if (seen.status === "AUTH_REQUIRED") void ann.decideIfAsked(task, "approve").catch(() => {});
+          return isFinal(seen);
+        });
+        const runs = stage.deploysOf(task);
+        assert.ok(runs <= 1, `${point}:${visit} ran ${runs} times`);
+        if (status === "COMPLETED") assert.equal(runs, 1);
+        else assert.equal(failure.code, "approval_used");
+      }
+    }
+  });
+});
+
+describe("through the gateway in the process", () => {
   test("HARP-107 given an approver who was paired, when the list is read, then it has the key, its device and its fingerprint, and nothing private", async () => {
     const { body } = await stage.client.get("/v1/approvals/approvers");
     const [key] = body.data;
@@ -132,46 +167,6 @@ describe("through the gateway in the process", () => {
       .map((line) => JSON.parse(line));
     assert.equal((await verifyAudit(records)).valid, true);
     assert.ok(records.some(({ event }) => event === "key.revoked"));
-  });
-});
-
-describe("processes that die", () => {
-  test("HARP-35 given an effect that was approved, when the process dies in the middle of it, then it is never done again and the task says what is not known", async () => {
-    await using stage = await ApprovalStage.open();
-    const ann = await stage.approver("ann");
-    const task = await stage.task(await stage.persona(), "die");
-    await ann.decide(task, "approve");
-    await stage.died();
-    assert.equal(stage.deploysOf(task), 1);
-    await stage.restart();
-    const ended = await stage.ended(task);
-    assert.equal(ended.failure.code, "approval_used", JSON.stringify(ended));
-    assert.match(ended.failure.message, /not known/);
-    assert.equal(stage.deploysOf(task), 1);
-  });
-
-  test("HARP-35, HARP-49 given a server that is killed at every commit around an approval, when it is started again each time, then the effect is done once at most, and once when it ends well", async () => {
-    await using stage = await ApprovalStage.open();
-    const ann = await stage.approver("ann");
-    const persona = await stage.persona();
-    for (const point of ["commit.begun", "commit.durable"]) {
-      for (const visit of [1, 2, 3]) {
-        const task = await stage.task(persona, `${point} ${visit}`);
-        await ann.asked(task);
-        // From here on the next commits are: the decision at the gateway, its judgement, the use, the result.
-        await stage.restart({ BRIDLE_FAIL_POINT: `${point}:${visit}` });
-        await ann.decideIfAsked(task, "approve").catch(() => {});
-        await stage.restart();
-        const { status, failure } = await stage.client.untilTask(task.id, (seen) => {
-          if (seen.status === "AUTH_REQUIRED") void ann.decideIfAsked(task, "approve").catch(() => {});
-          return isFinal(seen);
-        });
-        const runs = stage.deploysOf(task);
-        assert.ok(runs <= 1, `${point}:${visit} ran ${runs} times`);
-        if (status === "COMPLETED") assert.equal(runs, 1);
-        else assert.equal(failure.code, "approval_used");
-      }
-    }
   });
 });
 

@@ -31,7 +31,8 @@ before(async () => {
 });
 after(() => gateway[Symbol.asyncDispose]());
 
-describe("Keep-alives", () => {
+// Most of what these do is wait, each in a tenant of its own.
+describe("Keep-alives", { concurrency: true }, () => {
   test("HARP-104 given an open socket, when nothing happens, then it is pinged again and again, and stays as long as it answers", async () => {
     const { enforcer } = await gateway.tenant();
     await using channel = await openWs(enforcer);
@@ -78,7 +79,7 @@ describe("Keep-alives", () => {
   });
 });
 
-describe("Redelivery", () => {
+describe("Redelivery", { concurrency: true }, () => {
   test("HARP-77 given messages that are not acknowledged, when time passes, then they are pushed again on the same channel, with the same id, until they are", async () => {
     const { enforcer, approver } = await gateway.tenant();
     await using there = await openWs(enforcer);

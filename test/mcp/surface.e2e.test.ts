@@ -407,10 +407,23 @@ describe("Who may", () => {
 });
 
 describe("Durability", () => {
+  /** Ended and started again by each of these tests. */
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let own: TestServer;
+  const start = async () => {
+    own = await startServer({ data: directory.path });
+  };
+  before(async () => {
+    directory = await temporaryDirectory();
+    await start();
+  });
+  after(async () => {
+    await own[Symbol.asyncDispose]();
+    await directory[Symbol.asyncDispose]();
+  });
+
   test("MCS-18 given a call under way, when the server is killed and started again, then the task goes on and get_task has its result", async () => {
-    await using data = await temporaryDirectory();
-    const first = await startServer({ data: data.path });
-    const mcp = await connect(first, "2025-11-25");
+    const mcp = await connect(own, "2025-11-25");
     const meta = { "bridle/idempotency-key": "survives" };
     const args = { text: "progress begun\nsleep 3000\nreturn survived" };
     const begun = Promise.withResolvers<void>();
@@ -418,34 +431,32 @@ describe("Durability", () => {
     const call = mcp.call("rehearsal", args, meta, options);
     call.catch(() => {});
     await begun.promise;
-    await first.kill();
+    await own.kill();
     await mcp.client.close();
-    await using second = await startServer({ data: data.path });
-    await using again = await connect(second, "2026-07-28");
-    const { data: tasks } = (await new Client(second).get("/v1/tasks")).body;
+    await start();
+    await using again = await connect(own, "2026-07-28");
+    const { data: tasks } = (await new Client(own).get("/v1/tasks")).body;
     assert.equal(tasks.length, 1);
     const result = await again.call("get_task", { task_id: tasks[0].id, wait_seconds: 50 });
     assert.equal(textOf(result), "survived");
     // Who does not know the task's name finds it by the key.
     assert.equal(taskOf(await again.call("rehearsal", args, meta)).task_id, tasks[0].id);
-    assert.ok(isFinal((await new Client(second).get(`/v1/tasks/${tasks[0].id}`)).body));
+    assert.ok(isFinal((await new Client(own).get(`/v1/tasks/${tasks[0].id}`)).body));
   });
 
   inBothEras(
     "MCS-18 given a call under way, when the server is stopped, then the client is told that the task goes on",
     async (era) => {
-      await using data = await temporaryDirectory();
-      await using stopping = await startServer({ data: data.path });
-      await using mcp = await connect(stopping, era);
+      await using mcp = await connect(own, era);
       const begun = Promise.withResolvers<void>();
       const options = { ...patience, onprogress: () => begun.resolve() };
       const call = mcp.call("rehearsal", { text: "progress begun\nsleep 3600000" }, {}, options);
       await begun.promise;
-      const [result] = await Promise.all([call, stopping.stop()]);
+      const [result] = await Promise.all([call, own.stop()]);
       assert.equal(result.isError, true);
       assert.match(textOf(result), /goes on when it is back/);
-      await using back = await startServer({ data: data.path });
-      const task = (await new Client(back).get(`/v1/tasks/${taskOf(result).task_id}`)).body;
+      await start();
+      const task = (await new Client(own).get(`/v1/tasks/${taskOf(result).task_id}`)).body;
       assert.equal(task.status, "WORKING");
     },
   );

@@ -15,18 +15,18 @@ import { A2AService, TaskState } from "../../proto/generated/lf/a2a/v1/a2a_pb.js
 import { problemWith, type ServeSettings, serveOptions } from "../../src/cli/settings.ts";
 import { bridle, errorLine } from "../support/cli.ts";
 import { callOptions, grpcClient, refusalOf, script, tls } from "../support/grpc.ts";
-import { startServer, temporaryDirectory } from "../support/server.ts";
+import { startServer, temporaryDirectory, withGrpc } from "../support/server.ts";
 
 const tlsFile = (name: string) => fileURLToPath(new URL(`../support/tls/${name}`, import.meta.url));
 const tlsFlags = ["--tls-cert", tlsFile("localhost.crt"), "--tls-key", tlsFile("localhost.key")];
 
 describe("The gRPC port", () => {
   test("GRP-21 given a server that is started, when it says where it speaks gRPC, then it does so there, with what is in the same log", async () => {
-    await using server = await startServer();
+    await using server = await startServer({ env: withGrpc });
     const { payload } = await grpcClient(server.grpcUrl()).sendMessage(script("return x"), callOptions());
     assert.ok(payload.case === "task");
     assert.equal(await server.stop(), 0);
-    await using again = await startServer({ data: server.data });
+    await using again = await startServer({ data: server.data, env: withGrpc });
     const task = await grpcClient(again.grpcUrl()).getTask({ id: payload.value.id }, callOptions());
     assert.equal(task.status?.state, TaskState.COMPLETED);
   });
@@ -83,7 +83,7 @@ function problemWithFlags(args: string[]): string | null {
 
 describe("TLS", () => {
   test("GRP-22, OPVS-108, OPVS-133 given a certificate, when clients come by gRPC, gRPC-Web and HTTPS, then all of them are served encrypted and nobody otherwise", async () => {
-    await using server = await startServer({ flags: tlsFlags });
+    await using server = await startServer({ flags: tlsFlags, env: withGrpc });
     const baseUrl = server.grpcUrl();
     assert.match(baseUrl, /^https:/);
     assert.match(server.url, /^https:/);

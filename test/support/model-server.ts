@@ -169,7 +169,9 @@ export class ModelServer implements AsyncDisposable {
     for (const frame of head) send(response, frame);
     for (const [index, frame] of chunks.entries()) {
       if (reply.holdAfterChunks === index) await this.#hold(response);
-      if (index > 0 && reply.chunkDelayMs !== undefined) await delay(reply.chunkDelayMs);
+      // Whoever has gone away in the meantime does not keep the process here.
+      if (index > 0 && reply.chunkDelayMs !== undefined)
+        await delay(reply.chunkDelayMs, undefined, { ref: false });
       if (response.destroyed) return;
       send(response, frame);
     }

@@ -7,7 +7,7 @@ import { sayReady } from "./ready.ts";
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
 const server = await startServer({
   port: Number(values.port),
-  grpcPort: 0,
+  grpcPort: process.env.BRIDLE_GRPC_PORT === "off" ? null : 0,
   dataDirectory: values.data ?? "",
   apiKey: process.env.BRIDLE_API_KEY ?? null,
   retainMs: Number(process.env.RETAIN_MS),

@@ -19,9 +19,12 @@ export const environment = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
   BRIDLE_API_KEY: adminKey,
   BRIDLE_LOG_LEVEL: "warn",
-  // Servers run side by side in tests.
-  BRIDLE_GRPC_PORT: "0",
+  // Few tests speak gRPC, and a server that does has more to load.
+  BRIDLE_GRPC_PORT: "off",
 };
+
+/** For a server that speaks gRPC too, on whatever port is free. */
+export const withGrpc = { BRIDLE_GRPC_PORT: "0" };
 
 export interface ServerOptions {
   /** Kept across restarts; a fresh one otherwise. */
@@ -42,7 +45,7 @@ export interface ServerOptions {
 
 export interface TestServer extends AsyncDisposable {
   url: string;
-  /** Where it speaks gRPC, as it says itself. */
+  /** Where it speaks gRPC, as it says itself: nowhere unless it was started `withGrpc`. */
   grpcUrl(): string;
   data: string;
   process: ChildProcess;

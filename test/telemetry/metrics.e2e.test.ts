@@ -10,7 +10,7 @@ import { GrpcWire } from "../opvs/grpc-wire.ts";
 import { Client, errorOf, until } from "../support/client.ts";
 import { Exposition } from "../support/exposition.ts";
 import { ModelWorld } from "../support/model-runs.ts";
-import { adminKey, temporaryDirectory } from "../support/server.ts";
+import { adminKey, temporaryDirectory, withGrpc } from "../support/server.ts";
 import { openSession } from "../support/socket.ts";
 import { openStream } from "../support/sse.ts";
 
@@ -18,7 +18,7 @@ const secret = "sk-ant-api03-a-key-that-nobody-may-see-0123456789";
 
 let world: ModelWorld;
 before(async () => {
-  world = await ModelWorld.start({ BRIDLE_LOG_LEVEL: "debug" });
+  world = await ModelWorld.start({ ...withGrpc, BRIDLE_LOG_LEVEL: "debug" });
 });
 after(() => world[Symbol.asyncDispose]());
 
