@@ -166,7 +166,7 @@ describe("Tools", () => {
     const tools = await client.listAll("/v1/tools", 1);
     assert.deepEqual(
       tools.map(({ id }) => id),
-      ["shelf.count", "shelf.find"],
+      ["shelf.count", "shelf.find", "tour.today"],
     );
     const { status, body } = await client.get("/v1/tools/shelf.find");
     assert.equal(status, 200);
