@@ -203,6 +203,7 @@ export const requirements: readonly Requirement[] = [
     "CLI-8": "bridle serve --agents loads agents from modules.",
     "CLI-9":
       "Commands find the server of their project and its key; the address of a dead server is not used.",
+    "CLI-11": "A Node.js that is too old is told so, in a line.",
     "CLI-10": "With --json errors are JSON as well, with their code and the page that explains them.",
   }),
   ...section("Bridle", "Projects", {

@@ -5,9 +5,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { addressIn } from "../src/server-address.ts";
-import { bridle, succeeded } from "./support/cli.ts";
+import { bridle, errorLine, runNode, succeeded } from "./support/cli.ts";
 import { makeProject } from "./support/project.ts";
-import { startServer } from "./support/server.ts";
+import { main, startServer } from "./support/server.ts";
 
 const env = { BRIDLE_API_KEY: undefined };
 
@@ -39,4 +39,10 @@ test("CLI-10 given --json, when a command fails, then the error is one line of J
   assert.equal(error.code, "connection_failed");
   assert.match(error.message, /Nobody answers at http:\/\/127\.0\.0\.1:1/);
   assert.equal(error.docs, "docs/reference/client.md");
+});
+
+test("CLI-11 given a Node.js that is too old, when bridle is called, then one line says which it takes and how to get it", async () => {
+  const old = 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.11.1" })';
+  const line = errorLine(await runNode(["--import", old, main, "--version"]), 1);
+  assert.match(line, /Node\.js 20\.11\.1, and it takes 24 or later.*npm install/);
 });
