@@ -75,11 +75,17 @@ test("DED-1, DED-4, TRC-3 given clients that wait for answers and follow streams
   );
   const child = records.find(({ parent_task_id }) => parent_task_id === parentId);
   const traceOf = async (id: string) => Object(await store.get("task", id)).body.trace;
-  for (const id of [...running.map(({ task }) => task.id), parentId, child.id]) {
-    assert.deepEqual(await traceOf(id), trace);
-  }
-  for (const { task } of ended) assert.equal(await traceOf(task.id), undefined);
+  const kept = await Promise.all([...running.map(({ task }) => task.id), parentId].map(traceOf));
+  const ofChild = await traceOf(child.id);
+  const none = await Promise.all(ended.map(({ task }) => traceOf(task.id)));
   await store.close();
+  for (const found of kept) assert.deepEqual(found, trace);
+  // It is in the same trace, under the step that spawned it.
+  const [, traceId, callerId] = trace.traceparent.split("-");
+  assert.match(ofChild.traceparent, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+  assert.ok(!ofChild.traceparent.includes(callerId));
+  assert.equal(ofChild.tracestate, trace.tracestate);
+  for (const found of none) assert.equal(found, undefined);
 });
 
 test("DCU-3 given streams of a run that makes events quickly, when the server is killed in the middle again and again, then each goes on after its last event and has everything once", async () => {
