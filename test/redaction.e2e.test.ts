@@ -598,6 +598,7 @@ async function createWorld(client: Client): Promise<World> {
       memory_id: memory.id,
       skill_id: skill.body.id,
       tool_id: "unknown",
+      agent_name: "echo",
       connector_id: (await client.createConnector()).id,
       vault_id: vault.body.id,
       secret_name: "NAME",
@@ -1258,6 +1259,7 @@ const objectOf: Record<string, string> = {
   memory_id: "memory",
   skill_id: "skill",
   tool_id: "tool",
+  agent_name: "agent",
   connector_id: "connector",
   nonce: "pairing",
 };
