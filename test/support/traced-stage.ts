@@ -73,7 +73,7 @@ export class TracedStage implements AsyncDisposable {
     return taskId;
   }
 
-  async follow(given: Partial<TraceSettings> = {}): Promise<Follower> {
+  async follow(given: Partial<TraceSettings> = {}, logger = this.logger): Promise<Follower> {
     const { Follower } = await import("../../src/telemetry/traces/follower.ts");
     const settings = { ...settingsOf({ OTEL_TRACES_EXPORTER: "console" }), delayMs: 0, ...given };
     const real = new Otel(settings, "1.0.0");
@@ -87,7 +87,7 @@ export class TracedStage implements AsyncDisposable {
         return problem;
       },
     };
-    const { kernel, cursorFile, logger } = this;
+    const { kernel, cursorFile } = this;
     const follower = await Follower.start({ kernel, otel, settings, cursorFile, logger });
     this.#followers.push(follower);
     return follower;
@@ -108,7 +108,7 @@ export class TracedStage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const follower of this.#followers) await follower.stop(0);
+    for (const follower of this.#followers) await follower.stop(patienceMs);
     await this.#life.end();
     rmSync(this.#directory, { recursive: true });
   }

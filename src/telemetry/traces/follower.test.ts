@@ -67,7 +67,7 @@ describe("a collector that is away", () => {
 
   test("TRC-15 given a cursor that is two days old, when a process begins, then it tells what is younger than a day, and says that there was more", async () => {
     await using world = await TracedStage.begin([worker]);
-    await (await world.follow()).stop(0);
+    await (await world.follow()).stop(30_000);
     const old = await world.run("worker");
     world.pass(2 * day);
     const young = await world.run("worker");
@@ -83,7 +83,7 @@ describe("a collector that is away", () => {
     const before = await world.follow();
     const first = await world.run("worker");
     await world.until(() => world.spans.length === 2);
-    await before.stop(0);
+    await before.stop(30_000);
     world.pass(3 * day);
     const second = await world.run("worker");
     await world.follow();
@@ -107,7 +107,7 @@ describe("a collector that is away", () => {
     // One batch, and no more.
     world.answer = () => (world.taken.length === 0 ? null : away());
     await world.until(() => world.taken.length === 1 && said(world, "cannot").length >= 2, 1000);
-    await before.stop(0);
+    await before.stop(30_000);
     world.answer = () => null;
     await world.follow({ spansMax: 2 });
     await world.until(() => world.spans.length >= 8);
