@@ -136,8 +136,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(() => kernel.tail.close());
   const tools = [...builtInTools, ...config.tools];
-  const toolNames = [...tools, ...agents.list().flatMap((agent) => agent.tools)].map(({ name }) => name);
-  metrics?.follow(kernel, { tools: toolNames, mcpServers: config.mcp.servers });
+  metrics?.follow(kernel, { tools: tools.map(({ name }) => name), mcpServers: config.mcp.servers });
   let stopBy = 0;
   const stopTraces = await traces?.follow(kernel, join(dataDirectory, "traces.json"));
   built.defer(async () => await stopTraces?.(Math.max(0, stopBy - systemClock.now())));

@@ -21,5 +21,8 @@ export const traceRequirements: readonly Requirement[] = [
     "TRC-12": "Content that is asked for is redacted and cut.",
     "TRC-13": "No credential is in a span, and those for the collector are in no log line.",
     "TRC-14": "A server that stops tells what is left before it ends.",
+    "TRC-15":
+      "What is older than a day, and what a collector refuses as wrong, is given up, told of every five minutes at most, and nothing else with it.",
+    "TRC-16": "What an import brings is not traced again.",
   }),
 ];

@@ -21,7 +21,7 @@ export interface WorkOptions {
   store: Store;
   agents: AgentDirectory;
   now(): number;
-  /** The tools that are known by name. */
+  /** The tools that are known by name, beside those of the agents that are loaded. */
   tools: readonly string[];
   mcpServers: readonly string[];
 }
@@ -64,8 +64,9 @@ export class WorkMetrics {
   /** Called with every commit, so it does no more than it must. */
   hear(events: readonly StoredEvent[]): void {
     const oldest = this.#oldestHeard();
-    for (const event of events) {
-      if (event.replay === undefined && event.createdAt >= oldest) this.#hearOne(asKernelEvent(event));
+    for (const event of events.map(asKernelEvent)) {
+      // What a replay copies has happened before; what it does live happens now, and costs.
+      if (event.replay?.is_copy !== true && event.createdAt >= oldest) this.#hearOne(event);
     }
   }
 
@@ -131,6 +132,14 @@ export class WorkMetrics {
     return this.#options.agents.has(name, null) ? name : other;
   }
 
+  /** Agents, and their tools with them, may be loaded later. */
+  #tool(name: string): string {
+    const isKnown =
+      this.#tools.has(name) ||
+      this.#options.agents.list().some(({ tools }) => tools.some((tool) => tool.name === name));
+    return isKnown ? name : other;
+  }
+
   #ended(event: KernelEvent, status: string): void {
     this.#readTask(event, (task) => {
       this.#count.tasksEnded.inc({ agent: this.#agent(task.agent.name), status });
@@ -149,7 +158,7 @@ export class WorkMetrics {
   #step(event: KernelEvent, span: Span, outcome: string): void {
     this.#count.steps.inc({ kind: oneOf(stepKinds, span.kind), outcome });
     if (isToolCall(span, outcome)) {
-      this.#count.toolCalls.inc({ tool: oneOf(this.#tools, toolOf(span)), outcome });
+      this.#count.toolCalls.inc({ tool: this.#tool(toolOf(span)), outcome });
     }
     if (span.model_call !== undefined) this.#modelCall(event, span.step, span.model_call, outcome);
   }

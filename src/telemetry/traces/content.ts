@@ -35,7 +35,9 @@ export class ContentReader {
   }
 
   json(value: JsonValue | undefined): string | null {
-    return value === undefined ? null : this.text(JSON.stringify(value));
+    if (value === undefined || !this.isWanted) return null;
+    // As a value, because the name of a member can say that it is a secret.
+    return this.text(JSON.stringify(this.#redactor.value(value)));
   }
 
   async sealed(content: Content<JsonValue> | undefined): Promise<string | null> {

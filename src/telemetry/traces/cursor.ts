@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
-import type { Position } from "../../store/port.ts";
+import type { Position, Store } from "../../store/port.ts";
 
 export interface Cursor {
   /** Every event up to here was seen, and what ended with it was taken by the collector. */
   position: Position;
-  /** When that was, in milliseconds since 1970. */
+  /** The time of the newest of them, in milliseconds since 1970; not when it was taken, which may be long after those that follow. */
   at: number;
 }
 
@@ -31,4 +31,26 @@ export function readCursor(file: string): Cursor | null {
 export async function writeCursor(file: string, cursor: Cursor): Promise<void> {
   await writeFile(`${file}.next`, JSON.stringify(cursor));
   await rename(`${file}.next`, file);
+}
+
+/**
+ * The last position, from there on, with nothing but what is older than that time before it. What was imported is older than its
+ * neighbours and may lead astray, which costs spans that are about as old.
+ */
+export async function positionBefore(
+  store: Pick<Store, "events">,
+  time: string,
+  from: Position,
+  to: Position,
+): Promise<Position> {
+  const [first] = await store.events({ after: from, limit: 1 });
+  if (first === undefined || first.createdAt >= time) return from;
+  let [low, high] = [first.position, to];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [event] = await store.events({ after: middle, limit: 1 });
+    if (event !== undefined && event.createdAt < time) low = event.position;
+    else high = middle;
+  }
+  return low;
 }

@@ -5,15 +5,16 @@
  *       A collector that is away costs one batch in memory and is caught up with later; nobody who works waits for any of it.
  *   L2  What was taken is not sent again, unless the process died between the answer and the cursor; then it is the same span
  *       under the same id.
- *   L3  What nobody took for a day, or what a collector refuses to take at all, is given up, and the log says so.
+ *   L3  What nobody took for a day after it happened, or what a collector refuses to take at all, is given up, and the log says so.
  */
 
 import type { Logger } from "pino";
+import { type Clock, setTimer, timestamp } from "../../kernel/clock.ts";
 import { asRecorded } from "../../kernel/events.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Position } from "../../store/port.ts";
 import { ContentReader } from "./content.ts";
-import { type Cursor, readCursor, writeCursor } from "./cursor.ts";
+import { type Cursor, positionBefore, readCursor, writeCursor } from "./cursor.ts";
 import { Gatherer } from "./gatherer.ts";
 import type { ExportProblem, Otel, ReadableSpan } from "./otel.ts";
 import type { TraceSettings } from "./settings.ts";
@@ -22,14 +23,14 @@ const pageSize = 200;
 const retryMs = { least: 1000, most: 60_000 };
 /** Longer than this a collector is not waited for. */
 const backlogMsMax = 24 * 60 * 60 * 1000;
-/** A problem that lasts is told once in a while. */
+/** A problem that lasts is told once in a while, and so are losses. */
 const tellAgainMs = 5 * 60_000;
 /** Statuses that say that this very batch is never going to be taken. */
 const refusals: ReadonlySet<number | null> = new Set([400, 413, 422]);
 
 export interface FollowerOptions {
   kernel: Kernel;
-  otel: Otel;
+  otel: Pick<Otel, "isSampled" | "toReadable" | "export">;
   settings: TraceSettings;
   cursorFile: string;
   logger: Logger;
@@ -54,15 +55,21 @@ export class Follower {
   #hasNews = true;
   #wake: () => void = () => {};
   #told = { at: 0, isProblem: false };
+  /** Spans that nobody is told of any more, and when the log last said so. */
+  #lost = { spans: 0, toldAt: Number.NEGATIVE_INFINITY };
 
   static async start(options: FollowerOptions): Promise<Follower> {
-    const { kernel, cursorFile, logger } = options;
+    const { kernel, cursorFile } = options;
     const [head, now] = [await kernel.store.head(), kernel.clock.now()];
     const found = readCursor(cursorFile);
-    const isUsable = found !== null && found.position <= head && now - found.at <= backlogMsMax;
-    if (found !== null && !isUsable && found.position < head)
-      logger.warn("traces of what happened more than a day ago are not exported");
-    if (isUsable) return new Follower(options, found);
+    if (found !== null && found.position <= head) {
+      // Nothing is read that would be given up, however long nobody looked.
+      const oldest = timestamp(now - backlogMsMax);
+      const position = await positionBefore(kernel.store, oldest, found.position, head);
+      if (position > found.position)
+        options.logger.warn("traces of what happened more than a day ago are not exported");
+      return new Follower(options, { ...found, position });
+    }
     const cursor = { position: head, at: now };
     await writeCursor(cursorFile, cursor);
     return new Follower(options, cursor);
@@ -106,18 +113,19 @@ export class Follower {
         // The store, or the disk for the cursor; what the log holds is still there later.
         this.#tell({ status: null, message: messageOf(error) });
         this.#hasNews = true;
+        await this.#pause(retryMs.least);
       }
       if (isLast || this.#over.signal.aborted) return;
       if (!this.#hasNews && !isStopping())
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
-      await pause(this.#options.settings.delayMs, this.#stop.signal);
+      await this.#pause(this.#options.settings.delayMs);
     }
   }
 
   async #catchUp(): Promise<void> {
-    const { kernel, cursorFile } = this.#options;
+    const { cursorFile } = this.#options;
     const batch = this.#batch;
     let isAtHead = false;
     while (!isAtHead && !this.#over.signal.aborted) {
@@ -125,7 +133,7 @@ export class Follower {
       if (batch.spans.length > 0 && !(await this.#export())) return;
       batch.spans = [];
       if (batch.through === this.#saved) continue;
-      await writeCursor(cursorFile, { position: batch.through, at: kernel.clock.now() });
+      await writeCursor(cursorFile, { position: batch.through, at: this.#gatherer.seenAt });
       this.#saved = batch.through;
     }
   }
@@ -154,30 +162,32 @@ export class Follower {
 
   /** True when they are no longer ours to tell; false when the time for it is over. */
   async #export(): Promise<boolean> {
-    const { kernel, logger } = this.#options;
-    const { spans } = this.#batch;
-    const since = kernel.clock.now();
+    const batch = this.#batch;
     for (let waitMs = retryMs.least; ; waitMs = Math.min(waitMs * 2, retryMs.most)) {
-      const problem = await this.#attempt(spans);
+      this.#giveUpOld();
+      if (batch.spans.length === 0) return true;
+      const problem = await this.#attempt(batch.spans);
       if (problem === null) {
         this.#taken();
         return true;
       }
       if (refusals.has(problem.status)) {
-        const about = { status: problem.status, spans: spans.length };
-        logger.warn(about, "the collector refused spans; they are lost");
+        this.#lose(batch.spans.length, `the collector refused spans with ${problem.status}; they are lost`);
         return true;
       }
       if (!this.#over.signal.aborted) this.#tell(problem);
       if (this.#stop.signal.aborted) return false;
-      if (kernel.clock.now() - since > backlogMsMax) {
-        this.#batch.through = await kernel.store.head();
-        this.#gatherer.forget();
-        logger.warn("the collector was away for a day; what ended before now is not exported");
-        return true;
-      }
-      await pause(waitMs, this.#stop.signal);
+      await this.#pause(waitMs);
     }
+  }
+
+  #giveUpOld(): void {
+    const batch = this.#batch;
+    const oldest = this.#options.kernel.clock.now() - backlogMsMax;
+    const left = batch.spans.filter(({ endTime: [seconds] }) => seconds * 1000 >= oldest);
+    const old = batch.spans.length - left.length;
+    batch.spans = left;
+    if (old > 0) this.#lose(old, "nobody took spans for a day; they are given up");
   }
 
   async #attempt(spans: ReadableSpan[]): Promise<ExportProblem | null> {
@@ -197,6 +207,20 @@ export class Follower {
     );
   }
 
+  /** Those of minutes are told together. */
+  #lose(spans: number, why: string): void {
+    this.#lost.spans += spans;
+    const now = this.#options.kernel.clock.now();
+    if (now - this.#lost.toldAt < tellAgainMs) return;
+    this.#options.logger.warn({ spans: this.#lost.spans }, why);
+    this.#lost = { spans: 0, toldAt: now };
+  }
+
+  /** Over at once when the server stops. */
+  async #pause(ms: number): Promise<void> {
+    await pause(this.#options.kernel.clock, ms, this.#stop.signal);
+  }
+
   #taken(): void {
     if (!this.#told.isProblem) return;
     this.#told.isProblem = false;
@@ -213,14 +237,13 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** Over at once when the signal is aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const timer = Promise.withResolvers<void>();
-  const handle = setTimeout(timer.resolve, ms);
-  const onAbort = () => timer.resolve();
+async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const stopTimer = setTimer(clock, over.resolve, ms);
+  const onAbort = () => over.resolve();
   signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) timer.resolve();
-  await timer.promise;
-  clearTimeout(handle);
+  if (signal.aborted) over.resolve();
+  await over.promise;
+  stopTimer();
   signal.removeEventListener("abort", onAbort);
 }

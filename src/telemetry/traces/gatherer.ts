@@ -19,7 +19,7 @@ export interface GathererOptions {
   kernel: Kernel;
   tracing: Tracing;
   reader: ContentReader;
-  /** The time of the last event that was seen. */
+  /** The time of the newest event that was seen before. */
   seenAt: number;
 }
 
@@ -48,9 +48,9 @@ export class Gatherer {
     return await this.#describe(known.task, endings);
   }
 
-  /** What is remembered no longer fits: events were left out. */
-  forget(): void {
-    this.#tasks.clear();
+  /** The time of the newest event that was seen. */
+  get seenAt(): number {
+    return this.#newest;
   }
 
   async #describe(task: TaskRecord, { steps, task: end }: Endings): Promise<SpanFacts[]> {

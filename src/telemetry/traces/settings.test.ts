@@ -86,5 +86,5 @@ test("TRC-13 given headers for the collector, when they are read, then their val
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20abc=, x-tenant = one",
     OTEL_EXPORTER_OTLP_TRACES_HEADERS: "api-key=%zz",
   });
-  assert.deepEqual(secrets, ["Bearer%20abc=", "Bearer abc=", "one", "%zz"]);
+  assert.deepEqual(secrets, ["Bearer%20abc=", "Bearer abc=", "abc=", "one", "%zz"]);
 });

@@ -50,13 +50,17 @@ export function readTraceSettings(env: Environment): { settings: TraceSettings |
   return { settings, problems };
 }
 
-/** Credentials among the headers that the exporter sends, for those who keep them out of the log. */
+/** Credentials in the headers and the address of the collector, for those who keep them out of the log. */
 export function exporterSecrets(env: Environment): string[] {
   const headers = [env.OTEL_EXPORTER_OTLP_HEADERS, env.OTEL_EXPORTER_OTLP_TRACES_HEADERS];
-  return headers.flatMap(listOf).flatMap((pair) => {
-    const value = pair.slice(pair.indexOf("=") + 1).trim();
-    return value === "" ? [] : [...new Set([value, decoded(value)])];
-  });
+  const sent = headers.flatMap(listOf).map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
+  const addresses = [env.OTEL_EXPORTER_OTLP_ENDPOINT, env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT];
+  const urls = addresses.flatMap((address) => URL.parse(address ?? "") ?? []);
+  const inUrls = urls.flatMap(({ password, searchParams }) => [password, ...searchParams.values()]);
+  const spellings = [...sent, ...inUrls].flatMap((value) => [value, decoded(value)]);
+  // A collector may quote what follows `Bearer` or `Basic` alone.
+  const all = spellings.flatMap((value) => [value, value.slice(value.indexOf(" ") + 1)]);
+  return [...new Set(all)].filter((value) => value !== "");
 }
 
 function exporterOf(env: Environment, problems: string[]): TraceSettings["exporter"] | null {
