@@ -12,6 +12,7 @@ export const manageRequirements: readonly Requirement[] = [
     "CMD-55":
       "A mistyped command, option or choice is one line with what may have been meant, and exit code 2.",
     "CMD-56": "bridle completion prints scripts that complete commands, options, choices and file names.",
+    "CMD-63": "No error drives a terminal, repeats a secret, or shows where in our code it happened.",
     "CMD-57": "What takes long shows how far it is: with a total, a bar, the rate and the time left.",
   }),
   ...section("Bridle", "Commands for operators", {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { noBrowser, startBrowser } from "./support/browser.ts";
@@ -43,9 +43,14 @@ async function emptyPlace() {
 }
 
 describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
-  test("TOU-3 given nothing that runs, when the tour is taken and the person answers, then all of it is shown within 80 columns, and the receipt holds with the server gone", async () => {
+  test("TOU-3 given nothing that runs, and the address of a server that was killed, when the tour is taken and the person answers, then all of it is shown within 80 columns, and the receipt holds with the server gone", async () => {
     await using place = await emptyPlace();
     const { data, keep, env } = place;
+    await mkdir(data);
+    await writeFile(join(data, "admin.key"), "key-of-long-ago");
+    // Somebody else has the number of its process by now.
+    const left = { url: "http://127.0.0.1:1", pid: process.pid };
+    await writeFile(join(data, "server.json"), JSON.stringify(left));
     await using terminal = bridleInTerminal(["tour", "--data", data, "--keep", keep], { env });
     const pid = Number((await terminal.sees(/pid \d+/)).slice(4));
     assert.ok(isRunning(pid));

@@ -1,6 +1,7 @@
 /** What a script can tell from how a command ended. The same for every command; docs/reference/cli.md prints this table. */
 
 import { BridleError, ConnectionFailed, PermissionDenied, Unauthenticated } from "../../client/index.ts";
+import { harmless, harmlessLine } from "./terminal.ts";
 
 export const exitCodes = {
   done: { code: 0, meaning: "Done; what was asked about is so." },
@@ -21,7 +22,7 @@ export function exitCodeOf(error: unknown): number {
   return isDenied ? exitCodes.notAllowed.code : exitCodes.failed.code;
 }
 
-/** The same error for a person, and for a script. */
+/** The same error for a person, in words that drive no terminal, and for a script. */
 export interface Complaint {
   text: string;
   facts: Record<string, unknown>;
@@ -33,17 +34,21 @@ export function complaintOf(error: unknown): Complaint {
     return { text: inWords(error), facts: { code, message, request_id: requestId, docs } };
   }
   const message = error instanceof Error ? plainMessage(error) : String(error);
-  return { text: message, facts: { code: "failed", message } };
+  return { text: harmless(message), facts: { code: "failed", message } };
 }
 
 function inWords(error: BridleError): string {
-  const { code, message, details } = error;
+  const { code, details } = error;
+  // One line, whatever a server says: the next ones are ours.
+  const message = harmlessLine(error.message);
   if (error instanceof ConnectionFailed) {
     return `${message} Start a server with \`bridle dev\` or \`bridle serve\`, or say where it is with --url.`;
   }
   // Lists say what there would have been to choose from.
   const known = Object.entries(details).flatMap(([name, value]) =>
-    Array.isArray(value) ? [`\n  ${name}: ${value.length === 0 ? "none" : value.join(", ")}`] : [],
+    Array.isArray(value)
+      ? [`\n  ${name}: ${value.length === 0 ? "none" : harmlessLine(value.join(", "))}`]
+      : [],
   );
   return `${message} (${code})${known.join("")}`;
 }

@@ -156,10 +156,13 @@ export async function about<T>(file: string, read: () => Promise<T> | T): Promis
   }
 }
 
-/** Whoever read what we write has gone, as `head` does; that is no error, and no reason to go on. */
+/** Whoever read what we write has gone, as `head` does; that is no error, and no reason to go on. A disk that is full is one. */
 export function endWithReader(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit();
+    if (error.code === "EPIPE") process.exit();
+    process.stderr.write(`bridle: standard output: ${plainLine(error.message)}\n`);
+    process.exit(exitCodes.failed.code);
   });
+  // That nobody hears complaints does not change what is done, or how it ended.
+  process.stderr.on("error", () => {});
 }

@@ -24,25 +24,29 @@ import { addQuotaCommands } from "./quota.ts";
 import { addRebuildCommand } from "./rebuild.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
-import { readSecretFiles } from "./secret-files.ts";
+import { readSecretFiles, withoutPasswords } from "./secret-files.ts";
 import { addDevCommand, addServeCommand } from "./serve-command.ts";
 import { addSessionCommands } from "./sessions.ts";
 import { addShellCommand } from "./shell.ts";
 import { addTaskCommands } from "./tasks.ts";
-import { harmlessJson } from "./terminal.ts";
+import { harmlessJson, harmlessLine } from "./terminal.ts";
 import { addTourCommand } from "./tour.ts";
 import { addTransferCommands } from "./transfer.ts";
 import { addVaultCommands } from "./vault.ts";
 
-/** An error is one line, with the suggestion if there is one. */
+/** An error is one line, with the suggestion if there is one, and without what was secret in what was typed. */
 const oneLine = {
-  outputError: (text: string, write: (line: string) => void) =>
-    write(
-      `${withSuggestion(text)
-        .trim()
-        .replaceAll(/\s*\n\s*/g, " ")}\n`,
-    ),
+  outputError(text: string, write: (line: string) => void) {
+    const line = harmlessLine(withoutPasswords(withSuggestion(text)));
+    const message = line.replace(/^error: /, "");
+    write(isForScript() ? `${harmlessJson({ error: { code: "wrong_use", message } })}\n` : `${line}\n`);
+  },
 };
+
+/** Who reads JSON reads errors as JSON too. */
+function isForScript(): boolean {
+  return process.argv.includes("--json");
+}
 
 /** Commander suggests commands and options; what may be chosen is in its message. */
 function withSuggestion(text: string): string {
@@ -117,7 +121,7 @@ export async function runProgram(): Promise<void> {
   try {
     readSecretFiles(process.env);
   } catch (error) {
-    process.stderr.write(`error: ${complaintOf(error).text}\n`);
+    oneLine.outputError(`error: ${complaintOf(error).text}`, (line) => process.stderr.write(line));
     process.exitCode = exitCodes.wrongUse.code;
     return;
   }
@@ -130,9 +134,7 @@ export async function runProgram(): Promise<void> {
       return;
     }
     const { text, facts } = complaintOf(error);
-    // Who reads JSON reads errors as JSON too.
-    const isForScript = process.argv.includes("--json");
-    process.stderr.write(isForScript ? `${harmlessJson({ error: facts })}\n` : `bridle: ${text}\n`);
+    process.stderr.write(isForScript() ? `${harmlessJson({ error: facts })}\n` : `bridle: ${text}\n`);
     process.exitCode = exitCodeOf(error);
   }
 }

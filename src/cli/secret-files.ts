@@ -42,6 +42,11 @@ export function takeSecrets(environment: NodeJS.ProcessEnv): ServeSecrets {
   return secrets;
 }
 
+/** Without what URLs may have in them: a password before the host, a token behind the question mark. */
+export function withoutPasswords(text: string): string {
+  return text.replaceAll(/:\/\/\S*@/g, "://(hidden)@").replaceAll(/(:\/\/[^\s?]*\?)[^\s']+/g, "$1(hidden)");
+}
+
 /** Longer files hold something else. */
 const secretCharsMax = 10_000;
 

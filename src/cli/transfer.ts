@@ -1,6 +1,7 @@
 /** `bridle export` and `bridle import`: a session's log from one server to another. */
 
 import { openAsBlob } from "node:fs";
+import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import {
   about,
@@ -40,7 +41,10 @@ export function addTransferCommands(program: Command): void {
     ),
   ).action(async (file: string, settings: Settings) => {
     // Read as it is sent, not before.
-    const content = await about(file, () => openAsBlob(file, { type: "application/jsonl" }));
+    const content = await about(file, async () => {
+      if (!(await stat(file)).isFile()) throw new Error("it is no file.");
+      return await openAsBlob(file, { type: "application/jsonl" });
+    });
     const sent = new Remote(settings).send("/v1/sessions/import", content);
     const session = await whileWaiting("seconds of importing", sent);
     show(settings, session, () => `Imported ${harmlessLine(idOf(session))}.\n`);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as after } from "node:timers/promises";
@@ -48,7 +48,10 @@ describe("bridle backup", () => {
     assert.deepEqual(await readdir(join(place.path, "backups")), ["first"], "nothing is left beside it");
     const again = await bridle(["backup", backup, "--data", data]);
     assert.match(errorLine(again, 1), /is there already/);
-    assert.match(errorLine(await bridle(["backup", join(data, "b"), "--data", data]), 1), /inside of/);
+    const link = join(place.path, "link");
+    await symlink(data, link);
+    const inside = await bridle(["backup", join(link, "..b"), "--data", data]);
+    assert.match(errorLine(inside, 1), /inside of/);
     await server.kill();
 
     const [, commands = ""] =

@@ -1,11 +1,12 @@
 /** `bridle completion`, asked for by a real bash as a person's Tab would. */
 
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { bridle, errorLine, run, succeeded } from "../support/cli.ts";
-import { temporaryDirectory } from "../support/server.ts";
+import { assertNoStack, bridle, errorLine, run, succeeded } from "../support/cli.ts";
+import { main, temporaryDirectory } from "../support/server.ts";
 
 /** What is offered behind these words, the last of which is begun, each line of words in turn. */
 async function offeredBy(directory: string, script: string, asked: readonly string[][]): Promise<string[][]> {
@@ -71,5 +72,14 @@ describe("bridle completion", () => {
     }
     assert.match(errorLine(wrong, 2), /bash, zsh, fish\. Did you mean zsh\?/);
     assert.match(errorLine(choice, 2), /BRIDLE_LOG_LEVEL.*Did you mean debug\?/);
+  });
+
+  test("CMD-63 given a disk that is full, when a command writes to it, then a line says so, and the exit code that it failed", {
+    skip: existsSync("/dev/full") ? false : "this system has no /dev/full",
+  }, async () => {
+    const program = `"${process.execPath}" "${main}" completion bash > /dev/full`;
+    const full = await run("sh", ["-c", program]);
+    assert.match(errorLine(full, 1), /standard output: ENOSPC/);
+    assertNoStack(full);
   });
 });

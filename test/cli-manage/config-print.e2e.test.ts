@@ -29,7 +29,7 @@ describe("bridle config print", () => {
       `import { writeFileSync } from "node:fs";
        writeFileSync(${JSON.stringify(seen)}, JSON.stringify(process.env));
        export default {
-         port: 1, host: "0.0.0.0", concurrency: 5, gateway: "https://user:${secret}@gateway.example",
+         port: 1, host: "0.0.0.0", concurrency: 5, gateway: "https://user:p@${secret}@gateway.example/?token=${secret}",
          mcpServers: { tickets: { url: "https://mcp.example/mcp", headers: { Authorization: "Bearer ${secret}" } } },
        };`,
     );
@@ -59,7 +59,7 @@ describe("bridle config print", () => {
     assert.deepEqual(found.concurrency, { value: 5, source: { kind: "config", name: "bridle.config.ts" } });
     assert.deepEqual(found.logLevel, { value: "info", source: { kind: "default", name: null } });
     assert.deepEqual(found.retainDays, { value: null, source: { kind: "default", name: null } });
-    assert.equal(found.gateway?.value, "https://(hidden)@gateway.example");
+    assert.equal(found.gateway?.value, "https://(hidden)@gateway.example/?(hidden)");
     assert.deepEqual(found.apiKey, {
       is_set: true,
       source: { kind: "environment", name: `BRIDLE_API_KEY_FILE (${file})` },
@@ -86,20 +86,27 @@ describe("bridle config print", () => {
     assert.ok(!handedOn.includes(masterKey) && !handedOn.includes(file));
   });
 
-  test("CMD-52, CMD-54 given a secret twice, and a configuration that is wrong, when the settings are printed, then one line says so as wrong use and repeats no secret", async () => {
+  test("CMD-52, CMD-54, CMD-63, CLI-10 given a secret twice, and a configuration that is wrong, when the settings are printed, then one line says so as wrong use and repeats no secret", async () => {
     await using place = await temporaryDirectory();
     const file = join(place.path, "api-key");
     await writeFile(file, secret);
     await writeFile(join(place.path, "bridle.config.ts"), "export default { prot: 1 };");
-    const [twice, wrong, alone] = await Promise.all([
+    const gateway = `ftp://user:a/${secret}@gateway.example?key=${secret}`;
+    const [twice, wrong, alone, url] = await Promise.all([
       bridle(["config", "print"], { cwd: place.path, env: { BRIDLE_API_KEY_FILE: file } }),
       bridle(["config", "print"], { cwd: place.path }),
       bridle(["config"]),
+      bridle(["config", "print", "--json"], { cwd: place.path, env: { BRIDLE_GATEWAY: gateway } }),
     ]);
     assert.match(errorLine(twice, 2), /BRIDLE_API_KEY and BRIDLE_API_KEY_FILE are both set/);
     assert.ok(!twice.stderr.includes(secret));
     assert.match(errorLine(wrong, 2), /prot.*Did you mean port\?/);
     assert.equal(alone.code, 2);
     assert.match(alone.stderr, /^Usage: bridle config/);
+    assert.deepEqual([url.code, url.stdout], [2, ""]);
+    const { error } = JSON.parse(url.stderr);
+    assert.equal(error.code, "wrong_use");
+    assert.match(error.message, /BRIDLE_GATEWAY.*must be an http or https URL/);
+    assert.ok(!url.stderr.includes(secret));
   });
 });

@@ -1,6 +1,7 @@
 /** The commands with which people and scripts work with a running server: one server, and the real command as a process. */
 
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -173,7 +174,7 @@ describe("bridle task", { concurrency }, () => {
       /submitted task_/,
       /started +by rehearsal@1\.0\.0/,
       /says +hello$/m,
-      /step +measure: done, ~\d+\.\d s/,
+      /step +measure: done, \d+\.\d s/,
       /progress +half/,
       /file +made notes\.md \(artifact_/,
       /receipt +receipt_/,
@@ -220,8 +221,14 @@ describe("bridle task", { concurrency }, () => {
       errorLine(await run(["task", "submit", "echo", "--input", "[1]"]), 1),
       /--input: .*JSON object/,
     );
+    // A file without an end, where there is one.
+    const endless = existsSync("/dev/zero")
+      ? await run(["task", "submit", "echo", "--input", "@/dev/zero"])
+      : null;
+    if (endless !== null) assert.match(errorLine(endless, 1), /\/dev\/zero: it is larger than 16 MB/);
     const stranger = await run(["task", "submit", "echo", "hi", "--persona", "persona_rehearsal"]);
     assert.match(errorLine(stranger, 1), /persona of the agent rehearsal/);
+    assert.match(errorLine(await run(["import", "."]), 1), /it is no file/);
   });
 });
 

@@ -13,7 +13,13 @@ import {
   type TestServer,
   temporaryDirectory,
 } from "../support/server.ts";
-import { bridleInTerminal, ctrl, noTerminal, type TestTerminal } from "../support/terminal.ts";
+import {
+  bridleInTerminal,
+  commandInTerminal,
+  ctrl,
+  noTerminal,
+  type TestTerminal,
+} from "../support/terminal.ts";
 
 /** No cursor and no line breaks while the view is drawn, and both back in the end. */
 const taken = "\u001b[?25l\u001b[?7l";
@@ -94,6 +100,18 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
     assert.equal(await terminal.ended(), 0);
     assert.equal((await client.untilTask(first.id, isFinal)).status, "COMPLETED");
     assert.equal((await client.untilTask(second.id, isFinal)).status, "FAILED");
+  });
+
+  test("CMD-12, CMD-25 given results that go to a file, when one request is to be approved, then the person sees what it is all the same, and Ctrl-C decides nothing", async () => {
+    const session = await client.createSession();
+    const task = await client.rehearse(session.id, "approve ship it", "return done");
+    const words = ["sh", "-c", `exec "$0" "$@" > /dev/null`, process.execPath, main, "approve", task.id];
+    const env = { BRIDLE_URL: server.url, BRIDLE_KEY: adminKey };
+    await using terminal = commandInTerminal(words, { env });
+    await terminal.sees(/May it do this: ship it[\s\S]*Type yes to approve: /);
+    terminal.press(ctrl.c);
+    assert.equal(await terminal.ended(), 130);
+    assert.equal((await client.get(`/v1/tasks/${task.id}`)).body.status, "AUTH_REQUIRED");
   });
 });
 

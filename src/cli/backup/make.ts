@@ -6,9 +6,9 @@
  * the copy of the database speaks of and the first did not see; what is dropped meanwhile was seen by the first.
  */
 
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, realpathSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, open, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { inspectStore } from "../../store/sqlite/inspect.ts";
 import { DataDirectoryInUse, lockDirectory } from "../../store/sqlite/lock.ts";
 import { copyDatabase } from "../../store/sqlite/snapshot.ts";
@@ -26,13 +26,12 @@ export interface Backup extends Copied {
   events: number;
 }
 
-const endings = ["SIGINT", "SIGTERM"] as const;
+const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export async function makeBackup(data: string, given: string): Promise<Backup> {
   const target = resolve(given);
   if (existsSync(target)) throw new Error(`${target} is there already; a backup is a new directory.`);
-  if (!relative(data, target).startsWith(".."))
-    throw new Error(`${target} is inside of what is to be copied.`);
+  if (isInside(data, target)) throw new Error(`${target} is inside of what is to be copied.`);
   await mkdir(dirname(target), { recursive: true });
   const partial = await mkdtemp(join(dirname(target), `.${basename(target)}.part-`));
   const giveUp = () => {
@@ -57,6 +56,14 @@ export async function makeBackup(data: string, given: string): Promise<Backup> {
     for (const lock of locks) lock?.release();
     for (const signal of endings) process.off(signal, giveUp);
   }
+}
+
+/** Also by a link: a copy of the copy would be made with every backup, keys and all. */
+function isInside(data: string, target: string): boolean {
+  let above = dirname(target);
+  while (!existsSync(above)) above = dirname(above);
+  const [first = ""] = relative(realpathSync(data), realpathSync(above)).split(sep);
+  return first !== "..";
 }
 
 /** A server that runs has the lock and is careful; one that does not must not start in the middle. */

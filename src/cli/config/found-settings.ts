@@ -2,7 +2,7 @@
 
 import type { Command, Option } from "commander";
 import { shown } from "../../project/load-problem.ts";
-import { secretVariables } from "../secret-files.ts";
+import { secretVariables, withoutPasswords } from "../secret-files.ts";
 import { serveOptions } from "../settings.ts";
 
 export interface FoundSource {
@@ -91,10 +91,9 @@ function plain(value: unknown): FoundSetting["value"] {
   return Array.isArray(value) ? value.map(textOf) : textOf(value);
 }
 
-/** A URL may have a password in it. */
 function textOf(value: unknown): string {
   if (typeof value === "object" && value !== null && "issuer" in value && "jwks" in value) {
     return `${textOf(value.issuer)}=${textOf(value.jwks)}`;
   }
-  return String(value).replace(/^(https?:\/\/)[^/@\s]*@/, "$1(hidden)@");
+  return withoutPasswords(String(value));
 }

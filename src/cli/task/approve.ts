@@ -1,10 +1,10 @@
 /** Deciding what agents ask permission for: what is decided is shown, and the answer is to exactly that. */
 
 import { isRecord } from "../../../client/errors.ts";
-import { type BridleClient, BridleError, type PermissionRequest, type Task } from "../../../client/index.ts";
-import { complaintOf, exitCodes } from "../exit-codes.ts";
+import type { BridleClient, PermissionRequest, Task } from "../../../client/index.ts";
+import { complaintOf, exitCodeOf, exitCodes } from "../exit-codes.ts";
 import { show } from "../output.ts";
-import type { Remote } from "../remote.ts";
+import { isRefusal, type Remote } from "../remote.ts";
 import { styleFor } from "../shell/style.ts";
 import { table } from "../table.ts";
 import { canAsk, harmlessLine } from "../terminal.ts";
@@ -35,7 +35,9 @@ export async function walk(remote: Remote, settings: ApproveSettings): Promise<v
     return;
   }
   for (const [index, one] of waiting.entries()) {
-    process.stdout.write(`${index === 0 ? "" : "\n"}${index + 1} of ${waiting.length}\n${cardOf(one)}`);
+    process.stdout.write(
+      `${index === 0 ? "" : "\n"}${index + 1} of ${waiting.length}\n${cardOf(one, process.stdout)}`,
+    );
     if (isSigned(one)) continue;
     const asking = new Asking(new AbortController().signal, process.stdout.columns || 80);
     const verdict = await askVerdict(asking, riskIn(one.request.request), false);
@@ -44,19 +46,21 @@ export async function walk(remote: Remote, settings: ApproveSettings): Promise<v
       return;
     }
     if (verdict === "approve" || verdict === "deny") {
-      await told(() => decide(remote.client, one, verdict === "approve", settings));
+      const decided = await unlessRefused(() => decide(remote.client, one, verdict === "approve", settings));
+      if (decided !== null) process.stdout.write(`${resultOf(decided)}\n`);
     }
   }
 }
 
 /** Somebody else may have been faster, and the next one still waits. */
-async function told(act: () => Promise<PermissionRequest>): Promise<void> {
+async function unlessRefused(act: () => Promise<PermissionRequest>): Promise<PermissionRequest | null> {
   try {
-    process.stdout.write(`${resultOf(await act())}\n`);
+    return await act();
   } catch (error) {
-    if (!(error instanceof BridleError)) throw error;
+    if (!isRefusal(error)) throw error;
     process.stderr.write(`bridle: ${complaintOf(error).text}\n`);
-    process.exitCode = exitCodes.failed.code;
+    process.exitCode = exitCodeOf(error);
+    return null;
   }
 }
 
@@ -70,10 +74,15 @@ export async function approveOne(
   const one = await findOne(remote.client, named);
   requireUnsigned(one);
   if (settings.json !== true && settings.yes !== true && canAsk()) {
-    process.stdout.write(cardOf(one));
+    // Where the question is: results may go to a file, and what is decided must be seen.
+    process.stderr.write(cardOf(one, process.stderr));
     const asking = new Asking(new AbortController().signal, process.stdout.columns || 80);
     const wanted = isApproved ? "approve" : "deny";
     const typed = await asking.line(`Type yes to ${wanted}: `);
+    if (asking.isLeft) {
+      process.exitCode = exitCodes.interrupted.code;
+      return;
+    }
     if (typed?.trim().toLowerCase() !== "yes")
       throw new Error("it was not confirmed, and nothing was decided.");
   }
@@ -85,7 +94,8 @@ export async function approveAll(remote: Remote, settings: ApproveSettings): Pro
   const waiting = await waitingIn(remote.client);
   const decided: PermissionRequest[] = [];
   for (const one of waiting.filter((each) => !isSigned(each))) {
-    decided.push(await decide(remote.client, one, true, settings));
+    const response = await unlessRefused(() => decide(remote.client, one, true, settings));
+    if (response !== null) decided.push(response);
   }
   show(settings, decided, () => decided.map((request) => `${resultOf(request)}\n`).join(""));
   const signed = waiting.filter(isSigned);
@@ -162,10 +172,10 @@ function tableOf(waiting: readonly Waiting[]): string {
   return table(["REQUEST", "RISK", "ASKED BY", "UNTIL", "ACTION"], rows);
 }
 
-function cardOf(one: Waiting): string {
+function cardOf(one: Waiting, output: NodeJS.WriteStream): string {
   const { request, task } = one;
-  const style = styleFor({ isTerminal: process.stdout.isTTY === true, env: process.env });
-  const columns = (process.stdout.columns || 80) - 1;
+  const style = styleFor({ isTerminal: output.isTTY === true, env: process.env });
+  const columns = (output.columns || 80) - 1;
   const lines = approvalLines(
     { prompt: actionOf(request), request: request.request, until: request.expires_at },
     { columns, rows: Number.POSITIVE_INFINITY, style, isLast: true },

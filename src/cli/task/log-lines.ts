@@ -19,7 +19,7 @@ export function logLine(fact: TimedFact, state: ViewState, style: Style): string
   // What was said keeps its lines, which stay behind the time and the word.
   const margin = " ".repeat(time.length + 2 + wordColumns + 1);
   const lines = harmless(text).split("\n");
-  return `${style.faint(time)}  ${paint(word.padEnd(wordColumns))} ${lines.join(`\n${margin}`)}\n`;
+  return `${style.faint(time)}  ${paint(harmlessLine(word).padEnd(wordColumns))} ${lines.join(`\n${margin}`)}\n`;
 }
 
 type Words = [word: string, text: string, kind?: "good" | "warning" | "danger" | "accent" | "faint"];

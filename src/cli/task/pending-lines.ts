@@ -66,13 +66,12 @@ export function approvalLines(
   ];
 }
 
-/** How many lines of what is to be approved are not on a screen like this. */
-export function hiddenLines({ kind, request }: Pending, { columns, rows }: Room): number {
-  if (kind === "input" || !isRecord(request)) return 0;
-  return Math.max(
-    0,
-    payloadLines(request.payload, columns).length - Math.max(payloadLinesMin, rows - otherRows),
-  );
+/** How many lines of what is to be approved are not on a screen like this: the end of the payload, or the beginning of a long action. */
+export function hiddenLines(pending: Pending, room: Room): number {
+  if (pending.kind === "input") return 0;
+  const shown = pendingLines(pending, "", room).length;
+  const all = pendingLines(pending, "", { ...room, isLast: true }).length;
+  return Math.max(0, all - Math.min(shown, room.rows));
 }
 
 function payloadLines(payload: unknown, columns: number): string[] {

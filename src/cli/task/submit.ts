@@ -1,12 +1,12 @@
 /** `bridle task submit`: gives an agent something to do and, if asked, stays until it is done. */
 
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { isRecord } from "../../../client/errors.ts";
 import { isFinal, type SubmitTask, type Task } from "../../../client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { about, show } from "../output.ts";
 import { Remote, type RemoteSettings } from "../remote.ts";
-import { harmless } from "../terminal.ts";
+import { harmless, harmlessLine } from "../terminal.ts";
 import { agentOf, sessionIdOf } from "./find-task.ts";
 import { helpOf, saidIn } from "./show.ts";
 import { type WatchSettings, watchTask } from "./watch.ts";
@@ -72,11 +72,12 @@ async function wait(remote: Remote, taskId: string, settings: SubmitSettings): P
   process.exitCode = exitCodeFor(task);
 }
 
+/** What the agent says stays on its line: what helps is ours to say. */
 function reportOf(task: Task): string {
   const { id, status, failure, waiting_for } = task;
-  if (failure !== null) return `bridle: ${id} failed: ${harmless(failure.message)} (${failure.code})\n`;
+  if (failure !== null) return `bridle: ${id} failed: ${harmlessLine(failure.message)} (${failure.code})\n`;
   if (waiting_for === null) return `bridle: ${id} is ${status}\n`;
-  return `bridle: ${id} waits for a person: ${harmless(waiting_for.description)}\n${helpOf(task)}`;
+  return `bridle: ${id} waits for a person: ${harmlessLine(waiting_for.description)}\n${helpOf(task)}`;
 }
 
 function exitCodeFor(task: Task): number {
@@ -87,7 +88,9 @@ function exitCodeFor(task: Task): number {
 /** Words are what a user says; `-` stands for what is on standard input. */
 async function inputOf(words: readonly string[], given: string | undefined): Promise<SubmitTask["input"]> {
   if (given !== undefined) return await jsonOf(given);
-  return words.length === 1 && words[0] === "-" ? await standardInput() : words.join(" ");
+  return words.length === 1 && words[0] === "-"
+    ? await about("standard input", () => textOf(process.stdin))
+    : words.join(" ");
 }
 
 /** JSON itself, a file with it after an `@`, or `-` for standard input. */
@@ -95,9 +98,9 @@ async function jsonOf(given: string): Promise<Record<string, unknown>> {
   const name = given.startsWith("@") ? given.slice(1) : given === "-" ? "standard input" : "--input";
   return await about(name, async () => {
     const text = given.startsWith("@")
-      ? await fileText(given.slice(1))
+      ? await textOf(createReadStream(given.slice(1)))
       : given === "-"
-        ? await standardInput()
+        ? await textOf(process.stdin)
         : given;
     const value = parsed(text);
     if (isRecord(value)) return value;
@@ -113,21 +116,15 @@ function parsed(text: string): unknown {
   }
 }
 
-async function fileText(file: string): Promise<string> {
-  const bytes = await readFile(file);
-  if (bytes.length > inputBytesMax) throw new Error(tooLarge);
-  return bytes.toString("utf8");
-}
-
 const tooLarge = `it is larger than ${inputBytesMax / 1024 / 1024} MB; put it into an artifact.`;
 
-async function standardInput(): Promise<string> {
-  const chunks: Buffer[] = [];
+async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of process.stdin) {
+  for await (const chunk of stream) {
     bytes += chunk.length;
-    if (bytes > inputBytesMax) throw new Error(`standard input: ${tooLarge}`);
-    chunks.push(Buffer.from(chunk));
+    if (bytes > inputBytesMax) throw new Error(tooLarge);
+    chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }

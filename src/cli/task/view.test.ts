@@ -10,6 +10,7 @@ import { widthOf } from "../shell/text.ts";
 import { durationText } from "./duration.ts";
 import { type Fact, factIn, type TimedFact } from "./facts.ts";
 import { logLine } from "./log-lines.ts";
+import { hiddenLines } from "./pending-lines.ts";
 import { type Sight, viewLines } from "./view-lines.ts";
 import { unseen, type ViewState, withFact } from "./view-state.ts";
 
@@ -140,6 +141,25 @@ describe("The view of a task", () => {
     assert.equal(Number(hidden) + [...text.matchAll(/^ {4}[ {}\]"[]/gm)].length, 44);
     assert.match(text, /bridle approve perm_1/);
     assert.match(seen(state, { isLast: true }).join("\n"), /"file-39"/);
+  });
+
+  test("CMD-22 given an approval whose action is longer than the screen, when the person is asked, then all of it is offered", () => {
+    const question = {
+      kind: "approval",
+      step: "approve:1",
+      schema: null,
+      requestId: "perm_1",
+      until: null,
+    } as const;
+    const hiddenOf = (prompt: string, rows: number) => {
+      const { pending } = stateOf(submitted, { kind: "question", question: { ...question, prompt } });
+      assert.ok(pending !== null);
+      return hiddenLines(pending, { columns: 80, rows, style: plain, isLast: false });
+    };
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index}`).join("\n");
+    assert.equal(hiddenOf("deploy", 20), 0);
+    assert.equal(hiddenOf(lines, 31), 0, "the action, and the command that helps");
+    assert.equal(hiddenOf(lines, 30), 1);
   });
 
   test("CMD-21 given any text and any screen, when the view is drawn, then it is never wider or higher than the screen, and nothing in it drives the terminal", () => {

@@ -1,6 +1,6 @@
 /** The tour from its beginning to its end, whatever happens in between: nothing of it runs any more when it is over. */
 
-import { isFinal, type Task } from "../../../client/index.ts";
+import { ConnectionFailed, isFinal, type Task } from "../../../client/index.ts";
 import { addressIn } from "../../server-address.ts";
 import { version } from "../../version.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -135,19 +135,31 @@ class Tour {
 
   /** The one that runs here, or one of its own. */
   async #findServer(): Promise<Remote> {
-    const settings = this.#settings;
-    const isRunning = settings.url !== undefined || addressIn(settings.data) !== null;
-    if (isRunning && !settings.crash) {
-      const remote = new Remote(settings);
-      await remote.requireServer();
-      this.page.text(`The one that runs here: ${remote.url}`);
-      return remote;
+    const running = this.#settings.crash ? null : await this.#running();
+    if (running !== null) {
+      this.page.text(`The one that runs here: ${running.url}`);
+      return running;
     }
     const { remote, pid, url } = await this.#start();
     this.page.text(`${url}  pid ${pid}, ready after ${seconds(this.#sinceBegin())}`);
     this.page.note("One for the tour alone. All that it knows is in a folder:");
     this.page.note(this.#place.data);
     return remote;
+  }
+
+  async #running(): Promise<Remote | null> {
+    const settings = this.#settings;
+    const isNamed = settings.url !== undefined;
+    if (!isNamed && addressIn(settings.data) === null) return null;
+    try {
+      const remote = new Remote(settings);
+      await remote.requireServer();
+      return remote;
+    } catch (error) {
+      // A server that was killed leaves its address, and somebody else may have the number of its process.
+      if (isNamed || !(error instanceof ConnectionFailed)) throw error;
+      return null;
+    }
   }
 
   async #start(): Promise<OwnServer> {
