@@ -76,14 +76,14 @@ function addMaking(session: Command): void {
         ...(persona === undefined ? {} : { personaId: persona }),
       };
       const made = await new Remote(settings).client.sessions.create(request);
-      show(settings, made, () => `${made.id}\n`);
+      show(settings, made, () => `${harmlessLine(made.id)}\n`);
     });
   remoteCommand(session, "close <session>", "Close a session; tasks that still run in it are canceled.", [
     "bridle session close last",
   ]).action(async (named: string, settings: Settings) => {
     const { client, id } = await found(named, settings);
     const closed = await client.sessions.close(id);
-    show(settings, closed, () => `${closed.id} is ${closed.state}.\n`);
+    show(settings, closed, () => `${harmlessLine(`${closed.id} is ${closed.state}`)}.\n`);
   });
   remoteCommand(session, "fork <session>", "A new session with what was said so far. Prints its id.", [
     "bridle session fork last",
@@ -93,7 +93,7 @@ function addMaking(session: Command): void {
       const { client, id } = await found(named, settings);
       const request: ForkSession = settings.atEvent === undefined ? {} : { atEventId: settings.atEvent };
       const forked = await client.sessions.fork(id, request);
-      show(settings, forked, () => `${forked.id}\n`);
+      show(settings, forked, () => `${harmlessLine(forked.id)}\n`);
     });
 }
 

@@ -191,7 +191,7 @@ function addActing(task: Command): void {
         const asking = await askingTask(client, id);
         const answer = settings.jsonAnswer ?? answerOf(asking, words.join(" "));
         const message = await client.tasks.answer(id, answer);
-        show(settings, message, () => `${id} has its answer.\n`);
+        show(settings, message, () => `${harmlessLine(id)} has its answer.\n`);
       },
     );
   taskCommand(task, "cancel", "Cancel a task, for good.", ['bridle task cancel last --reason "wrong branch"'])
@@ -200,7 +200,7 @@ function addActing(task: Command): void {
       const { client, id } = await found(named, settings);
       const { reason } = settings;
       const canceled = await client.tasks.cancel(id, reason === undefined ? {} : { reason });
-      show(settings, canceled, () => `${id} is ${canceled.status}.\n`);
+      show(settings, canceled, () => `${harmlessLine(`${id} is ${canceled.status}`)}.\n`);
     });
 }
 

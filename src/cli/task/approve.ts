@@ -6,8 +6,9 @@ import { complaintOf, exitCodeOf, exitCodes } from "../exit-codes.ts";
 import { show } from "../output.ts";
 import { isRefusal, type Remote } from "../remote.ts";
 import { styleFor } from "../shell/style.ts";
+import { plainLineOf } from "../shell/text.ts";
 import { table } from "../table.ts";
-import { canAsk, harmlessLine } from "../terminal.ts";
+import { canAsk, harmless, harmlessLine } from "../terminal.ts";
 import { Asking, askVerdict, riskIn } from "./ask-person.ts";
 import type { Settings } from "./command.ts";
 import { momentText } from "./duration.ts";
@@ -172,6 +173,10 @@ function tableOf(waiting: readonly Waiting[]): string {
   return table(["REQUEST", "RISK", "ASKED BY", "UNTIL", "ACTION"], rows);
 }
 
+/** Who asks, and the question. */
+const rowsBelow = 3;
+const rowsUsual = 24;
+
 function cardOf(one: Waiting, output: NodeJS.WriteStream): string {
   const { request, task } = one;
   const style = styleFor({ isTerminal: output.isTTY === true, env: process.env });
@@ -184,7 +189,20 @@ function cardOf(one: Waiting, output: NodeJS.WriteStream): string {
   const signed = isSigned(one)
     ? [style.warning("  Only a signature counts here: bridle approver watch")]
     : [];
-  return `${[...lines, `  ${style.faint(harmlessLine(asks, columns - 2))}`, ...signed].join("\n")}\n`;
+  // What is pushed off the screen by what comes with it is said again where the question is.
+  const isTall = lines.length + rowsBelow > (output.rows || rowsUsual);
+  const risk = String(riskIn(request.request) ?? "unknown");
+  const again = isTall
+    ? [
+        style.warning(
+          `  There is more of it than the screen holds: ${lines.length} lines. All of it is for:`,
+        ),
+        `  ${style.strong(plainLineOf(harmless(actionOf(request)), columns - 2))}`,
+        `  ${style.warning(plainLineOf(harmless(`risk: ${risk}`), columns - 2))}`,
+      ]
+    : [];
+  const asked = `  ${style.faint(harmlessLine(asks, columns - 2))}`;
+  return `${[...lines, ...again, asked, ...signed].join("\n")}\n`;
 }
 
 function actionOf({ action }: PermissionRequest): string {
@@ -193,5 +211,5 @@ function actionOf({ action }: PermissionRequest): string {
 }
 
 function resultOf({ id, status }: PermissionRequest): string {
-  return `${harmlessLine(id)} is ${status}.`;
+  return harmlessLine(`${id} is ${status}.`);
 }

@@ -14,7 +14,7 @@ export function taskText(task: Task, now: number): string {
   const took = durationText((end === null ? now : Date.parse(end)) - Date.parse(task.created_at));
   const rows: [string, string | null][] = [
     ["Task", id],
-    ["Status", coloured(status, statusColour(status))],
+    ["Status", coloured(harmlessLine(status), statusColour(status))],
     ["Agent", assigned_agent_id],
     ["Persona", persona_id],
     ["Session", session_id],
@@ -41,12 +41,12 @@ function statusColour(status: Task["status"]): "green" | "red" | "yellow" {
 /** The command that helps a task which waits for a person; nothing where none does. */
 export function helpOf({ id, waiting_for }: Pick<Task, "id" | "waiting_for">): string {
   if (waiting_for?.kind === "input") {
-    return `Answer with: bridle task answer ${id} ${answerForm(waiting_for.schema)}\n`;
+    return `Answer with: bridle task answer ${harmlessLine(id)} ${answerForm(waiting_for.schema)}\n`;
   }
   if (waiting_for?.kind !== "approval") return "";
   return waiting_for.signature_required === true
     ? "Only a signature of a paired approver counts: bridle approver watch\n"
-    : `Decide with: bridle approve ${waiting_for.permission_request_id ?? id} (or bridle deny)\n`;
+    : `Decide with: bridle approve ${harmlessLine(waiting_for.permission_request_id ?? id)} (or bridle deny)\n`;
 }
 
 /** What the agent has said in a task that has ended, one text after the other. */

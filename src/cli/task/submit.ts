@@ -34,7 +34,7 @@ export async function submit(agent: string, words: string[], settings: SubmitSet
   const task = await remote.client.tasks.submit(request);
   if (settings.watch === true) await watchTask(remote, task.id, settings);
   else if (settings.wait === true) await wait(remote, task.id, settings);
-  else show(settings, task, () => `${task.id}\n`);
+  else show(settings, task, () => `${harmlessLine(task.id)}\n`);
 }
 
 async function requestOf(
@@ -75,9 +75,10 @@ async function wait(remote: Remote, taskId: string, settings: SubmitSettings): P
 /** What the agent says stays on its line: what helps is ours to say. */
 function reportOf(task: Task): string {
   const { id, status, failure, waiting_for } = task;
-  if (failure !== null) return `bridle: ${id} failed: ${harmlessLine(failure.message)} (${failure.code})\n`;
-  if (waiting_for === null) return `bridle: ${id} is ${status}\n`;
-  return `bridle: ${id} waits for a person: ${harmlessLine(waiting_for.description)}\n${helpOf(task)}`;
+  if (failure !== null)
+    return `bridle: ${harmlessLine(`${id} failed: ${failure.message} (${failure.code})`)}\n`;
+  if (waiting_for === null) return `bridle: ${harmlessLine(`${id} is ${status}`)}\n`;
+  return `bridle: ${harmlessLine(`${id} waits for a person: ${waiting_for.description}`)}\n${helpOf(task)}`;
 }
 
 function exitCodeFor(task: Task): number {

@@ -4,7 +4,7 @@ import type { BridleEvent } from "../../../client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { Remote } from "../remote.ts";
 import { styleFor } from "../shell/style.ts";
-import { harmlessJson } from "../terminal.ts";
+import { harmlessJson, harmlessLine } from "../terminal.ts";
 import { factIn } from "./facts.ts";
 import { LiveView } from "./live-view.ts";
 import { logLine } from "./log-lines.ts";
@@ -30,7 +30,7 @@ export async function watchTask(remote: Remote, taskId: string, settings: WatchS
     if (status !== "COMPLETED") process.exitCode = exitCodes.failed.code;
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
-    process.stderr.write(`The task goes on. To see more of it: bridle task watch ${taskId}\n`);
+    process.stderr.write(`The task goes on. To see more of it: bridle task watch ${harmlessLine(taskId)}\n`);
     process.exitCode = exitCodes.interrupted.code;
   } finally {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, stop);
