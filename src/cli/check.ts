@@ -1,17 +1,18 @@
 /** `bridle check`: would the code that is on disk now repeat what the log says? Run it before a deployment. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { HistoryReport } from "../runtime/history.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { type JsonSettings, show, withJson, withProgress } from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
+import { sinceTime } from "./since.ts";
 import { harmless } from "./terminal.ts";
 
 interface CheckSettings extends RemoteSettings, JsonSettings {
   agents: string[];
   config?: string;
   agent?: string;
-  since?: number;
+  since?: Date;
 }
 
 interface Task {
@@ -36,7 +37,7 @@ export function addCheckCommand(program: Command): void {
       )
       .option("--config <file>", "the project's configuration, if it is not in the working directory")
       .option("--agent <name>", "only tasks of this agent")
-      .option("--since <time>", "only tasks created since then: RFC 3339, or as 30m, 12h, 7d", timeOf),
+      .option("--since <time>", "only tasks created since: a time, or 30m, 2h, 5d", sinceTime),
   ).action(async (settings: CheckSettings) => {
     // What runs agents is large; the other commands do not need it.
     const { builtInAgents } = await import("../agents/index.ts");
@@ -89,13 +90,13 @@ export function addCheckCommand(program: Command): void {
 /** Known before the first is checked, so that it can be said how many are left. */
 async function tasksToCheck(
   remote: Remote,
-  { since = 0, agent }: CheckSettings,
+  { since = new Date(0), agent }: CheckSettings,
 ): Promise<{ id: string; agent: string }[]> {
   return await withProgress("tasks found", async (shown) => {
     const found: { id: string; agent: string }[] = [];
     for await (const task of remote.items<Task>("/v1/tasks")) {
       // What was imported comes late and may be older than what follows.
-      if (Date.parse(task.created_at) < since || task.assigned_agent_id === null) continue;
+      if (Date.parse(task.created_at) < since.getTime() || task.assigned_agent_id === null) continue;
       const isMeant = agent === undefined || agent === task.assigned_agent_id.split("@")[0];
       if (task.replay === null && isMeant) found.push({ id: task.id, agent: task.assigned_agent_id });
       shown.at(found.length);
@@ -117,13 +118,4 @@ function describe({ taskId, agent, failure }: HistoryReport, now: string): strin
       ? `  ${failure?.message ?? "It ended differently."}`
       : `  recorded   ${String(recorded)}\n  attempted  ${String(attempted)}`;
   return `diverges ${taskId}  ${agent} → ${now}\n${difference}\n`;
-}
-
-const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function timeOf(text: string): number {
-  const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  const time = count === undefined ? Date.parse(text) : Date.now() - Number(count) * (units[unit ?? ""] ?? 0);
-  if (Number.isFinite(time)) return time;
-  throw new InvalidArgumentError("It is a time such as 2026-04-25T19:00:00Z, or how long ago: 30m, 12h, 7d.");
 }

@@ -1,15 +1,13 @@
 /** `bridle session`: the conversations that tasks belong to. */
 
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import type { CreateSession, ForkSession, Message, Session } from "../../client/index.ts";
-import { wholeNumber } from "./option-parsers.ts";
 import { show } from "./output.ts";
 import { Remote } from "./remote.ts";
 import { table } from "./table.ts";
-import { remoteCommand, type Settings } from "./task/command.ts";
+import { type Limits, remoteCommand, type Settings, withLimit } from "./task/command.ts";
 import { ageText, momentText } from "./task/duration.ts";
 import { partText } from "./task/facts.ts";
-import type { Limits } from "./task/list.ts";
 import { coloured, harmlessJson, harmlessLine, quoted } from "./terminal.ts";
 
 export function addSessionCommands(program: Command): void {
@@ -24,15 +22,8 @@ export function addSessionCommands(program: Command): void {
 }
 
 function addList(session: Command): void {
-  remoteCommand(session, "list", "Sessions, newest first.", ["bridle session list --limit 5"])
+  withLimit(remoteCommand(session, "list", "Sessions, newest first.", ["bridle session list --limit 5"]))
     .option("--workspace <id>", "only those of this workspace")
-    .addOption(
-      new Option("--limit <number>", "how many")
-        .default(20)
-        .argParser(wholeNumber(1, 100_000))
-        .conflicts("all"),
-    )
-    .option("--all", "every one")
     .action(async ({ workspace, ...settings }: Settings & Limits & { workspace?: string }) => {
       const { client } = new Remote(settings);
       const { moreHint, taken } = await import("./task/list.ts");

@@ -6,9 +6,8 @@ import { taskTransitions } from "../kernel/lifecycle.ts";
 import { wholeNumber } from "./option-parsers.ts";
 import { show } from "./output.ts";
 import { Remote } from "./remote.ts";
-import { remoteCommand, type Settings, taskCommand } from "./task/command.ts";
-import type { Limits } from "./task/list.ts";
-import { sinceTime } from "./task/since.ts";
+import { sinceTime } from "./since.ts";
+import { type Limits, remoteCommand, type Settings, taskCommand, withLimit } from "./task/command.ts";
 import type { SubmitSettings } from "./task/submit.ts";
 import type { WatchSettings } from "./task/watch.ts";
 import { harmlessLine } from "./terminal.ts";
@@ -65,23 +64,22 @@ interface ListSettings extends Settings, Limits {
 }
 
 function addList(task: Command): void {
-  remoteCommand(task, "list", "Tasks, newest first; with a filter, those that changed last come first.", [
-    "bridle task list --status INPUT_REQUIRED",
-    "bridle task list --agent assistant --since 2h --all --json",
-  ])
+  const command = remoteCommand(
+    task,
+    "list",
+    "Tasks, newest first; with a filter, those that changed last come first.",
+    [
+      "bridle task list --status INPUT_REQUIRED",
+      "bridle task list --agent assistant --since 2h --all --json",
+    ],
+  );
+  withLimit(command)
     .addOption(
       new Option("--status <status>", "only tasks in this state").choices(Object.keys(taskTransitions)),
     )
     .option("--agent <name>", "only tasks of this agent")
     .option("--session <id>", "only tasks of this session, or last")
-    .option("--since <time>", "only tasks that changed since: a time, or 30min, 2h, 5d", sinceTime)
-    .addOption(
-      new Option("--limit <number>", "how many")
-        .default(20)
-        .argParser(wholeNumber(1, 100_000))
-        .conflicts("all"),
-    )
-    .option("--all", "every one")
+    .option("--since <time>", "only tasks that changed since: a time, or 30m, 2h, 5d", sinceTime)
     .action(async ({ status, agent, session, since, ...settings }: ListSettings) => {
       const { client } = new Remote(settings);
       const { moreHint, taken, taskTable } = await import("./task/list.ts");

@@ -1,6 +1,7 @@
 /** What every command about one task has in common. */
 
-import type { Command, CommandOptions } from "commander";
+import { type Command, type CommandOptions, Option } from "commander";
+import { wholeNumber } from "../option-parsers.ts";
 import { type JsonSettings, withJson } from "../output.ts";
 import { type RemoteSettings, withRemoteOptions } from "../remote.ts";
 
@@ -18,6 +19,23 @@ export function remoteCommand(
   if (examples.length === 0) return command;
   const lines = examples.map((example) => `  ${example}`).join("\n");
   return command.addHelpText("after", `\nExamples:\n${lines}`);
+}
+
+export interface Limits {
+  limit: number;
+  all?: true;
+}
+
+/** For a command that lists. */
+export function withLimit(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--limit <number>", "how many")
+        .default(20)
+        .argParser(wholeNumber(1, 100_000))
+        .conflicts("all"),
+    )
+    .option("--all", "every one");
 }
 
 /** The same for a command about one task. */

@@ -2,20 +2,14 @@
 
 import type { Task } from "../../../client/index.ts";
 import { table } from "../table.ts";
+import type { Limits } from "./command.ts";
 import { ageText } from "./duration.ts";
 import { partText } from "./facts.ts";
-
-export interface Limits {
-  limit?: number;
-  all?: true;
-}
-
-const limitDefault = 20;
 
 /** As many as were asked for, and whether there are more. */
 export async function taken<T>(
   items: AsyncIterable<T>,
-  { limit = limitDefault, all }: Limits,
+  { limit, all }: Partial<Limits>,
 ): Promise<{ items: T[]; isMore: boolean }> {
   const found: T[] = [];
   for await (const item of items) {
