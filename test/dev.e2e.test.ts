@@ -186,14 +186,14 @@ export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] 
   });
 });
 
-test("PRJ-10 given that the usual port is taken, when bridle dev starts without a project, then it takes another, and loads the agents that it is told to", async () => {
+test("PRJ-10 given that the usual port is taken, when bridle dev starts without a project, then it takes another, loads the agents that it is told to, and says that it does not load others", async () => {
   const usual = createServer().on("error", () => {});
   // Somebody else may have it already.
   await new Promise<void>((resolve) => {
     usual.once("listening", resolve).once("error", () => resolve());
     usual.listen({ host: "127.0.0.1", port: 8080 });
   });
-  await using project = await makeProject({});
+  await using project = await makeProject({ "agents/other.ts": agentModule("other", "1", "return 1;") });
   try {
     await using server = await startServer({
       command: "dev",
@@ -203,6 +203,7 @@ test("PRJ-10 given that the usual port is taken, when bridle dev starts without 
     assert.match(server.output(), /The usual port, 8080, is taken/);
     assert.notEqual(new URL(server.url).port, "8080");
     assert.equal((await new Client(server).get("/v1/personas/persona_deployer")).status, 200);
+    assert.match(server.output(), /not those in agents\/: make a bridle\.config\.ts/);
   } finally {
     usual.close();
   }

@@ -1,5 +1,6 @@
 /** `bridle dev`: a server for those who write agents. It loads them again when they change, and open tasks do not notice. */
 
+import { existsSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { resolve } from "node:path";
 import type { Command } from "commander";
@@ -70,6 +71,7 @@ ${lines([
   project.file !== null &&
     `Project   ${shown(project.file)}; agents are loaded again when their files change`,
   agents !== "" && `Agents    ${agents}`,
+  isAlone && existsSync("agents") && "Agents    not those in agents/: make a bridle.config.ts beside it",
   `Data      ${resolve(settings.data)} (${key})`,
   "Stop with Ctrl-C.",
 ])}
