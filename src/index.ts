@@ -33,6 +33,7 @@ export {
   type MemoryScope,
   type ShellDirective,
   type ShellEnvironment,
+  type StepContext,
 } from "./runtime/agent.ts";
 export type {
   AgentModel,

@@ -43,9 +43,14 @@ const composition = new Set([
   "project",
 ]);
 
+/** Where the files of the package are is a fact that every layer may know. */
+const shared = new Set(["package-files.ts"]);
+
 interface Import {
   from: string;
   to: string;
+  /** Gone when the code runs. */
+  isTypeOnly: boolean;
 }
 
 function imports(): Import[] {
@@ -54,10 +59,13 @@ function imports(): Import[] {
   );
   return files.flatMap((file) => {
     const text = readFileSync(join(source, file), "utf8");
-    return [...text.matchAll(/from "(\.[^"]+)"/g)].map(([, target]) => ({
-      from: file,
-      to: relative(source, resolve(source, dirname(file), target ?? "")),
-    }));
+    return [...text.matchAll(/^(?:import|export) (type )?[^;"]*?from "(\.[^"]+)"/gm)].map(
+      ([, type, target = ""]) => ({
+        from: file,
+        to: relative(source, resolve(source, dirname(file), target)),
+        isTypeOnly: type !== undefined,
+      }),
+    );
   });
 }
 
@@ -71,10 +79,31 @@ test("given the imports of all modules, when they cross folders, then they point
   const upward = found.filter(({ from, to }) => {
     const [layer, target] = [layerOf(from), layerOf(to)];
     // What is generated from a protocol's definition is like a library.
-    if (composition.has(layer) || layer === target || to.startsWith("../proto/generated/")) return false;
+    if (composition.has(layer) || layer === target || shared.has(to) || to.startsWith("../proto/generated/"))
+      return false;
     return !mayImport[layer]?.includes(target);
   });
   assert.deepEqual(upward, []);
+});
+
+test("given what modules import at run time, when it is followed, then no module reaches itself", () => {
+  const imported = new Map<string, string[]>();
+  for (const { from, to, isTypeOnly } of imports()) {
+    if (!isTypeOnly) imported.set(from, [...(imported.get(from) ?? []), to]);
+  }
+  assert.ok(imported.size > 500, "the imports were found");
+  const done = new Set<string>();
+  const cycleFrom = (file: string, path: readonly string[]): string[] | null => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return null;
+    for (const next of imported.get(file) ?? []) {
+      const cycle = cycleFrom(next, [...path, file]);
+      if (cycle !== null) return cycle;
+    }
+    done.add(file);
+    return null;
+  };
+  for (const file of imported.keys()) assert.equal(cycleFrom(file, [])?.join(" → ") ?? null, null);
 });
 
 test("given the surfaces, when their imports are read, then none knows another", () => {

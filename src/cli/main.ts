@@ -5,7 +5,8 @@
  */
 
 import * as modules from "node:module";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { packageRoot } from "../package-files.ts";
 
 const nodeVersionMin = 24;
 
@@ -15,7 +16,7 @@ if (Number.parseInt(process.versions.node, 10) < nodeVersionMin) {
   );
   process.exitCode = 1;
 } else {
-  modules.enableCompileCache(join(import.meta.dirname, "../../node_modules/.cache/bridle"));
+  modules.enableCompileCache(fileURLToPath(new URL("node_modules/.cache/bridle", packageRoot)));
   const { runProgram } = await import("./program.ts");
   await runProgram();
 }

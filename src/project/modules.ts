@@ -8,11 +8,15 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { type RegisterHooksOptions, registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { isBundled, packageRoot } from "../package-files.ts";
 
 type Resolve = NonNullable<RegisterHooksOptions["resolve"]>;
 
 const revisionName = "bridle";
-const ownCode = new URL("../", import.meta.url).href;
+/** The modules of this package: its sources, or their bundle. */
+const ownFolders = ["src/", "lib/", "client/"].map((folder) => new URL(folder, packageRoot).href);
+/** In a bundle, `bridle` is the bundle: see `exports` in package.json. */
+const ownConditions = isBundled ? ["bundled"] : [];
 
 export class ProjectModules {
   #revision = 0;
@@ -81,7 +85,8 @@ export class ProjectModules {
     if (parent === null || context.parentURL === undefined) return nextResolve(specifier, context);
     // Whatever the project has installed: what this process is made of is the one that knows its agents.
     if (/^bridle(\/|$)/.test(specifier)) {
-      return nextResolve(specifier, { ...context, parentURL: import.meta.url });
+      const conditions = [...context.conditions, ...ownConditions];
+      return nextResolve(specifier, { ...context, conditions, parentURL: import.meta.url });
     }
     const revision = Number(URL.parse(context.parentURL)?.searchParams.get(revisionName) ?? 0);
     const note = (url: string) => {
@@ -119,7 +124,11 @@ export class ProjectModules {
 }
 
 function isOfProject(url: string): boolean {
-  return url.startsWith("file:") && !url.includes("/node_modules/") && !url.startsWith(ownCode);
+  return (
+    url.startsWith("file:") &&
+    !url.includes("/node_modules/") &&
+    !ownFolders.some((folder) => url.startsWith(folder))
+  );
 }
 
 function inRevision(url: string, revision: number): string {

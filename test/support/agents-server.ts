@@ -19,7 +19,7 @@ import {
   startServer,
   Type,
   WaitExpired,
-} from "../../src/index.ts";
+} from "bridle";
 import type { JsonObject } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 

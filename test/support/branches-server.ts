@@ -5,8 +5,8 @@
  */
 
 import { parseArgs } from "node:util";
+import { type AgentContext, defineAgent, startServer } from "bridle";
 import { pino } from "pino";
-import { type AgentContext, defineAgent, startServer } from "../../src/index.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import type { Leaf, Program } from "./branches.ts";
 import { sayReady } from "./ready.ts";

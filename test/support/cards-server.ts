@@ -1,10 +1,9 @@
 /** A server with agents whose cards differ in every way that a card can, public ones among them. */
 
 import { parseArgs } from "node:util";
+import { type AgentCard, defineAgent, startServer } from "bridle";
 import { pino } from "pino";
 import { Type } from "typebox";
-import { type AgentCard, defineAgent } from "../../src/runtime/agent.ts";
-import { startServer } from "../../src/server.ts";
 import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({

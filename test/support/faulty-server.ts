@@ -4,8 +4,8 @@
  */
 
 import { parseArgs } from "node:util";
+import { startServer } from "bridle";
 import { createLogger } from "../../src/logger.ts";
-import { startServer } from "../../src/server.ts";
 
 const { values } = parseArgs({
   options: { port: { type: "string" }, data: { type: "string" } },

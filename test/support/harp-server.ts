@@ -1,9 +1,9 @@
 /** A server whose gateway has settings that no flag has, from HARP_SETTINGS as JSON: times that are short enough to see. */
 
 import { parseArgs } from "node:util";
+import { startServer } from "bridle";
 import { pino } from "pino";
 import { gatewayDefaults } from "../../src/gateway/settings.ts";
-import { startServer } from "../../src/server.ts";
 import { sayReady } from "./ready.ts";
 
 const { HARP_SETTINGS = "{}", BRIDLE_API_KEY = null } = process.env;

@@ -37,7 +37,7 @@ export function runBin(
 
 /** Builds and packs it in this folder. */
 export async function pack(folder: string): Promise<Packed> {
-  succeeded(await runNode([join(root, "build.ts"), join(folder, "dist")]));
+  succeeded(await runNode([join(root, "build/package.ts"), join(folder, "dist")]));
   const [packed] = JSON.parse(succeeded(await npm(["pack", "./dist", "--json"], folder)));
   return packed;
 }
@@ -49,14 +49,15 @@ export async function install(tarball: string, folder: string): Promise<void> {
   succeeded(await npm(["install", tarball, ...quickly], folder));
 }
 
+/** The packages that types of ours import, and what these depend on. */
 async function copyDependencies(target: string): Promise<void> {
   const source = join(root, "node_modules");
   const { packages } = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8"));
-  for (const [path, { dev, devOptional }] of Object.entries<{ dev?: true; devOptional?: true }>(packages)) {
-    const [, name] = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? [];
-    if (name === undefined || dev || devOptional || !existsSync(join(source, name))) continue;
-    await cp(join(source, name), join(target, name), { recursive: true });
+  const names = new Set(["pino", "typebox"]);
+  for (const name of names) {
+    for (const needed of Object.keys(packages[`node_modules/${name}`].dependencies ?? {})) names.add(needed);
   }
+  for (const name of names) await cp(join(source, name), join(target, name), { recursive: true });
   // Without the links to its programs, npm would fetch a package again.
   await mkdir(join(target, ".bin"));
   for (const name of await readdir(join(source, ".bin"))) {
@@ -65,11 +66,12 @@ async function copyDependencies(target: string): Promise<void> {
   }
 }
 
-/** What is needed to check types, but is not part of the package. */
-export async function linkTypeScript(folder: string): Promise<void> {
-  await mkdir(join(folder, "node_modules/@types"), { recursive: true });
-  for (const name of ["typescript", "@types/node"]) {
-    await symlink(join(root, "node_modules", name), join(folder, "node_modules", name));
+/** What is needed to check types of the pages' code, but is not part of the package. */
+export async function linkForTypes(folder: string): Promise<void> {
+  for (const name of ["typescript", "@types/node", "@a2a-js/sdk"]) {
+    const target = join(folder, "node_modules", name);
+    await mkdir(dirname(target), { recursive: true });
+    await symlink(join(root, "node_modules", name), target);
   }
   await symlink("../typescript/bin/tsc", join(folder, "node_modules/.bin/tsc"));
 }

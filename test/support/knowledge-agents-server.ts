@@ -1,10 +1,9 @@
 /** A server with agents that remember, and that declare skills and tools. */
 
 import { parseArgs } from "node:util";
+import { type AgentContext, defineAgent, type MemoryScope, startServer } from "bridle";
 import { pino } from "pino";
 import { Type } from "typebox";
-import { type AgentContext, defineAgent, type MemoryScope } from "../../src/runtime/agent.ts";
-import { startServer } from "../../src/server.ts";
 import type { JsonValue } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 

@@ -10,7 +10,7 @@
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type AgentContext, defineAgent, defineConfig, defineTool, Type } from "../../src/index.ts";
+import { type AgentContext, defineAgent, defineConfig, defineTool, Type } from "bridle";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import { everythingProcess } from "./mcp-servers/calling.ts";
 import { modelKeys } from "./models.ts";

@@ -1,10 +1,9 @@
 /** A server with agents that do what the built-in ones cannot: keep content internal, leave it half written, ask for JSON. */
 
 import { parseArgs } from "node:util";
+import { defineAgent, startServer } from "bridle";
 import { pino } from "pino";
 import { Type } from "typebox";
-import { defineAgent } from "../../src/runtime/agent.ts";
-import { startServer } from "../../src/server.ts";
 import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });

@@ -8,10 +8,10 @@
  */
 
 import { parseArgs } from "node:util";
+import type { AgentContext, ShellDirective, StepContext } from "bridle";
+import { AgentFailure, defineAgent, startServer, Type } from "bridle";
 import { pino } from "pino";
 import { defaultConfig } from "../../src/config.ts";
-import { AgentFailure, defineAgent, startServer, Type } from "../../src/index.ts";
-import type { AgentContext, ShellDirective, StepContext } from "../../src/runtime/agent.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 

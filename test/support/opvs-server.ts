@@ -1,9 +1,8 @@
 /** A server with agents whose cards differ: what they offer, what they take, what they ask of their callers. */
 
 import { parseArgs } from "node:util";
+import { defineAgent, startServer } from "bridle";
 import { pino } from "pino";
-import { defineAgent } from "../../src/runtime/agent.ts";
-import { startServer } from "../../src/server.ts";
 import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });

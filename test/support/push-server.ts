@@ -7,8 +7,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { defineAgent } from "../../src/index.ts";
-import { startServer } from "../../src/server.ts";
+import { defineAgent, startServer } from "bridle";
 import { sayReady } from "./ready.ts";
 
 const { PUSH_STRICT, PUSH_BACKOFF = "{}", RETAIN_MS, BRIDLE_API_KEY = null } = process.env;

@@ -4,7 +4,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { AgentFailure, ApprovalDenied, defineAgent, startServer, WaitExpired } from "../../src/index.ts";
+import { AgentFailure, ApprovalDenied, defineAgent, startServer, WaitExpired } from "bridle";
 import { sayReady } from "./ready.ts";
 
 /** Steps of every kind, one of them failing, one too large to be kept in place; artifacts whole and in pieces. */

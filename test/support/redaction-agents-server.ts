@@ -13,7 +13,7 @@ import {
   Rejected,
   startServer,
   Type,
-} from "../../src/index.ts";
+} from "bridle";
 import { createLogger } from "../../src/logger.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";

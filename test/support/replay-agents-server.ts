@@ -12,8 +12,8 @@
 
 import { appendFileSync, existsSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { type AgentContext, AgentFailure, defineAgent, startServer, Type } from "bridle";
 import { pino } from "pino";
-import { type AgentContext, AgentFailure, defineAgent, startServer, Type } from "../../src/index.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 

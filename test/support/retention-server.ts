@@ -1,7 +1,7 @@
 /** A server that keeps what ended for RETAIN_MS milliseconds only: days are too long for a test. */
 
 import { parseArgs } from "node:util";
-import { startServer } from "../../src/server.ts";
+import { startServer } from "bridle";
 import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });

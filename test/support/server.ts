@@ -7,8 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { freshBundle } from "../../build/fresh.ts";
+import { rememberServer } from "../runner/server-logs.ts";
 
-export const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+/** The `bridle` command, bundled as it is published. */
+export const main = join(await freshBundle(), "main.js");
 
 /** Longer than any start takes, on a busy machine too. */
 const startMsMax = 120_000;
@@ -16,7 +19,8 @@ const startMsMax = 120_000;
 export const adminKey = "test-admin-key";
 export const environment = {
   PATH: process.env.PATH,
-  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+  // Hundreds of processes load the same code; what one compiled the others need not.
+  NODE_COMPILE_CACHE: fileURLToPath(new URL("../../node_modules/.cache/tests", import.meta.url)),
   BRIDLE_API_KEY: adminKey,
   BRIDLE_LOG_LEVEL: "warn",
   // Few tests speak gRPC, and a server that does has more to load.
@@ -67,13 +71,17 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const data = options.data ?? own?.path ?? "";
   const flags = options.args ?? ["--port", "0", "--data", data, ...(options.flags ?? [])];
   const args =
-    options.script === undefined ? [main, options.command ?? "serve", ...flags] : [options.script, ...flags];
+    options.script === undefined
+      ? [main, options.command ?? "serve", ...flags]
+      : ["--conditions=bundled", options.script, ...flags];
   const child = spawn(process.execPath, args, {
     env: { ...environment, ...options.env },
     cwd: options.cwd,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const lines: string[] = [];
+  const forget = rememberServer(`the server with process ID ${child.pid}`, () => lines);
+  child.once("exit", forget);
   // A process that neither starts nor ends must not be waited for, nor left behind.
   const patience = setTimeout(() => child.kill("SIGKILL"), startMsMax);
   const url = await new Promise<string>((resolve, reject) => {

@@ -6,8 +6,8 @@
 import { appendFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { defineAgent, startServer } from "bridle";
 import { pino } from "pino";
-import { defineAgent, startServer } from "../../src/index.ts";
 import { sayReady } from "./ready.ts";
 
 const { values } = parseArgs({

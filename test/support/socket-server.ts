@@ -7,8 +7,8 @@
  */
 
 import { parseArgs } from "node:util";
+import { type AgentFailure, defineAgent, startServer } from "bridle";
 import { pino } from "pino";
-import { type AgentFailure, defineAgent, startServer } from "../../src/index.ts";
 import type { JsonObject } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 

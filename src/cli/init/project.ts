@@ -2,11 +2,13 @@
 
 import { lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import manifest from "../../../package.json" with { type: "json" };
+import { packageRoot } from "../../package-files.ts";
 import { harmlessLine } from "../terminal.ts";
 
-const template = join(import.meta.dirname, "template");
-const packageRoot = resolve(import.meta.dirname, "../../..");
+const packageFolder = fileURLToPath(packageRoot).replace(/\/$/, "");
+const template = join(packageFolder, "src/cli/init/template");
 
 /** Kept as they will be, so that they are checked and tested with everything else. */
 const templateFiles = [
@@ -93,7 +95,7 @@ function packageJson(name: string): string {
       test: 'node --test "agents/**/*.test.ts"',
       check: "tsc --noEmit",
     },
-    dependencies: { bridle: isCheckout() ? `file:${packageRoot}` : `^${manifest.version}` },
+    dependencies: { bridle: isCheckout() ? `file:${packageFolder}` : `^${manifest.version}` },
     // The right Node.js comes along, whichever is on the machine; its package puts the binary in place when it is installed.
     devDependencies: { "@types/node": nodeTypes, node, typescript },
     allowScripts: { node: true },
@@ -103,7 +105,7 @@ function packageJson(name: string): string {
 
 /** Whether this is not an installed package but its source, which npm can link to. */
 function isCheckout(): boolean {
-  return !packageRoot.includes("/node_modules/");
+  return !packageFolder.includes("/node_modules/");
 }
 
 async function kindOf(path: string): Promise<"nothing" | "file" | "other"> {
@@ -126,7 +128,7 @@ function shownPath(folder: string, path: string): string {
 export function nextSteps(folder: string, name: string, made: readonly MadeFile[]): string {
   const list = made.map(({ path, wasThere }) => `  ${path}${wasThere ? "   (written over)" : ""}\n`).join("");
   const from = isCheckout()
-    ? `\nIt uses the Bridle in ${packageRoot}, which package.json refers to as a file.\n`
+    ? `\nIt uses the Bridle in ${packageFolder}, which package.json refers to as a file.\n`
     : "";
   const isHere = resolve(folder) === process.cwd();
   return `Made the project ${name}${isHere ? "" : ` in ${harmlessLine(folder)}`}:

@@ -3,9 +3,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { tallyVariable } from "../../agents/tour.ts";
+import { mainModule } from "../../package-files.ts";
 import { addressIn } from "../../server-address.ts";
 import { Remote } from "../remote.ts";
 
@@ -15,9 +16,6 @@ const startMsMax = 120_000;
 const stopMsMax = 5000;
 /** The end of what it complained about, for when it does not start. */
 const complaintCharsMax = 2000;
-
-/** Beside this module, in TypeScript or compiled. */
-const main = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url));
 
 export interface OwnServer {
   pid: number;
@@ -41,7 +39,18 @@ export async function startOwnServer(
   signal: AbortSignal,
 ): Promise<OwnServer> {
   signal.throwIfAborted();
-  const args = [main, "serve", "--port", "0", "--grpc-port", "off", "--data", data, "--log-level", "error"];
+  const args = [
+    fileURLToPath(mainModule),
+    "serve",
+    "--port",
+    "0",
+    "--grpc-port",
+    "off",
+    "--data",
+    data,
+    "--log-level",
+    "error",
+  ];
   const child = spawn(process.execPath, [...process.execArgv, ...args], {
     cwd: directory,
     env: { ...withoutSettings(process.env), [tallyVariable]: tally },

@@ -6,6 +6,7 @@
 import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
+import { writerModule } from "../../package-files.ts";
 import {
   type Batch,
   type NewDocument,
@@ -74,8 +75,7 @@ export class GroupCommit {
     observer: CommitObserver,
     watch: CommitWatch | null,
   ): Promise<GroupCommit> {
-    const script = import.meta.url.endsWith(".ts") ? "./writer.ts" : "./writer.js";
-    const worker = new Worker(new URL(script, import.meta.url), {
+    const worker = new Worker(writerModule, {
       workerData: { file },
       name: "bridle-writer",
       env: writerEnvironment(),

@@ -1,7 +1,6 @@
 /** Hands work on as its input says, one after the other or all at once, and gives back what came of each. */
 
-import { type AgentContext, defineAgent, type HandoffRequest } from "../../../src/index.ts";
-import { AgentFailure } from "../../../src/runtime/failures.ts";
+import { type AgentContext, AgentFailure, defineAgent, type HandoffRequest } from "bridle";
 import type { JsonValue } from "../../../src/store/port.ts";
 
 export const delegator = defineAgent({

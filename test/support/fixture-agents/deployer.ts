@@ -1,7 +1,7 @@
 /** Does something that can be counted afterwards, and can have its process killed while it does it. */
 
 import { appendFileSync } from "node:fs";
-import { defineAgent } from "../../../src/index.ts";
+import { defineAgent } from "bridle";
 
 const file = process.env.BRIDLE_TEST_DEPLOYS ?? "";
 

@@ -1,6 +1,6 @@
 /** Agents that use vaults and files in every way there is, good and bad. What to do is told by the input. */
 
-import { type AgentContext, AgentFailure, defineAgent } from "../../../src/index.ts";
+import { type AgentContext, AgentFailure, defineAgent } from "bridle";
 
 interface Ask {
   name?: string;

@@ -1,7 +1,7 @@
 /** Agents that show best as tools: one with arguments and a result of its own, one that asks for a form. */
 
+import { defineAgent } from "bridle";
 import { Type } from "typebox";
-import { defineAgent } from "../../../src/index.ts";
 
 export const adder = defineAgent({
   name: "adder",

@@ -7,7 +7,7 @@
  */
 
 import { appendFileSync } from "node:fs";
-import { type AgentContext, AgentFailure, defineAgent } from "../../../src/index.ts";
+import { type AgentContext, AgentFailure, defineAgent } from "bridle";
 
 const { AGENT_CHANGE = "", AGENT_NOTES = "" } = process.env;
 const version = AGENT_CHANGE === "" ? "1.0.0" : "2.0.0";

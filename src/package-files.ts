@@ -1,0 +1,14 @@
+/** Where the files of this package are. Bundled modules lie in `lib/`, which is beside `src/`. */
+
+export const isBundled: boolean = import.meta.url.endsWith(".js");
+
+export const packageRoot: URL = new URL("../", import.meta.url);
+
+/** The `bridle` command. */
+export const mainModule: URL = new URL(isBundled ? "./main.js" : "./cli/main.ts", import.meta.url);
+
+/** The thread that writes to the database. */
+export const writerModule: URL = new URL(
+  isBundled ? "./writer.js" : "./store/sqlite/writer.ts",
+  import.meta.url,
+);

@@ -1,0 +1,27 @@
+/**
+ * Runs the test files that the runner names, one after the other, in one process: what one file has loaded the next need not
+ * load again. Each file is a suite, so its hooks are its own. The reporter tells the runner how it went.
+ */
+
+import { join } from "node:path";
+import { after, describe } from "node:test";
+import { pathToFileURL } from "node:url";
+import { root, send, type ToWorker } from "./protocol.ts";
+
+/** For a file, and for each test in it that has no timeout of its own. */
+const timeoutMs = 300_000;
+
+process.on("message", (message: ToWorker) => {
+  if ("end" in message) return process.exit();
+  const { file } = message;
+  void describe(file, { timeout: timeoutMs }, async () => {
+    const env = { ...process.env };
+    await import(pathToFileURL(join(root, file)).href);
+    // What one file sets in the environment is not there for the next.
+    after(() => {
+      process.env = env;
+    });
+  });
+});
+
+send({ type: "ready" });
