@@ -726,7 +726,7 @@ describe("bridle replay --fixture", { concurrency }, () => {
 
   const testOf = (file: string) => `
     import { test } from "node:test";
-    import { replayFixture } from ${JSON.stringify(join(root, "src", "index.ts"))};
+    import { replayFixture } from "bridle";
     import agent from "./my-agent.ts";
 
     test("my agent still does what it did", () => replayFixture(agent, ${JSON.stringify(file)}));

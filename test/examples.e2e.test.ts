@@ -10,13 +10,16 @@ import { promisify } from "node:util";
 import { settingNames } from "../src/cli/config-settings.ts";
 import { assertPersonas, loadProject } from "../src/project/load.ts";
 import { ProjectModules } from "../src/project/modules.ts";
+import { environment } from "./support/server.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** What the check printed; it is thrown when the check exits with 1, or does not end. */
 async function check(example: string): Promise<string> {
   // What is set for the reader's own work is not the example's.
-  const { BRIDLE_MODEL: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  const { BRIDLE_MODEL: _, NODE_TEST_CONTEXT: __, ...rest } = process.env;
+  const { NODE_COMPILE_CACHE, NODE_OPTIONS } = environment;
+  const env = { ...rest, NODE_COMPILE_CACHE, NODE_OPTIONS };
   const file = `examples/${example}/check.ts`;
   const { stdout } = await promisify(execFile)(process.execPath, [file], {
     cwd: root,

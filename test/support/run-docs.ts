@@ -7,7 +7,7 @@ import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { type Block, blocksOf, isActed, matches, normalized, root } from "./docs.ts";
-import { main, temporaryDirectory } from "./server.ts";
+import { environment, main, temporaryDirectory } from "./server.ts";
 
 /** Longer than any page takes, on a busy machine too. */
 const patienceMs = 240_000;
@@ -169,8 +169,17 @@ export async function runPage(page: string, world: World): Promise<void> {
   const acts = actsOf(page);
   let text = wholeScript(acts, printed).replaceAll("http://127.0.0.1:8080", world.url);
   for (const [name, other] of Object.entries(world.instead ?? {})) text = text.replaceAll(name, other);
-  const { LANG, NODE_COMPILE_CACHE } = process.env;
-  const env = { PATH, LANG, NODE_COMPILE_CACHE, HOME: place.path, BRIDLE_URL: world.url, ...world.env };
+  const { LANG } = process.env;
+  const { NODE_COMPILE_CACHE, NODE_OPTIONS } = environment;
+  const env = {
+    PATH,
+    LANG,
+    NODE_COMPILE_CACHE,
+    NODE_OPTIONS,
+    HOME: place.path,
+    BRIDLE_URL: world.url,
+    ...world.env,
+  };
   // A group of its own, so that what it leaves running can be ended.
   const shell = spawn("bash", ["-c", text], {
     cwd: here,

@@ -21,6 +21,8 @@ export const environment = {
   PATH: process.env.PATH,
   // Hundreds of processes load the same code; what one compiled the others need not.
   NODE_COMPILE_CACHE: fileURLToPath(new URL("../../node_modules/.cache/tests", import.meta.url)),
+  // What imports `bridle` gets the bundle too.
+  NODE_OPTIONS: "--conditions=bundled",
   BRIDLE_API_KEY: adminKey,
   BRIDLE_LOG_LEVEL: "warn",
   // Few tests speak gRPC, and a server that does has more to load.
@@ -71,9 +73,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const data = options.data ?? own?.path ?? "";
   const flags = options.args ?? ["--port", "0", "--data", data, ...(options.flags ?? [])];
   const args =
-    options.script === undefined
-      ? [main, options.command ?? "serve", ...flags]
-      : ["--conditions=bundled", options.script, ...flags];
+    options.script === undefined ? [main, options.command ?? "serve", ...flags] : [options.script, ...flags];
   const child = spawn(process.execPath, args, {
     env: { ...environment, ...options.env },
     cwd: options.cwd,
