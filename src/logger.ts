@@ -1,11 +1,15 @@
 /** Log lines on standard error, without anything in them that looks like a secret: as JSON, or for a person who watches. */
 
-import { type Logger, pino } from "pino";
+import { type DestinationStream, type Logger, pino } from "pino";
 import { Redactor } from "./policy/redact/redact.ts";
 
-export function createLogger(level: string, secrets: readonly string[] = []): Logger {
+export function createLogger(
+  level: string,
+  secrets: readonly string[] = [],
+  destination: DestinationStream = pino.destination(2),
+): Logger {
   const redactor = new Redactor(secrets);
-  return pino({ level, hooks: { streamWrite: (line) => redactor.text(line) } }, pino.destination(2));
+  return pino({ level, hooks: { streamWrite: (line) => redactor.text(line) } }, destination);
 }
 
 /** The same in short lines: `12:30:05 warn  tasks wait for an agent that is not loaded here  agent=deployer@1.0.0`. */

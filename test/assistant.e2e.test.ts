@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Shell } from "../src/shell/index.ts";
 import { ModelServer } from "./support/model-server.ts";
-import { adminKey, startServer } from "./support/server.ts";
+import { adminKey, startProcess } from "./support/server.ts";
 
 test("AST-8 given a conversation that begins with its first words, when the assistant is told them by a shell, then it answers, and knows them the next time", async () => {
   await using models = await new ModelServer().start();
   models.reply({ text: "Hello, Ada." }, { text: "Ada." });
-  await using server = await startServer({
+  await using server = await startProcess({
     env: { BRIDLE_LOCAL_MODEL_URL: `${models.url}/v1`, BRIDLE_MODEL: "local/llama3.3" },
   });
   const heard: unknown[] = [];

@@ -21,7 +21,7 @@ import {
   succeeded,
 } from "./support/cli.ts";
 import { Client, isFinal, type Json } from "./support/client.ts";
-import { environment, main, startServer, temporaryDirectory } from "./support/server.ts";
+import { environment, main, startProcess, startServer, temporaryDirectory } from "./support/server.ts";
 import { startTravel, type Travel } from "./support/travel.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -1228,7 +1228,7 @@ describe("bridle serve --agents", { concurrency }, () => {
 
   test("CLI-8 given a module by a relative path in the environment, when the server is started, then it is found from where the server runs", async () => {
     const file = fixtureAgents("listed.ts");
-    await using server = await startServer({ cwd: dirname(file), env: { BRIDLE_AGENTS: "./listed.ts" } });
+    await using server = await startProcess({ cwd: dirname(file), env: { BRIDLE_AGENTS: "./listed.ts" } });
     assert.equal(await resultOf(new Client(server), "persona_second"), "from second");
   });
 

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { Client, isFinal, type Json, until, userMessage } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 import { openStream } from "./support/sse.ts";
 
 const rounds = Number(process.env.CRASH_ROUNDS ?? 12);
@@ -88,7 +88,7 @@ describe("the crash rules", () => {
     let sessionId = "";
 
     for (let round = 0; round < rounds; round++) {
-      await using server = await startServer({ data: directory.path });
+      await using server = await startProcess({ data: directory.path });
       const client = new Client(server);
       if (round === 0) sessionId = (await client.createSession()).id;
       const following = follower.run(client);
@@ -119,7 +119,7 @@ describe("the crash rules", () => {
       await following;
     }
 
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     const following = follower.run(client);
     await Promise.all(requests.map((request) => send(client, request)));
@@ -153,7 +153,7 @@ describe("the crash rules", () => {
     await assertRebuildable(directory.path);
   });
 
-  const running: TestServer[] = [];
+  const running: TestProcess[] = [];
   after(async () => {
     for (const server of running) await server[Symbol.asyncDispose]();
   });
@@ -162,7 +162,7 @@ describe("the crash rules", () => {
     for (const visit of [3, 4, 6, 9]) {
       test(`CRA-5 CRA-4 given a server that dies at ${point} the ${visit}th time, when its clients try again, then each request took effect once`, async () => {
         await using directory = await temporaryDirectory();
-        const fragile = await startServer({
+        const fragile = await startProcess({
           data: directory.path,
           env: { BRIDLE_FAIL_POINT: `${point}:${visit}` },
         });
@@ -200,7 +200,7 @@ describe("the crash rules", () => {
           "the server died before it could answer the last request",
         );
 
-        await using server = await startServer({ data: directory.path });
+        await using server = await startProcess({ data: directory.path });
         const client = new Client(server);
         for (const request of requests) {
           const { headers } = await attempt(client, request);

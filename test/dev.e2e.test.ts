@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { fixtureAgents } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import { agentModule, makeProject, type TestProject } from "./support/project.ts";
-import { startServer, type TestServer } from "./support/server.ts";
+import { startProcess, type TestProcess } from "./support/server.ts";
 
 const asks = (question: string) => `const answer = await ctx.ask(${JSON.stringify(question)});
     return \`\${word}: \${answer}\`;`;
@@ -15,7 +15,7 @@ const wordIs = (word: string) => `export const word: string = ${JSON.stringify(w
 
 describe("bridle dev", () => {
   let project: TestProject;
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   let session: Json;
 
@@ -31,7 +31,7 @@ export default defineConfig({ port: 0, data: "state" });
       "agents/teller@1.9.ts": agentModule("teller", "1.9.0", 'return "old";'),
       "agents/teller.test.ts": 'throw new Error("a test is no agent");',
     });
-    server = await startServer({ command: "dev", args: [], cwd: project.path });
+    server = await startProcess({ command: "dev", args: [], cwd: project.path });
     client = new Client(server);
     session = await client.createSession();
   });
@@ -180,7 +180,7 @@ export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] 
     await server.kill();
     await project.write("bridle.config.ts", 'export default { port: 0, data: "state" };\n');
     await project.write("lib/word.ts", wordIs("restarted"));
-    server = await startServer({ command: "dev", args: [], cwd: project.path });
+    server = await startProcess({ command: "dev", args: [], cwd: project.path });
     client = new Client(server);
     assert.equal(await answered(open), "restarted: x");
   });
@@ -195,7 +195,7 @@ test("PRJ-10 given that the usual port is taken, when bridle dev starts without 
   });
   await using project = await makeProject({ "agents/other.ts": agentModule("other", "1", "return 1;") });
   try {
-    await using server = await startServer({
+    await using server = await startProcess({
       command: "dev",
       args: ["--agents", fixtureAgents("deployer.ts")],
       cwd: project.path,

@@ -8,7 +8,7 @@ import { blocksOf, isActed, pages } from "./support/docs.ts";
 import { modelScripts } from "./support/docs-models.ts";
 import { ModelServer } from "./support/model-server.ts";
 import { runPage, runPageWithServers } from "./support/run-docs.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { adminKey, startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 import { noTerminal } from "./support/terminal.ts";
 
 const runnable = pages.filter((page) => blocksOf(page).some(isActed));
@@ -21,7 +21,7 @@ const shared = runnable.filter((page) => !withServers.includes(page) && !aboutSi
 describe("pages that use a server", { concurrency: 2 }, () => {
   const models = new ModelServer();
   let place: { path: string } & AsyncDisposable;
-  let server: TestServer;
+  let server: TestProcess;
   let key: string;
 
   before(async () => {
@@ -35,7 +35,7 @@ describe("pages that use a server", { concurrency: 2 }, () => {
       BRIDLE_LOCAL_MODEL_URL: `${models.url}/v1`,
       BRIDLE_MODEL: "local/llama3.3",
     };
-    server = await startServer({ data, env });
+    server = await startProcess({ data, env });
     key = (await readFile(join(data, "admin.key"), "utf8")).trim();
   });
 

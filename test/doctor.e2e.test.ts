@@ -11,7 +11,7 @@ import { test } from "node:test";
 import { bridle, type Ended, errorLine, succeeded } from "./support/cli.ts";
 import { Client, type Json } from "./support/client.ts";
 import { agentModule, makeProject } from "./support/project.ts";
-import { startServer, temporaryDirectory, withGrpc } from "./support/server.ts";
+import { startProcess, temporaryDirectory, withGrpc } from "./support/server.ts";
 
 const canary = "sk-canary-5f1e0c7a9d";
 /** Other tests may have the usual ones. */
@@ -109,7 +109,7 @@ test("DOC-2 given a place in which much is wrong, when the doctor is asked, then
 
 test("DOC-3, DOC-4 given a server, when it runs, then it is asked; when it was killed, then its store is looked at; when its log is of the future, then the clock is a problem", async () => {
   await using place = await temporaryDirectory();
-  await using server = await startServer({ data: place.path, env: withGrpc });
+  await using server = await startProcess({ data: place.path, env: withGrpc });
   await new Client(server).createSession();
   const { port } = new URL(server.url);
   const { port: grpcPort } = new URL(server.grpcUrl());

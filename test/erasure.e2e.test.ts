@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { filesWith } from "./support/canaries.ts";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 import { openStream, take } from "./support/sse.ts";
 
 const canary = "canary7f3a";
@@ -97,7 +97,7 @@ async function assertReceiptsVerify(client: Client): Promise<number> {
 describe("erasing a session", () => {
   test("ERA-1 ERA-2 ERA-3 given sessions full of content, when one is erased, then no file holds it, the structure and the receipts stay, and the others are whole", async () => {
     await using directory = await temporaryDirectory();
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     const { id } = await fullSession(client);
     const neighbour = await fullSession(client, other);
@@ -161,10 +161,10 @@ describe("erasing a session", () => {
 });
 
 describe("around an erasure", () => {
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   before(async () => {
-    server = await startServer();
+    server = await startProcess();
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -256,7 +256,7 @@ test("ERA-2 given a process that is killed in the middle of an erasure, when it 
   await using directory = await temporaryDirectory();
   const doomed: { point: string; word: string; id: string }[] = [];
   {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     for (const point of ["commit.written:4", "blobs.dropped:1"]) {
       const word = `killed${doomed.length}7f3a`;
       doomed.push({ point, word, id: (await fullSession(new Client(server), word)).id });
@@ -265,13 +265,13 @@ test("ERA-2 given a process that is killed in the middle of an erasure, when it 
   }
   for (const { point, word, id } of doomed) {
     {
-      await using server = await startServer({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
+      await using server = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
       const died = new Promise((resolve) => server.process.once("exit", resolve));
       await assert.rejects(new Client(server).post(`/v1/sessions/${id}/erase`), `it dies at ${point}`);
       await died;
     }
     await assertRebuildable(directory.path);
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     await until(
       async () => (await client.get(`/v1/sessions/${id}`)).body,
@@ -286,7 +286,7 @@ test("ERA-2 given a process that is killed in the middle of an erasure, when it 
 describe("erasing a tenant", () => {
   test("ERA-1 ERA-2 ERA-3 ERA-5 given two tenants, when one is erased by whoever runs the server, then its sessions and loose artifacts are erased, the other tenant is whole, and the erased one can go on", async () => {
     await using directory = await temporaryDirectory();
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     const theirs = client.as((await client.createKey({ tenant_id: "tenant_b" })).key);
     const workspace_id = "workspace_default.tenant_b";

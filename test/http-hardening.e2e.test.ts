@@ -11,6 +11,7 @@ import { bridle, errorLine } from "./support/cli.ts";
 import { type Answer, Client, errorOf, type Json } from "./support/client.ts";
 import { ask, tokenFor } from "./support/oauth.ts";
 import { startServer, type TestServer } from "./support/server.ts";
+import { agents } from "./support/socket-server.ts";
 import { openStream } from "./support/sse.ts";
 
 const app = "https://app.example.com";
@@ -303,11 +304,9 @@ test("SEC-1 given bytes that are no HTTP, when they are answered, then the answe
   assert.equal(health.ok, true);
 });
 
-const impatientServer = new URL("./support/socket-server.ts", import.meta.url).pathname;
-
 describe("Credentials of open streams", () => {
   test("SEC-5 given an open stream, when its key is revoked, then it ends with unauthenticated, and that of another key goes on", async () => {
-    await using own = await startServer({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
+    await using own = await startServer({ config: { agents, heartbeatMs: 50 } });
     const admin = new Client(own);
     const { id } = await admin.createSession();
     const key = await admin.createKey();

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { bridle, type Ended, errorLine, errorLines, run, succeeded } from "./support/cli.ts";
 import { Client, isFinal } from "./support/client.ts";
 import { makeProject } from "./support/project.ts";
-import { startServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, temporaryDirectory } from "./support/server.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 const files = [
@@ -89,7 +89,7 @@ describe("a project that bridle init made", () => {
   });
 
   test("INI-2 given a new project, when bridle dev is started and the agent's question answered, then the task ends with the greeting", async () => {
-    await using server = await startServer({ command: "dev", args: ["--port", "0"], cwd: project });
+    await using server = await startProcess({ command: "dev", args: ["--port", "0"], cwd: project });
     assert.match(server.output(), new RegExp(`Data +${project}/\\.bridle \\(`));
     const client = new Client(server);
     const session = await client.createSession();

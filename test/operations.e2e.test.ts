@@ -10,7 +10,14 @@ import { fileURLToPath } from "node:url";
 import { type Ended, type RunOptions, run, runNode, succeeded } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { adminKey, main, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import {
+  adminKey,
+  main,
+  startProcess,
+  startServer,
+  type TestProcess,
+  temporaryDirectory,
+} from "./support/server.ts";
 
 const slowAgentServer = fileURLToPath(new URL("./support/slow-agent-server.ts", import.meta.url));
 
@@ -26,7 +33,7 @@ function onlyLine({ stderr }: Ended): string {
 }
 
 /** What the greeting says after a word such as URL or Data. */
-function greeted(server: TestServer, word: string): string {
+function greeted(server: TestProcess, word: string): string {
   return new RegExp(`^ *${word} +(.+)$`, "m").exec(server.output())?.[1] ?? "";
 }
 
@@ -55,7 +62,7 @@ describe("starting", () => {
   test("OPS-1, TOU-5 given a directory that does not exist, when the server is started, then it says URL, data directory and key, and the tour that it advises uses it and answers by itself", async () => {
     await using parent = await temporaryDirectory();
     const data = join(parent.path, "new");
-    await using server = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
+    await using server = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
     await until(
       async () => server.output(),
       (output) => output.includes("Stop with Ctrl-C"),
@@ -80,7 +87,7 @@ describe("starting", () => {
       await run(process.execPath, ["--eval", ""]);
       bareMs.push(performance.now() - bare);
       const begun = performance.now();
-      await using server = await startServer();
+      await using server = await startProcess();
       startsMs.push(performance.now() - begun);
       const client = new Client(server);
       assert.equal((await client.get("/ready")).status, 200);
@@ -94,7 +101,7 @@ describe("starting", () => {
   test("OPS-2 given no key of one's own, when the server starts for the first time, then the key it shows works and only its owner can read the file and the directory", async () => {
     await using parent = await temporaryDirectory();
     const data = join(parent.path, "new");
-    await using server = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
+    await using server = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
     const file = join(data, "admin.key");
     await until(
       async () => server.output(),
@@ -114,13 +121,13 @@ describe("starting", () => {
     await using directory = await temporaryDirectory();
     const options = { data: directory.path, env: { BRIDLE_API_KEY: undefined } };
     const file = join(directory.path, "admin.key");
-    const first = await startServer(options);
+    const first = await startProcess(options);
     await first.stop();
     const key = (await readFile(file, "utf8")).trim();
     // Somebody was careless with it in between.
     await chmod(file, 0o644);
 
-    await using second = await startServer(options);
+    await using second = await startProcess(options);
     await until(
       async () => second.output(),
       (output) => output.includes("Stop with Ctrl-C"),
@@ -132,7 +139,7 @@ describe("starting", () => {
   });
 
   test("OPS-2 given a key of one's own, when the server starts, then it neither shows the key nor makes another", async () => {
-    await using server = await startServer();
+    await using server = await startProcess();
     await until(
       async () => server.output(),
       (output) => output.includes("Stop with Ctrl-C"),
@@ -164,7 +171,7 @@ describe("stopping", () => {
   }
 
   /** Sends the signal and gives the exit code, once there is one. */
-  function interrupt(server: TestServer): Promise<number | null> {
+  function interrupt(server: TestProcess): Promise<number | null> {
     const exit = once(server.process, "exit");
     server.process.kill("SIGINT");
     return exit.then(([code]) => code);
@@ -174,7 +181,7 @@ describe("stopping", () => {
     await using directory = await temporaryDirectory();
     await using work = await temporaryDirectory();
     const options = { script: slowAgentServer, data: directory.path, flags: ["--grace-ms", "60000"] };
-    await using server = await startServer(options);
+    await using server = await startProcess(options);
     const client = new Client(server);
     const task = await startSlowTask(client, work.path);
     const stream = await fetch(`${server.url}/v1/events/stream`, { headers: client.headers() });
@@ -217,7 +224,7 @@ describe("stopping", () => {
     await using directory = await temporaryDirectory();
     await using work = await temporaryDirectory();
     const options = { script: slowAgentServer, data: directory.path, flags: ["--grace-ms", "60000"] };
-    await using first = await startServer(options);
+    await using first = await startProcess(options);
     const task = await startSlowTask(new Client(first), work.path);
     const exited = interrupt(first);
     await until(
@@ -227,7 +234,7 @@ describe("stopping", () => {
     await release(work.path);
     assert.equal(await exited, 0);
 
-    await using second = await startServer(options);
+    await using second = await startProcess(options);
     const ended = await new Client(second).untilTask(task.id, isFinal);
     assert.equal(ended.status, "COMPLETED", JSON.stringify(ended.failure));
     assert.deepEqual(await attempts(work.path), ["first", "second"]);
@@ -238,7 +245,7 @@ describe("stopping", () => {
     await using directory = await temporaryDirectory();
     await using work = await temporaryDirectory();
     const options = { script: slowAgentServer, data: directory.path, flags: ["--grace-ms", "50"] };
-    await using first = await startServer(options);
+    await using first = await startProcess(options);
     const task = await startSlowTask(new Client(first), work.path);
     assert.equal(await interrupt(first), 0);
     await until(
@@ -247,7 +254,7 @@ describe("stopping", () => {
     );
     await assertRebuildable(directory.path);
 
-    await using second = await startServer(options);
+    await using second = await startProcess(options);
     const client = new Client(second);
     assert.deepEqual(
       await until(
@@ -265,7 +272,7 @@ describe("stopping", () => {
 
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     test(`OPS-3 given bridle serve with streams and tasks that wait, when it gets ${signal}, then it ends the streams, closes the log, says so and exits with 0`, async () => {
-      await using server = await startServer();
+      await using server = await startProcess();
       const client = new Client(server);
       const session = await client.createSession();
       const asking = await client.rehearse(session.id, "ask Which one?");
@@ -292,7 +299,7 @@ describe("stopping", () => {
 describe("starting again", () => {
   test("OPS-4 given sessions, ended tasks and tasks that wait, when the server is stopped and started again, then all are as they were, and answering those that wait completes them", async () => {
     await using directory = await temporaryDirectory();
-    const first = await startServer({ data: directory.path });
+    const first = await startProcess({ data: directory.path });
     const before = new Client(first);
     const session = await before.createSession({ metadata: { purpose: "restart" } });
     const done = await before.rehearse(session.id, "say one", "return two");
@@ -392,7 +399,7 @@ describe("settings", () => {
     await using directory = await temporaryDirectory();
     await using taken = await takePort();
     const start = (args: string[], port: number) =>
-      startServer({ args: ["--data", directory.path, ...args], env: { BRIDLE_PORT: String(port) } });
+      startProcess({ args: ["--data", directory.path, ...args], env: { BRIDLE_PORT: String(port) } });
     const byEnvironment = await start([], 0);
     assert.notEqual(new URL(byEnvironment.url).port, "8080");
     await byEnvironment.stop();
@@ -405,10 +412,10 @@ describe("settings", () => {
     // An address for documentation (RFC 5737): no machine has it, so listening on it fails and names it.
     const env = { BRIDLE_HOST: "192.0.2.1" };
     const args = ["--port", "0", "--data", directory.path];
-    const byDefault = await startServer({ args });
+    const byDefault = await startProcess({ args });
     assert.equal(new URL(byDefault.url).hostname, "127.0.0.1");
     await byDefault.stop();
-    const byFlag = await startServer({ args: [...args, "--host", "127.0.0.1"], env });
+    const byFlag = await startProcess({ args: [...args, "--host", "127.0.0.1"], env });
     assert.equal(new URL(byFlag.url).hostname, "127.0.0.1");
     await byFlag.stop();
     assert.match(onlyLine(await bridle(["serve", ...args], { env })), /192\.0\.2\.1/);
@@ -423,7 +430,7 @@ describe("settings", () => {
       { args: ["--data", "from-flag"], env: { BRIDLE_DATA: "other" }, expected: "from-flag" },
     ];
     for (const { args, env, expected } of starts) {
-      await using server = await startServer({ args: ["--port", "0", ...args], env, cwd });
+      await using server = await startProcess({ args: ["--port", "0", ...args], env, cwd });
       await until(
         async () => greeted(server, "Data"),
         (data) => data !== "",
@@ -438,7 +445,7 @@ describe("settings", () => {
     await using directory = await temporaryDirectory();
     const data = directory.path;
     const env = { BRIDLE_API_KEY: "key-from-env" };
-    await using first = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
+    await using first = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
     const made = (await readFile(join(data, "admin.key"), "utf8")).trim();
     await first.stop();
     const starts = [
@@ -446,7 +453,7 @@ describe("settings", () => {
       { flags: ["--api-key", "key-from-flag"], env, works: "key-from-flag", fails: [made, "key-from-env"] },
     ];
     for (const { flags, env, works, fails } of starts) {
-      await using server = await startServer({ data, flags, env });
+      await using server = await startProcess({ data, flags, env });
       assert.equal((await new Client(server, works).get("/v1/sessions")).status, 200);
       for (const key of fails) errorOf(await new Client(server, key).get("/v1/sessions"), 401);
     }
@@ -460,7 +467,7 @@ describe("settings", () => {
       { flags: ["--log-level", "debug"], level: "silent", logged: true },
     ];
     for (const { flags, level, logged } of starts) {
-      await using server = await startServer({ flags, env: { BRIDLE_LOG_LEVEL: level } });
+      await using server = await startProcess({ flags, env: { BRIDLE_LOG_LEVEL: level } });
       await new Client(server).createSession();
       const closed = once(server.process, "close");
       await server.stop();
@@ -476,7 +483,7 @@ describe("settings", () => {
 
 describe("one server a directory", () => {
   test("STO-5 given a running server, when a second one is started on its directory, then it says so in one line and exits with 1, and the first goes on", async () => {
-    await using first = await startServer();
+    await using first = await startProcess();
     const session = await new Client(first).createSession();
     const second = await bridle(["serve", "--port", "0", "--data", first.data]);
     assert.equal(second.code, 1);
@@ -490,7 +497,7 @@ describe("one server a directory", () => {
 
   test("STO-5 given a server that was killed, when another is started on its directory, then it starts at once and has everything", async () => {
     await using directory = await temporaryDirectory();
-    await using first = await startServer({ data: directory.path });
+    await using first = await startProcess({ data: directory.path });
     const session = await new Client(first).createSession();
     await first.kill();
     await using second = await startServer({ data: directory.path });
@@ -503,7 +510,7 @@ describe("one server a directory", () => {
     const ended = await bridle(["serve", "--port", String(taken.port), "--data", directory.path]);
     assert.match(onlyLine(ended), new RegExp(`${taken.port}.*--port`));
     assert.equal(ended.code, 1);
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     await new Client(server).createSession();
   });
 

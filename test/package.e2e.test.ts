@@ -9,7 +9,7 @@ import { runNode, succeeded } from "./support/cli.ts";
 import { Client, isFinal } from "./support/client.ts";
 import { destination, filesToCheck, localLinks } from "./support/docs.ts";
 import { install, linkForTypes, npm, type Packed, pack, root, runBin } from "./support/installed.ts";
-import { startServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, startServer, temporaryDirectory } from "./support/server.ts";
 
 /** Somewhat more than it is; CONTRIBUTING.md says how much that was. */
 const packedBytesMax = 4_000_000;
@@ -169,7 +169,7 @@ describe("the package that is published", () => {
 
   test("PKG-4 given a project with the installed package, when bridle serve is started and the agent's question answered, then the task ends with the greeting", async () => {
     const script = join(project, "node_modules/.bin/bridle");
-    await using server = await startServer({ script, args: ["serve", "--port", "0"], cwd: project });
+    await using server = await startProcess({ script, args: ["serve", "--port", "0"], cwd: project });
     const client = new Client(server);
     const session = await client.createSession();
     const task = await client.submit(session.id, "Hi!", { persona_id: "persona_hello" });

@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { anyProgram, type Program } from "./support/branches.ts";
 import { Client, isFinal, type Json } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 
 const script = fileURLToPath(new URL("./support/branches-server.ts", import.meta.url));
 const rounds = Number(process.env.BRANCHES_ROUNDS ?? 2);
@@ -99,7 +99,7 @@ describe("branches side by side", () => {
   test("PAR-1 PAR-2 given any program of branches, when the server is killed while it runs and it is repeated afterwards, then it ends as it did and repeats exactly", async (t) => {
     t.diagnostic(`BRANCHES_SEED=${seed} BRANCHES_ROUNDS=${rounds} BRANCHES_PROGRAMS=${programsInRound}`);
     await using directory = await temporaryDirectory();
-    let server: TestServer = await startServer({ data: directory.path, script });
+    let server: TestProcess = await startProcess({ data: directory.path, script });
     try {
       let client = new Client(server);
       for (let round = 0; round < rounds; round++) {
@@ -112,7 +112,7 @@ describe("branches side by side", () => {
         dead.yet = true;
         await server.kill();
         await answering;
-        server = await startServer({ data: directory.path, script });
+        server = await startProcess({ data: directory.path, script });
         client = new Client(server);
         await answerUntilAllEnded(client, session.id, () => false);
         for (const { id, program } of submitted)

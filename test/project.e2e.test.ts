@@ -8,7 +8,7 @@ import { defineAgent, type PersonaSettings, startServer as startHere } from "../
 import { bridle, errorLine } from "./support/cli.ts";
 import { Client, isFinal } from "./support/client.ts";
 import { agentModule, makeProject } from "./support/project.ts";
-import { startServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, temporaryDirectory } from "./support/server.ts";
 
 test("PRJ-1, PRJ-3, PRJ-4 given a project, when it is served, then its settings, agents and personas are there, and the environment and flags beat it", async () => {
   await using project = await makeProject({
@@ -30,7 +30,7 @@ export default defineConfig({
     "settings/agents/a/deep.ts": agentModule("deep", "1.0.0", 'return "deep";'),
   });
   await symlink("settings", join(project.path, "link"));
-  await using server = await startServer({
+  await using server = await startProcess({
     args: ["--config", "link/bridle.config.ts", "--port", "0"],
     env: { BRIDLE_GRPC_PORT: undefined, BRIDLE_DATA: join(project.path, "from-environment") },
     cwd: project.path,

@@ -17,7 +17,7 @@ import { placeholder, type RedactedKind } from "../src/policy/redact/kinds.ts";
 import { isThorough } from "./runner/seed.ts";
 import { Client, isFinal, type Json, protocolVersion, userMessage } from "./support/client.ts";
 import type { Slip } from "./support/redaction-agents-server.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { adminKey, startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 
 const document: Json = JSON.parse(
   readFileSync(fileURLToPath(new URL("../docs/openapi.json", import.meta.url)), "utf8"),
@@ -397,7 +397,7 @@ class Watch {
     for (const { table, value } of cells(file)) this.files.add(this.find(value), `table ${table}`);
   }
 
-  scanLog(server: TestServer): void {
+  scanLog(server: TestProcess): void {
     this.log.add(this.find(Buffer.from(server.output()).toString("latin1")), "the log");
   }
 }
@@ -1416,7 +1416,7 @@ interface Evidence {
 }
 
 /** Reads all that the server tells, stops it, and reads its files. */
-async function gather(server: TestServer, watch: Watch, planter: Planter): Promise<Evidence> {
+async function gather(server: TestProcess, watch: Watch, planter: Planter): Promise<Evidence> {
   await cancelAll(watch.client);
   const remains = new Remains(planter);
   watch.inspect = (value) => remains.see(value);
@@ -1462,7 +1462,7 @@ describe("secrets that callers send", () => {
   let evidence: Evidence;
 
   before(async () => {
-    await using server = await startServer({ env: { BRIDLE_LOG_LEVEL: "trace" } });
+    await using server = await startProcess({ env: { BRIDLE_LOG_LEVEL: "trace" } });
     const client = new Client(server);
     const world = await createWorld(client);
     const planter = new Planter();
@@ -1601,7 +1601,7 @@ describe("secrets that agents let slip", () => {
     const file = join(plantsDirectory.path, "plants.json");
     writeFileSync(file, JSON.stringify(planted));
     const start = () =>
-      startServer({ script: agentsServer, data: directory.path, env: { AGENT_PLANTS: file } });
+      startProcess({ script: agentsServer, data: directory.path, env: { AGENT_PLANTS: file } });
 
     const first = await start();
     const watch = new Watch(new Client(first), findCanaries(planter));
@@ -1746,7 +1746,7 @@ describe("secrets that agents let slip", () => {
 });
 
 test("RED-3 given a caller's message of any size, when the task's receipt is read, then it lists what was taken out", async () => {
-  await using server = await startServer();
+  await using server = await startProcess();
   const client = new Client(server);
   const session = await client.createSession();
   const planter = new Planter();
@@ -1790,7 +1790,7 @@ test("RED-2 given a secret step's value in an error that nobody waits for, when 
   await using directory = await temporaryDirectory();
   const agents = join(directory.path, "careless.mjs");
   writeFileSync(agents, careless);
-  await using server = await startServer({
+  await using server = await startProcess({
     flags: ["--agents", agents],
     env: { BRIDLE_LOG_LEVEL: "trace" },
   });
@@ -1811,7 +1811,7 @@ test("RED-2 given a secret step's value in an error that nobody waits for, when 
 });
 
 test("RED-4 given the server's own secrets, when they are sent in as text and all is read, then they are in no output, log line or file but their own", async () => {
-  await using server = await startServer({
+  await using server = await startProcess({
     env: { BRIDLE_LOG_LEVEL: "trace", BRIDLE_API_KEY: undefined },
   });
   const file = (name: string) => join(server.data, name);
@@ -1889,7 +1889,7 @@ function privateHalf(file: string): Buffer {
 }
 
 test("RED-4 given an administrator's key that the operator chose, when it is sent in as text, then it is in no output, log line or file", async () => {
-  await using server = await startServer({ env: { BRIDLE_LOG_LEVEL: "trace" } });
+  await using server = await startProcess({ env: { BRIDLE_LOG_LEVEL: "trace" } });
   const client = new Client(server);
   const watch = new Watch(client, findValues({ "the administrator's key": Buffer.from(adminKey) }));
   const text = `It is ${adminKey} as I said.`;

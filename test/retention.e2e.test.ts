@@ -9,15 +9,22 @@ import { startServer as startInProcess } from "../src/server.ts";
 import { bridle } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestProcess,
+  type TestServer,
+  temporaryDirectory,
+} from "./support/server.ts";
 import { openStream, take } from "./support/sse.ts";
 
 const script = fileURLToPath(new URL("./support/retention-server.ts", import.meta.url));
 const aDayMs = 24 * 60 * 60 * 1000;
 
 /** A server that keeps what ended for that long; it sweeps at its start. */
-function retaining(data: string, retainMs: number, env: Record<string, string> = {}): Promise<TestServer> {
-  return startServer({ data, script, env: { RETAIN_MS: String(retainMs), ...env } });
+function retaining(data: string, retainMs: number, env: Record<string, string> = {}): Promise<TestProcess> {
+  return startProcess({ data, script, env: { RETAIN_MS: String(retainMs), ...env } });
 }
 
 const sweep = (client: Client, dry_run = false) => client.post("/v1/retention/sweep", { dry_run });

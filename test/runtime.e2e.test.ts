@@ -10,7 +10,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { defineAgent, startServer as startInProcess } from "../src/index.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
+import { adminKey, startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 
 const script = fileURLToPath(new URL("./support/agents-server.ts", import.meta.url));
 
@@ -18,7 +18,7 @@ const script = fileURLToPath(new URL("./support/agents-server.ts", import.meta.u
 class Stage implements AsyncDisposable {
   readonly #directory: { path: string } & AsyncDisposable;
   readonly #flags: string[];
-  #server: TestServer | null = null;
+  #server: TestProcess | null = null;
   #client: Client | null = null;
 
   private constructor(directory: { path: string } & AsyncDisposable, flags: string[]) {
@@ -37,13 +37,13 @@ class Stage implements AsyncDisposable {
     return this.#client;
   }
 
-  get server(): TestServer {
+  get server(): TestProcess {
     assert.ok(this.#server !== null, "the server runs");
     return this.#server;
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
-    this.#server = await startServer({
+    this.#server = await startProcess({
       script,
       data: join(this.#directory.path, "data"),
       flags: this.#flags,
@@ -785,7 +785,7 @@ async function inParallel<T>(total: number, make: () => Promise<T>): Promise<T[]
   return made;
 }
 
-async function residentMb({ process: child }: TestServer): Promise<number> {
+async function residentMb({ process: child }: TestProcess): Promise<number> {
   const status = await readFile(`/proc/${child.pid}/status`, "utf8");
   return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024);
 }

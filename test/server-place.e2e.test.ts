@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { addressIn } from "../src/server-address.ts";
 import { bridle, errorLine, runNode, succeeded } from "./support/cli.ts";
 import { makeProject } from "./support/project.ts";
-import { main, startServer } from "./support/server.ts";
+import { main, startProcess } from "./support/server.ts";
 
 const env = { BRIDLE_API_KEY: undefined };
 
@@ -16,7 +16,7 @@ test("CLI-9 given a project that keeps its data elsewhere and its server on any 
     'import { defineConfig } from "bridle";\nexport default defineConfig({ data: "kept", port: 0 });\n';
   await using project = await makeProject({ "bridle.config.ts": config });
   const [cwd, data] = [project.path, join(project.path, "kept")];
-  const first = await startServer({ cwd, env, args: [], data });
+  const first = await startProcess({ cwd, env, args: [], data });
   try {
     assert.equal(addressIn(data), first.url);
     succeeded(await bridle(["keys", "rotate"], { cwd, env }));
@@ -26,7 +26,7 @@ test("CLI-9 given a project that keeps its data elsewhere and its server on any 
   assert.ok(existsSync(join(data, "server.json")), "it had no time to take it back");
   assert.equal(addressIn(data), null);
 
-  await using second = await startServer({ cwd, env, args: [], data });
+  await using second = await startProcess({ cwd, env, args: [], data });
   assert.equal(addressIn(data), second.url);
   assert.equal(await second.stop(), 0);
   assert.equal(existsSync(join(data, "server.json")), false);

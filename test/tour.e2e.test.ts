@@ -8,7 +8,7 @@ import { describe, test } from "node:test";
 import { noBrowser, startBrowser } from "./support/browser.ts";
 import { bridle, errorLine, succeeded } from "./support/cli.ts";
 import { Client, until } from "./support/client.ts";
-import { startServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, temporaryDirectory } from "./support/server.ts";
 import { bridleInTerminal, ctrl, noTerminal } from "./support/terminal.ts";
 
 function isRunning(pid: number): boolean {
@@ -89,7 +89,7 @@ describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
   });
 
   test("TOU-6 given a server of somebody's, when the person leaves the tour in the middle, then its task does not stay open there", async () => {
-    await using server = await startServer();
+    await using server = await startProcess();
     const args = ["tour", "--data", server.data];
     await using terminal = bridleInTerminal(args, { env: { BRIDLE_URL: server.url } });
     await terminal.sees("collect");
@@ -115,7 +115,7 @@ test("TOU-4 given an address, or a directory that somebody uses, when the tour i
 
 test("TOU-7, TOU-8 given an empty folder, when bridle dev starts and a browser opens its URL, then the screen is short, and the page is there without a script, with links that work", async (t) => {
   await using folder = await temporaryDirectory();
-  await using server = await startServer({
+  await using server = await startProcess({
     command: "dev",
     args: ["--port", "0"],
     cwd: folder.path,

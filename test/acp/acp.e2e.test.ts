@@ -6,13 +6,13 @@ import { methods } from "@agentclientprotocol/sdk";
 import { bridle, errorLine, fixtureAgents } from "../support/cli.ts";
 import { Client, type Json } from "../support/client.ts";
 import { TestEditor } from "../support/editor.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
-let server: TestServer;
+let server: TestProcess;
 let harn: Client;
 let editor: TestEditor;
 before(async () => {
-  server = await startServer({ flags: ["--agents", fixtureAgents("tools.ts")] });
+  server = await startProcess({ flags: ["--agents", fixtureAgents("tools.ts")] });
   harn = new Client(server);
   editor = await TestEditor.start(server, {
     flags: ["--agent", "rehearsal"],
@@ -240,21 +240,21 @@ describe("Approvals", () => {
 describe("Servers that go away", () => {
   test("ACP-13 given a prompt under way, when the server is killed and started again, then the stream is taken up and nothing is shown twice", async () => {
     await using data = await temporaryDirectory();
-    const first = await startServer({ data: data.path });
+    const first = await startProcess({ data: data.path });
     const { port } = new URL(first.url);
     await using patient = await TestEditor.start(first, { flags: ["--agent", "rehearsal"] });
     const sessionId = await patient.open();
     const prompt = patient.prompt(sessionId, "say before\nsleep 1000\nsay after\nreturn done");
     await patient.until(({ content }) => content?.text === "before");
     await first.kill();
-    await using again = await startServer({ args: ["--port", port, "--data", data.path] });
+    await using again = await startProcess({ args: ["--port", port, "--data", data.path] });
     assert.equal((await prompt).stopReason, "end_turn");
     assert.deepEqual(patient.texts(), ["before", "after", "done"]);
     await again.kill();
     // What is refused for want of a server is said, and ends nothing.
     await assert.rejects(patient.prompt(sessionId, "say hello"), /Nobody answers at/);
     await assert.rejects(patient.open(), /Nobody answers at/);
-    await using back = await startServer({ args: ["--port", port, "--data", data.path] });
+    await using back = await startProcess({ args: ["--port", port, "--data", data.path] });
     assert.equal((await patient.prompt(sessionId, "say hello")).stopReason, "end_turn");
     assert.equal(patient.texts().at(-1), "hello");
     assert.ok(back.url.endsWith(port));

@@ -11,7 +11,7 @@ import { setTimeout as after } from "node:timers/promises";
 import { bridle, errorLine, run, succeeded } from "../support/cli.ts";
 import { Client, until, userMessage } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { environment, main, startServer, temporaryDirectory } from "../support/server.ts";
+import { environment, main, startProcess, temporaryDirectory } from "../support/server.ts";
 
 const page = new URL("../../docs/operations/backup.md", import.meta.url);
 
@@ -20,7 +20,7 @@ describe("bridle backup", () => {
     await using place = await temporaryDirectory();
     const data = join(place.path, "data");
     const backup = join(place.path, "backups", "first");
-    const server = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
+    const server = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
     const key = (await readFile(join(data, "admin.key"), "utf8")).trim();
     const client = new Client(server, key);
     const session = await client.createSession();
@@ -61,7 +61,7 @@ describe("bridle backup", () => {
     const restored = await run("bash", ["-c", program], { env: { DATA: data, BACKUP: backup } });
     assert.match(succeeded(restored), /each is what the log says/);
     await assertRebuildable(data);
-    await using other = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
+    await using other = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
     const now = new Client(other, key);
     assert.equal((await now.get(`/v1/tasks/${done.id}`)).body.status, "COMPLETED");
     const content = await fetch(`${other.url}/v1/artifacts/${artifact.id}/content`, {
@@ -74,7 +74,7 @@ describe("bridle backup", () => {
   test("CMD-61 given a directory at rest, when a backup of it is killed at any time, then there is a whole backup or none, and the next one is made", async () => {
     await using place = await temporaryDirectory();
     const data = join(place.path, "data");
-    const server = await startServer({ data });
+    const server = await startProcess({ data });
     await new Client(server).createSession();
     assert.equal(await server.stop(), 0);
     for (const afterMs of [0, 15, 60]) {

@@ -9,6 +9,7 @@ import {
   adminKey,
   environment,
   main,
+  startProcess,
   startServer,
   type TestServer,
   temporaryDirectory,
@@ -120,7 +121,7 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
 
 test("CMD-23 given a watch, when the server is killed and started again, then it says that it reconnects, goes on, misses nothing and ends with the task", async () => {
   await using place = await temporaryDirectory();
-  const first = await startServer({ data: place.path });
+  const first = await startProcess({ data: place.path });
   const client = new Client(first);
   const session = await client.createSession();
   const task: Json = await client.rehearse(
@@ -152,7 +153,7 @@ test("CMD-23 given a watch, when the server is killed and started again, then it
     (text) => text.includes("reconnecting"),
   );
   const { port } = new URL(first.url);
-  await using second = await startServer({ args: ["--port", port, "--data", place.path] });
+  await using second = await startProcess({ args: ["--port", port, "--data", place.path] });
   await new Client(second).answer(task.id, "yes");
   await exited;
   assert.equal(watch.exitCode, 0, stdout + stderr);

@@ -17,7 +17,13 @@ import {
   Unauthenticated,
 } from "../../client/index.ts";
 import { Client, until } from "../support/client.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const waitMs = 60_000;
@@ -129,7 +135,7 @@ describe("a live session", () => {
 describe("connections that break", () => {
   test("CLT-14 given a session, when the server is killed in the middle and comes back, and later the line falls silent, then no event is missing or comes twice, and what was said meanwhile is done once", async () => {
     await using data = await temporaryDirectory();
-    let own = await startServer({ data: data.path });
+    let own = await startProcess({ data: data.path });
     await using proxy = await startTcpProxy(own.url);
     try {
       const through = createClient({ url: proxy.url, key: adminKey });
@@ -144,7 +150,7 @@ describe("connections that break", () => {
       await own.kill();
       // Said while there is nobody.
       const meanwhile = session.say("meanwhile");
-      own = await startServer({ data: data.path });
+      own = await startProcess({ data: data.path });
       proxy.leadTo(own.url);
       const second = await meanwhile;
       events.push(...(await readUntil(session, ({ event }) => event === "task.input_required")));

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClient } from "../../client/index.ts";
 import { Client } from "../support/client.ts";
-import { adminKey, startServer, temporaryDirectory } from "../support/server.ts";
+import { adminKey, startProcess, temporaryDirectory } from "../support/server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const lines = [...Array.from({ length: 15 }, (_, n) => `say ${n}\nsleep 20`), "ask Go on?", "say On"];
 
 test("CLT-4 given a stream of events, when the server is killed in the middle of it and comes back, and later a connection falls silent, then no event is missing and none comes twice", async () => {
   await using data = await temporaryDirectory();
-  let server = await startServer({ data: data.path });
+  let server = await startProcess({ data: data.path });
   await using proxy = await startTcpProxy(server.url);
   try {
     const bridle = createClient({ url: proxy.url, key: adminKey });
@@ -24,7 +24,7 @@ test("CLT-4 given a stream of events, when the server is killed in the middle of
       if (seen.length === 20) {
         await server.kill();
         // Not waited for: meanwhile there is nobody to connect to.
-        restarted = startServer({ data: data.path }).then((next) => {
+        restarted = startProcess({ data: data.path }).then((next) => {
           server = next;
           proxy.leadTo(next.url);
         });

@@ -9,7 +9,7 @@ import { Client, isFinal, type Json } from "../support/client.ts";
 import { delegate, eventsOf, resultOf, sends, serve, sharedServer } from "../support/handoffs.ts";
 import { createPersona, createQuota, resultsOf, usageOf } from "../support/policy.ts";
 import { RemoteAgent } from "../support/remote-agent.ts";
-import { startServer } from "../support/server.ts";
+import { startProcess } from "../support/server.ts";
 
 describe("Trust and policy", () => {
   const shared = sharedServer();
@@ -221,7 +221,7 @@ describe("Trust and policy", () => {
   });
 
   test("HND-13 given a server as it is started by default, when work goes to an address that is not public, then nothing is sent", async () => {
-    await using server = await startServer({ flags: ["--agents", fixtureAgents("delegator.ts")] });
+    await using server = await startProcess({ flags: ["--agents", fixtureAgents("delegator.ts")] });
     await using remote = await RemoteAgent.start();
     const result = await resultOf(new Client(server), [{ url: remote.url, input: "say hi" }]);
     assert.equal(result.error, "remote_refused");

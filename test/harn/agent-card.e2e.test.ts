@@ -6,17 +6,17 @@ import { after, before, test } from "node:test";
 import canonicalize from "canonicalize";
 import { Client, type Json } from "../support/client.ts";
 import { ask } from "../support/oauth.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 const flags = ["--public-url", "https://bridle.example.com"];
 
 before(async () => {
   directory = await temporaryDirectory();
-  server = await startServer({ data: directory.path, flags });
+  server = await startProcess({ data: directory.path, flags });
   client = new Client(server);
 });
 after(async () => {
@@ -71,7 +71,7 @@ test("CRD-2 given a card that was read, when it is asked for again, then it is t
 test("CRD-2 given the same agents, when the server is started again, then the card is the same; when the key is turned, then it is signed anew", async () => {
   const before = await client.get("/v1/agent-card");
   await server.kill();
-  server = await startServer({ data: directory.path, flags });
+  server = await startProcess({ data: directory.path, flags });
   client = new Client(server);
   const after = await client.get("/v1/agent-card");
   assert.deepEqual(after.body, before.body);

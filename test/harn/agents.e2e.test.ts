@@ -4,15 +4,15 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, errorOf, type Json } from "../support/client.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { startProcess, type TestProcess } from "../support/server.ts";
 
 const script = fileURLToPath(new URL("../support/agents-server.ts", import.meta.url));
 
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
-  server = await startServer({ script, env: { AGENT_VERSIONS: "1.0.0,2.0.0,1.5.0" } });
+  server = await startProcess({ script, env: { AGENT_VERSIONS: "1.0.0,2.0.0,1.5.0" } });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

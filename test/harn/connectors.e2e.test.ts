@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { eventsOf, sendDelivery } from "../support/deliveries.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 let server: TestServer;
 let client: Client;
@@ -112,7 +112,7 @@ describe("Connectors", () => {
 
   test("CON-2 given a secret, when everything that the server says and keeps is searched, then it is nowhere", async () => {
     await using directory = await temporaryDirectory();
-    await using own = await startServer({ data: directory.path, env: { BRIDLE_LOG_LEVEL: "debug" } });
+    await using own = await startProcess({ data: directory.path, env: { BRIDLE_LOG_LEVEL: "debug" } });
     const by = new Client(own);
     const connector = await by.createConnector();
     await sendDelivery(by, { connector, id: "m", body: ping });
@@ -385,14 +385,14 @@ describe("Deliveries", () => {
 
   test("CON-7 given a server that is killed again and again, when the sender repeats what was not answered, then every delivery is one task", async () => {
     await using directory = await temporaryDirectory();
-    let own = await startServer({ data: directory.path });
+    let own = await startProcess({ data: directory.path });
     let by = new Client(own);
     const connector = await by.createConnector();
     const first = await sendDelivery(by, { connector, id: "first", body: ping });
     const tasks = new Map<string, string>([["first", first.body.task_id]]);
     await own.stop();
     for (const point of ["commit.written:2", "commit.durable:1"]) {
-      own = await startServer({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
+      own = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
       by = new Client(own);
       const ids = Array.from({ length: 4 }, (_, n) => `${point} ${n}`);
       const send = async (id: string) => {
@@ -408,7 +408,7 @@ describe("Deliveries", () => {
         async () => own.process.signalCode,
         (signal) => signal === "SIGKILL",
       );
-      own = await startServer({ data: directory.path });
+      own = await startProcess({ data: directory.path });
       by = new Client(own);
       await Promise.all([...tasks.keys(), ...ids].map(send));
       assert.ok(ids.every((id) => tasks.has(id)));

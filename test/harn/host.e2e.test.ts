@@ -5,16 +5,16 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { openSession, openSocket, type TestSocket } from "../support/socket.ts";
 
 const script = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
 
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
-  server = await startServer({ script });
+  server = await startProcess({ script });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -237,7 +237,7 @@ describe("Host calls", () => {
 
   test("HST-4 given a call that is offered, when the server is killed and started again, then the call is still open, is offered again, and ends once", async () => {
     await using directory = await temporaryDirectory();
-    const first = await startServer({ data: directory.path });
+    const first = await startProcess({ data: directory.path });
     const mine = new Client(first);
     const { id: sessionId } = await mine.createSession();
     const host = await openSession(mine, sessionId, clipboard);
@@ -246,7 +246,7 @@ describe("Host calls", () => {
     await first.kill();
     await host.closed;
 
-    const second = await startServer({ data: directory.path });
+    const second = await startProcess({ data: directory.path });
     const again = new Client(second);
     await using next = await openSession(again, sessionId, clipboard);
     assert.equal((await next.until("request")).call_id, call_id);

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Answer, Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
-  server = await startServer();
+  server = await startProcess();
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -234,7 +234,7 @@ describe("Repeated writes", () => {
     const body = { workspace_id: "workspace_default", metadata: { a: 1 } };
     let first: Answer | null = null;
     for (const end of ["stop", "kill"] as const) {
-      await using running = await startServer({ data: data.path });
+      await using running = await startProcess({ data: data.path });
       const answer = await write("/v1/sessions", body, "the key", new Client(running));
       assert.equal(isReplay(answer), first !== null);
       first ??= answer;

@@ -6,15 +6,15 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const script = fileURLToPath(new URL("../support/knowledge-agents-server.ts", import.meta.url));
 
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
-  server = await startServer({ script });
+  server = await startProcess({ script });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -498,7 +498,7 @@ describe("Memories and runs", () => {
 
   test("MEM-6 given a run that waits, when the memory it read changes and the server is killed, then the run goes on with what it read", async () => {
     await using directory = await temporaryDirectory();
-    let server = await startServer({ script, data: directory.path });
+    let server = await startProcess({ script, data: directory.path });
     let by = new Client(server);
     const session = await by.createSession();
     const actions = [{ do: "read", key: "k" }, { do: "ask" }, { do: "read", key: "k" }];
@@ -506,7 +506,7 @@ describe("Memories and runs", () => {
     await by.untilTask(task.id, ({ status }) => status === "INPUT_REQUIRED");
     await act(by, session.id, { do: "write", key: "k", content: "meanwhile" });
     await server.kill();
-    server = await startServer({ script, data: directory.path });
+    server = await startProcess({ script, data: directory.path });
     by = new Client(server);
     await by.answer(task.id, "yes");
     const ended = await by.untilTask(task.id, ({ status }) => status === "COMPLETED");
@@ -521,7 +521,7 @@ describe("Memories and runs", () => {
   let sessionId: string;
   before(async () => {
     prepared = await temporaryDirectory();
-    await using first = await startServer({ script, data: prepared.path });
+    await using first = await startProcess({ script, data: prepared.path });
     sessionId = (await new Client(first).createSession()).id;
     await first.stop();
   });
@@ -531,7 +531,7 @@ describe("Memories and runs", () => {
     test(`MEM-6 given a kill at ${point}, when the run is driven on, then each write is in the log once`, async () => {
       await using directory = await temporaryDirectory();
       await cp(prepared.path, directory.path, { recursive: true });
-      await using killed = await startServer({
+      await using killed = await startProcess({
         script,
         data: directory.path,
         env: { BRIDLE_FAIL_POINT: point },
@@ -550,7 +550,7 @@ describe("Memories and runs", () => {
         async () => killed.process.signalCode,
         (signal) => signal === "SIGKILL",
       );
-      await using server = await startServer({ script, data: directory.path });
+      await using server = await startProcess({ script, data: directory.path });
       const by = new Client(server);
       const { body: task } = await by.post("/v1/tasks", body, headers);
       const ended = await by.untilTask(task.id, ({ status }) => status === "COMPLETED");

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
+import { config } from "../support/more-agents-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openStream, take } from "../support/sse.ts";
 
@@ -21,7 +21,7 @@ const readScopes = ["sessions", "tasks", "messages", "events", "artifacts", "out
 
 before(async () => {
   server = await startServer({
-    script: fileURLToPath(new URL("../support/more-agents-server.ts", import.meta.url)),
+    config,
   });
   client = new Client(server);
   outsider = await client.withScopes(...readScopes);

@@ -8,7 +8,13 @@ import { after, before, describe, test } from "node:test";
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify, SignJWT } from "jose";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { ask, tokenFor } from "../support/oauth.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
 
 let server: TestServer;
 let client: Client;
@@ -281,14 +287,14 @@ describe("The end of tokens", () => {
     const keys: Json[] = [];
     const tokens: string[] = [];
     {
-      await using first = await startServer({ data: data.path });
+      await using first = await startProcess({ data: data.path });
       const admin = new Client(first);
       for (let n = 0; n < 2; n++) keys.push(await admin.createKey());
       for (const made of keys) tokens.push(await tokenFor(admin, made));
       await admin.call(`/v1/api-keys/${keys[1].id}`, { method: "DELETE" });
       await first.kill();
     }
-    await using second = await startServer({ data: data.path });
+    await using second = await startProcess({ data: data.path });
     const admin = new Client(second);
     const [good = "", bad = ""] = tokens;
     assert.equal((await admin.as(good).get("/v1/sessions")).status, 200);

@@ -14,20 +14,20 @@ import {
   workerServer,
   workOf,
 } from "../support/policy.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const mail = { do: "effect", name: "mail" };
 
 describe("personas", () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   let sessionId: string;
 
   const notes = () => join(directory.path, "notes.txt");
   const done = () => readFileSync(notes(), "utf8").split("\n").filter(Boolean);
   const start = async () => {
-    server = await startServer({
+    server = await startProcess({
       data: directory.path,
       script: workerServer,
       env: { AGENT_NOTES: notes() },

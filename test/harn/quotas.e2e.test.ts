@@ -16,7 +16,7 @@ import {
   workerServer,
   workOf,
 } from "../support/policy.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const attempts = 200;
 const most = 50;
@@ -36,12 +36,12 @@ const approve = (client: Client, task: Json, approved: boolean) =>
 
 describe("quotas", () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
 
   before(async () => {
     directory = await temporaryDirectory();
-    server = await startServer({ data: directory.path, script: workerServer });
+    server = await startProcess({ data: directory.path, script: workerServer });
     client = new Client(server);
   });
   after(async () => {
@@ -203,7 +203,7 @@ describe("quotas", () => {
     const denied = await perform(client, { ...work }, { do: "spend", tokens: 8 });
     assert.equal(denied.status, "AUTH_REQUIRED");
     await server.kill();
-    server = await startServer({ data: directory.path, script: workerServer });
+    server = await startProcess({ data: directory.path, script: workerServer });
     client = new Client(server);
     await approve(client, granted, true);
     await approve(client, denied, false);
@@ -315,7 +315,7 @@ describe("quotas", () => {
       await server.kill();
       dead.yet = true;
       await Promise.all(load);
-      server = await startServer({ data: directory.path, script: workerServer });
+      server = await startProcess({ data: directory.path, script: workerServer });
       client = new Client(server);
     }
     const tasks = await until(

@@ -23,15 +23,21 @@ import { startServer as startHere } from "../../src/server.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
 import { assertRebuildable, readWholeLog } from "../support/log.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestProcess,
+  temporaryDirectory,
+} from "../support/server.ts";
 
 const script = fileURLToPath(new URL("../support/receipt-agents-server.ts", import.meta.url));
 
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
-  server = await startServer({ script });
+  server = await startProcess({ script });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -296,7 +302,7 @@ describe("The receipt of a task", () => {
   });
 
   test("RCP-2 given a run that did all that runs do, when its receipt is compared with its log, then it says the same", async () => {
-    await using own = await startServer({ script });
+    await using own = await startProcess({ script });
     const from = new Client(own);
     const waiting = await run("worker", { order: 7, items: ["b", "a"] }, from);
     await from.answer(waiting.id, "no, thanks");
@@ -948,7 +954,7 @@ describe("The chain", () => {
     };
     const points = ["commit.begun:9", "commit.written:15", "commit.durable:21", undefined];
     for (const BRIDLE_FAIL_POINT of points) {
-      await using fragile = await startServer({ data: directory.path, env: { BRIDLE_FAIL_POINT } });
+      await using fragile = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT } });
       const from = new Client(fragile);
       if (session === "") session = (await from.createSession()).id;
       const loading = load(from);
@@ -1090,7 +1096,7 @@ describe("Verification of our own", () => {
   });
 
   test("RCP-8 given a receipt changed on disk, when it is verified, then it says which hash was expected and which was found", async () => {
-    await using own = await startServer();
+    await using own = await startProcess();
     const task = await new Client(own).rehearse((await new Client(own).createSession()).id, "return done");
     const { chain } = await receiptOf(task, new Client(own));
     assert.equal(await own.stop(), 0);
@@ -1368,10 +1374,10 @@ describe("The signing key", () => {
 
   /** Rotated, ended and started again by each of these tests. */
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let own: TestServer;
+  let own: TestProcess;
   before(async () => {
     directory = await temporaryDirectory();
-    own = await startServer({ data: directory.path });
+    own = await startProcess({ data: directory.path });
   });
   after(async () => {
     await own[Symbol.asyncDispose]();
@@ -1408,7 +1414,7 @@ describe("The signing key", () => {
     assert.equal(await isAnywhere(own.data, keyText(newPem)), true);
 
     await own.kill();
-    own = await startServer({ data: own.data });
+    own = await startProcess({ data: own.data });
     const later = new Client(own);
     const last = await receiptOf(await later.rehearse(session, "return later"), later);
     assert.equal(last.signatures[0].key_id, newId);
@@ -1445,7 +1451,7 @@ describe("The signing key", () => {
     await own.stop();
     {
       const env = { BRIDLE_FAIL_POINT: "commit.durable:1" };
-      await using fragile = await startServer({ data: directory.path, env });
+      await using fragile = await startProcess({ data: directory.path, env });
       await assert.rejects(new Client(fragile).post("/v1/signing-keys/rotate"), TypeError);
     }
     await using again = await startServer({ data: directory.path });

@@ -11,7 +11,7 @@ import { hashOf } from "../../src/receipts/canonical.ts";
 import { canonicalJson } from "../../src/receipts/canonical-json.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { type Frame, openStream, take } from "../support/sse.ts";
 
 const script = fileURLToPath(new URL("../support/replay-agents-server.ts", import.meta.url));
@@ -25,7 +25,7 @@ class Stage implements AsyncDisposable {
   readonly #directory: { path: string } & AsyncDisposable;
   readonly #flags: string[];
   readonly #env: Record<string, string>;
-  #server: TestServer | null = null;
+  #server: TestProcess | null = null;
   #client: Client | null = null;
 
   private constructor(
@@ -50,7 +50,7 @@ class Stage implements AsyncDisposable {
     return join(this.#directory.path, "data");
   }
 
-  get server(): TestServer {
+  get server(): TestProcess {
     assert.ok(this.#server !== null, "the server runs");
     return this.#server;
   }
@@ -61,7 +61,7 @@ class Stage implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    this.#server = await startServer({
+    this.#server = await startProcess({
       script,
       data: this.data,
       flags: this.#flags,

@@ -6,13 +6,13 @@ import { nextTick } from "../../src/kernel/schedules.ts";
 import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { createPersona, createQuota, workerServer } from "../support/policy.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const everySecond = "* * * * * *";
 
 describe("schedules", () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
 
   const tasksOf = async (scheduleId: string): Promise<Json[]> =>
@@ -25,7 +25,7 @@ describe("schedules", () => {
 
   before(async () => {
     directory = await temporaryDirectory();
-    server = await startServer({ data: directory.path, script: workerServer });
+    server = await startProcess({ data: directory.path, script: workerServer });
     client = new Client(server);
   });
   after(async () => {
@@ -42,7 +42,7 @@ describe("schedules", () => {
       (tasks) => tasks.length >= 2,
     );
     await server.kill();
-    server = await startServer({ data: directory.path, script: workerServer });
+    server = await startProcess({ data: directory.path, script: workerServer });
     client = new Client(server);
     const before = (await tasksOf(id)).length;
     await until(

@@ -2,18 +2,16 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { defineAgent } from "../../src/runtime/agent.ts";
 import { Client, errorOf, type Json } from "../support/client.ts";
+import { config } from "../support/knowledge-agents-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";
-
-const script = fileURLToPath(new URL("../support/knowledge-agents-server.ts", import.meta.url));
 
 let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startServer({ script });
+  server = await startServer({ config });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

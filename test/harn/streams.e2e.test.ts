@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
 import { residentMb, settled } from "../support/memory.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { startProcess, startServer, type TestServer } from "../support/server.ts";
 import { type Frame, openStream, take } from "../support/sse.ts";
 
 const terminalEvents = ["task.completed", "task.failed", "task.canceled"];
@@ -368,7 +368,7 @@ const growthMbMax = 150;
 
 describe("readers that do not read", () => {
   test("SSE-7 given a client that opened a stream and does not read, when 50 MB of messages come, then the server's memory stays bounded and the client gets every event once when it reads on", async () => {
-    await using own = await startServer();
+    await using own = await startProcess();
     const mine = new Client(own);
     const { id: sessionId } = await mine.createSession();
     const path = `/v1/sessions/${sessionId}/events`;
@@ -390,7 +390,7 @@ describe("readers that do not read", () => {
   });
 
   test("SSE-7 given 50 MB of messages in the log, when eight clients open streams from the start and do not read, then the server's memory does not grow by what they could read", async () => {
-    await using own = await startServer();
+    await using own = await startProcess();
     const mine = new Client(own);
     const { id: sessionId } = await mine.createSession();
     await sayMuch(mine, sessionId);

@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Answer, Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
-  server = await startServer({
+  server = await startProcess({
     script: fileURLToPath(new URL("../support/more-agents-server.ts", import.meta.url)),
   });
   client = new Client(server);
@@ -88,7 +88,7 @@ describe("Submitting", () => {
     await using data = await temporaryDirectory();
     let accepted: Json;
     {
-      await using first = await startServer({ data: data.path });
+      await using first = await startProcess({ data: data.path });
       const before = new Client(first);
       accepted = await before.submit((await before.createSession()).id, "hello");
       await first.kill();

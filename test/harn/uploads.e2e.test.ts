@@ -11,7 +11,7 @@ import { pipeline } from "node:stream/promises";
 import { after, before, describe, test } from "node:test";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 function sha256(bytes: string | Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
@@ -74,18 +74,18 @@ function blobsIn(data: string): { kept: string[]; incoming: string[] } {
 const bytesMax = 100_000;
 
 /** With its usual settings, unlike the one of most tests, and for whoever needs a second one. */
-let elsewhere: TestServer;
+let elsewhere: TestProcess;
 before(async () => {
-  elsewhere = await startServer();
+  elsewhere = await startProcess();
 });
 after(() => elsewhere[Symbol.asyncDispose]());
 
 describe("Uploads", () => {
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
 
   before(async () => {
-    server = await startServer({ flags: ["--artifact-bytes-max", String(bytesMax)] });
+    server = await startProcess({ flags: ["--artifact-bytes-max", String(bytesMax)] });
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -344,7 +344,7 @@ describe("Uploads", () => {
 test("UPL-4 given an upload under way, when the server is killed, then after a restart there is no artifact and nothing of the content", async () => {
   await using directory = await temporaryDirectory();
   {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const request = openUpload(new Client(server), { "content-length": "5000000" });
     request.write(Buffer.alloc(3_000_000, "half"));
     await until(
@@ -355,7 +355,7 @@ test("UPL-4 given an upload under way, when the server is killed, then after a r
     await server.kill();
   }
   {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     assert.deepEqual(await client.listAll("/v1/artifacts"), []);
     assert.deepEqual(blobsIn(directory.path), { kept: [], incoming: [] });
@@ -367,14 +367,14 @@ test("UPL-4 given an upload under way, when the server is killed, then after a r
 test("UPL-4 given a server that is killed around the commit of an upload, when it starts again, then every artifact that is listed has its content", async () => {
   await using directory = await temporaryDirectory();
   {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     await server.stop();
   }
   for (const point of ["commit.begun:1", "commit.durable:1"]) {
-    await using server = await startServer({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
+    await using server = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
     await assert.rejects(upload(new Client(server), `around ${point}`));
   }
-  await using server = await startServer({ data: directory.path });
+  await using server = await startProcess({ data: directory.path });
   const client = new Client(server);
   const artifacts = await client.listAll("/v1/artifacts");
   assert.equal(artifacts.length, 1, "the one whose commit was on disk");
@@ -382,7 +382,7 @@ test("UPL-4 given a server that is killed around the commit of an upload, when i
 });
 
 /** The most memory that a process has held so far, and holds now. */
-function memoryOf({ process: { pid } }: TestServer): { peak: number; now: number } {
+function memoryOf({ process: { pid } }: TestProcess): { peak: number; now: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const megabytes = (name: string) =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) / 1024;

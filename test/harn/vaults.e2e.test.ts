@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { bridle, errorLine, fixtureAgents, succeeded } from "../support/cli.ts";
 import { Client, errorOf, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 const flags = ["--agents", fixtureAgents("keeper.ts")];
 const all = ["read", "write", "delete"];
@@ -429,7 +429,7 @@ describe("The master key", () => {
     for (const point of ["commit.begun:1", "commit.durable:1", "commit.durable:2"]) {
       const before = readFileSync(file, "utf8");
       {
-        await using fragile = await startServer({
+        await using fragile = await startProcess({
           data: directory.path,
           flags,
           env: { BRIDLE_FAIL_POINT: point },
@@ -473,7 +473,7 @@ describe("The master key", () => {
     const [one, two] = ["11".repeat(32), Buffer.alloc(32, 2).toString("base64")];
     await using directory = await temporaryDirectory();
     const start = (env: Record<string, string | undefined>) =>
-      startServer({ data: directory.path, flags, env });
+      startProcess({ data: directory.path, flags, env });
     let sessionId = "";
     {
       await using server = await start({ BRIDLE_MASTER_KEY: one });

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
 import { residentMb, settled } from "../support/memory.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { openSession, openSocket, refusedUpgrade } from "../support/socket.ts";
 
 const socketServer = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
@@ -31,10 +31,10 @@ async function talk(client: Client, sessionId: string): Promise<void> {
 }
 
 describe("Slow consumers", () => {
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   before(async () => {
-    server = await startServer({ script: socketServer });
+    server = await startProcess({ script: socketServer });
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -96,7 +96,7 @@ describe("Many connections", () => {
   const count = 1000;
 
   test("WSK-14 given 1,000 idle connections, when memory is measured, then each costs little, and one event reaches all", async () => {
-    await using server = await startServer();
+    await using server = await startProcess();
     const client = new Client(server);
     const { id: sessionId } = await client.createSession();
     await client.rehearse(sessionId, "say warm");
@@ -131,10 +131,10 @@ describe("Many connections", () => {
 });
 
 describe("Heartbeats", () => {
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   before(async () => {
-    server = await startServer({ script: socketServer, env: { HEARTBEAT_MS: "300" } });
+    server = await startProcess({ script: socketServer, env: { HEARTBEAT_MS: "300" } });
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -170,7 +170,7 @@ describe("Heartbeats", () => {
 describe("Ends", () => {
   test("WSK-13 given a server that is stopping, when a client is connected, then its commands are refused, new connections too, and at last it is told that the server goes away", async () => {
     await using directory = await temporaryDirectory();
-    await using server = await startServer({ script: slowAgentServer, flags: ["--grace-ms", "20000"] });
+    await using server = await startProcess({ script: slowAgentServer, flags: ["--grace-ms", "20000"] });
     const client = new Client(server);
     const { id } = await client.createSession();
     await using socket = await openSession(client, id);
@@ -191,7 +191,7 @@ describe("Ends", () => {
   });
 
   test("WSK-13 given a client that does not read, when the server stops, then it does not wait for it", async () => {
-    await using server = await startServer();
+    await using server = await startProcess();
     const client = new Client(server);
     const { id } = await client.createSession();
     await using socket = await openSession(client, id);

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openSession, openSocket, refusedUpgrade, type TestSocket } from "../support/socket.ts";
+import { agents } from "../support/socket-server.ts";
 
 let server: TestServer;
 let client: Client;
@@ -58,7 +59,7 @@ describe("The session's WebSocket", () => {
   });
 
   test("WSK-1 given no hello, when the time for it is over, then an error says so and the connection is closed", async () => {
-    await using own = await startServer({ script: socketServer, env: { HELLO_MS: "50" } });
+    await using own = await startServer({ config: { agents, webSocket: { helloMs: 50, ticketMs: 60_000 } } });
     const mine = new Client(own);
     const { id } = await mine.createSession();
     await using socket = await openSocket(mine, path(id));
@@ -575,7 +576,7 @@ describe("Credentials", () => {
   });
 
   test("WSK-9 given a ticket whose time is over, or whose key was revoked, when it is used, then it is 401", async () => {
-    await using own = await startServer({ script: socketServer, env: { TICKET_MS: "1" } });
+    await using own = await startServer({ config: { agents, webSocket: { helloMs: 10_000, ticketMs: 1 } } });
     const mine = new Client(own);
     const { id } = await mine.createSession();
     const { ticket, expires_at } = (await mine.post("/v1/ws-tickets")).body;
@@ -594,8 +595,6 @@ describe("Credentials", () => {
     );
   });
 });
-
-const socketServer = new URL("../support/socket-server.ts", import.meta.url).pathname;
 
 describe("Streams by upgrade", () => {
   test("WSK-10 given a task, when its stream is upgraded, then the frames are its events and the connection ends with it", async () => {

@@ -7,23 +7,23 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, errorOf, type Json, until, userMessage } from "../support/client.ts";
 import { createPersona, createQuota } from "../support/policy.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const script = fileURLToPath(new URL("../support/agents-server.ts", import.meta.url));
 const aDayMs = 24 * 60 * 60 * 1000;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 let sessionId: string;
 
-function start(versions: string): Promise<TestServer> {
+function start(versions: string): Promise<TestProcess> {
   const env = {
     AGENT_NOTES: join(directory.path, "notes"),
     AGENT_GATE: join(directory.path, "gate"),
     AGENT_VERSIONS: versions,
   };
-  return startServer({ script, flags: ["--concurrency", "1"], env, data: join(directory.path, "data") });
+  return startProcess({ script, flags: ["--concurrency", "1"], env, data: join(directory.path, "data") });
 }
 
 before(async () => {

@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { fixtureAgents } from "../support/cli.ts";
 import { Client, errorOf, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const flags = ["--agents", fixtureAgents("keeper.ts")];
 
@@ -38,12 +38,12 @@ async function resultOf(client: Client, { outcome_id }: Json): Promise<Json> {
 }
 
 describe("Workspace files", () => {
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   let directory: string;
 
   before(async () => {
-    server = await startServer({ flags });
+    server = await startProcess({ flags });
     client = new Client(server);
     directory = join(server.data, "workspaces", "workspace_default");
     await put(client, "first.txt", "first");
@@ -371,7 +371,7 @@ test("FIL-8 given workspaces with roots of their own, when the operator allows s
   writeFileSync(join(allowed.path, "project", "known.txt"), "known");
   writeFileSync(join(other.path, "project", "known.txt"), "not for you");
   symlinkSync(join(other.path, "project"), join(allowed.path, "linked"));
-  await using server = await startServer({ flags: ["--workspace-roots", allowed.path] });
+  await using server = await startProcess({ flags: ["--workspace-roots", allowed.path] });
   const client = new Client(server);
   const readIn = async (who: Client, root: string) => {
     const { body } = await who.post("/v1/workspaces", { name: "W", root });
@@ -404,7 +404,7 @@ test("FIL-8 given a data directory inside an allowed root, when a workspace has 
   await using outer = await temporaryDirectory();
   const data = join(outer.path, "data");
   mkdirSync(data);
-  await using server = await startServer({ data, flags: ["--workspace-roots", outer.path] });
+  await using server = await startProcess({ data, flags: ["--workspace-roots", outer.path] });
   const client = new Client(server);
   for (const root of [outer.path, data, join(data, "blobs")]) {
     const { body } = await client.post("/v1/workspaces", { name: "W", root });
@@ -417,14 +417,14 @@ test("FIL-6 given a run that wrote a file and a server that is killed, when the 
   await using directory = await temporaryDirectory();
   let taskId = "";
   {
-    await using server = await startServer({ data: directory.path, flags, env: { KEEPER_TEXT: "first" } });
+    await using server = await startProcess({ data: directory.path, flags, env: { KEEPER_TEXT: "first" } });
     const task = await keep(new Client(server), { do: "changing", path: "it.txt" });
     assert.equal(task.status, "INPUT_REQUIRED");
     taskId = task.id;
     await server.kill();
   }
   {
-    await using server = await startServer({ data: directory.path, flags, env: { KEEPER_TEXT: "second" } });
+    await using server = await startProcess({ data: directory.path, flags, env: { KEEPER_TEXT: "second" } });
     const client = new Client(server);
     await client.answer(taskId, "yes");
     const task = await client.untilTask(taskId, isFinal);

@@ -6,7 +6,7 @@ import { verifyAudit } from "../../src/approvals/audit.ts";
 import { verifyApprovalProof } from "../../src/approvals/proof.ts";
 import { ApprovalStage, type Person } from "../support/approvals.ts";
 import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
-import { main, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { main, startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 let stage: ApprovalStage;
 let ann: Person;
@@ -174,10 +174,10 @@ describe("through the gateway in the process", () => {
 class GatewayElsewhere {
   readonly #data: string;
   readonly #dispose: () => PromiseLike<void>;
-  #server: TestServer;
+  #server: TestProcess;
   readonly url: string;
 
-  constructor(server: TestServer, data: { path: string } & AsyncDisposable) {
+  constructor(server: TestProcess, data: { path: string } & AsyncDisposable) {
     this.#server = server;
     this.url = server.url;
     this.#data = data.path;
@@ -189,8 +189,8 @@ class GatewayElsewhere {
     return new GatewayElsewhere(await GatewayElsewhere.#run(data.path, "0"), data);
   }
 
-  static #run(data: string, port: string): Promise<TestServer> {
-    return startServer({ script: main, args: ["gateway", "--port", port, "--data", data] });
+  static #run(data: string, port: string): Promise<TestProcess> {
+    return startProcess({ script: main, args: ["gateway", "--port", port, "--data", data] });
   }
 
   async key(scope: string): Promise<string> {

@@ -9,7 +9,7 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable, readWholeLog } from "../support/log.ts";
 import { ackOf, harpCall, harpErrorOf, promptFor, sendPrompt } from "../support/prompts.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { adminKey, startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 /** Long enough ago for any skew. */
 const longAgo = "2026-02-21T12:01:30Z";
@@ -41,10 +41,10 @@ async function tasksOf(client: Client, sessionId: string): Promise<Json[]> {
 }
 
 describe("prompts", () => {
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   before(async () => {
-    server = await startServer();
+    server = await startProcess();
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -243,7 +243,7 @@ test("HARP-115 given prompts under way, when the server is killed and they are s
   const prompts: Awaited<ReturnType<typeof promptFor>>[] = [];
   let sessionId = "";
   {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     sessionId = (await client.createSession()).id;
     for (let n = 0; n < 30; n++) prompts.push(await promptFor(sessionId, { text: `${canary} ${n}` }));
@@ -253,7 +253,7 @@ test("HARP-115 given prompts under way, when the server is killed and they are s
     await Promise.allSettled(sending);
   }
   {
-    await using server = await startServer({ data: directory.path, env: { BRIDLE_LOG_LEVEL: "debug" } });
+    await using server = await startProcess({ data: directory.path, env: { BRIDLE_LOG_LEVEL: "debug" } });
     const client = new Client(server);
     for (const prompt of prompts) {
       assert.equal(ackOf(await sendPrompt(client, prompt), prompt).status, "delivered");
@@ -283,18 +283,18 @@ test("HARP-115 given prompts under way, when the server is killed and they are s
 test("HARP-115 given a server that dies before or after a prompt is on disk, when it is sent again, then it is delivered once", async () => {
   await using directory = await temporaryDirectory();
   const { id } = await (async () => {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     return await new Client(server).createSession();
   })();
   for (const [n, point] of ["commit.written:1", "commit.durable:1"].entries()) {
     const prompt = await promptFor(id, { text: `prompt ${n}` });
     {
-      await using server = await startServer({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
+      await using server = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
       const died = new Promise((resolve) => server.process.once("exit", resolve));
       await assert.rejects(sendPrompt(new Client(server), prompt), `it dies at ${point}`);
       await died;
     }
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     const isOnDisk = point.startsWith("commit.durable");
     assert.equal((await tasksOf(client, id)).length, n + Number(isOnDisk), point);

@@ -8,7 +8,7 @@ import { filesWith } from "../support/canaries.ts";
 import { type Answer, Client, errorOf, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { harpCall, harpErrorOf, readSession, snapshotOf, tell } from "../support/prompts.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const published = {
   sessionId: "01J2V8V3M2YF0KX9Q0Z7E6H9R1",
@@ -44,10 +44,10 @@ function assertTold(answer: Answer, duplicate = false): void {
 }
 
 describe("session events", () => {
-  let server: TestServer;
+  let server: TestProcess;
   let client: Client;
   before(async () => {
-    server = await startServer();
+    server = await startProcess();
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -180,13 +180,13 @@ test("HARP-118, HARP-120 given sessions that were told of, when the server is ki
   const { start, editing, end } = eventsOf(sessionId);
   const snapshot = await snapshotOf(sessionId, { payload: { text: "large ".repeat(5000) } });
   {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     for (const event of [start, editing, snapshot]) assertTold(await tell(client, event));
     await server.kill();
   }
   {
-    await using server = await startServer({ data: directory.path });
+    await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
     for (const event of [start, editing, snapshot]) assertTold(await tell(client, event), true);
     assertTold(await tell(client, end));
@@ -209,7 +209,7 @@ test("given sessions of two tenants that are told of, when one tenant is erased 
     await snapshotOf(sessionId, { payload: { text: `${canary} `.repeat(20_000) } }),
     await snapshotOf(sessionId, { payload: { word: canary }, metadata: { canary } }),
   ];
-  await using server = await startServer({ data: directory.path });
+  await using server = await startProcess({ data: directory.path });
   const client = new Client(server);
   const theirs = client.as((await client.createKey({ tenant_id: "tenant_b" })).key);
   for (const event of await told()) assertTold(await tell(theirs, event));

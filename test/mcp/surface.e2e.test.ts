@@ -5,17 +5,17 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
 import { tokenFor } from "../support/oauth.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { connect, type Era, eras, rawCall, taskOf, textOf } from "./client.ts";
 
 const agents = fileURLToPath(new URL("../support/fixture-agents/tools.ts", import.meta.url));
 const impatientServer = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
 const patience = { timeout: 60_000 };
 
-let server: TestServer;
+let server: TestProcess;
 let harn: Client;
 before(async () => {
-  server = await startServer({ flags: ["--agents", agents, "--cors-origin", "https://app.example.com"] });
+  server = await startProcess({ flags: ["--agents", agents, "--cors-origin", "https://app.example.com"] });
   harn = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -388,7 +388,7 @@ describe("Who may", () => {
   });
 
   test("MCS-19 given calls under way, when their key is revoked, then they are cut off, and their tasks go on", async () => {
-    await using own = await startServer({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
+    await using own = await startProcess({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
     const admin = new Client(own);
     const { id, key } = await admin.createKey();
     const signal = new AbortController().signal;
@@ -409,9 +409,9 @@ describe("Who may", () => {
 describe("Durability", () => {
   /** Ended and started again by each of these tests. */
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let own: TestServer;
+  let own: TestProcess;
   const start = async () => {
-    own = await startServer({ data: directory.path });
+    own = await startProcess({ data: directory.path });
   };
   before(async () => {
     directory = await temporaryDirectory();

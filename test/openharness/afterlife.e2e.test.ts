@@ -5,10 +5,9 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { filesWith } from "../support/canaries.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { config } from "../support/openharness-server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import { directivesOf, errorOf, everything, message, outcome, runOf, Shell, textsOf } from "./wire.ts";
-
-const script = fileURLToPath(new URL("../support/openharness-server.ts", import.meta.url));
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: TestServer;
@@ -16,7 +15,7 @@ let shell: Shell;
 
 before(async () => {
   directory = await temporaryDirectory();
-  server = await startServer({ script, data: directory.path });
+  server = await startServer({ config, data: directory.path });
   shell = new Shell(server);
 });
 after(async () => {
@@ -74,7 +73,7 @@ describe("Afterwards", () => {
     const exported = `${shell.client.url}/v1/sessions/${session_id}/export`;
     const log = await (await fetch(exported, { headers: shell.client.headers() })).text();
     assert.ok(!log.includes("shell_link") && !log.includes("stays-here-canary"));
-    await using elsewhere = await startServer({ script });
+    await using elsewhere = await startServer({ config });
     const there = new Shell(elsewhere);
     const imported = await there.client.call("/v1/sessions/import", {
       raw: log,
@@ -91,7 +90,7 @@ describe("Afterwards", () => {
   test("OPH-25, OPH-42 given runs that have left the log by age, when their requests and tokens come again, then they are refused as what they are", async () => {
     await using old = await temporaryDirectory();
     const retaining = fileURLToPath(new URL("../support/retention-server.ts", import.meta.url));
-    await using keeping = await startServer({ script: retaining, data: old.path, env: { RETAIN_MS: "1" } });
+    await using keeping = await startProcess({ script: retaining, data: old.path, env: { RETAIN_MS: "1" } });
     const there = new Shell(keeping);
     const sent = message({ user_intent: "return done", task_hint: { sop_id: "rehearsal" } });
     const answered = await there.send(sent);

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { openSession } from "../support/socket.ts";
 import { streamOf, take } from "../support/sse.ts";
 import {
@@ -25,7 +25,7 @@ import {
 const script = fileURLToPath(new URL("../support/openharness-server.ts", import.meta.url));
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: TestServer;
+let server: TestProcess;
 let shell: Shell;
 
 before(async () => {
@@ -38,7 +38,7 @@ after(async () => {
 });
 
 async function start(): Promise<void> {
-  server = await startServer({ script, data: directory.path });
+  server = await startProcess({ script, data: directory.path });
   shell = new Shell(server);
 }
 

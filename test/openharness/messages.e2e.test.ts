@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type Json, until } from "../support/client.ts";
+import { config } from "../support/openharness-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import {
   continued,
@@ -20,13 +20,11 @@ import {
   typesOf,
 } from "./wire.ts";
 
-const script = fileURLToPath(new URL("../support/openharness-server.ts", import.meta.url));
-
 let server: TestServer;
 let shell: Shell;
 
 before(async () => {
-  server = await startServer({ script });
+  server = await startServer({ config });
   shell = new Shell(server);
 });
 after(() => server[Symbol.asyncDispose]());

@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { defaultConfig } from "../../src/config.ts";
 import { filesWith } from "../support/canaries.ts";
 import { type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { config } from "../support/openharness-server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import {
   directiveOf,
   directivesOf,
@@ -21,13 +23,13 @@ import {
 
 const script = fileURLToPath(new URL("../support/openharness-server.ts", import.meta.url));
 
-let server: TestServer;
+let server: TestProcess;
 let shell: Shell;
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 before(async () => {
   directory = await temporaryDirectory();
-  server = await startServer({ script, data: directory.path, env: { BRIDLE_LOG_LEVEL: "trace" } });
+  server = await startProcess({ script, data: directory.path, env: { BRIDLE_LOG_LEVEL: "trace" } });
   shell = new Shell(server);
 });
 after(async () => {
@@ -225,7 +227,7 @@ describe("§8 what is gone", () => {
     const environment_state = { privacy_tier: "secret", word: "kanarie-Alpha-7731" };
     const asked = await confide("again", environment_state);
     await server.kill();
-    server = await startServer({ script, data: directory.path });
+    server = await startProcess({ script, data: directory.path });
     const returned = new Shell(server);
     const told = await returned.resume(asked, {}, { user_intent: "yes" });
     const request = directiveOf(told, "com.bridle.environment.request");
@@ -237,7 +239,9 @@ describe("§8 what is gone", () => {
   });
 
   test("OPH-17 given state that is held for a moment only, when the moment is over, then it is gone", async () => {
-    await using forgetful = await startServer({ script, env: { HELD_MS: "1" } });
+    await using forgetful = await startServer({
+      config: { ...config, openHarness: { ...defaultConfig.openHarness, heldMs: 1 } },
+    });
     const briefly = new Shell(forgetful);
     const environment_state = { privacy_tier: "secret", word: "kanarie-Alpha-7731" };
     const answered = await until(

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { defaultConfig } from "../../src/config.ts";
 import { type Json, until } from "../support/client.ts";
+import { config } from "../support/openharness-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openSession } from "../support/socket.ts";
 import {
@@ -20,13 +21,11 @@ import {
   typesOf,
 } from "./wire.ts";
 
-const script = fileURLToPath(new URL("../support/openharness-server.ts", import.meta.url));
-
 let server: TestServer;
 let shell: Shell;
 
 before(async () => {
-  server = await startServer({ script });
+  server = await startServer({ config });
   shell = new Shell(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -251,7 +250,9 @@ describe("§9.2 waiting", () => {
   let impatient: Shell;
 
   before(async () => {
-    quick = await startServer({ script, env: { WAIT_MS: "150" } });
+    quick = await startServer({
+      config: { ...config, openHarness: { ...defaultConfig.openHarness, waitMs: 150 } },
+    });
     impatient = new Shell(quick);
   });
   after(() => quick[Symbol.asyncDispose]());
@@ -307,7 +308,9 @@ describe("§9.2 waiting", () => {
   });
 
   test("OPH-25 given a token that has expired, when it is sent, then it is invalid", async () => {
-    await using hasty = await startServer({ script, env: { CONTINUATION_MS: "1" } });
+    await using hasty = await startServer({
+      config: { ...config, openHarness: { ...defaultConfig.openHarness, continuationMs: 1 } },
+    });
     const late = new Shell(hasty);
     const asked = await late.play(["ask Which?"]);
     const answered = await until(

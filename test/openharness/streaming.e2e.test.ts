@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { Json } from "../support/client.ts";
+import { config } from "../support/openharness-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openSession, openSocket, refusedUpgrade, type TestSocket } from "../support/socket.ts";
 import { type Frame, type Stream, streamOf, take } from "../support/sse.ts";
@@ -22,13 +22,11 @@ import {
   textsOf,
 } from "./wire.ts";
 
-const script = fileURLToPath(new URL("../support/openharness-server.ts", import.meta.url));
-
 let server: TestServer;
 let shell: Shell;
 
 before(async () => {
-  server = await startServer({ script });
+  server = await startServer({ config });
   shell = new Shell(server);
 });
 after(() => server[Symbol.asyncDispose]());

@@ -11,7 +11,7 @@ import { AgentCardSchema } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { canonicalCard, strippedCard, verifyCard } from "../../src/policy/agent-card.ts";
 import { Client, type Json } from "../support/client.ts";
 import { ask } from "../support/oauth.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const script = new URL("../support/cards-server.ts", import.meta.url).pathname;
 const version1 = { "a2a-version": "1.0" };
@@ -21,12 +21,12 @@ const agentNames = [
 ];
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
   directory = await temporaryDirectory();
-  server = await startServer({ data: directory.path, script });
+  server = await startProcess({ data: directory.path, script });
   client = new Client(server);
 });
 after(async () => {
@@ -277,7 +277,7 @@ test("CRD-7 given the same agents, when the server is started again elsewhere, t
   const before = await cardOf("skilled");
   const from = server.url;
   await server.kill();
-  server = await startServer({ data: directory.path, script });
+  server = await startProcess({ data: directory.path, script });
   client = new Client(server);
   const after = await cardOf("skilled");
   const unsigned = ({ signatures: _signatures, ...card }: Json) => JSON.stringify(card);
@@ -296,7 +296,7 @@ test("CRD-6 given a key that was turned, when cards are verified, then the old o
   assert.equal(await verifyCard(turned.body, keys), true);
   await officialVerifier(turned.body);
   await server.kill();
-  server = await startServer({ data: directory.path, script });
+  server = await startProcess({ data: directory.path, script });
   client = new Client(server);
   assert.equal(await verifyCard(before, await publishedKeys()), false);
   assert.equal(await verifyCard(await cardOf("echo"), await publishedKeys()), true);

@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { fromJson } from "@bufbuild/protobuf";
 import { AgentCardSchema } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { canonicalCard, strippedCard, verifyCard } from "../../src/policy/agent-card.ts";
+import { config } from "../support/cards-server.ts";
 import { type Answer, Client, type Json } from "../support/client.ts";
 import { createPersona } from "../support/policy.ts";
 import { startServer, type TestServer } from "../support/server.ts";
@@ -13,7 +14,7 @@ let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startServer({ script: new URL("../support/cards-server.ts", import.meta.url).pathname });
+  server = await startServer({ config });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

@@ -6,11 +6,11 @@ import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import type { Json } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
-import { message, opvsServer } from "./wire.ts";
+import { message, opvsConfig } from "./wire.ts";
 
 let server: TestServer;
 before(async () => {
-  server = await startServer({ script: opvsServer });
+  server = await startServer({ config: opvsConfig });
 });
 after(() => server[Symbol.asyncDispose]());
 

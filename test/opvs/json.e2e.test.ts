@@ -15,15 +15,15 @@ import {
 } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { requireValid } from "../../src/surfaces/opvs/validate.ts";
 import type { Json } from "../support/client.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { JsonRpcWire, message, opvsServer, RestWire, type Wire } from "./wire.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const rehearsal = { agent: "rehearsal" };
 
-let server: TestServer;
+let server: TestProcess;
 before(async () => {
-  server = await startServer({ script: opvsServer });
+  server = await startProcess({ script: opvsServer });
 });
 after(() => server[Symbol.asyncDispose]());
 

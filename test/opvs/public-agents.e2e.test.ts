@@ -4,19 +4,20 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Role } from "@a2a-js/sdk";
 import { ClientFactory } from "@a2a-js/sdk/client";
+import { closedAgents, config } from "../support/cards-server.ts";
 import { type Answer, Client, type Json } from "../support/client.ts";
 import { createQuota } from "../support/policy.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const script = new URL("../support/cards-server.ts", import.meta.url).pathname;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 
 before(async () => {
   directory = await temporaryDirectory();
-  server = await startServer({ data: directory.path, script });
+  server = await startProcess({ data: directory.path, script });
   client = new Client(server);
 });
 after(async () => {
@@ -237,7 +238,7 @@ test("PUB-5 given a quota of the public workspace, when anonymous work has used 
 test("PUB-1 given a server that is killed, when it is back, then what anonymous callers had done is theirs by name, and the workspace is the same", async () => {
   const sent = await send("before the crash");
   await server.kill();
-  server = await startServer({ data: directory.path, script });
+  server = await startProcess({ data: directory.path, script });
   client = new Client(server);
   assert.deepEqual((await rpc("GetTask", { id: sent.id })).body.result.status, sent.status);
   const workspaces = await client.listAll("/v1/workspaces");
@@ -245,7 +246,7 @@ test("PUB-1 given a server that is killed, when it is back, then what anonymous 
 });
 
 test("PUB-3 given calls without credentials that would last for ever, when their time is over, then waiting and streams end, and the task goes on", async () => {
-  await using brief = await startServer({ script, flags: ["--anonymous-ms", "300"] });
+  await using brief = await startServer({ config: { ...config, anonymousMs: 300 } });
   const owner = new Client(brief);
   const headers = { "a2a-version": "1.0" };
   const post = (path: string, key: string | null) =>
@@ -259,7 +260,7 @@ test("PUB-3 given calls without credentials that would last for ever, when their
 });
 
 test("PUB-6 given a server without public agents, when somebody calls without credentials, then it is 401 everywhere and there is no public workspace", async () => {
-  await using closed = await startServer({ script, flags: ["--closed"] });
+  await using closed = await startServer({ config: { agents: closedAgents } });
   const owner = new Client(closed);
   for (const path of ["/opvs/rpc", "/opvs/agents/skilled/rpc", "/opvs/agents/open/rpc"]) {
     const { status } = await owner.call(path, {

@@ -8,12 +8,12 @@ import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import type { Json } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
-import { message, opvsServer } from "./wire.ts";
+import { message, opvsConfig } from "./wire.ts";
 
 let server: TestServer;
 let task: Json;
 before(async () => {
-  server = await startServer({ script: opvsServer });
+  server = await startServer({ config: opvsConfig });
   task = (await send({ message: message("hello") })).body.task;
 });
 after(() => server[Symbol.asyncDispose]());

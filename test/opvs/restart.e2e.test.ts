@@ -6,15 +6,15 @@ import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { type Json, until } from "../support/client.ts";
 import { readWholeLog } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { play, rehearsal, reply, script, stateOf } from "./play.ts";
 import { message, opvsServer, type Wire, wiresOf } from "./wire.ts";
 
-const start = (data: string): Promise<TestServer> => startServer({ script: opvsServer, data });
+const start = (data: string): Promise<TestProcess> => startProcess({ script: opvsServer, data });
 
 const trace = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", tracestate: "a=1" };
 
-async function onEach<T>(server: TestServer, run: (wire: Wire, n: number) => Promise<T>): Promise<T[]> {
+async function onEach<T>(server: TestProcess, run: (wire: Wire, n: number) => Promise<T>): Promise<T[]> {
   return await Promise.all(wiresOf(server).map(run));
 }
 

@@ -18,11 +18,11 @@ import {
 } from "@a2a-js/sdk/errors";
 import type { Json } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
-import { opvsServer } from "./wire.ts";
+import { opvsConfig } from "./wire.ts";
 
 let server: TestServer;
 before(async () => {
-  server = await startServer({ script: opvsServer });
+  server = await startServer({ config: opvsConfig });
 });
 after(() => server[Symbol.asyncDispose]());
 

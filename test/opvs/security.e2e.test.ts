@@ -322,5 +322,5 @@ everyBinding(
       },
     );
   },
-  { BRIDLE_PUBLIC_URL: "https://bridle.example.com", BRIDLE_LOG_LEVEL: "debug" },
+  { env: { BRIDLE_PUBLIC_URL: "https://bridle.example.com", BRIDLE_LOG_LEVEL: "debug" } },
 );

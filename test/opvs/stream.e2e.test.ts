@@ -43,7 +43,7 @@ async function readUntil(stream: Stream, says: (event: Json) => boolean): Promis
 
 const saidIn = ({ statusUpdate }: Json): string | undefined => statusUpdate?.status.message?.parts[0].text;
 
-async function residentMb({ process: { pid } }: TestServer): Promise<number> {
+async function residentMb({ pid }: TestServer): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }

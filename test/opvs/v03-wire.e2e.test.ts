@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
 import { Client, type Json } from "../support/client.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import {
   type Answered,
   type Asked,
@@ -20,12 +20,12 @@ import {
   wrapped,
 } from "./v03.ts";
 
-let server: TestServer;
-let lenient: TestServer;
+let server: TestProcess;
+let lenient: TestProcess;
 before(async () => {
   [server, lenient] = await Promise.all([
-    startServer(),
-    startServer({ env: { BRIDLE_OPVS_LENIENT_VERSION: "true" } }),
+    startProcess(),
+    startProcess({ env: { BRIDLE_OPVS_LENIENT_VERSION: "true" } }),
   ]);
 });
 after(() => Promise.all([server[Symbol.asyncDispose](), lenient[Symbol.asyncDispose]()]));
@@ -134,7 +134,7 @@ describe("the version of a call", () => {
   });
 
   test("VCP-5 given a setting that is neither yes nor no, when the server starts, then it says so and ends", async () => {
-    const start = startServer({ flags: ["--opvs-lenient-version", "perhaps"] });
+    const start = startProcess({ flags: ["--opvs-lenient-version", "perhaps"] });
     await assert.rejects(start, /must be true or false/);
   });
 });
@@ -317,7 +317,7 @@ describe("streams of 0.3", () => {
 
   test("VCP-6 given a server that was killed, when its task is followed again, then the stream goes on to its end", async () => {
     await using directory = await temporaryDirectory();
-    const first = await startServer({ data: directory.path });
+    const first = await startProcess({ data: directory.path });
     const { body } = await ask(
       first.url,
       rpc("message/send", kinded("ask Still there?\nsay after the crash"), rehearsal),

@@ -14,13 +14,13 @@ import type { RequestOptions, Transport } from "@a2a-js/sdk/client";
 import { LegacyJsonRpcTransport, LegacyRestTransport } from "@a2a-js/sdk/compat/v0_3/client";
 import type { Json } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
-import { JsonRpcWire, opvsServer } from "./wire.ts";
+import { JsonRpcWire, opvsConfig } from "./wire.ts";
 
 const options: RequestOptions = { serviceParameters: { Authorization: `Bearer ${adminKey}` } };
 
 let server: TestServer;
 before(async () => {
-  server = await startServer({ script: opvsServer });
+  server = await startServer({ config: opvsConfig });
 });
 after(() => server[Symbol.asyncDispose]());
 

@@ -7,7 +7,14 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Json } from "../support/client.ts";
-import { adminKey, type ServerOptions, startServer, type TestServer } from "../support/server.ts";
+import { config as opvsConfig } from "../support/opvs-server.ts";
+import {
+  adminKey,
+  type ServerOptions,
+  startProcess,
+  startServer,
+  type TestServer,
+} from "../support/server.ts";
 import { GrpcWire } from "./grpc-wire.ts";
 
 export interface CallOptions {
@@ -51,6 +58,7 @@ export interface Stream extends AsyncDisposable {
 }
 
 export const opvsServer = fileURLToPath(new URL("../support/opvs-server.ts", import.meta.url));
+export { opvsConfig };
 
 export function message(text: string, more: Json = {}): Json {
   return { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }], ...more };
@@ -298,12 +306,14 @@ export function everyBinding(
   define: (
     onEveryBinding: (name: string, run: (wire: Wire, served: Served) => Promise<void>) => void,
   ) => void,
-  env: NonNullable<ServerOptions["env"]> = {},
+  { env = {}, isProcess = false }: { env?: NonNullable<ServerOptions["env"]>; isProcess?: boolean } = {},
 ): void {
   describe(name, () => {
     let served: Served | undefined;
     before(async () => {
-      const server = await startServer({ script: opvsServer, env });
+      const server = isProcess
+        ? await startProcess({ script: opvsServer, env })
+        : await startServer({ config: opvsConfig, env });
       served = { server, wires: wiresOf(server) };
     });
     after(() => served?.server[Symbol.asyncDispose]());

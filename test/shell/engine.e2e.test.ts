@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { defaultConfig } from "../../src/config.ts";
 import {
   type Directive,
   parseState,
@@ -11,7 +12,14 @@ import {
   type ShellState,
 } from "../../src/shell/index.ts";
 import { Client } from "../support/client.ts";
-import { adminKey, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { config } from "../support/openharness-server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
 import { bridleInTerminal, noTerminal } from "../support/terminal.ts";
 
 const script = fileURLToPath(new URL("../support/openharness-server.ts", import.meta.url));
@@ -20,7 +28,9 @@ let server: TestServer;
 let log: string[] = [];
 before(async () => {
   // Short waits, so that a run is come back to several times.
-  server = await startServer({ script, env: { WAIT_MS: "300" } });
+  server = await startServer({
+    config: { ...config, openHarness: { ...defaultConfig.openHarness, waitMs: 300 } },
+  });
 });
 after(() => server[Symbol.asyncDispose]());
 
@@ -165,7 +175,7 @@ describe("shell and engine", () => {
 
   test("SHL-12, SHL-15 given a server that is killed in the middle of a turn, when it is started again, then the shell goes on as if nothing had happened", async () => {
     await using data = await temporaryDirectory();
-    const before = await startServer({ script, data: data.path });
+    const before = await startProcess({ script, data: data.path });
     // The server comes back at another port; the shell is led there as a proxy would.
     let url = before.url;
     const { promise: said, resolve } = Promise.withResolvers<void>();
@@ -181,7 +191,7 @@ describe("shell and engine", () => {
     const turn = shell.send("say one\nsleep 500\nsay two\nreturn done");
     await said;
     await before.kill();
-    await using again = await startServer({ script, data: data.path });
+    await using again = await startProcess({ script, data: data.path });
     url = again.url;
     assert.equal((await turn).status, "completed");
     assert.deepEqual(log, ["one", "two", "done"]);

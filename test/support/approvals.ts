@@ -7,17 +7,17 @@ import { Approver, type OpenedRequest } from "../../src/approvals/approver.ts";
 import { generateApproverKeys } from "../../src/approvals/keys.ts";
 import { fixtureAgents } from "./cli.ts";
 import { Client, isFinal, type Json, until } from "./client.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
 
 export class ApprovalStage {
   readonly directory: string;
   readonly #dispose: () => PromiseLike<void>;
   readonly #flags: string[];
   readonly #env: Record<string, string>;
-  server: TestServer;
+  server: TestProcess;
 
   private constructor(
-    server: TestServer,
+    server: TestProcess,
     parts: { directory: string; flags: string[]; env: Record<string, string>; dispose(): PromiseLike<void> },
   ) {
     this.server = server;
@@ -40,9 +40,9 @@ export class ApprovalStage {
     directory: string;
     flags: string[];
     env: Record<string, string>;
-  }): Promise<TestServer> {
+  }): Promise<TestProcess> {
     const { directory, flags, env } = parts;
-    return startServer({ data: join(directory, "data"), flags, env });
+    return startProcess({ data: join(directory, "data"), flags, env });
   }
 
   get client(): Client {

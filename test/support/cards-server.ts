@@ -1,21 +1,8 @@
 /** A server with agents whose cards differ in every way that a card can, public ones among them. */
 
-import { parseArgs } from "node:util";
-import { type AgentCard, defineAgent, startServer } from "bridle";
-import { pino } from "pino";
+import { type AgentCard, defineAgent, type ServerConfig } from "bridle";
 import { Type } from "typebox";
-import { sayReady } from "./ready.ts";
-
-const { values } = parseArgs({
-  options: {
-    port: { type: "string" },
-    data: { type: "string" },
-    /** Without the public agents. */
-    closed: { type: "boolean" },
-    /** How long a call without credentials may last. */
-    "anonymous-ms": { type: "string", default: "600000" },
-  },
-});
+import { serve } from "./serve.ts";
 
 function agentWith(name: string, card: AgentCard, description = `Is ${name}.`) {
   return defineAgent({ name, version: "2.1.0", description, card, run: async (ctx) => `heard: ${ctx.text}` });
@@ -64,26 +51,19 @@ const patient = defineAgent({
   },
 });
 
-const closed = [
+export const closedAgents = [
   skilled,
   agentWith("silent", {}, "  "),
   agentWith("plain", { extendedCard: "no" }),
   agentWith("unset", { extendedCard: "unconfigured" }),
 ];
-const open = [
+export const openAgents = [
   patient,
   agentWith("open", { public: { requestsPerMinute: 1000 } }),
   agentWith("narrow", { public: { requestsPerMinute: 3 } }),
   agentWith("elsewhere", { public: { tenantId: "tenant_lobby", requestsPerMinute: 1000 } }),
 ];
 
-const server = await startServer({
-  port: Number(values.port),
-  dataDirectory: values.data ?? "",
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
-  anonymousMs: Number(values["anonymous-ms"]),
-  agents: values.closed ? closed : [...closed, ...open],
-  logger: pino({ level: "warn" }, pino.destination(2)),
-});
-sayReady(server);
-process.once("SIGINT", () => server.stop(0));
+export const config: Partial<ServerConfig> = { agents: [...closedAgents, ...openAgents] };
+
+if (import.meta.main) await serve(config);

@@ -8,13 +8,13 @@ import { fixtureAgents } from "./cli.ts";
 import { Client, type Json, until } from "./client.ts";
 import { resultsOf } from "./policy.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
-import { startServer, type TestServer } from "./server.ts";
+import { startProcess, type TestProcess } from "./server.ts";
 
 /** Remotes of tests are on this machine. */
 const flags = ["--agents", fixtureAgents("delegator.ts"), "--allow-private-addresses"];
 
-export function start(data?: string): Promise<TestServer> {
-  return startServer(data === undefined ? { flags } : { flags, data });
+export function start(data?: string): Promise<TestProcess> {
+  return startProcess(data === undefined ? { flags } : { flags, data });
 }
 
 /** Has the delegator hand work on; gives the task once it has ended or waits for somebody. */
@@ -75,7 +75,7 @@ export function messagesIn(remote: RemoteAgent): Json[] {
 
 /** A server that tests share; each has its own remotes. */
 export function sharedServer(): { client: Client } {
-  let server: TestServer;
+  let server: TestProcess;
   const shared = { client: new Client({ url: "" }) };
   before(async () => {
     server = await start();

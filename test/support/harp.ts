@@ -9,7 +9,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Answer, Client, type Json } from "./client.ts";
 import { assertEnvelope, assertErrorEnvelope } from "./harp-schemas.ts";
-import { main, type ServerOptions, startServer, type TestServer, temporaryDirectory } from "./server.ts";
+import { main, type ProcessOptions, startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
 
 export const mediaType = "application/harp+json";
 
@@ -273,7 +273,7 @@ export interface Tenant {
   approver: Party;
 }
 
-export interface GatewayOptions extends ServerOptions {
+export interface GatewayOptions extends ProcessOptions {
   /** `bridle gateway` instead of `bridle serve`. */
   standalone?: boolean;
   /** Has a clock that `moveTo` and `moveBy` move. */
@@ -281,13 +281,13 @@ export interface GatewayOptions extends ServerOptions {
 }
 
 export class Gateway implements AsyncDisposable {
-  server: TestServer;
+  server: TestProcess;
   readonly #options: GatewayOptions;
   readonly #directory: { path: string } & AsyncDisposable;
   readonly #adminKeys = new Map<string, string>();
   #offsetMs = 0;
 
-  constructor(server: TestServer, options: GatewayOptions, directory: { path: string } & AsyncDisposable) {
+  constructor(server: TestProcess, options: GatewayOptions, directory: { path: string } & AsyncDisposable) {
     this.server = server;
     this.#options = options;
     this.#directory = directory;
@@ -327,7 +327,7 @@ export class Gateway implements AsyncDisposable {
 
   async restart(): Promise<void> {
     await this.server.kill();
-    this.server = await startProcess(this.#options, this.#directory.path);
+    this.server = await startGatewayProcess(this.#options, this.#directory.path);
   }
 
   async party(role: Role, id: string, tenantId: string): Promise<Party> {
@@ -391,10 +391,10 @@ function clockIn(directory: string): string {
 
 const movedClock = new URL("./moved-clock.ts", import.meta.url).href;
 
-async function startProcess(options: GatewayOptions, directory: string): Promise<TestServer> {
+async function startGatewayProcess(options: GatewayOptions, directory: string): Promise<TestProcess> {
   const { standalone, movable, ...rest } = options;
   const clock = { NODE_OPTIONS: `--import ${movedClock}`, MOVED_CLOCK: clockIn(directory) };
-  return await startServer({
+  return await startProcess({
     data: join(directory, "data"),
     ...rest,
     ...(standalone === true
@@ -411,5 +411,5 @@ function flagsOf({ data, flags = [] }: GatewayOptions, directory: string): strin
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const directory = await temporaryDirectory();
   writeFileSync(clockIn(directory.path), "0");
-  return new Gateway(await startProcess(options, directory.path), options, directory);
+  return new Gateway(await startGatewayProcess(options, directory.path), options, directory);
 }

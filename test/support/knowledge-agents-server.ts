@@ -1,13 +1,9 @@
 /** A server with agents that remember, and that declare skills and tools. */
 
-import { parseArgs } from "node:util";
-import { type AgentContext, defineAgent, type MemoryScope, startServer } from "bridle";
-import { pino } from "pino";
+import { type AgentContext, defineAgent, type MemoryScope, type ServerConfig } from "bridle";
 import { Type } from "typebox";
 import type { JsonValue } from "../../src/store/port.ts";
-import { sayReady } from "./ready.ts";
-
-const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
+import { serve } from "./serve.ts";
 
 interface Action {
   do: "write" | "read" | "search" | "ask";
@@ -70,12 +66,6 @@ const porter = defineAgent({
   run: async () => undefined,
 });
 
-const server = await startServer({
-  port: Number(values.port),
-  dataDirectory: values.data ?? "",
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
-  agents: [librarian, porter],
-  logger: pino({ level: "warn" }, pino.destination(2)),
-});
-sayReady(server);
-process.once("SIGINT", () => server.stop(0));
+export const config: Partial<ServerConfig> = { agents: [librarian, porter] };
+
+if (import.meta.main) await serve(config);

@@ -5,11 +5,8 @@ import { until } from "./client.ts";
 import type { TestServer } from "./server.ts";
 
 /** In MB: now, or the most it ever was. */
-export async function residentMb(
-  { process: child }: TestServer,
-  field: "VmRSS" | "VmHWM" = "VmRSS",
-): Promise<number> {
-  const status = await readFile(`/proc/${child.pid}/status`, "utf8");
+export async function residentMb({ pid }: TestServer, field: "VmRSS" | "VmHWM" = "VmRSS"): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
   const kb = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1];
   return Math.round(Number(kb) / 1024);
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json, until } from "./client.ts";
 import { ModelServer, type RecordedRequest, type Reply } from "./model-server.ts";
 import { createPersona, createQuota } from "./policy.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
 
 const config = fileURLToPath(new URL("./model-runs-config.ts", import.meta.url));
 
@@ -17,7 +17,7 @@ export type Op = { do: string } & Record<string, unknown>;
 export class ModelWorld implements AsyncDisposable {
   readonly models = new ModelServer();
   client!: Client;
-  server!: TestServer;
+  server!: TestProcess;
   persona!: Json;
   sessionId = "";
   readonly #scripts = new Map<string, Reply[]>();
@@ -49,7 +49,7 @@ export class ModelWorld implements AsyncDisposable {
   }
 
   async startAgain(): Promise<void> {
-    this.server = await startServer({
+    this.server = await startProcess({
       data: this.data,
       flags: ["--config", config],
       env: {

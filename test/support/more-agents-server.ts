@@ -1,12 +1,8 @@
 /** A server with agents that do what the built-in ones cannot: keep content internal, leave it half written, ask for JSON. */
 
-import { parseArgs } from "node:util";
-import { defineAgent, startServer } from "bridle";
-import { pino } from "pino";
+import { defineAgent, type ServerConfig } from "bridle";
 import { Type } from "typebox";
-import { sayReady } from "./ready.ts";
-
-const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
+import { serve } from "./serve.ts";
 
 /** Whatever it does with its input, which is a secret, is internal. */
 const secretive = defineAgent({
@@ -48,12 +44,6 @@ const counter = defineAgent({
   run: (ctx) => ctx.ask("How many?", Type.Object({ count: Type.Integer({ minimum: 1, maximum: 10 }) })),
 });
 
-const server = await startServer({
-  port: Number(values.port),
-  dataDirectory: values.data ?? "",
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
-  agents: [secretive, drafter, counter],
-  logger: pino({ level: "warn" }, pino.destination(2)),
-});
-sayReady(server);
-process.once("SIGINT", () => server.stop(0));
+export const config: Partial<ServerConfig> = { agents: [secretive, drafter, counter] };
+
+if (import.meta.main) await serve(config);

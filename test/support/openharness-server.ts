@@ -1,5 +1,5 @@
 /**
- * A server with agents for shells, and with other times where the environment says so (WAIT_MS, CONTINUATION_MS, HELD_MS):
+ * A server with agents for shells:
  *
  *   director   gives the directives of its input, one after the other or side by side, and returns what came of each
  *   confidant  is told in confidence: does with the shell's state what `input.do` says
@@ -7,21 +7,10 @@
  *   asker      asks with a schema, then for permission with a payload
  */
 
-import { parseArgs } from "node:util";
-import type { AgentContext, ShellDirective, StepContext } from "bridle";
-import { AgentFailure, defineAgent, startServer, Type } from "bridle";
-import { pino } from "pino";
-import { defaultConfig } from "../../src/config.ts";
+import type { AgentContext, ServerConfig, ShellDirective, StepContext } from "bridle";
+import { AgentFailure, defineAgent, Type } from "bridle";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
-import { sayReady } from "./ready.ts";
-
-const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
-const { openHarness } = defaultConfig;
-const {
-  WAIT_MS = openHarness.waitMs,
-  CONTINUATION_MS = openHarness.continuationMs,
-  HELD_MS = openHarness.heldMs,
-} = process.env;
+import { serve } from "./serve.ts";
 
 const director = defineAgent({
   name: "director",
@@ -146,14 +135,9 @@ const asker = defineAgent({
   },
 });
 
-const server = await startServer({
-  port: Number(values.port),
-  dataDirectory: values.data ?? "",
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
+export const config: Partial<ServerConfig> = {
   agents: [director, confidant, mirror, asker],
   authFailuresMax: 10_000,
-  openHarness: { waitMs: Number(WAIT_MS), continuationMs: Number(CONTINUATION_MS), heldMs: Number(HELD_MS) },
-  logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
-});
-sayReady(server);
-process.once("SIGINT", () => server.stop(0));
+};
+
+if (import.meta.main) await serve(config);

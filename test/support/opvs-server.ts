@@ -1,11 +1,7 @@
 /** A server with agents whose cards differ: what they offer, what they take, what they ask of their callers. */
 
-import { parseArgs } from "node:util";
-import { defineAgent, startServer } from "bridle";
-import { pino } from "pino";
-import { sayReady } from "./ready.ts";
-
-const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
+import { defineAgent, type ServerConfig } from "bridle";
+import { serve } from "./serve.ts";
 
 /** Offers nothing that an agent need not offer. */
 const plain = defineAgent({
@@ -69,18 +65,13 @@ const torrent = defineAgent({
   },
 });
 
-const server = await startServer({
-  port: Number(values.port),
+export const config: Partial<ServerConfig> = {
   grpcPort: 0,
-  dataDirectory: values.data ?? "",
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
   agents: [plain, reserved, strict, messenger, omnivore, delegator, torrent],
   // Every binding tries all the wrong credentials, from one address.
   authFailuresMax: 10_000,
   // Receivers of webhooks are on this machine.
   allowPrivateAddresses: true,
-  publicUrl: process.env.BRIDLE_PUBLIC_URL ?? null,
-  logger: pino({ level: process.env.BRIDLE_LOG_LEVEL ?? "warn" }, pino.destination(2)),
-});
-sayReady(server);
-process.once("SIGINT", () => server.stop(0));
+};
+
+if (import.meta.main) await serve({ ...config, publicUrl: process.env.BRIDLE_PUBLIC_URL ?? null });

@@ -6,7 +6,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json, until } from "./client.ts";
-import { type ServerOptions, startServer, type TestServer } from "./server.ts";
+import { type ProcessOptions, startProcess, type TestProcess } from "./server.ts";
 
 const script = fileURLToPath(new URL("./push-server.ts", import.meta.url));
 const cursorUri = "urn:bridle:durable-cursor:1";
@@ -108,7 +108,7 @@ export function refusalOf({ error }: Json): { status: number; reason: string | n
   };
 }
 
-export interface PushServer extends TestServer {
+export interface PushServer extends TestProcess {
   client: Client;
   /** The webhooks of a task as an operator sees them. */
   configs(taskId: string): Promise<Json[]>;
@@ -118,10 +118,10 @@ export interface PushServer extends TestServer {
 export const quick = { baseMs: 20, capMs: 40, attemptsMax: 6 };
 
 export async function startPushServer(
-  options: Pick<ServerOptions, "data"> & { backoff?: object; env?: Record<string, string> } = {},
+  options: Pick<ProcessOptions, "data"> & { backoff?: object; env?: Record<string, string> } = {},
 ): Promise<PushServer> {
   const { backoff = quick, env = {}, ...rest } = options;
-  const server = await startServer({
+  const server = await startProcess({
     ...rest,
     script,
     env: { PUSH_BACKOFF: JSON.stringify(backoff), ...env },

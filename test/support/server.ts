@@ -1,4 +1,7 @@
-/** A real server process on a port of its own, and a data directory that lives as long as the test. */
+/**
+ * Servers for tests, on ports of their own, with a data directory that lives as long as the test: in this process, or in one of
+ * its own where signals, crashes or the command line are the subject.
+ */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +10,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { Command } from "commander";
 import { freshBundle } from "../../build/fresh.ts";
+import { settingNames } from "../../src/cli/config-settings.ts";
+import { type ServeSecrets, takeSecrets } from "../../src/cli/secret-files.ts";
+import { knownSecrets, type Serving, serverConfigOf } from "../../src/cli/server-config.ts";
+import { type ServeSettings, serveOptions } from "../../src/cli/settings.ts";
+import type { ServerConfig } from "../../src/config.ts";
+import { createLogger } from "../../src/logger.ts";
+import { loadProject } from "../../src/project/load.ts";
+import { ProjectModules } from "../../src/project/modules.ts";
+import { startServer as startInProcess } from "../../src/server.ts";
 import { rememberServer } from "../runner/server-logs.ts";
 
 /** The `bridle` command, bundled as it is published. */
@@ -37,30 +50,42 @@ export interface ServerOptions {
   data?: string;
   /** Added to `--port 0` and `--data`. */
   flags?: string[];
+  /** Settings of the server; what is undefined is unset. */
+  env?: Record<string, string | undefined>;
+}
+
+export interface InProcessOptions extends ServerOptions {
+  /** What no flag sets, agents above all. */
+  config?: Partial<ServerConfig>;
+}
+
+export interface ProcessOptions extends ServerOptions {
   /** The command that starts it; `serve` unless said. */
   command?: "serve" | "dev";
   /** The whole command line after the command, instead of `--port 0`, `--data` and flags. */
   args?: string[];
   /** Where the process runs; where this one does otherwise. */
   cwd?: string;
-  /** What is undefined is unset. */
-  env?: Record<string, string | undefined>;
   /** Another script that starts a server and prints its URL, instead of `bridle serve`. */
   script?: string;
 }
 
 export interface TestServer extends AsyncDisposable {
+  pid: number;
   url: string;
-  /** Where it speaks gRPC, as it says itself: nowhere unless it was started `withGrpc`. */
+  /** Where it speaks gRPC: nowhere unless it was started `withGrpc`. */
   grpcUrl(): string;
   data: string;
-  process: ChildProcess;
-  /** Everything it has written to standard output and standard error. */
+  /** Everything it has written: its log, and in a process of its own all else. */
   output(): string;
-  /** At once, with no chance to clean up. */
-  kill(): Promise<void>;
   /** As Ctrl-C would. Gives the exit code. */
   stop(): Promise<number | null>;
+}
+
+export interface TestProcess extends TestServer {
+  process: ChildProcess;
+  /** At once, with no chance to clean up. */
+  kill(): Promise<void>;
 }
 
 export async function temporaryDirectory(): Promise<{ path: string } & AsyncDisposable> {
@@ -68,7 +93,74 @@ export async function temporaryDirectory(): Promise<{ path: string } & AsyncDisp
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+/** `bridle serve` in this process. */
+export async function startServer(options: InProcessOptions = {}): Promise<TestServer> {
+  const { data, flags = [], env = {}, config = {} } = options;
+  const own = data === undefined ? await temporaryDirectory() : null;
+  const directory = data ?? own?.path ?? "";
+  const lines: string[] = [];
+  const modules = new ProjectModules();
+  const serving = await servingOf(
+    ["--port", "0", "--data", directory, ...flags],
+    { ...environment, ...env },
+    modules,
+  );
+  const logger = createLogger(serving.settings.logLevel, knownSecrets(serving), {
+    write: (line) => lines.push(line.trimEnd()),
+  });
+  const server = await startInProcess({ ...serverConfigOf(serving, logger), ...config });
+  const forget = rememberServer(`the server at ${server.url}`, () => lines);
+  let stopped: Promise<unknown> | null = null;
+  const stop = async (graceMs: number) => {
+    stopped ??= server.stop(graceMs);
+    await stopped;
+    modules.close();
+    forget();
+  };
+  return {
+    pid: process.pid,
+    url: server.url,
+    grpcUrl: () => server.grpcUrl ?? "off",
+    data: directory,
+    output: () => lines.join("\n"),
+    async stop() {
+      await stop(serving.settings.graceMs);
+      return 0;
+    },
+    async [Symbol.asyncDispose]() {
+      await stop(0);
+      await own?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The settings as the command reads them; of a project there are the agents that a flag names. */
+async function servingOf(
+  flags: string[],
+  env: Record<string, string | undefined>,
+  modules: ProjectModules,
+): Promise<Serving> {
+  const [settings, secrets] = settingsOf(flags, env);
+  const place = { directory: process.cwd(), agents: settings.agents, settingNames };
+  return { settings, secrets, project: await loadProject(place, modules) };
+}
+
+function settingsOf(flags: string[], env: Record<string, string | undefined>): [ServeSettings, ServeSecrets] {
+  const command = new Command().exitOverride();
+  for (const option of serveOptions) command.addOption(option);
+  const real = process.env;
+  process.env = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+  try {
+    command.parse(flags, { from: "user" });
+    const secrets = takeSecrets(process.env);
+    return [command.opts<ServeSettings>(), secrets];
+  } finally {
+    process.env = real;
+  }
+}
+
+/** A server in a process of its own, which can be killed. */
+export async function startProcess(options: ProcessOptions = {}): Promise<TestProcess> {
   const own = options.data === undefined ? await temporaryDirectory() : null;
   const data = options.data ?? own?.path ?? "";
   const flags = options.args ?? ["--port", "0", "--data", data, ...(options.flags ?? [])];
@@ -104,6 +196,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     }
   };
   return {
+    pid: child.pid ?? 0,
     url,
     grpcUrl() {
       const line = lines.find((text) => /^\s*gRPC\s+/.test(text));

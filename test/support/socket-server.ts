@@ -6,14 +6,9 @@
  *   talkative  says much: `input.messages` messages of `input.chars` characters
  */
 
-import { parseArgs } from "node:util";
-import { type AgentFailure, defineAgent, startServer } from "bridle";
-import { pino } from "pino";
+import { type AgentFailure, defineAgent } from "bridle";
 import type { JsonObject } from "../../src/store/port.ts";
-import { sayReady } from "./ready.ts";
-
-const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
-const { HELLO_MS = 10_000, HEARTBEAT_MS = 15_000, TICKET_MS = 60_000 } = process.env;
+import { serve } from "./serve.ts";
 
 const mediated = defineAgent({
   name: "mediated",
@@ -42,14 +37,13 @@ const talkative = defineAgent({
   },
 });
 
-const server = await startServer({
-  port: Number(values.port),
-  dataDirectory: values.data ?? "",
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
-  agents: [mediated, talkative],
-  logger: pino({ level: "warn" }, pino.destination(2)),
-  heartbeatMs: Number(HEARTBEAT_MS),
-  webSocket: { helloMs: Number(HELLO_MS), ticketMs: Number(TICKET_MS) },
-});
-sayReady(server);
-process.once("SIGINT", () => server.stop(0));
+export const agents = [mediated, talkative];
+
+if (import.meta.main) {
+  const { HELLO_MS = 10_000, HEARTBEAT_MS = 15_000, TICKET_MS = 60_000 } = process.env;
+  await serve({
+    agents,
+    heartbeatMs: Number(HEARTBEAT_MS),
+    webSocket: { helloMs: Number(HELLO_MS), ticketMs: Number(TICKET_MS) },
+  });
+}

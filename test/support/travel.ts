@@ -5,10 +5,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fixtureAgents } from "./cli.ts";
 import { Client, isFinal, type Json } from "./client.ts";
-import { startServer, type TestServer, temporaryDirectory } from "./server.ts";
+import { startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
 
 export interface Travel extends AsyncDisposable {
-  server: TestServer;
+  server: TestProcess;
   client: Client;
   data: string;
   /** Started again on the same data. */
@@ -26,7 +26,7 @@ export async function startTravel(): Promise<Travel> {
   const data = join(directory.path, "data");
   const notes = join(directory.path, "notes");
   const start = () =>
-    startServer({ data, flags: ["--agents", fixtureAgents("travel.ts")], env: { AGENT_NOTES: notes } });
+    startProcess({ data, flags: ["--agents", fixtureAgents("travel.ts")], env: { AGENT_NOTES: notes } });
   let server = await start();
   let client = new Client(server);
 

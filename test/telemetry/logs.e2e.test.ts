@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { GrpcWire } from "../opvs/grpc-wire.ts";
 import { Client, type Json, until } from "../support/client.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { startProcess, type TestProcess } from "../support/server.ts";
 import { openSession, openSocket } from "../support/socket.ts";
 
 const script = fileURLToPath(new URL("../support/faulty-server.ts", import.meta.url));
@@ -13,10 +13,10 @@ const secret = "sk-ant-api03-a-key-that-nobody-may-see-0123456789";
 const faulty = "faulty-key";
 const openHarnessRequest = { protocol_version: "1.0.0", request: { user_intent: { text: "hello" } } };
 
-let server: TestServer;
+let server: TestProcess;
 let client: Client;
 before(async () => {
-  server = await startServer({ script, env: { BRIDLE_LOG_LEVEL: "info", FAULT: secret } });
+  server = await startProcess({ script, env: { BRIDLE_LOG_LEVEL: "info", FAULT: secret } });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
