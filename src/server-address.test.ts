@@ -9,7 +9,9 @@ const directory = mkdtempSync(join(tmpdir(), "bridle-test-"));
 after(() => rmSync(directory, { recursive: true }));
 const file = join(directory, "server.json");
 
-test("CLI-9 given a file that names another machine, a stranger's process or nothing that makes sense, when the address is asked for, then there is none, so that no key is sent there", () => {
+test("CLI-9 ignores an address file with a remote host, a foreign process or invalid content", () => {
+  // Given a file that names another machine, a stranger's process or nothing that makes sense, when the address is asked
+  // for, then there is none, so that no key is sent there.
   const { pid } = process;
   const here = "http://127.0.0.1:8080";
   for (const content of [
@@ -27,7 +29,9 @@ test("CLI-9 given a file that names another machine, a stranger's process or not
   rmSync(file);
 });
 
-test("CLI-9 given a server that listens on this machine, when its address is kept, then it is found, nobody else may read it, and it can be taken back", () => {
+test("CLI-9 a local server's saved address is found, private to its owner and removable", () => {
+  // Given a server that listens on this machine, when its address is kept, then it is found, nobody else may read it,
+  // and it can be taken back.
   for (const [url, found] of [
     ["http://127.0.0.1:8080", "http://127.0.0.1:8080"],
     ["https://[::1]:8443", "https://[::1]:8443"],

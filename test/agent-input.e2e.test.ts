@@ -75,7 +75,9 @@ describe("the input of an agent", () => {
   }
 
   for (const agent of ["own", "skilled"]) {
-    test(`PRJ-9 given a schema of the ${agent === "own" ? "agent's own" : "only skill's"}, when input does not fit it, then it is refused by the field's name, as data and as a message`, async () => {
+    test(`PRJ-9 the ${agent === "own" ? "agent's own" : "only skill's"} schema rejects a wrong field`, async () => {
+      // Given a schema of the ${agent === "own" ? "agent's own" : "only skill's"}, when input does not fit it, then it
+      // is refused by the field's name, as data and as a message.
       const tooMuch = errorOf(await submit(agent, { build: "7", count: 1.5 }), 400);
       assert.deepEqual([tooMuch.code, tooMuch.param], ["invalid_request", "input.count"]);
       assert.match(tooMuch.message, new RegExp(`^The input is not what the agent ${agent} takes: `));
@@ -92,7 +94,8 @@ describe("the input of an agent", () => {
     });
   }
 
-  test("PRJ-9 given input that fits, when it is submitted as data or in a message, then the code gets it", async () => {
+  test("PRJ-9 valid input reaches the code, submitted as data or in a message", async () => {
+    // Given input that fits, when it is submitted as data or in a message, then the code gets it.
     assert.equal(await summaryOf(await submit("own", { build: "7" })), '{"build":"7"}');
     assert.equal(
       await summaryOf(await submit("skilled", jsonMessage({ build: "8", count: 2 }))),
@@ -102,7 +105,9 @@ describe("the input of an agent", () => {
     assert.equal(await summaryOf(await submit("free", userMessage("look"))), "{}");
   });
 
-  test("PRJ-9 given input that was right when it was submitted, when the code that gets it takes something else, then the task fails before it runs", async () => {
+  test("PRJ-9 a task fails before it runs if its code no longer accepts the submitted input", async () => {
+    // Given input that was right when it was submitted, when the code that gets it takes something else, then the task
+    // fails before it runs.
     const blocking = await submit("blocker", {});
     await client.untilTask(blocking.body.id, ({ status }) => status === "WORKING");
     const waiting = await submit("free", { text: "look" });

@@ -6,7 +6,9 @@ import { Shell } from "../src/shell/index.ts";
 import { ModelServer } from "./support/model-server.ts";
 import { adminKey, startProcess } from "./support/server.ts";
 
-test("AST-8 given a conversation that begins with its first words, when the assistant is told them by a shell, then it answers, and knows them the next time", async () => {
+test("AST-8 the assistant answers a shell's first words and remembers them the next time", async () => {
+  // Given a conversation that begins with its first words, when the assistant is told them by a shell, then it answers,
+  // and knows them the next time.
   await using models = await new ModelServer().start();
   models.reply({ text: "Hello, Ada." }, { text: "Ada." });
   await using server = await startProcess({

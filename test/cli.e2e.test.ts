@@ -93,7 +93,9 @@ describe("bridle receipt verify, for one receipt", { concurrency }, () => {
     assert.ok(last.startsWith(`${path} is NOT valid: `), last);
   }
 
-  test("CLI-1 given a receipt and its issuer's keys, when it is verified without a server, then every check is printed by name and the exit code is 0", async () => {
+  test("CLI-1 verifying a receipt offline prints every check by name and exits with 0", async () => {
+    // Given a receipt and its issuer's keys, when it is verified without a server, then every check is printed by name
+    // and the exit code is 0.
     const path = await file("receipt.json", JSON.stringify(receipt));
     const ended = await verify(path);
     assert.match(succeeded(ended), new RegExp(`^${path} is valid\\.$`, "m"));
@@ -109,7 +111,8 @@ describe("bridle receipt verify, for one receipt", { concurrency }, () => {
     });
   });
 
-  test("CLI-1 given a receipt in other key order and white space, when it is verified, then it is valid", async () => {
+  test("CLI-1 a receipt with other key order and white space is valid", async () => {
+    // Given a receipt in other key order and white space, when it is verified, then it is valid.
     const reversed = (value: Json): Json =>
       Array.isArray(value)
         ? value.map(reversed)
@@ -129,7 +132,8 @@ describe("bridle receipt verify, for one receipt", { concurrency }, () => {
     succeeded(await verify(await file("receipt.cbor", cbor)));
   });
 
-  test("CLI-1 given a receipt and no keys, when it is verified, then it is said that --jwks is needed, as wrong use", async () => {
+  test("CLI-1 verifying a receipt without keys is a usage error that asks for --jwks", async () => {
+    // Given a receipt and no keys, when it is verified, then it is said that --jwks is needed, as wrong use.
     const path = await file("receipt.json", JSON.stringify(receipt));
     assert.match(errorLine(await bridle(["receipt", "verify", path]), 2), /--jwks/);
   });
@@ -188,7 +192,9 @@ describe("bridle receipt verify, for one receipt", { concurrency }, () => {
   ];
 
   for (const { what, change, failed } of tampered) {
-    test(`CLI-1 given a receipt that was changed, ${what}, when it is verified, then the check that finds it says FAIL and the exit code is 1`, async () => {
+    test(`CLI-1 a changed receipt (${what}) prints FAIL for the check that finds it and exits with 1`, async () => {
+      // Given a receipt that was changed, ${what}, when it is verified, then the check that finds it says FAIL and the
+      // exit code is 1.
       const copy = structuredClone(receipt);
       change(copy);
       const path = await file("tampered.json", JSON.stringify(copy));
@@ -196,13 +202,16 @@ describe("bridle receipt verify, for one receipt", { concurrency }, () => {
     });
   }
 
-  test("CLI-1 given the keys of somebody else under the same ids, when a receipt is verified, then its signature fails and the exit code is 1", async () => {
+  test("CLI-1 somebody else's keys under the same ids fail the signature and exit with 1", async () => {
+    // Given the keys of somebody else under the same ids, when a receipt is verified, then its signature fails and the
+    // exit code is 1.
     const path = await file("receipt.json", JSON.stringify(receipt));
     const others = await file("others.json", JSON.stringify(otherKeys(jwks)));
     assertInvalid(await verify(path, others), path, "signature[0]");
   });
 
-  test("CLI-1 given JSON that is no receipt, when it is verified, then the schema fails and the exit code is 1", async () => {
+  test("CLI-1 a JSON file that is no receipt fails the schema check and exits with 1", async () => {
+    // Given JSON that is no receipt, when it is verified, then the schema fails and the exit code is 1.
     for (const [index, text] of ["{}", "[]", "null", "42", '"receipt"'].entries()) {
       const path = await file(`other-${index}.json`, text);
       assertInvalid(await verify(path), path, "schema");
@@ -238,13 +247,15 @@ describe("bridle receipt verify, for one receipt", { concurrency }, () => {
   ];
 
   for (const { what, name, content } of broken) {
-    test(`CLI-1 given ${what}, when it is verified, then one line names the file and says what is wrong, and the exit code is 1`, async () => {
+    test(`CLI-1 verifying ${what} prints one line with the file and the problem and exits with 1`, async () => {
+      // Given ${what}, when it is verified, then one line names the file and says what is wrong, and the exit code is 1.
       const line = errorLine(await verify(await file(name, content())), 1);
       assert.ok(line.includes(name), line);
     });
   }
 
-  test("CLI-1 given files that cannot be read, when they are verified, then one line names them and the exit code is 1", async () => {
+  test("CLI-1 verifying unreadable files names them in one line and exits with 1", async () => {
+    // Given files that cannot be read, when they are verified, then one line names them and the exit code is 1.
     const path = await file("receipt.json", JSON.stringify(receipt));
     const missing = join(place.path, "missing.json");
     const directory = join(place.path, "directory");
@@ -295,7 +306,9 @@ describe("bridle receipt export, and verify for a bundle", () => {
     return await bridle(["receipt", "verify", await file("bundle.jsonl", `${lines.join("\n")}\n`), ...flags]);
   }
 
-  test("CLI-2 given a workspace with receipts, when they are exported to a file, then it verifies alone, without a server and without keys, and it is said that the keys are its own", async () => {
+  test("CLI-2 an exported bundle verifies offline and says that the keys are its own", async () => {
+    // Given a workspace with receipts, when they are exported to a file, then it verifies alone, without a server and
+    // without keys, and it is said that the keys are its own.
     const path = join(place.path, "exported.jsonl");
     const exported = await exportTo(path);
     assert.equal(succeeded(exported), "");
@@ -312,7 +325,9 @@ describe("bridle receipt export, and verify for a bundle", () => {
     assert.equal(ended.stderr, "");
   });
 
-  test("CLI-2 given a workspace with receipts, when they are exported to standard output, then that holds the bundle and nothing else, and standard error one line", async () => {
+  test("CLI-2 an export to standard output writes only the bundle there, and one line to stderr", async () => {
+    // Given a workspace with receipts, when they are exported to standard output, then that holds the bundle and nothing
+    // else, and standard error one line.
     const ended = await bridle(["receipt", "export", "--workspace", workspace], { server: travel.server });
     const lines = succeeded(ended).split("\n");
     assert.equal(lines.pop(), "");
@@ -324,14 +339,18 @@ describe("bridle receipt export, and verify for a bundle", () => {
     assert.equal(ended.stderr, `5 receipts of ${workspace}.\n`);
   });
 
-  test("CLI-2 given a bundle and the issuer's keys, when it is verified with them, then it is valid, and nothing is said about the bundle's own", async () => {
+  test("CLI-2 a bundle verified with the issuer's keys is valid, with no word about its own keys", async () => {
+    // Given a bundle and the issuer's keys, when it is verified with them, then it is valid, and nothing is said about
+    // the bundle's own.
     const keys = await file("jwks.json", JSON.stringify(jwks));
     const { stdout, code } = await verifyLines(bundle, "--jwks", keys);
     assert.equal(code, 0, stdout);
     assert.doesNotMatch(stdout, /--jwks/);
   });
 
-  test("CLI-2 given a bundle and the keys of somebody else, when it is verified with them, then every receipt fails, whatever keys are in the bundle", async () => {
+  test("CLI-2 a bundle verified with somebody else's keys fails for every receipt", async () => {
+    // Given a bundle and the keys of somebody else, when it is verified with them, then every receipt fails, whatever
+    // keys are in the bundle.
     const keys = await file("others.json", JSON.stringify(otherKeys(jwks)));
     const { stdout, code } = await verifyLines(bundle, "--jwks", keys);
     assert.equal(code, 1);
@@ -395,7 +414,8 @@ describe("bridle receipt export, and verify for a bundle", () => {
   ];
 
   for (const { what, change, found } of forged) {
-    test(`CLI-2 given a bundle with ${what}, when it is verified, then the line is named and the exit code is 1`, async () => {
+    test(`CLI-2 verifying a bundle with ${what} names the line and exits with 1`, async () => {
+      // Given a bundle with ${what}, when it is verified, then the line is named and the exit code is 1.
       const lines = change(bundle);
       assert.notDeepEqual(lines, bundle);
       const { code, stdout, stderr } = await verifyLines(lines);
@@ -410,14 +430,18 @@ describe("bridle receipt export, and verify for a bundle", () => {
     });
   }
 
-  test("CLI-2 given a bundle with bytes that are no text, when it is verified, then one line says so, naming the file, and the exit code is 1", async () => {
+  test("CLI-2 verifying a bundle with bytes that are no text names the file and exits with 1", async () => {
+    // Given a bundle with bytes that are no text, when it is verified, then one line says so, naming the file, and the
+    // exit code is 1.
     const path = join(place.path, "bytes.jsonl");
     await writeFile(path, Buffer.concat([Buffer.from(`${bundle[0]}\n`), Buffer.alloc(100, 0xff)]));
     const line = errorLine(await bridle(["receipt", "verify", path]), 1);
     assert.match(line, /bytes\.jsonl/);
   });
 
-  test("CLI-2 given a workspace without receipts, when they are exported, then the bundle says that there are none, and verifies", async () => {
+  test("CLI-2 the bundle of a workspace without receipts says so and verifies", async () => {
+    // Given a workspace without receipts, when they are exported, then the bundle says that there are none, and
+    // verifies.
     const { body } = await travel.client.post("/v1/workspaces", { name: "Empty", root: "/empty" });
     const path = join(place.path, "empty.jsonl");
     const exported = await exportTo(path, body.id);
@@ -426,14 +450,18 @@ describe("bridle receipt export, and verify for a bundle", () => {
     assert.match(succeeded(await bridle(["receipt", "verify", path])), /^0 receipts/m);
   });
 
-  test("CLI-2 given a workspace that is not there, when its receipts are exported over a file, then one line says so, the exit code is 1 and the file is as it was", async () => {
+  test("CLI-2 exporting an unknown workspace exits with 1 and leaves the existing file unchanged", async () => {
+    // Given a workspace that is not there, when its receipts are exported over a file, then one line says so, the exit
+    // code is 1 and the file is as it was.
     const path = await file("kept.jsonl", "precious\n");
     assert.match(errorLine(await exportTo(path, "workspace_nowhere"), 1), /workspace_nowhere/);
     assert.equal(await readFile(path, "utf8"), "precious\n");
     assert.equal(existsSync(`${path}.part`), false);
   });
 
-  test("CLI-2 given a place that cannot be written to, when receipts, a session or a fixture are exported there, then one line names it and the exit code is 1", async () => {
+  test("CLI-2 an export to an unwritable place names it in one line and exits with 1", async () => {
+    // Given a place that cannot be written to, when receipts, a session or a fixture are exported there, then one line
+    // names it and the exit code is 1.
     const { body } = await travel.client.get("/v1/tasks?limit=1");
     const [task] = body.data;
     const path = join(place.path, "no", "such", "directory", "file.jsonl");
@@ -446,7 +474,9 @@ describe("bridle receipt export, and verify for a bundle", () => {
     }
   });
 
-  test("CLI-2 given an export that takes long, when it runs, then standard error says how far it is, and standard output stays the bundle", async () => {
+  test("CLI-2 a long export reports progress on stderr and keeps standard output the bundle", async () => {
+    // Given an export that takes long, when it runs, then standard error says how far it is, and standard output stays
+    // the bundle.
     // A server that sends one receipt after the other until it has been said how far it is.
     const child: { stderr: string } = { stderr: "" };
     const slow = createServer(async (_request, response) => {
@@ -479,7 +509,9 @@ describe("bridle receipt export, and verify for a bundle", () => {
     }
   });
 
-  test("CLI-2 given a reader that goes away, as head does, when a bundle is written to it, then the command ends without a stack trace", async () => {
+  test("CLI-2 an export to a reader that goes away ends without a stack trace", async () => {
+    // Given a reader that goes away, as head does, when a bundle is written to it, then the command ends without a stack
+    // trace.
     const session = await travel.client.createSession();
     await travel.complete(session.id, "huge");
     const exporting = spawn(process.execPath, [main, "export", session.id], {
@@ -524,7 +556,9 @@ describe("bridle replay", () => {
     return Object.fromEntries(rows.map(([step, row]) => [step, [...row]]));
   }
 
-  test("CLI-3 given a task that ended, when it is replayed, then its replay and receipt are named, nothing was called, and the exit code is 0", async () => {
+  test("CLI-3 replaying a completed task names replay and receipt, calls nothing and exits with 0", async () => {
+    // Given a task that ended, when it is replayed, then its replay and receipt are named, nothing was called, and the
+    // exit code is 0.
     const task = await travel.complete(sessionId, "large artifact stream child ask approve");
     const notes = travel.notes();
     const [, id, receipt] =
@@ -534,14 +568,16 @@ describe("bridle replay", () => {
     assert.deepEqual([body.replay.source_task_id, body.receipt_id], [task.id, receipt]);
   });
 
-  test("CLI-3 given a task that failed, when it is replayed, then the failure is told again, and the exit code is 1", async () => {
+  test("CLI-3 replaying a failed task repeats the failure and exits with 1", async () => {
+    // Given a task that failed, when it is replayed, then the failure is told again, and the exit code is 1.
     const task = await travel.complete(sessionId, "fail");
     const { code, stdout } = await replay(task.id);
     assert.equal(code, 1);
     assert.match(stdout, /is FAILED, receipt receipt_\w+\.\nsold_out: No seats left\.\n$/);
   });
 
-  test("CLI-3 given an exact replay, when the two runs are shown side by side, then every step and output is there and the same", async () => {
+  test("CLI-3 the diff of an exact replay shows every step and output as the same", async () => {
+    // Given an exact replay, when the two runs are shown side by side, then every step and output is there and the same.
     const task = await travel.complete(sessionId, "artifact ask approve");
     const ended = await replay(task.id, "--diff");
     assert.match(succeeded(ended), new RegExp(`source ${task.id} +replay task_`));
@@ -571,7 +607,9 @@ describe("bridle replay", () => {
     assert.match(ended.stdout, /^The two runs are the same\.$/m);
   });
 
-  test("CLI-3 given a replay with another value, when the two runs are shown side by side, then what is the same, different, missing and added is marked as such", async () => {
+  test("CLI-3 the diff of a replay with another value marks same, different, missing and added", async () => {
+    // Given a replay with another value, when the two runs are shown side by side, then what is the same, different,
+    // missing and added is marked as such.
     const task = await travel.complete(sessionId, "bargain");
     const ended = await replay(task.id, "--diff", "--override", 'step:search:1={"price":80}');
     succeeded(ended);
@@ -586,7 +624,8 @@ describe("bridle replay", () => {
     assert.match(ended.stdout, /^4 of 7 steps and outputs differ\.$/m);
   });
 
-  test("CLI-3 given a replay with another answer, when the two runs are shown side by side, then what was answered stands there", async () => {
+  test("CLI-3 the diff of a replay with another answer shows that answer", async () => {
+    // Given a replay with another answer, when the two runs are shown side by side, then what was answered stands there.
     const task = await travel.complete(sessionId, "ask");
     const ended = await replay(task.id, "--diff", "--override", 'ask:1="on Friday"');
     succeeded(ended);
@@ -597,13 +636,17 @@ describe("bridle replay", () => {
     assert.match(rows["ask:1"]?.[2] ?? "", /on Friday/);
   });
 
-  test("CLI-3 given a value with which a recorded step before a question falls away, when the task is replayed with it, then the replay goes on to its end", async () => {
+  test("CLI-3 a replay completes if an override drops a recorded step before a question", async () => {
+    // Given a value with which a recorded step before a question falls away, when the task is replayed with it, then the
+    // replay goes on to its end.
     const task = await travel.complete(sessionId, "bargain ask approve");
     const ended = await replay(task.id, "--override", 'step:search:1={"price":80}');
     assert.match(succeeded(ended), /is COMPLETED/);
   });
 
-  test("CLI-3 given a value with which the code asks for a step that was never recorded, when the task is replayed, then the step is named and the exit code is 1; with --allow-live it is really taken, once", async () => {
+  test("CLI-3 an unrecorded step fails the replay by name; with --allow-live it runs once", async () => {
+    // Given a value with which the code asks for a step that was never recorded, when the task is replayed, then the
+    // step is named and the exit code is 1; with --allow-live it is really taken, once.
     const task = await travel.complete(sessionId, "praise");
     const override = ["--override", 'step:search:1={"price":80}'];
     const before = travel.notes();
@@ -617,7 +660,8 @@ describe("bridle replay", () => {
     assert.deepEqual(travel.notes(), [...before, "praise"]);
   });
 
-  test("CLI-3 given a task with a checkpoint, when it is replayed from there, then only what came after it is told again", async () => {
+  test("CLI-3 a replay from a checkpoint repeats only what came after it", async () => {
+    // Given a task with a checkpoint, when it is replayed from there, then only what came after it is told again.
     const task = await travel.complete(sessionId, "artifact");
     const ended = await replay(task.id, "--checkpoint", "planned", "--diff");
     succeeded(ended);
@@ -632,7 +676,8 @@ describe("bridle replay", () => {
     ]);
   });
 
-  test("CLI-3 given several overrides, when the task comes before or after them, then all count and none is taken for the other", async () => {
+  test("CLI-3 several overrides all count, whether the task comes before or after them", async () => {
+    // Given several overrides, when the task comes before or after them, then all count and none is taken for the other.
     const task = await travel.complete(sessionId, "ask");
     const overrides = ["--override", 'step:search:1={"price":80}', "--override", 'ask:1="on Friday"'];
     for (const args of [
@@ -648,7 +693,8 @@ describe("bridle replay", () => {
     }
   });
 
-  test("CLI-3 given options that make no sense, when a replay is asked for, then one line says what is wrong, as wrong use", async () => {
+  test("CLI-3 replay options that make no sense are a usage error in one line", async () => {
+    // Given options that make no sense, when a replay is asked for, then one line says what is wrong, as wrong use.
     const task = await travel.complete(sessionId, "plain");
     const wrong: [string[], RegExp][] = [
       [["--override", "price"], /--override\b.*KEY=JSON/],
@@ -661,7 +707,9 @@ describe("bridle replay", () => {
     for (const [args, says] of wrong) assert.match(errorLine(await replay(task.id, ...args), 2), says);
   });
 
-  test("CLI-3 given steps, checkpoints and tasks that are not there, when a replay is asked for, then the known ones are listed, and the exit code is 1", async () => {
+  test("CLI-3 replaying an unknown step, checkpoint or task lists the known ones and exits with 1", async () => {
+    // Given steps, checkpoints and tasks that are not there, when a replay is asked for, then the known ones are listed,
+    // and the exit code is 1.
     const task = await travel.complete(sessionId, "ask");
     const [line, ...hints] = errorLines(await replay(task.id, "--override", "llm:dream:1=1"), 1);
     assert.match(line, /llm:dream:1/);
@@ -732,7 +780,9 @@ describe("bridle replay --fixture", { concurrency }, () => {
     test("my agent still does what it did", () => replayFixture(agent, ${JSON.stringify(file)}));
   `;
 
-  test("CLI-4 given a fixture, when the test that the command shows is run as it is, then it passes without a server, and no code of a step runs", async () => {
+  test("CLI-4 the test that the command shows passes offline and runs no step code", async () => {
+    // Given a fixture, when the test that the command shows is run as it is, then it passes without a server, and no
+    // code of a step runs.
     const snippet = told.slice(told.indexOf("import {"));
     assert.match(snippet, /replayFixture/);
     assert.ok(told.startsWith(`${fixture()} holds the run of task_`), told);
@@ -742,7 +792,9 @@ describe("bridle replay --fixture", { concurrency }, () => {
     assert.deepEqual(calls, []);
   });
 
-  test("CLI-4 given a fixture of a task that failed, when it is replayed by the same code, then the test passes: the failure is the same", async () => {
+  test("CLI-4 the fixture of a failed task passes if the same code fails the same way", async () => {
+    // Given a fixture of a task that failed, when it is replayed by the same code, then the test passes: the failure is
+    // the same.
     const { ended, calls } = await runTest(testOf(join(place.path, "failed.jsonl")));
     assert.equal(ended.code, 0, ended.stdout + ended.stderr);
     assert.deepEqual(calls, []);
@@ -756,7 +808,9 @@ describe("bridle replay --fixture", { concurrency }, () => {
     { change: "changed result", recorded: "Have a good trip", attempted: "Bon voyage" },
   ];
   for (const { change, recorded, attempted } of changes) {
-    test(`CLI-4 given a fixture and code with a ${change}, when the test is run, then it fails, naming recorded beside attempted, and no code of a step runs`, async () => {
+    test(`CLI-4 a ${change} fails the fixture test with recorded beside attempted and runs no step`, async () => {
+      // Given a fixture and code with a ${change}, when the test is run, then it fails, naming recorded beside
+      // attempted, and no code of a step runs.
       const { ended, calls } = await runTest(testOf(fixture()), change);
       assert.equal(ended.code, 1, ended.stdout);
       const message = ended.stdout.split("\n").find((line) => line.includes("does not repeat task_")) ?? "";
@@ -767,7 +821,8 @@ describe("bridle replay --fixture", { concurrency }, () => {
     });
   }
 
-  test("CLI-4 given files that are no fixtures, when they are replayed, then the test fails and says so", async () => {
+  test("CLI-4 replaying a file that is no fixture fails the test and says so", async () => {
+    // Given files that are no fixtures, when they are replayed, then the test fails and says so.
     const cut = join(place.path, "cut.jsonl");
     const lines = (await readFile(fixture(), "utf8")).trimEnd().split("\n");
     await writeFile(cut, lines.slice(0, -1).join("\n"));
@@ -781,7 +836,9 @@ describe("bridle replay --fixture", { concurrency }, () => {
     }
   });
 
-  test("CLI-4 given a task that is not there, when its fixture is asked for, then one line says so, the exit code is 1 and there is no file", async () => {
+  test("CLI-4 the fixture of an unknown task exits with 1 and writes no file", async () => {
+    // Given a task that is not there, when its fixture is asked for, then one line says so, the exit code is 1 and there
+    // is no file.
     await using travel = await startTravel();
     const file = join(place.path, "none.jsonl");
     const ended = await bridle(["replay", "task_nowhere", "--fixture", file], { server: travel.server });
@@ -850,7 +907,9 @@ describe("bridle check", { concurrency }, () => {
     return { checked, same, unfinished, diverged };
   }
 
-  test("CLI-5 given the code that ran the tasks, when it is checked, then no task diverges, however it ended or whatever it waits for, and no code of a step runs", async () => {
+  test("CLI-5 unchanged code diverges from no task, whatever its state, and runs no step code", async () => {
+    // Given the code that ran the tasks, when it is checked, then no task diverges, however it ended or whatever it
+    // waits for, and no code of a step runs.
     const ended = await check(["--agents", travelAgents]);
     assert.match(succeeded(ended), /^9 histories checked: \d the same, \d the same so far, 0 diverge\.\n$/);
     // What waits, and what was stopped while it waited, may be counted as going on; the rest is the same to its end.
@@ -909,7 +968,9 @@ describe("bridle check", { concurrency }, () => {
   ];
 
   for (const { change, of, recorded, attempted } of changes) {
-    test(`CLI-5 given code with ${change}, when it is checked, then exactly the tasks that it touches diverge, at the first difference, and the exit code is 1`, async () => {
+    test(`CLI-5 code with ${change} diverges only in affected tasks, at the first difference`, async () => {
+      // Given code with ${change}, when it is checked, then exactly the tasks that it touches diverge, at the first
+      // difference, and the exit code is 1.
       const ended = await check(["--agents", travelAgents], change);
       assert.equal(ended.code, 1, ended.stdout + ended.stderr);
       const found = divergences(ended);
@@ -925,7 +986,8 @@ describe("bridle check", { concurrency }, () => {
     });
   }
 
-  test("CLI-5 given tasks of agents that are in no module, when the code is checked, then each is listed as not checked", async () => {
+  test("CLI-5 tasks of agents that are in no module are listed as not checked", async () => {
+    // Given tasks of agents that are in no module, when the code is checked, then each is listed as not checked.
     const ended = await check([]);
     const unknown = [...ended.stdout.matchAll(/^unknown +(\S+) +(\S+) /gm)].map(([, id = ""]) => nameOf(id));
     assert.deepEqual(unknown.sort(), [...all, "child"].sort());
@@ -940,7 +1002,8 @@ describe("bridle check", { concurrency }, () => {
     assert.match(succeeded(other), /^1 histories checked: 1 the same,/);
   });
 
-  test("CLI-5 given a time, when the code is checked, then only tasks that were created since then are", async () => {
+  test("CLI-5 a check since a time covers only tasks created since then", async () => {
+    // Given a time, when the code is checked, then only tasks that were created since then are.
     const since = await check(["--agents", travelAgents, "--since", tasks.asking.created_at]);
     assert.match(succeeded(since), /^4 histories checked:/);
     const recently = await check(["--agents", travelAgents, "--since", "1h"]);
@@ -949,18 +1012,22 @@ describe("bridle check", { concurrency }, () => {
     assert.match(succeeded(never), /^0 histories checked:/);
   });
 
-  test("CLI-5 given a time that is none, when the code is checked, then one line says so, as wrong use", async () => {
+  test("CLI-5 a check since an invalid time is a usage error in one line", async () => {
+    // Given a time that is none, when the code is checked, then one line says so, as wrong use.
     for (const time of ["yesterday", "7 days", "-3h", "", "2026-13-45"]) {
       assert.match(errorLine(await check(["--agents", travelAgents, "--since", time]), 2), /--since/);
     }
   });
 
-  test("CLI-5 given a module without agents, when the code is checked, then one line names it and the exit code is 1", async () => {
+  test("CLI-5 checking a module without agents names it in one line and exits with 1", async () => {
+    // Given a module without agents, when the code is checked, then one line names it and the exit code is 1.
     const file = fixtureAgents("bare.ts");
     assert.ok(errorLine(await check(["--agents", file]), 1).includes("fixture-agents/bare.ts"));
   });
 
-  test("CLI-5 given old tasks that were imported after newer ones, when the code is checked since the newer ones, then these are found behind the old", async () => {
+  test("CLI-5 a check since a time finds newer tasks behind old ones imported later", async () => {
+    // Given old tasks that were imported after newer ones, when the code is checked since the newer ones, then these are
+    // found behind the old.
     await using elsewhere = await startTravel();
     await using here = await startTravel();
     const oldSession = await elsewhere.client.createSession();
@@ -979,7 +1046,9 @@ describe("bridle check", { concurrency }, () => {
 });
 
 describe("bridle keys", () => {
-  test("CLI-6 given a server, when its keys are rotated and listed, then the new key signs, the old one stays, and receipts of both verify", async () => {
+  test("CLI-6 after a rotation the new key signs, the old one stays, and receipts of both verify", async () => {
+    // Given a server, when its keys are rotated and listed, then the new key signs, the old one stays, and receipts of
+    // both verify.
     await using travel = await startTravel();
     await using place = await temporaryDirectory();
     const { client, server } = travel;
@@ -1022,7 +1091,9 @@ describe("bridle keys", () => {
     assert.equal(body.signatures[0].key_id, kid);
   });
 
-  test("CLI-6 given a key that may not administer, when it rotates the signing keys, then one line says so, the exit code is 4 and the keys are as they were", async () => {
+  test("CLI-6 a key without admin cannot rotate the signing keys and exits with 4", async () => {
+    // Given a key that may not administer, when it rotates the signing keys, then one line says so, the exit code is 4
+    // and the keys are as they were.
     await using server = await startServer();
     const client = new Client(server);
     const { key } = await client.createKey({ scopes: ["receipts:read", "tasks:write"] });
@@ -1082,7 +1153,8 @@ const commands: { name: string; args: string[]; options: string[]; isRemote: boo
 
 describe("errors and help", { concurrency }, () => {
   for (const { name, options, isRemote } of commands) {
-    test(`CLI-7 given bridle ${name}, when its help is asked for, then it names every option and the exit code is 0`, async () => {
+    test(`CLI-7 the help of bridle ${name} names every option and exits with 0`, async () => {
+      // Given bridle ${name}, when its help is asked for, then it names every option and the exit code is 0.
       const ended = await bridle([...name.split(" "), "--help"]);
       const help = succeeded(ended);
       assert.equal(ended.stderr, "");
@@ -1118,7 +1190,9 @@ describe("errors and help", { concurrency }, () => {
 
   const remotes = commands.filter(({ isRemote }) => isRemote);
 
-  test("CLI-7 given no server at the URL, when a command needs one, then one line says so and how to get there, and the exit code is 3", async () => {
+  test("CLI-7 an unreachable server is one line that says how to get there and exits with 3", async () => {
+    // Given no server at the URL, when a command needs one, then one line says so and how to get there, and the exit
+    // code is 3.
     await using place = await emptyPlace();
     for (const { args } of remotes) {
       const ended = await bridle([...args, "--url", nowhere], { cwd: place.path });
@@ -1128,7 +1202,8 @@ describe("errors and help", { concurrency }, () => {
     }
   });
 
-  test("CLI-7 given a wrong key, when a command needs one, then one line says so and the exit code is 4", async () => {
+  test("CLI-7 a wrong key is reported in one line and exits with 4", async () => {
+    // Given a wrong key, when a command needs one, then one line says so and the exit code is 4.
     await using place = await emptyPlace();
     await using server = await startServer();
     // The list of public keys is for everybody.
@@ -1138,7 +1213,9 @@ describe("errors and help", { concurrency }, () => {
     }
   });
 
-  test("CLI-7 given a key that cannot be sent at all, when a command uses it, then the line is about the key and not about the server", async () => {
+  test("CLI-7 a key that cannot be sent is reported as a key error, not a server error", async () => {
+    // Given a key that cannot be sent at all, when a command uses it, then the line is about the key and not about the
+    // server.
     await using server = await startServer();
     for (const key of ["two\nlines", "ключ-ключ"]) {
       const line = errorLine(await bridle(["keys", "rotate", "--key", key], { server }), 1);
@@ -1147,7 +1224,9 @@ describe("errors and help", { concurrency }, () => {
     }
   });
 
-  test("CLI-7 given no key at all, when a command needs one, then one line says where it was looked for and how to give one, and the exit code is 1", async () => {
+  test("CLI-7 a missing key exits with 1 and says where it was sought and how to give one", async () => {
+    // Given no key at all, when a command needs one, then one line says where it was looked for and how to give one, and
+    // the exit code is 1.
     await using place = await emptyPlace();
     await using server = await startServer();
     for (const { args } of remotes.filter(({ name }) => name !== "keys list")) {
@@ -1158,7 +1237,8 @@ describe("errors and help", { concurrency }, () => {
     }
   });
 
-  test("CLI-7 given the server's data directory, when a command is called without a key, then it uses the one in there", async () => {
+  test("CLI-7 a command without a key uses the one in the server's data directory", async () => {
+    // Given the server's data directory, when a command is called without a key, then it uses the one in there.
     await using directory = await temporaryDirectory();
     const env = { BRIDLE_API_KEY: undefined };
     await using server = await startServer({ data: directory.path, env });
@@ -1191,12 +1271,14 @@ describe("errors and help", { concurrency }, () => {
   ];
 
   for (const { what, args, says } of wrong) {
-    test(`CLI-7 given ${what}, when bridle is called, then one line says what is wrong and the exit code is 2`, async () => {
+    test(`CLI-7 calling bridle with ${what} prints one line about it and exits with 2`, async () => {
+      // Given ${what}, when bridle is called, then one line says what is wrong and the exit code is 2.
       assert.match(errorLine(await bridle(args), 2), says);
     });
   }
 
-  test("CLI-7 given no command, when bridle is called, then it shows its help on standard error, as wrong use", async () => {
+  test("CLI-7 bridle without a command shows its help on standard error, as a usage error", async () => {
+    // Given no command, when bridle is called, then it shows its help on standard error, as wrong use.
     for (const args of [[], ["receipt"], ["keys"]]) {
       const ended = await bridle(args);
       assert.equal(ended.code, 2);
@@ -1214,7 +1296,9 @@ describe("bridle serve --agents", { concurrency }, () => {
     return (await client.texts(session.id)).at(-1) ?? "";
   }
 
-  test("CLI-8 given modules with a default export, named exports and an array, when the server is started with them, then it runs all their agents beside its own", async () => {
+  test("CLI-8 the server runs agents of default, named and array exports beside its own", async () => {
+    // Given modules with a default export, named exports and an array, when the server is started with them, then it
+    // runs all their agents beside its own.
     const flags = ["--agents", travelAgents, fixtureAgents("listed.ts")];
     await using server = await startServer({ flags });
     const client = new Client(server);
@@ -1226,7 +1310,9 @@ describe("bridle serve --agents", { concurrency }, () => {
     assert.equal((await client.rehearse(session.id, "return own")).status, "COMPLETED");
   });
 
-  test("CLI-8 given a module by a relative path in the environment, when the server is started, then it is found from where the server runs", async () => {
+  test("CLI-8 a relative module path in the environment resolves from where the server runs", async () => {
+    // Given a module by a relative path in the environment, when the server is started, then it is found from where the
+    // server runs.
     const file = fixtureAgents("listed.ts");
     await using server = await startProcess({ cwd: dirname(file), env: { BRIDLE_AGENTS: "./listed.ts" } });
     assert.equal(await resultOf(new Client(server), "persona_second"), "from second");
@@ -1273,7 +1359,9 @@ describe("bridle serve --agents", { concurrency }, () => {
   ];
 
   for (const { what, name, source, says } of broken) {
-    test(`CLI-8 given a module that ${what}, when the server is started with it, then one line says so, the exit code is 1 and nothing is made`, async () => {
+    test(`CLI-8 a module that ${what} stops the start in one line, exits with 1 and creates nothing`, async () => {
+      // Given a module that ${what}, when the server is started with it, then one line says so, the exit code is 1 and
+      // nothing is made.
       await using place = await temporaryDirectory();
       const file = join(place.path, name);
       if (source !== null) await writeFile(file, source);

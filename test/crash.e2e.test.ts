@@ -79,7 +79,9 @@ class Follower {
 }
 
 describe("the crash rules", () => {
-  test("CRA-1 CRA-2 CRA-3 CRA-4 given a server killed at random moments under load, when it is started again, then nothing accepted is lost, doubled or reordered", async (t) => {
+  test("CRA-1 CRA-2 CRA-3 CRA-4 random kills under load lose, double or reorder nothing accepted", async (t) => {
+    // Given a server killed at random moments under load, when it is started again, then nothing accepted is lost,
+    // doubled or reordered.
     t.diagnostic(`CRASH_SEED=${seed} CRASH_ROUNDS=${rounds}`);
     const random = randomFrom(seed);
     await using directory = await temporaryDirectory();
@@ -160,7 +162,9 @@ describe("the crash rules", () => {
 
   for (const point of ["commit.begun", "commit.written", "commit.durable"] as const) {
     for (const visit of [3, 4, 6, 9]) {
-      test(`CRA-5 CRA-4 given a server that dies at ${point} the ${visit}th time, when its clients try again, then each request took effect once`, async () => {
+      test(`CRA-5 CRA-4 retries take effect once if the server dies at ${point} the ${visit}th time`, async () => {
+        // Given a server that dies at ${point} the ${visit}th time, when its clients try again, then each request took
+        // effect once.
         await using directory = await temporaryDirectory();
         const fragile = await startProcess({
           data: directory.path,

@@ -74,14 +74,17 @@ export default defineConfig({ port: 0, data: "state" });
     assert.match(server.output(), new RegExp(`Data +${project.path}/state \\(`));
   });
 
-  test("PRJ-3 given two versions of an agent in two files, when a task comes, then it gets the newest", async () => {
+  test("PRJ-3 a task gets the newest of two agent versions in two files", async () => {
+    // Given two versions of an agent in two files, when a task comes, then it gets the newest.
     assert.match(server.output(), /Agents +asker@1\.0\.0, teller@1\.9\.0, teller@1\.10\.0$/m);
     const task = await start("teller");
     assert.equal(task.assigned_agent_id, "teller@1.10.0");
     assert.equal(await outputOf(task), "new");
   });
 
-  test("PRJ-5, PRJ-6, PRJ-11 given a task that is parked, when a module that its agent imports changes, then new tasks run the new code and the open one its own", async () => {
+  test("PRJ-5, PRJ-6, PRJ-11 a changed import applies to new tasks; a parked one keeps its code", async () => {
+    // Given a task that is parked, when a module that its agent imports changes, then new tasks run the new code and the
+    // open one its own.
     const open = await start("asker");
     await changing(() => write("lib/word.ts", wordIs("second")), "Loaded again: changed asker@1.0.0.");
     const between = await start("asker");
@@ -98,7 +101,9 @@ export default defineConfig({ port: 0, data: "state" });
     assert.equal(warnings?.length, 1);
   });
 
-  test("PRJ-7 given code that cannot be read, when it is saved, then file and line are said, and the code before goes on until it is put right", async () => {
+  test("PRJ-7 unreadable code is reported by file and line, and the old code runs until a fix", async () => {
+    // Given code that cannot be read, when it is saved, then file and line are said, and the code before goes on until
+    // it is put right.
     const right = agentModule("asker", "1.1.0", asks("Which?"), importsWord);
     const lines = right.split("\n");
     const broken = [...lines.slice(0, 6), "const = 5;", ...lines.slice(6)].join("\n");
@@ -128,7 +133,9 @@ export default defineConfig({ port: 0, data: "state" });
     await changing(() => project.remove("agents/thrower.js"), "Loaded again: no agent is different.");
   });
 
-  test("PRJ-8 given a new file, when its agent has an open task and the file is removed, then no new task is taken and the open one ends", async () => {
+  test("PRJ-8 removing an agent's file refuses new tasks and lets the open one end", async () => {
+    // Given a new file, when its agent has an open task and the file is removed, then no new task is taken and the open
+    // one ends.
     const late = agentModule("late", "1.0.0", asks("When?"), 'const word = "late";');
     await changing(() => write("agents/late.ts", late), "Loaded again: added late@1.0.0.");
     const open = await start("late");
@@ -143,7 +150,9 @@ export default defineConfig({ port: 0, data: "state" });
     assert.equal(await answered(open), "late: x");
   });
 
-  test("PRJ-12 given an agent whose code throws, when its task has failed, then the terminal says where, and how to talk to the next one", async () => {
+  test("PRJ-12 a task whose code throws shows in the terminal where, and how to talk to the next", async () => {
+    // Given an agent whose code throws, when its task has failed, then the terminal says where, and how to talk to the
+    // next one.
     const throwing = agentModule("thrower", "1.0.0", 'throw new Error("no such port");');
     await changing(() => write("agents/thrower.ts", throwing), "Loaded again: added thrower@1.0.0.");
     await changing(async () => {
@@ -158,7 +167,9 @@ export default defineConfig({ port: 0, data: "state" });
     await project.remove("agents/thrower.ts");
   });
 
-  test("PRJ-5 given the configuration, when it changes, then agents that it names are loaded and it is said that the rest needs a start", async () => {
+  test("PRJ-5 a changed configuration loads its agents and says that the rest needs a restart", async () => {
+    // Given the configuration, when it changes, then agents that it names are loaded and it is said that the rest needs
+    // a start.
     await write("more/extra.ts", agentModule("extra", "1.0.0", 'return "extra";'));
     const config = `import { defineConfig } from "bridle";
 export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] });
@@ -175,7 +186,9 @@ export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] 
     assert.equal(await outputOf(await start("extra")), "extra");
   });
 
-  test("PRJ-6 given a task that is parked, when the process is killed and started again, then it goes on with the code of its version", async () => {
+  test("PRJ-6 a parked task resumes with the code of its version after a crash", async () => {
+    // Given a task that is parked, when the process is killed and started again, then it goes on with the code of its
+    // version.
     const open = await start("asker");
     await server.kill();
     await project.write("bridle.config.ts", 'export default { port: 0, data: "state" };\n');
@@ -186,7 +199,9 @@ export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] 
   });
 });
 
-test("PRJ-10 given that the usual port is taken, when bridle dev starts without a project, then it takes another, loads the agents that it is told to, and says that it does not load others", async () => {
+test("PRJ-10 bridle dev without a project picks a free port and loads only the named agents", async () => {
+  // Given that the usual port is taken, when bridle dev starts without a project, then it takes another, loads the
+  // agents that it is told to, and says that it does not load others.
   const usual = createServer().on("error", () => {});
   // Somebody else may have it already.
   await new Promise<void>((resolve) => {

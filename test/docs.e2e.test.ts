@@ -46,7 +46,8 @@ describe("pages that use a server", { concurrency: 2 }, () => {
   });
 
   for (const page of shared) {
-    test(`DCS-1 given ${page}, when its blocks are run from top to bottom, then they print what it says`, async () => {
+    test(`DCS-1 the blocks of ${page} print what it says, run in order on a shared server`, async () => {
+      // Given ${page}, when its blocks are run from top to bottom, then they print what it says.
       const { url, data } = server;
       await runPage(page, { url, data, env: { BRIDLE_DATA: data, BRIDLE_KEY: key } });
     });
@@ -56,9 +57,10 @@ describe("pages that use a server", { concurrency: 2 }, () => {
 describe("pages that start servers", { concurrency: 2 }, () => {
   for (const page of withServers) {
     const skip = blocksOf(page).some(({ words }) => words.has("dialogue")) && noTerminal;
-    test(`DCS-1 given ${page}, when its blocks are run from top to bottom, then they print what it says`, {
+    test(`DCS-1 the blocks of ${page}, which starts its own servers, print what it says`, {
       skip,
     }, async () => {
+      // Given ${page}, when its blocks are run from top to bottom, then they print what it says.
       await using models = await new ModelServer().start();
       models.reply(...(modelScripts[page] ?? []));
       await runPageWithServers(page, models.url);
@@ -67,7 +69,9 @@ describe("pages that start servers", { concurrency: 2 }, () => {
 });
 
 for (const page of aboutSignatures) {
-  test(`DCS-1 CLT-8 given ${page} and the receipt of something that an approver signed for, when its blocks are run, then they print what it says`, async () => {
+  test(`DCS-1 CLT-8 the blocks of ${page} print what it says for a receipt with a signed approval`, async () => {
+    // Given ${page} and the receipt of something that an approver signed for, when its blocks are run, then they print
+    // what it says.
     await using stage = await ApprovalStage.open();
     const ann = await stage.approver("ann");
     const task = await stage.task(await stage.persona());

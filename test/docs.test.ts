@@ -22,7 +22,8 @@ import { bridleCalls, problemWith } from "./support/docs-commands.ts";
 const index = "docs/README.md";
 const program = createProgram();
 
-test("DCS-2 given all links in all pages, when they are followed, then each leads to a file, and to a heading in it", () => {
+test("DCS-2 every link in every page leads to a file and to a heading in it", () => {
+  // Given all links in all pages, when they are followed, then each leads to a file, and to a heading in it.
   const links = pages.flatMap((page) => localLinks(page));
   assert.ok(links.length > 200, `${links.length} links`);
   const dead = links.filter((link) => {
@@ -33,7 +34,8 @@ test("DCS-2 given all links in all pages, when they are followed, then each lead
   assert.deepEqual(dead, []);
 });
 
-test("DCS-3 given the index, when it is compared with the pages, then each is listed once with what it is about", () => {
+test("DCS-3 the index lists each page once with what it is about", () => {
+  // Given the index, when it is compared with the pages, then each is listed once with what it is about.
   const rows = [...readPage(index).matchAll(/^- \[[^\]]+\]\(([^)]+)\)(.*)$/gm)];
   const listed = rows.map(([, target = ""]) => destination({ page: index, target }).path);
   const isListed = (page: string) =>
@@ -44,7 +46,8 @@ test("DCS-3 given the index, when it is compared with the pages, then each is li
   for (const [row, , about = ""] of rows) assert.match(about, /^: \S.{10,}/, row);
 });
 
-test("DCS-5 given all blocks of code, when they are read, then their syntax is right, and what is of a file is in it", () => {
+test("DCS-5 code blocks have valid syntax, and those taken from a file match it", () => {
+  // Given all blocks of code, when they are read, then their syntax is right, and what is of a file is in it.
   const blocks = pages.flatMap((page) => blocksOf(page));
   const code = blocks.filter(({ language }) => language === "ts" || language === "js");
   assert.ok(code.length > 20, `${code.length} blocks`);
@@ -71,7 +74,8 @@ function trimmed(code: string): string {
     .join("\n");
 }
 
-test("DCS-6 given the commands that pages show, when the program is asked, then it knows their names and options", () => {
+test("DCS-6 the program knows the commands and options that pages show", () => {
+  // Given the commands that pages show, when the program is asked, then it knows their names and options.
   const calls = bridleCalls();
   assert.ok(calls.length > 50, `${calls.length} calls`);
   const problems = calls.flatMap((call) => {
@@ -90,7 +94,8 @@ test("DCS-6 given what can be typed in the shell, when its page is read, then al
   for (const command of typed) assert.ok(page.includes(`\`${command}\``), String(command));
 });
 
-test("DCS-2 given the files that the tour of the code names, when they are looked for, then they are there", () => {
+test("DCS-2 the files that the tour of the code names exist", () => {
+  // Given the files that the tour of the code names, when they are looked for, then they are there.
   const named = [
     ...readPage("docs/contributing/code-tour.md").matchAll(/`((?:src|client|test|docs)\/[^`<…]*)`/g),
   ];
@@ -101,7 +106,8 @@ test("DCS-2 given the files that the tour of the code names, when they are looke
   assert.deepEqual(missing, []);
 });
 
-test("DCS-7 given llms.txt, when it is read, then it has a title, a summary, and every link of the index by section", () => {
+test("DCS-7 llms.txt has a title, a summary and every link of the index by section", () => {
+  // Given llms.txt, when it is read, then it has a title, a summary, and every link of the index by section.
   const text = readPage("llms.txt");
   assert.match(text, /^# Bridle\n\n> \S.*\n\n/);
   const paths = (page: string) => localLinks(page).map((link) => destination(link).path);
@@ -115,7 +121,9 @@ test("DCS-7 given llms.txt, when it is read, then it has a title, a summary, and
   assert.equal(text.match(/^## /gm)?.length, readPage(index).match(/^## /gm)?.length);
 });
 
-test("DCS-1 given what a page shows of an output, when something else was printed, then that is noticed, and what differs every time is not", () => {
+test("DCS-1 the page check notices other output and ignores what differs every time", () => {
+  // Given what a page shows of an output, when something else was printed, then that is noticed, and what differs every
+  // time is not.
   const shown = "task_01M7P84C2X20VCRGEZ6063HNPZ is COMPLETED at 2026-11-18T02:35:17.564Z\n…\nvalid …\n";
   const printed = (state: string, more: string) =>
     `task_01M7P8AAAAAAAAAAAAAAAAAAAA is ${state} at 2031-01-01T00:00:00.000Z\n${more}valid (2)\n`;

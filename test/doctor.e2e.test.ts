@@ -28,7 +28,9 @@ function statuses(found: Record<string, Json>, status: string): string[] {
   return Object.keys(found).filter((check) => found[check].status === status);
 }
 
-test("DOC-1, DOC-5 given a project in which all is well, when the doctor is asked, then every line is ok, providers are named without keys, and nothing is written", async () => {
+test("DOC-1, DOC-5 a healthy project is ok in every line, shows no keys and stays unchanged", async () => {
+  // Given a project in which all is well, when the doctor is asked, then every line is ok, providers are named without
+  // keys, and nothing is written.
   await using project = await makeProject({
     "bridle.config.ts": `import { defineConfig } from "bridle";
 export default defineConfig({
@@ -58,7 +60,9 @@ export default defineConfig({
   assert.deepEqual(await readdir(project.path, { recursive: true }), before);
 });
 
-test("DOC-2 given a place in which much is wrong, when the doctor is asked, then each problem is one line with what to do, and the exit code is 1", async () => {
+test("DOC-2 each problem is one line with what to do, and the exit code is 1", async () => {
+  // Given a place in which much is wrong, when the doctor is asked, then each problem is one line with what to do, and
+  // the exit code is 1.
   const stranger = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
   await once(stranger, "listening");
   const { port } = stranger.address() as AddressInfo;
@@ -107,7 +111,9 @@ test("DOC-2 given a place in which much is wrong, when the doctor is asked, then
   }
 });
 
-test("DOC-3, DOC-4 given a server, when it runs, then it is asked; when it was killed, then its store is looked at; when its log is of the future, then the clock is a problem", async () => {
+test("DOC-3, DOC-4 the doctor asks a live server, reads a dead one's store and checks the clock", async () => {
+  // Given a server, when it runs, then it is asked; when it was killed, then its store is looked at; when its log is of
+  // the future, then the clock is a problem.
   await using place = await temporaryDirectory();
   await using server = await startProcess({ data: place.path, env: withGrpc });
   await new Client(server).createSession();

@@ -95,7 +95,9 @@ async function assertReceiptsVerify(client: Client): Promise<number> {
 }
 
 describe("erasing a session", () => {
-  test("ERA-1 ERA-2 ERA-3 given sessions full of content, when one is erased, then no file holds it, the structure and the receipts stay, and the others are whole", async () => {
+  test("ERA-1 ERA-2 ERA-3 erasing a session purges its content, keeps receipts and spares others", async () => {
+    // Given sessions full of content, when one is erased, then no file holds it, the structure and the receipts stay,
+    // and the others are whole.
     await using directory = await temporaryDirectory();
     await using server = await startProcess({ data: directory.path });
     const client = new Client(server);
@@ -169,7 +171,8 @@ describe("around an erasure", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("ERA-2 given content that two sessions share, when one is erased, then the other still has it", async () => {
+  test("ERA-2 content shared by two sessions survives the erasure of one", async () => {
+    // Given content that two sessions share, when one is erased, then the other still has it.
     const shared = "shared ".repeat(2000);
     const [one, two] = [await client.createSession(), await client.createSession()];
     for (const { id } of [one, two]) {
@@ -183,7 +186,9 @@ describe("around an erasure", () => {
     assert.deepEqual(filesWith(server.data, shared), []);
   });
 
-  test("ERA-2 given an answer kept for a repeated request, when the session is erased, then the repetition gives the erased record", async () => {
+  test("ERA-2 a request repeated after the erasure gets the erased record", async () => {
+    // Given an answer kept for a repeated request, when the session is erased, then the repetition gives the erased
+    // record.
     const { id } = await client.createSession();
     const send = () =>
       client.post(
@@ -199,7 +204,9 @@ describe("around an erasure", () => {
     assert.ok(!JSON.stringify(second.body).includes(canary));
   });
 
-  test("ERA-4 given tasks that run and wait, when the session is erased, then they are canceled, nothing new comes in, and nothing goes out", async () => {
+  test("ERA-4 erasing a session cancels its tasks, takes nothing new and sends nothing out", async () => {
+    // Given tasks that run and wait, when the session is erased, then they are canceled, nothing new comes in, and
+    // nothing goes out.
     const { id } = await client.createSession();
     const done = await client.rehearse(id, "return fine");
     const waiting = await client.rehearse(id, `ask ${running}?`);
@@ -225,7 +232,8 @@ describe("around an erasure", () => {
     assert.equal(replay.details.dependency.kind, "message");
   });
 
-  test("ERA-4 given an open stream of the session, when it is erased, then the stream goes on with descriptors only", async () => {
+  test("ERA-4 an open stream goes on with descriptors only after its session is erased", async () => {
+    // Given an open stream of the session, when it is erased, then the stream goes on with descriptors only.
     const { id } = await client.createSession();
     await client.rehearse(id, `say ${canary}`);
     const { last_event_id } = (await client.get(`/v1/sessions/${id}`)).body;
@@ -238,7 +246,9 @@ describe("around an erasure", () => {
     assert.ok(!JSON.stringify(seen).includes(canary));
   });
 
-  test("ERA-5 given keys without admin, of other tenants and workspaces, when they ask for erasure, then they are refused and nothing is erased", async () => {
+  test("ERA-5 keys without admin or of other tenants and workspaces cannot erase anything", async () => {
+    // Given keys without admin, of other tenants and workspaces, when they ask for erasure, then they are refused and
+    // nothing is erased.
     const { id } = await client.createSession({ initial_messages: [userMessage("stays")] });
     const writer = await client.withScopes("sessions:write", "sessions:read");
     errorOf(await writer.post(`/v1/sessions/${id}/erase`), 403);
@@ -252,7 +262,8 @@ describe("around an erasure", () => {
   });
 });
 
-test("ERA-2 given a process that is killed in the middle of an erasure, when it starts again, then the erasure is finished", async () => {
+test("ERA-2 an erasure interrupted by a crash is finished after the restart", async () => {
+  // Given a process that is killed in the middle of an erasure, when it starts again, then the erasure is finished.
   await using directory = await temporaryDirectory();
   const doomed: { point: string; word: string; id: string }[] = [];
   {
@@ -284,7 +295,9 @@ test("ERA-2 given a process that is killed in the middle of an erasure, when it 
 });
 
 describe("erasing a tenant", () => {
-  test("ERA-1 ERA-2 ERA-3 ERA-5 given two tenants, when one is erased by whoever runs the server, then its sessions and loose artifacts are erased, the other tenant is whole, and the erased one can go on", async () => {
+  test("ERA-1 ERA-2 ERA-3 ERA-5 erasing a tenant leaves others whole and the erased one usable", async () => {
+    // Given two tenants, when one is erased by whoever runs the server, then its sessions and loose artifacts are
+    // erased, the other tenant is whole, and the erased one can go on.
     await using directory = await temporaryDirectory();
     await using server = await startProcess({ data: directory.path });
     const client = new Client(server);

@@ -26,7 +26,9 @@ function read(file: string): string {
 /** What the tables say of a code. */
 const table = errorCodes.map((code) => ({ code, status: httpStatus[code], type: errorTypes[code] }));
 
-test("ERR-5 given the table of error codes, when it is compared with the folder of pages, then each code has a page and each page a code", () => {
+test("ERR-5 each error code has a page and each page a code", () => {
+  // Given the table of error codes, when it is compared with the folder of pages, then each code has a page and each
+  // page a code.
   assert.ok(errorCodes.length > 0);
   assert.deepEqual(
     pages,
@@ -34,7 +36,9 @@ test("ERR-5 given the table of error codes, when it is compared with the folder 
   );
 });
 
-test("ERR-5 given the page of a code, when it is read, then it begins with the code and states its status and type, and no other", () => {
+test("ERR-5 an error page begins with its code and states only its own status and type", () => {
+  // Given the page of a code, when it is read, then it begins with the code and states its status and type, and no
+  // other.
   for (const { code, ...facts } of table) {
     const page = read(`${code}.md`);
     assert.equal(page.split("\n")[0], `# ${code}`);
@@ -48,7 +52,8 @@ test("ERR-5 given the page of a code, when it is read, then it begins with the c
   }
 });
 
-test("ERR-5 given the example on a page, when it is parsed, then it is an error of this code and type in the protocol's shape", () => {
+test("ERR-5 the example on an error page is a well-formed error of its code and type", () => {
+  // Given the example on a page, when it is parsed, then it is an error of this code and type in the protocol's shape.
   let examples = 0;
   for (const { code, type } of table) {
     const json = /\*\*Example\*\*\n\n```json\n(.*?)\n```/s.exec(read(`${code}.md`))?.[1];
@@ -61,7 +66,8 @@ test("ERR-5 given the example on a page, when it is parsed, then it is an error 
   assert.ok(examples > 0);
 });
 
-test("ERR-5 given the list of pages, when its table is read, then it has each code once, with its page, status and type", () => {
+test("ERR-5 the list of error pages has each code once, with page, status and type", () => {
+  // Given the list of pages, when its table is read, then it has each code once, with its page, status and type.
   const rows = [...read(readme).matchAll(/^\| \[(\w+)\]\((\w+)\.md\) *\| (\d+) *\| `(\w+)` *\|/gm)];
   for (const [, code, page] of rows) assert.equal(page, code);
   const listed = rows.map(([, code = "", , status, type]) => ({ code, status: Number(status), type }));

@@ -29,7 +29,9 @@ async function check(example: string): Promise<string> {
   return stdout;
 }
 
-test("given the examples, when they are loaded as `bridle dev` does it, then their settings are right and their agents are there", async () => {
+test("the examples load as in bridle dev, with valid settings and all their agents", async () => {
+  // Given the examples, when they are loaded as `bridle dev` does it, then their settings are right and their agents are
+  // there.
   const files = globSync("examples/**/bridle.config.ts", { cwd: root });
   assert.ok(files.length >= 4, files.join());
   const modules = new ProjectModules();
@@ -45,20 +47,23 @@ test("given the examples, when they are loaded as `bridle dev` does it, then the
   }
 });
 
-test("EXA-1 given the release assistant, when its check is run, then a release is published after it was approved", async () => {
+test("EXA-1 the release assistant publishes a release after it is approved", async () => {
+  // Given the release assistant, when its check is run, then a release is published after it was approved.
   assert.match(
     await check("release-assistant"),
     /^It asks: publish v0\.2\.0\n(.*\n)*# v0\.2\.0\n(.*\n)*The receipt is valid\.$/m,
   );
 });
 
-test("EXA-2 given the triage bot, when its check is run, then issues are labelled and somebody is found for the urgent one", async () => {
+test("EXA-2 the triage bot labels issues and finds somebody for the urgent one", async () => {
+  // Given the triage bot, when its check is run, then issues are labelled and somebody is found for the urgent one.
   const lines = (await check("triage")).trim().split("\n");
   assert.match(lines[3] ?? "", /^It asks: Issue 8, .* Who takes it\?$/);
   assert.equal(lines.at(-1), "Issue 8 is an urgent bug (billing), and ada takes it.");
 });
 
-test("EXA-3 given the researcher and its reviewer, when their check is run, then the draft is reviewed by the other server", async () => {
+test("EXA-3 the researcher's draft is reviewed by the other server", async () => {
+  // Given the researcher and its reviewer, when their check is run, then the draft is reviewed by the other server.
   const lines = (await check("research")).trim().split("\n");
   assert.deepEqual(lines, [
     "A reviewer says: Name your source.",
@@ -67,7 +72,8 @@ test("EXA-3 given the researcher and its reviewer, when their check is run, then
   ]);
 });
 
-test("EXA-4 given the nightly report, when its check is run, then the nights are rehearsed and the schedule has really run", async () => {
+test("EXA-4 the nightly report rehearses its nights and really runs its schedule", async () => {
+  // Given the nightly report, when its check is run, then the nights are rehearsed and the schedule has really run.
   const told = await check("nightly-report");
   assert.match(told, /\| porto \| €152\.00 \| \+€42\.00 \|/);
   assert.match(
@@ -76,7 +82,9 @@ test("EXA-4 given the nightly report, when its check is run, then the nights are
   );
 });
 
-test("EXA-5 given a prompt that was changed, when its check is run, then old runs repeat, the change is found, and the answers are compared", async () => {
+test("EXA-5 the prompt check repeats old runs, finds the changed prompt and compares answers", async () => {
+  // Given a prompt that was changed, when its check is run, then old runs repeat, the change is found, and the answers
+  // are compared.
   const told = await check("prompt-regression");
   assert.match(told, /3 recorded runs repeat with 1\.0\.0/);
   assert.match(told, /1\.1\.0 asks something else/);

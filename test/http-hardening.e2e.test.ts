@@ -43,7 +43,9 @@ async function assertRefused(flag: string, value: string): Promise<void> {
 }
 
 describe("Security headers", () => {
-  test("SEC-1 given answers of every kind, when their headers are read, then all tell browsers to do nothing with them, and only public pages may be kept", async () => {
+  test("SEC-1 all responses carry restrictive headers and only public pages are cacheable", async () => {
+    // Given answers of every kind, when their headers are read, then all tell browsers to do nothing with them, and only
+    // public pages may be kept.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "artifact a.txt hello");
     const [artifact] = await client.listAll(`/v1/artifacts?task_id=${task.id}`);
@@ -87,7 +89,8 @@ describe("Security headers", () => {
     }
   });
 
-  test("SEC-1 given a server that is not known to be behind https, when it answers, then it does not demand https for ever", async () => {
+  test("SEC-1 a server not known to be behind https sends no HSTS header", async () => {
+    // Given a server that is not known to be behind https, when it answers, then it does not demand https for ever.
     await using plain = await startServer();
     const { headers } = await new Client(plain).get("/health");
     assertSecure(headers, "health");
@@ -107,7 +110,8 @@ describe("Other origins", () => {
     });
 
   for (const origin of [app, "http://localhost:3000"]) {
-    test(`SEC-2 given the configured origin ${origin}, when a browser asks before it calls, then it may, without a key`, async () => {
+    test(`SEC-2 a preflight from the configured origin ${origin} is allowed without a key`, async () => {
+      // Given the configured origin ${origin}, when a browser asks before it calls, then it may, without a key.
       for (const path of ["/v1/sessions", "/v1/sessions/unknown", "/oauth/token"]) {
         const { status, headers } = await preflight(origin, path);
         assert.equal(status, 204);
@@ -130,7 +134,9 @@ describe("Other origins", () => {
     });
   }
 
-  test("SEC-2 given the configured origin, when its scripts call, then they see answers, streams and errors, and the headers they need", async () => {
+  test("SEC-2 scripts of the configured origin see answers, streams, errors and needed headers", async () => {
+    // Given the configured origin, when its scripts call, then they see answers, streams and errors, and the headers
+    // they need.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "say hello");
     const answers = [
@@ -162,7 +168,8 @@ describe("Other origins", () => {
     "http://app.example.com",
   ];
   for (const origin of strangers) {
-    test(`SEC-2 given the origin ${origin}, when it asks and calls, then nothing tells a browser that it may`, async () => {
+    test(`SEC-2 no response allows the origin ${origin}, preflight or call`, async () => {
+      // Given the origin ${origin}, when it asks and calls, then nothing tells a browser that it may.
       const asked = await preflight(origin);
       assert.equal(asked.status, 404);
       assert.equal(asked.headers.get("access-control-allow-origin"), null);
@@ -181,7 +188,8 @@ describe("Other origins", () => {
     assert.equal(answer.headers.get("access-control-allow-origin"), null);
   });
 
-  test("SEC-2 given a setting that is no exact origin, when the server is started, then it is one line and exit code 2", async () => {
+  test("SEC-2 a setting that is no exact origin prints one line and exits with 2", async () => {
+    // Given a setting that is no exact origin, when the server is started, then it is one line and exit code 2.
     const wrong = ["*", "null", "app.example.com", "https://app.example.com/"];
     await Promise.all(wrong.map((origin) => assertRefused("--cors-origin", origin)));
   });
@@ -197,7 +205,9 @@ describe("Those who guess", () => {
     for (let n = 0; n < failuresMax; n++) errorOf(await guess(n, address), 401);
   }
 
-  test("SEC-3 given an address that presented too many wrong keys, when it presents another, then it is 429 with when to try again, and other addresses are not held up", async () => {
+  test("SEC-3 too many wrong keys get 429 with a retry time for that address alone", async () => {
+    // Given an address that presented too many wrong keys, when it presents another, then it is 429 with when to try
+    // again, and other addresses are not held up.
     await exhaust("192.0.2.1");
     const answer = await guess(99, "192.0.2.1");
     const error = errorOf(answer, 429);
@@ -208,7 +218,8 @@ describe("Those who guess", () => {
     errorOf(await guess(99, "192.0.2.2"), 401);
   });
 
-  test("SEC-3 given such an address, when somebody there has a good key or token, then they notice nothing", async () => {
+  test("SEC-3 a good key or token still works from a throttled address", async () => {
+    // Given such an address, when somebody there has a good key or token, then they notice nothing.
     const key = await client.createKey();
     const address = "192.0.2.3";
     await exhaust(address);
@@ -223,7 +234,9 @@ describe("Those who guess", () => {
     errorOf(await guess(99, address), 429);
   });
 
-  test("SEC-3 given such an address, when a token comes from it that was never seen before, then its signature is not checked until it has been elsewhere", async () => {
+  test("SEC-3 an unseen token from a throttled address is not verified until used elsewhere", async () => {
+    // Given such an address, when a token comes from it that was never seen before, then its signature is not checked
+    // until it has been elsewhere.
     const address = "192.0.2.6";
     const { body } = await ask(server.url, {
       basic: await client.createKey().then(({ id, key }) => ({ id, secret: key })),
@@ -239,7 +252,8 @@ describe("Those who guess", () => {
     assert.equal((await use(from(address))).status, 200);
   });
 
-  test("SEC-3 given requests without any credentials, when there are many, then they are 401 and count for nothing", async () => {
+  test("SEC-3 many requests without credentials answer 401 and count for nothing", async () => {
+    // Given requests without any credentials, when there are many, then they are 401 and count for nothing.
     const address = "192.0.2.4";
     for (let n = 0; n < failuresMax * 3; n++) {
       errorOf(await client.call("/v1/sessions", { key: null, headers: from(address) }), 401);
@@ -258,7 +272,9 @@ describe("Those who guess", () => {
     errorOf(await client.call("/v1/sessions", { key: `${token}x`, headers: from(address) }), 429);
   });
 
-  test("SEC-3 given wrong secrets for one client from many addresses, when there are too many, then the next is 429, and the right secret still works", async () => {
+  test("SEC-3 too many wrong secrets for a client answer 429; the right one still works", async () => {
+    // Given wrong secrets for one client from many addresses, when there are too many, then the next is 429, and the
+    // right secret still works.
     const key = await client.createKey();
     const wrong = `${key.key.slice(0, -2)}${key.key.endsWith("AA") ? "BB" : "AA"}`;
     const attempt = (secret: string, n: number) =>
@@ -270,7 +286,9 @@ describe("Those who guess", () => {
     assert.equal((await attempt(key.key, 99)).status, 200);
   });
 
-  test("SEC-4 given a chain of proxies, when only some are trusted, then the last address that none of them made up is the one that counts", async () => {
+  test("SEC-4 in a partly trusted proxy chain the last address that cannot be forged counts", async () => {
+    // Given a chain of proxies, when only some are trusted, then the last address that none of them made up is the one
+    // that counts.
     // The client itself wrote the first address; the trusted proxy at 10.0.0.1 saw 203.0.113.7.
     const forged = (n: number) => from(`192.0.2.${100 + n}, 203.0.113.7, 10.0.0.1`);
     for (let n = 0; n < failuresMax; n++) {
@@ -279,7 +297,8 @@ describe("Those who guess", () => {
     errorOf(await client.call("/v1/sessions", { key: "guess", headers: forged(50) }), 429);
   });
 
-  test("SEC-4 given no trusted proxy, when a client claims another address every time, then it is counted as one", async () => {
+  test("SEC-4 without a trusted proxy a client claiming many addresses counts as one", async () => {
+    // Given no trusted proxy, when a client claims another address every time, then it is counted as one.
     await using plain = await startServer({ flags: ["--auth-failures", String(failuresMax)] });
     const guesser = new Client(plain, "guess");
     for (let n = 0; n < failuresMax; n++)
@@ -288,13 +307,15 @@ describe("Those who guess", () => {
     assert.equal((await new Client(plain).get("/v1/sessions")).status, 200);
   });
 
-  test("SEC-4 given a setting that is no address, when the server is started, then it is one line and exit code 2", async () => {
+  test("SEC-4 a trusted proxy setting that is no address prints one line and exits with 2", async () => {
+    // Given a setting that is no address, when the server is started, then it is one line and exit code 2.
     const wrong = ["true", "10.0.0.0/33", "0.0.0.0/0", "proxy.example.com"];
     await Promise.all(wrong.map((address) => assertRefused("--trust-proxy", address)));
   });
 });
 
-test("SEC-1 given bytes that are no HTTP, when they are answered, then the answer is short and the server goes on", async () => {
+test("SEC-1 bytes that are no HTTP get a short answer and the server goes on", async () => {
+  // Given bytes that are no HTTP, when they are answered, then the answer is short and the server goes on.
   const { port } = new URL(server.url);
   const socket = connect(Number(port), "127.0.0.1");
   socket.write("this is no HTTP\r\n\r\n");
@@ -305,7 +326,8 @@ test("SEC-1 given bytes that are no HTTP, when they are answered, then the answe
 });
 
 describe("Credentials of open streams", () => {
-  test("SEC-5 given an open stream, when its key is revoked, then it ends with unauthenticated, and that of another key goes on", async () => {
+  test("SEC-5 revoking a key ends its open stream as unauthenticated, not those of others", async () => {
+    // Given an open stream, when its key is revoked, then it ends with unauthenticated, and that of another key goes on.
     await using own = await startServer({ config: { agents, heartbeatMs: 50 } });
     const admin = new Client(own);
     const { id } = await admin.createSession();

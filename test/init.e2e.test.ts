@@ -63,7 +63,9 @@ describe("a project that bridle init made", () => {
     return await run("/bin/sh", ["-c", scripts[name]], { cwd: project, env: { PATH } });
   }
 
-  test("INI-1, DCS-8 given a new project, when its tests are run and its types checked, then they pass, and only a mistake that is put in is found", async () => {
+  test("INI-1, DCS-8 a new project passes its tests and type check, which find a planted mistake", async () => {
+    // Given a new project, when its tests are run and its types checked, then they pass, and only a mistake that is put
+    // in is found.
     for (const file of files) assert.ok(said.includes(`  ${file}\n`), `${file} is listed`);
     assert.match(said, /cd my-agents\n +npm install\n +npm test\n +npm run dev\n/);
     const { name, dependencies } = JSON.parse(await read("package.json"));
@@ -88,7 +90,9 @@ describe("a project that bridle init made", () => {
     assert.match(errors[0] ?? "", /^agents\/wrong\.ts.*'aks'/);
   });
 
-  test("INI-2 given a new project, when bridle dev is started and the agent's question answered, then the task ends with the greeting", async () => {
+  test("INI-2 a new project runs in bridle dev and its answered task ends with the greeting", async () => {
+    // Given a new project, when bridle dev is started and the agent's question answered, then the task ends with the
+    // greeting.
     await using server = await startProcess({ command: "dev", args: ["--port", "0"], cwd: project });
     assert.match(server.output(), new RegExp(`Data +${project}/\\.bridle \\(`));
     const client = new Client(server);
@@ -102,7 +106,9 @@ describe("a project that bridle init made", () => {
   });
 });
 
-test("INI-3 given files that are there, when a project is made, then they are listed and nothing is changed, and with --force they are written over", async () => {
+test("INI-3 existing files are listed and kept, and overwritten only with --force", async () => {
+  // Given files that are there, when a project is made, then they are listed and nothing is changed, and with --force
+  // they are written over.
   await using project = await makeProject({ "agents/hello.ts": "mine\n", "notes.md": "mine too\n" });
   const init = (...flags: string[]) => bridle(["init", "--name", "mine", ...flags], { cwd: project.path });
   const [line, ...hints] = errorLines(await init(), 1);
@@ -123,7 +129,9 @@ test("INI-3 given files that are there, when a project is made, then they are li
   assert.deepEqual(again.map((hint) => hint.trim()).sort(), files);
 });
 
-test("INI-3 given a link or a file where a folder is to be, when a project is made with --force, then it is refused and nothing is changed", async () => {
+test("INI-3 --force refuses a link or a file in place of a folder and changes nothing", async () => {
+  // Given a link or a file where a folder is to be, when a project is made with --force, then it is refused and nothing
+  // is changed.
   await using project = await makeProject({ "outside.json": "mine\n", "flat/agents": "a file\n", file: "" });
   await mkdir(join(project.path, "linked"));
   await symlink("../outside.json", join(project.path, "linked/package.json"));
@@ -136,7 +144,9 @@ test("INI-3 given a link or a file where a folder is to be, when a project is ma
   assert.equal(await readFile(join(project.path, "outside.json"), "utf8"), "mine\n");
 });
 
-test("INI-4 given a name that no package can have, by flag or by folder, when a project is made, then it is refused and nothing is there", async () => {
+test("INI-4 an invalid package name, by flag or folder, is refused and creates nothing", async () => {
+  // Given a name that no package can have, by flag or by folder, when a project is made, then it is refused and nothing
+  // is there.
   await using place = await temporaryDirectory();
   const init = (...args: string[]) => bridle(["init", ...args], { cwd: place.path });
   const refused = await Promise.all([

@@ -115,7 +115,8 @@ test("given the surfaces, when their imports are read, then none knows another",
   assert.deepEqual(crossing, []);
 });
 
-test("given everything outside the store, when it imports the store, then it imports the port only", () => {
+test("code outside the store imports only the store's port", () => {
+  // Given everything outside the store, when it imports the store, then it imports the port only.
   const leaks = imports().filter(
     ({ from, to }) =>
       layerOf(from) !== "store" &&
@@ -126,7 +127,8 @@ test("given everything outside the store, when it imports the store, then it imp
   assert.deepEqual(leaks, []);
 });
 
-test("given the shell, when its imports are read, then it needs nothing that a browser does not have", () => {
+test("the shell imports only what a browser has", () => {
+  // Given the shell, when its imports are read, then it needs nothing that a browser does not have.
   const files = readdirSync(join(source, "shell")).filter(
     (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
   );
@@ -142,14 +144,18 @@ test("given the shell, when its imports are read, then it needs nothing that a b
   );
 });
 
-test("given the verifier, when its imports are followed, then it needs no package and nothing that a browser does not have", () => {
+test("the verifier imports no package and only what a browser has", () => {
+  // Given the verifier, when its imports are followed, then it needs no package and nothing that a browser does not
+  // have.
   const { files, foreign, nodeOnly } = importGraphOf("src/verify/index.ts");
   assert.ok(files.includes("src/receipts/canonical-json.ts"), "the imports were followed");
   assert.ok(files.includes("src/approvals/proof.ts"), "the imports were followed");
   assert.deepEqual({ foreign, nodeOnly }, { foreign: [], nodeOnly: [] });
 });
 
-test("CLT-10 given the client, when its imports are followed, then it needs no package, nothing of the server's but the verifier, and nothing that a browser does not have", () => {
+test("CLT-10 the client imports no package, only the verifier and what a browser has", () => {
+  // Given the client, when its imports are followed, then it needs no package, nothing of the server's but the verifier,
+  // and nothing that a browser does not have.
   const verifier = new Set(importGraphOf("src/verify/index.ts").files);
   const { files, foreign, nodeOnly } = importGraphOf("client/index.ts");
   assert.ok(files.includes("client/follow.ts"), "the imports were followed");

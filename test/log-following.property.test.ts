@@ -40,7 +40,9 @@ async function openedStore(): Promise<Opened> {
 }
 
 describe("following the log", () => {
-  test("STO-4 given commits and followers in any interleaving, when each follower starts anywhere and reads at any speed, then it gets exactly its events, in order", async () => {
+  test("STO-4 followers starting anywhere at any speed get exactly their events, in order", async () => {
+    // Given commits and followers in any interleaving, when each follower starts anywhere and reads at any speed, then
+    // it gets exactly its events, in order.
     await using opened = await openedStore();
     const { store } = opened;
     const tail = new LogTail(store);
@@ -71,7 +73,9 @@ describe("following the log", () => {
     tail.close();
   });
 
-  test("STO-4 given a follower that does not read while thousands of events are committed, when it reads on, then it gets every one once and held at most its buffer", async () => {
+  test("STO-4 a slow follower gets thousands of events once, holding at most its buffer", async () => {
+    // Given a follower that does not read while thousands of events are committed, when it reads on, then it gets every
+    // one once and held at most its buffer.
     await using opened = await openedStore();
     const tail = new LogTail(opened.store);
     const scene = new Scene(opened.store, "overflow");
@@ -88,7 +92,8 @@ describe("following the log", () => {
     tail.close();
   });
 
-  test("STO-4 given a follower that waits, when its signal aborts, then it ends without another event", async () => {
+  test("STO-4 aborting its signal ends a waiting follower without another event", async () => {
+    // Given a follower that waits, when its signal aborts, then it ends without another event.
     await using opened = await openedStore();
     const tail = new LogTail(opened.store);
     const controller = new AbortController();
@@ -276,7 +281,9 @@ class Reader {
 }
 
 describe("walking lists while they grow", () => {
-  test("RES-5 given any number of sessions and any page size, when more are created during the walk, then each that was there is given exactly once, newest first", async () => {
+  test("RES-5 paging returns each existing session once, newest first, despite new ones", async () => {
+    // Given any number of sessions and any page size, when more are created during the walk, then each that was there is
+    // given exactly once, newest first.
     await using opened = await openedKernel();
     const { kernel } = opened;
     await fc.assert(
@@ -305,7 +312,9 @@ describe("walking lists while they grow", () => {
     );
   });
 
-  test("RES-5 SES-2 given any number of messages and any page size, when more are appended during the walk, then all are given once, oldest first", async () => {
+  test("RES-5 SES-2 paging returns each message once, oldest first, despite appends", async () => {
+    // Given any number of messages and any page size, when more are appended during the walk, then all are given once,
+    // oldest first.
     await using opened = await openedKernel();
     const { kernel } = opened;
     await fc.assert(
@@ -335,7 +344,9 @@ describe("walking lists while they grow", () => {
     );
   });
 
-  test("RES-5 EVT-4 given any number of events and any page size, when more happen during the walk, then all are given once, in log order", async () => {
+  test("RES-5 EVT-4 paging returns each event once, in log order, despite new ones", async () => {
+    // Given any number of events and any page size, when more happen during the walk, then all are given once, in log
+    // order.
     await using opened = await openedKernel();
     const { kernel } = opened;
     await fc.assert(

@@ -59,7 +59,9 @@ async function takePort(): Promise<{ port: number } & AsyncDisposable> {
 const bareStartsMax = 50;
 
 describe("starting", () => {
-  test("OPS-1, TOU-5 given a directory that does not exist, when the server is started, then it says URL, data directory and key, and the tour that it advises uses it and answers by itself", async () => {
+  test("OPS-1, TOU-5 a first start prints URL, directory and key, and the advised tour runs", async () => {
+    // Given a directory that does not exist, when the server is started, then it says URL, data directory and key, and
+    // the tour that it advises uses it and answers by itself.
     await using parent = await temporaryDirectory();
     const data = join(parent.path, "new");
     await using server = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
@@ -79,7 +81,9 @@ describe("starting", () => {
     assert.deepEqual([is_valid, used.is_own, used.url], [true, false, server.url]);
   });
 
-  test("OPS-1 given a fresh directory, when the server is started three times over, then the fastest start takes less than 2 seconds from the command to a server that takes work, or as many bare starts on a machine that is busy", async (t) => {
+  test("OPS-1 the fastest of three fresh starts is under 2 seconds, adjusted for a busy machine", async (t) => {
+    // Given a fresh directory, when the server is started three times over, then the fastest start takes less than 2
+    // seconds from the command to a server that takes work, or as many bare starts on a machine that is busy.
     const startsMs: number[] = [];
     const bareMs: number[] = [];
     for (let n = 0; n < 3; n++) {
@@ -98,7 +102,9 @@ describe("starting", () => {
     assert.ok(Math.min(...startsMs) < Math.max(2000, Math.min(...bareMs) * bareStartsMax));
   });
 
-  test("OPS-2 given no key of one's own, when the server starts for the first time, then the key it shows works and only its owner can read the file and the directory", async () => {
+  test("OPS-2 the key of a first start works and only its owner can read file and directory", async () => {
+    // Given no key of one's own, when the server starts for the first time, then the key it shows works and only its
+    // owner can read the file and the directory.
     await using parent = await temporaryDirectory();
     const data = join(parent.path, "new");
     await using server = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
@@ -117,7 +123,9 @@ describe("starting", () => {
     assert.equal(await permissions(join(data, "bridle.db")), "600");
   });
 
-  test("OPS-2 given a key that was shown once, when the server starts again, then it says where the key is and not what it is, and the key still works", async () => {
+  test("OPS-2 a later start shows where the key is, not its value, and the key still works", async () => {
+    // Given a key that was shown once, when the server starts again, then it says where the key is and not what it is,
+    // and the key still works.
     await using directory = await temporaryDirectory();
     const options = { data: directory.path, env: { BRIDLE_API_KEY: undefined } };
     const file = join(directory.path, "admin.key");
@@ -138,7 +146,8 @@ describe("starting", () => {
     assert.equal(await permissions(file), "600");
   });
 
-  test("OPS-2 given a key of one's own, when the server starts, then it neither shows the key nor makes another", async () => {
+  test("OPS-2 a server with the user's own key neither shows it nor makes another", async () => {
+    // Given a key of one's own, when the server starts, then it neither shows the key nor makes another.
     await using server = await startProcess();
     await until(
       async () => server.output(),
@@ -177,7 +186,9 @@ describe("stopping", () => {
     return exit.then(([code]) => code);
   }
 
-  test("OPS-3 given a running step, when the server is interrupted, then it takes no new work but answers reads, the step ends and is recorded, and streams end", async () => {
+  test("OPS-3 an interrupted server refuses work, serves reads, records the step, ends streams", async () => {
+    // Given a running step, when the server is interrupted, then it takes no new work but answers reads, the step ends
+    // and is recorded, and streams end.
     await using directory = await temporaryDirectory();
     await using work = await temporaryDirectory();
     const options = { script: slowAgentServer, data: directory.path, flags: ["--grace-ms", "60000"] };
@@ -220,7 +231,9 @@ describe("stopping", () => {
     assert.deepEqual(await attempts(work.path), ["first"]);
   });
 
-  test("OPS-3 given a step that ended while the server was stopping, when the server starts again, then the task goes on after the step and completes", async () => {
+  test("OPS-3 a restart continues the task after a step that ended during the stop", async () => {
+    // Given a step that ended while the server was stopping, when the server starts again, then the task goes on after
+    // the step and completes.
     await using directory = await temporaryDirectory();
     await using work = await temporaryDirectory();
     const options = { script: slowAgentServer, data: directory.path, flags: ["--grace-ms", "60000"] };
@@ -241,7 +254,9 @@ describe("stopping", () => {
     assert.equal((await new Client(second).texts(task.session_id)).at(-1), "waited and went on");
   });
 
-  test("OPS-3 given a step that does not end in the grace period, when the server is interrupted, then it stops all the same and the task is driven on after the next start", async () => {
+  test("OPS-3 a step beyond the grace period does not block the stop and resumes on restart", async () => {
+    // Given a step that does not end in the grace period, when the server is interrupted, then it stops all the same and
+    // the task is driven on after the next start.
     await using directory = await temporaryDirectory();
     await using work = await temporaryDirectory();
     const options = { script: slowAgentServer, data: directory.path, flags: ["--grace-ms", "50"] };
@@ -271,7 +286,9 @@ describe("stopping", () => {
   });
 
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    test(`OPS-3 given bridle serve with streams and tasks that wait, when it gets ${signal}, then it ends the streams, closes the log, says so and exits with 0`, async () => {
+    test(`OPS-3 bridle serve with open streams and tasks exits with 0 on ${signal}`, async () => {
+      // Given bridle serve with streams and tasks that wait, when it gets ${signal}, then it ends the streams, closes
+      // the log, says so and exits with 0.
       await using server = await startProcess();
       const client = new Client(server);
       const session = await client.createSession();
@@ -297,7 +314,9 @@ describe("stopping", () => {
 });
 
 describe("starting again", () => {
-  test("OPS-4 given sessions, ended tasks and tasks that wait, when the server is stopped and started again, then all are as they were, and answering those that wait completes them", async () => {
+  test("OPS-4 a restart keeps sessions and tasks, and answering the waiting ones completes them", async () => {
+    // Given sessions, ended tasks and tasks that wait, when the server is stopped and started again, then all are as
+    // they were, and answering those that wait completes them.
     await using directory = await temporaryDirectory();
     const first = await startProcess({ data: directory.path });
     const before = new Client(first);
@@ -363,7 +382,8 @@ describe("wrong use", () => {
   ];
 
   for (const { what, args, env = {}, named } of wrong) {
-    test(`OPS-5 given ${what}, when bridle is called, then one line says what is wrong, the exit code is 2 and nothing is made`, async () => {
+    test(`OPS-5 ${what} prints one line, exits with 2 and creates nothing`, async () => {
+      // Given ${what}, when bridle is called, then one line says what is wrong, the exit code is 2 and nothing is made.
       await using directory = await temporaryDirectory();
       const ended = await bridle(args, { env, cwd: directory.path });
       assert.equal(ended.code, 2);
@@ -375,7 +395,8 @@ describe("wrong use", () => {
 });
 
 describe("settings", () => {
-  test("OPS-6 given the help of serve, when its flags are read, then each has an environment variable of the same name", async () => {
+  test("OPS-6 each flag of serve has an environment variable of the same name", async () => {
+    // Given the help of serve, when its flags are read, then each has an environment variable of the same name.
     const { code, stdout } = await bridle(["serve", "--help"]);
     assert.equal(code, 0);
     const options = stdout
@@ -395,7 +416,8 @@ describe("settings", () => {
     assert.match(stdout.replaceAll(/\s+/g, " "), /--port <number>[^(]*\(default: 8080,/);
   });
 
-  test("OPS-6 given a port in the environment, when the server starts, then it beats the default, and the flag beats it", async () => {
+  test("OPS-6 the port variable overrides the default and the flag overrides it", async () => {
+    // Given a port in the environment, when the server starts, then it beats the default, and the flag beats it.
     await using directory = await temporaryDirectory();
     await using taken = await takePort();
     const start = (args: string[], port: number) =>
@@ -407,7 +429,9 @@ describe("settings", () => {
     assert.notEqual(new URL(byFlag.url).port, String(taken.port));
   });
 
-  test("OPS-6 given a host in the environment, when the server starts, then it beats the default, which is this machine only, and the flag beats it", async () => {
+  test("OPS-6 the host variable overrides the default, this machine; the flag overrides it", async () => {
+    // Given a host in the environment, when the server starts, then it beats the default, which is this machine only,
+    // and the flag beats it.
     await using directory = await temporaryDirectory();
     // An address for documentation (RFC 5737): no machine has it, so listening on it fails and names it.
     const env = { BRIDLE_HOST: "192.0.2.1" };
@@ -421,7 +445,9 @@ describe("settings", () => {
     assert.match(onlyLine(await bridle(["serve", ...args], { env })), /192\.0\.2\.1/);
   });
 
-  test("OPS-6 given a data directory in the environment, when the server starts, then it beats the default, which is .bridle, and the flag beats it", async () => {
+  test("OPS-6 the data directory variable overrides the default .bridle; the flag overrides it", async () => {
+    // Given a data directory in the environment, when the server starts, then it beats the default, which is .bridle,
+    // and the flag beats it.
     await using directory = await temporaryDirectory();
     const cwd = await realpath(directory.path);
     const starts = [
@@ -441,7 +467,9 @@ describe("settings", () => {
     assert.deepEqual((await readdir(cwd)).sort(), [".bridle", "from-env", "from-flag"]);
   });
 
-  test("OPS-6 given a key in the environment, when the server starts, then it beats the one in the directory, and the flag beats it", async () => {
+  test("OPS-6 the key variable overrides the key in the directory and the flag overrides it", async () => {
+    // Given a key in the environment, when the server starts, then it beats the one in the directory, and the flag beats
+    // it.
     await using directory = await temporaryDirectory();
     const data = directory.path;
     const env = { BRIDLE_API_KEY: "key-from-env" };
@@ -459,7 +487,9 @@ describe("settings", () => {
     }
   });
 
-  test("OPS-6 given a log level in the environment, when the server starts, then it beats the default, which does not log requests, and the flag beats it", async () => {
+  test("OPS-6 the log level variable overrides the default, no requests; the flag overrides it", async () => {
+    // Given a log level in the environment, when the server starts, then it beats the default, which does not log
+    // requests, and the flag beats it.
     const starts = [
       { flags: [], level: undefined, logged: false },
       { flags: [], level: "debug", logged: true },
@@ -482,7 +512,9 @@ describe("settings", () => {
 });
 
 describe("one server a directory", () => {
-  test("STO-5 given a running server, when a second one is started on its directory, then it says so in one line and exits with 1, and the first goes on", async () => {
+  test("STO-5 a second server on a directory prints one line, exits with 1; the first goes on", async () => {
+    // Given a running server, when a second one is started on its directory, then it says so in one line and exits with
+    // 1, and the first goes on.
     await using first = await startProcess();
     const session = await new Client(first).createSession();
     const second = await bridle(["serve", "--port", "0", "--data", first.data]);
@@ -495,7 +527,9 @@ describe("one server a directory", () => {
     assert.equal((await new Client(first).rehearse(session.id, "return on")).status, "COMPLETED");
   });
 
-  test("STO-5 given a server that was killed, when another is started on its directory, then it starts at once and has everything", async () => {
+  test("STO-5 a server on the directory of a killed one starts at once with everything", async () => {
+    // Given a server that was killed, when another is started on its directory, then it starts at once and has
+    // everything.
     await using directory = await temporaryDirectory();
     await using first = await startProcess({ data: directory.path });
     const session = await new Client(first).createSession();
@@ -504,7 +538,9 @@ describe("one server a directory", () => {
     assert.deepEqual((await new Client(second).get(`/v1/sessions/${session.id}`)).body, session);
   });
 
-  test("STO-5 given a port that is taken, when the server is started on it, then it says so in one line, exits with 1 and leaves the directory free", async () => {
+  test("STO-5 a taken port prints one line, exits with 1 and leaves the directory free", async () => {
+    // Given a port that is taken, when the server is started on it, then it says so in one line, exits with 1 and leaves
+    // the directory free.
     await using directory = await temporaryDirectory();
     await using taken = await takePort();
     const ended = await bridle(["serve", "--port", String(taken.port), "--data", directory.path]);
@@ -514,7 +550,9 @@ describe("one server a directory", () => {
     await new Client(server).createSession();
   });
 
-  test("STO-5 given a data directory that cannot be made, when the server is started, then it says so in one line and exits with 1", async () => {
+  test("STO-5 a data directory that cannot be created prints one line and exits with 1", async () => {
+    // Given a data directory that cannot be made, when the server is started, then it says so in one line and exits with
+    // 1.
     await using directory = await temporaryDirectory();
     const file = join(directory.path, "file");
     await writeFile(file, "");

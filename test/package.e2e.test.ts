@@ -83,7 +83,8 @@ describe("the package that is published", () => {
 
   after(() => place[Symbol.asyncDispose]());
 
-  test("PKG-1 given the package, when its files are listed, then they are the bundle, its types, notices and pages, and small", () => {
+  test("PKG-1 the package is small and holds only bundle, types, notices and pages", () => {
+    // Given the package, when its files are listed, then they are the bundle, its types, notices and pages, and small.
     const paths = packed.files.map(({ path }) => path);
     const rest = paths.filter(
       (path) => !/^lib\/[\w-]+\.js(\.map)?$|^(src|client|proto)\/.*\.d\.ts$/.test(path),
@@ -104,7 +105,8 @@ describe("the package that is published", () => {
     assert.ok(packed.unpackedSize < unpackedBytesMax, `${packed.unpackedSize} bytes unpacked`);
   });
 
-  test("PKG-2, CLT-10 given the package and none of its dependencies, when all modules are loaded, then none lacks anything", async () => {
+  test("PKG-2, CLT-10 all modules of the package load without its dependencies", async () => {
+    // Given the package and none of its dependencies, when all modules are loaded, then none lacks anything.
     const alone = join(place.path, "alone");
     const installed = join(alone, "node_modules/bridle");
     // A copy: beside a link there would be what it leads to.
@@ -125,7 +127,9 @@ describe("the package that is published", () => {
     }
   });
 
-  test("PKG-3, DCS-4 given a project of the installed package with the code of all pages, when it is tested and its types checked, then it depends on that version, and only a mistake that is put in is found", async () => {
+  test("PKG-3, DCS-4 a project of the installed package passes tests, and all page code compiles", async () => {
+    // Given a project of the installed package with the code of all pages, when it is tested and its types checked, then
+    // it depends on that version, and only a mistake that is put in is found.
     const npx = await npm(["exec", "--offline", "--", "bridle", "--version"], project);
     assert.equal(succeeded(npx).trim(), version);
     assert.doesNotMatch(said, /refers to as a file/);
@@ -154,7 +158,8 @@ describe("the package that is published", () => {
     assert.match(errors[0] ?? "", /^agents\/types-of-all\.ts.*'poeple'/);
   });
 
-  test("PKG-5 given the installed package, when the links in its pages are followed, then each leads to a file of it", () => {
+  test("PKG-5 every link in the installed pages leads to a file of the package", () => {
+    // Given the installed package, when the links in its pages are followed, then each leads to a file of it.
     const installed = join(project, "node_modules/bridle");
     const packedPages = globSync(["*.md", "docs/**/*.md"], { cwd: installed });
     const links = packedPages.flatMap((page) =>
@@ -167,7 +172,9 @@ describe("the package that is published", () => {
     );
   });
 
-  test("PKG-4 given a project with the installed package, when bridle serve is started and the agent's question answered, then the task ends with the greeting", async () => {
+  test("PKG-4 bridle serve from the installed package completes a task after an answer", async () => {
+    // Given a project with the installed package, when bridle serve is started and the agent's question answered, then
+    // the task ends with the greeting.
     const script = join(project, "node_modules/.bin/bridle");
     await using server = await startProcess({ script, args: ["serve", "--port", "0"], cwd: project });
     const client = new Client(server);
@@ -181,7 +188,9 @@ describe("the package that is published", () => {
     assert.equal(await server.stop(), 0, server.output());
   });
 
-  test("TOU-4, TOU-9 given an empty folder, when bridle dev, the tour, the verification and a tour with a crash follow one another, then each does what it says", async (t) => {
+  test("TOU-4, TOU-9 bridle dev, tour, verification and crash tour work in an empty folder", async (t) => {
+    // Given an empty folder, when bridle dev, the tour, the verification and a tour with a crash follow one another,
+    // then each does what it says.
     const folder = join(place.path, "empty");
     await mkdir(folder);
     // As somebody who has set nothing.

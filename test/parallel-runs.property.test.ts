@@ -96,7 +96,9 @@ function assertCompleted(task: Json, what: string, program: Program): void {
 }
 
 describe("branches side by side", () => {
-  test("PAR-1 PAR-2 given any program of branches, when the server is killed while it runs and it is repeated afterwards, then it ends as it did and repeats exactly", async (t) => {
+  test("PAR-1 PAR-2 any program of branches survives a crash and replays exactly", async (t) => {
+    // Given any program of branches, when the server is killed while it runs and it is repeated afterwards, then it ends
+    // as it did and repeats exactly.
     t.diagnostic(`BRANCHES_SEED=${seed} BRANCHES_ROUNDS=${rounds} BRANCHES_PROGRAMS=${programsInRound}`);
     await using directory = await temporaryDirectory();
     let server: TestProcess = await startProcess({ data: directory.path, script });

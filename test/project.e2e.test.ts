@@ -10,7 +10,9 @@ import { Client, isFinal } from "./support/client.ts";
 import { agentModule, makeProject } from "./support/project.ts";
 import { startProcess, temporaryDirectory } from "./support/server.ts";
 
-test("PRJ-1, PRJ-3, PRJ-4 given a project, when it is served, then its settings, agents and personas are there, and the environment and flags beat it", async () => {
+test("PRJ-1, PRJ-3, PRJ-4 serve loads the project, and environment and flags override it", async () => {
+  // Given a project, when it is served, then its settings, agents and personas are there, and the environment and flags
+  // beat it.
   await using project = await makeProject({
     "package.json": '{ "type": "module" }',
     "settings/bridle.config.ts": `import { defineConfig } from "bridle";
@@ -52,7 +54,8 @@ export default defineConfig({
   }
 });
 
-test("PRJ-2, PRJ-7 given a project that is wrong, when it is served, then one line says where, and nothing is started", async () => {
+test("PRJ-2, PRJ-7 an invalid project fails with one line that says where, starting nothing", async () => {
+  // Given a project that is wrong, when it is served, then one line says where, and nothing is started.
   await using project = await makeProject({
     "package.json": '{ "type": "module" }',
     "bridle.config.ts": "export default { corsOrgin: [] };\n",
@@ -82,7 +85,9 @@ test("PRJ-2, PRJ-7 given a project that is wrong, when it is served, then one li
   );
 });
 
-test("PRJ-4 given a persona in the configuration, when the server starts again and again, then it is changed only when it is different", async () => {
+test("PRJ-4 a restart updates a configured persona only if it differs", async () => {
+  // Given a persona in the configuration, when the server starts again and again, then it is changed only when it is
+  // different.
   await using directory = await temporaryDirectory();
   const helper: PersonaSettings = {
     name: "helper",

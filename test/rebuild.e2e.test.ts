@@ -9,7 +9,8 @@ import { Hooks } from "./support/push.ts";
 import { startServer, temporaryDirectory } from "./support/server.ts";
 import { openSession } from "./support/socket.ts";
 
-test("EVT-5 given every command used once, when documents are refolded from events, then they equal the stored ones", async () => {
+test("EVT-5 refolding the events of every command yields the stored documents", async () => {
+  // Given every command used once, when documents are refolded from events, then they equal the stored ones.
   await using directory = await temporaryDirectory();
   await using server = await startServer({ data: directory.path });
   const client = new Client(server);

@@ -1441,7 +1441,8 @@ function assertEmpty(list: readonly string[]): void {
 
 const patience = { timeout: 240_000 };
 
-test("given a canary in any form, when a text is searched, then it is found and its place is named", () => {
+test("the search finds a canary in any form and names its place", () => {
+  // Given a canary in any form, when a text is searched, then it is found and its place is named.
   const planter = new Planter();
   for (const kind of kinds) planter.text("there", kind);
   const find = findCanaries(planter);
@@ -1482,7 +1483,9 @@ describe("secrets that callers send", () => {
     evidence = await gather(server, watch, planter);
   }, patience);
 
-  test("RED-1 given secrets wherever text can be sent, when all is read, then no answer, error, stream, receipt or export has one", (t) => {
+  test("RED-1 no answer, error, stream, receipt or export contains a secret sent as text", (t) => {
+    // Given secrets wherever text can be sent, when all is read, then no answer, error, stream, receipt or export has
+    // one.
     const places = new Set([...evidence.planter.plants.values()].map(({ place }) => place));
     t.diagnostic(
       `${evidence.planter.plants.size} secrets in ${places.size} places, ${evidence.watch.requests} requests`,
@@ -1490,22 +1493,26 @@ describe("secrets that callers send", () => {
     evidence.watch.answers.assertNone();
   });
 
-  test("RED-1 given secrets wherever text can be sent, when the server's files are read, then none has one", () => {
+  test("RED-1 no server file contains a secret sent as text", () => {
+    // Given secrets wherever text can be sent, when the server's files are read, then none has one.
     evidence.watch.files.assertNone();
   });
 
-  test("RED-1 given secrets wherever text can be sent, when the server logs all it can, then no line has one", () => {
+  test("RED-1 no log line at the fullest level contains a secret sent as text", () => {
+    // Given secrets wherever text can be sent, when the server logs all it can, then no line has one.
     assert.ok(evidence.log.split('"msg":"request"').length > evidence.watch.requests / 2);
     evidence.watch.log.assertNone();
   });
 
-  test("RED-3 given what was accepted, when it is read, then a descriptor stands for the secret and the rest is as it was", () => {
+  test("RED-3 reading accepted text shows a descriptor for the secret and the rest unchanged", () => {
+    // Given what was accepted, when it is read, then a descriptor stands for the secret and the rest is as it was.
     assert.ok(evidence.planter.accepted.size > 500, `only ${evidence.planter.accepted.size} were accepted`);
     assertEmpty([...evidence.remains.changed.values()]);
     assertEmpty(evidence.remains.missing);
   });
 
-  test("RED-3 given what was accepted, when the database is read, then the words around each secret are there", () => {
+  test("RED-3 the database keeps the words around each redacted secret", () => {
+    // Given what was accepted, when the database is read, then the words around each secret are there.
     const { planter, stored } = evidence;
     const lost = [...planter.accepted].filter((id) => !stored.has(id) && planter.plants.get(id)?.text !== "");
     assertEmpty(lost.map((id) => planter.nameOf(id)));
@@ -1690,7 +1697,8 @@ describe("secrets that agents let slip", () => {
     return statuses;
   }
 
-  test("RED-2 given an agent that lets secrets slip, when its tasks have ended, then each ended as it would without", () => {
+  test("RED-2 tasks of an agent that leaks secrets end as they would without", () => {
+    // Given an agent that lets secrets slip, when its tasks have ended, then each ended as it would without.
     const cut = kinds.map((kind) => [`${cutSlip}: ${kind}`, "COMPLETED"]);
     const expected = { ...slips, ...Object.fromEntries(cut) };
     const wrong = Object.entries(expected).flatMap(([name, status]) => {
@@ -1701,28 +1709,36 @@ describe("secrets that agents let slip", () => {
     assert.equal(ended.get("changes its mind")?.failure.code, "nondeterministic_run");
   });
 
-  test("RED-2 given an agent that lets secrets slip, when all is read, then no answer, stream, receipt, artifact or export has one", (t) => {
+  test("RED-2 no answer, stream, receipt, artifact or export contains an agent's leaked secret", (t) => {
+    // Given an agent that lets secrets slip, when all is read, then no answer, stream, receipt, artifact or export has
+    // one.
     t.diagnostic(`${evidence.planter.plants.size} secrets, ${evidence.watch.requests} requests`);
     evidence.watch.answers.assertNone();
   });
 
-  test("RED-2 given an agent that lets secrets slip, when the server's files are read, then none has one", () => {
+  test("RED-2 no server file contains an agent's leaked secret", () => {
+    // Given an agent that lets secrets slip, when the server's files are read, then none has one.
     evidence.watch.files.assertNone();
   });
 
-  test("RED-2 given an agent that lets secrets slip, when the server logs all it can, then no line has one", () => {
+  test("RED-2 no log line at the fullest level contains an agent's leaked secret", () => {
+    // Given an agent that lets secrets slip, when the server logs all it can, then no line has one.
     assert.ok(evidence.log.split('"msg":"request"').length > evidence.watch.requests / 2);
     evidence.watch.log.assertNone();
   });
 
-  test("RED-2 given an agent that lets secrets slip, when it is replayed with other secrets, then they are taken and, like the first, found nowhere", () => {
+  test("RED-2 a replay takes other secrets and redacts them everywhere like the first", () => {
+    // Given an agent that lets secrets slip, when it is replayed with other secrets, then they are taken and, like the
+    // first, found nowhere.
     const [exact, live, withSecret] = replayed.get("says a secret") ?? [];
     assert.deepEqual([exact, live, withSecret], [202, 202, 202]);
     assert.equal(replayed.get("reads a login")?.[3], 202);
     assert.doesNotMatch(`${evidence.watch.answers}${evidence.watch.files}`, /given with a replay/);
   });
 
-  test("RED-3 given an agent that lets secrets slip, when all is read, then descriptors stand for them and the rest is as it was", () => {
+  test("RED-3 descriptors replace an agent's leaked secrets and the rest is unchanged", () => {
+    // Given an agent that lets secrets slip, when all is read, then descriptors stand for them and the rest is as it
+    // was.
     const changed = [...evidence.remains.changed.values()].filter((each) => !inPieces.test(each));
     assertEmpty(changed);
     assert.ok(evidence.remains.intact.size > 200, `only ${evidence.remains.intact.size} were seen`);
@@ -1745,7 +1761,8 @@ describe("secrets that agents let slip", () => {
   });
 });
 
-test("RED-3 given a caller's message of any size, when the task's receipt is read, then it lists what was taken out", async () => {
+test("RED-3 the receipt lists what was redacted from a caller's message of any size", async () => {
+  // Given a caller's message of any size, when the task's receipt is read, then it lists what was taken out.
   await using server = await startProcess();
   const client = new Client(server);
   const session = await client.createSession();
@@ -1786,7 +1803,8 @@ export const careless = {
 };
 `;
 
-test("RED-2 given a secret step's value in an error that nobody waits for, when the server logs it, then without the value", async () => {
+test("RED-2 the log redacts a secret step's value from an unhandled error", async () => {
+  // Given a secret step's value in an error that nobody waits for, when the server logs it, then without the value.
   await using directory = await temporaryDirectory();
   const agents = join(directory.path, "careless.mjs");
   writeFileSync(agents, careless);
@@ -1810,7 +1828,9 @@ test("RED-2 given a secret step's value in an error that nobody waits for, when 
   assert.deepEqual([...findCanaries(planter)(log)], []);
 });
 
-test("RED-4 given the server's own secrets, when they are sent in as text and all is read, then they are in no output, log line or file but their own", async () => {
+test("RED-4 the server's own secrets sent as text appear in no output, log or other file", async () => {
+  // Given the server's own secrets, when they are sent in as text and all is read, then they are in no output, log line
+  // or file but their own.
   await using server = await startProcess({
     env: { BRIDLE_LOG_LEVEL: "trace", BRIDLE_API_KEY: undefined },
   });
@@ -1888,7 +1908,9 @@ function privateHalf(file: string): Buffer {
   return Buffer.from(String(d), "base64url");
 }
 
-test("RED-4 given an administrator's key that the operator chose, when it is sent in as text, then it is in no output, log line or file", async () => {
+test("RED-4 an administrator key chosen by the operator appears in no output, log or file", async () => {
+  // Given an administrator's key that the operator chose, when it is sent in as text, then it is in no output, log line
+  // or file.
   await using server = await startProcess({ env: { BRIDLE_LOG_LEVEL: "trace" } });
   const client = new Client(server);
   const watch = new Watch(client, findValues({ "the administrator's key": Buffer.from(adminKey) }));

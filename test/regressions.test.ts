@@ -88,7 +88,9 @@ describe("regressions", () => {
     return client.submit(sessionId, "", { persona_id: `persona_${name}`, input });
   }
 
-  test("given a question that is answered while its run is being repeated, when the agent asks the next one, then it is asked", async () => {
+  test("an answer during a run's replay still lets the agent ask its next question", async () => {
+    // Given a question that is answered while its run is being repeated, when the agent asks the next one, then it is
+    // asked.
     const { id } = await submit("pensive");
     await until(
       async () => pensiveRuns,
@@ -102,14 +104,18 @@ describe("regressions", () => {
     assert.equal(task.status, "COMPLETED");
   });
 
-  test("given two steps of which the second fails first, when the agent awaits them in order, then its task fails and the process lives", async () => {
+  test("a second step that fails first fails the task and does not crash the process", async () => {
+    // Given two steps of which the second fails first, when the agent awaits them in order, then its task fails and the
+    // process lives.
     const { id } = await submit("careless");
     const task = await client.untilTask(id, isFinal);
     assert.deepEqual([task.status, task.failure.message], ["FAILED", "boom"]);
     assert.deepEqual(rejections, []);
   });
 
-  test("given an agent that changes its input and what it said, when it runs again after a wait, then log, document and agent agree", async () => {
+  test("an agent that mutates its input and messages agrees with log and document on rerun", async () => {
+    // Given an agent that changes its input and what it said, when it runs again after a wait, then log, document and
+    // agent agree.
     const { id } = await submit("mutating", { n: 0 });
     await client.untilTask(id, (task) => task.status === "INPUT_REQUIRED");
     assert.deepEqual((await client.get(`/v1/tasks/${id}`)).body.input, { n: 0 });
@@ -123,13 +129,16 @@ describe("regressions", () => {
     assert.equal(said.payload.message.parts[0].text, "one");
   });
 
-  test("given a value that JSON cannot say, when an agent asks for approval with it, then the task fails at once", async () => {
+  test("asking approval with a value that JSON cannot express fails the task at once", async () => {
+    // Given a value that JSON cannot say, when an agent asks for approval with it, then the task fails at once.
     const { id } = await submit("unspeakable");
     const task = await client.untilTask(id, isFinal);
     assert.match(task.failure.message, /BigInt/);
   });
 
-  test("given an answer that is accepted just before the deadline, when the deadline passes, then the task completes with it", async () => {
+  test("an answer accepted just before the deadline completes the task after it passes", async () => {
+    // Given an answer that is accepted just before the deadline, when the deadline passes, then the task completes with
+    // it.
     const answered = await Promise.all(
       Array.from({ length: 20 }, async (_, n) => {
         const { id } = await submit("impatient");
@@ -163,7 +172,8 @@ describe("regressions", () => {
     assert.deepEqual((await children()).filter(isWaiting), []);
   });
 
-  test("given a session that is closed while tasks are submitted, when both are done, then nothing runs in it", async () => {
+  test("closing a session while tasks are submitted leaves nothing running in it", async () => {
+    // Given a session that is closed while tasks are submitted, when both are done, then nothing runs in it.
     for (let n = 0; n < 20; n++) {
       const { id } = await client.createSession();
       const [submitted] = await Promise.all([
@@ -179,7 +189,8 @@ describe("regressions", () => {
     }
   });
 
-  test("given an id of another kind, when a task names it as branch or parent, then it is not found", async () => {
+  test("an id of another kind as branch or parent of a task is not found", async () => {
+    // Given an id of another kind, when a task names it as branch or parent, then it is not found.
     for (const field of ["branch_id", "parent_task_id"]) {
       const { status } = await client.post("/v1/tasks", {
         session_id: sessionId,
@@ -190,7 +201,8 @@ describe("regressions", () => {
     }
   });
 
-  test("given a key bound to a workspace, when it asks for an event of the whole tenant by id, then it is not found", async () => {
+  test("a key bound to a workspace does not find a tenant-wide event by id", async () => {
+    // Given a key bound to a workspace, when it asks for an event of the whole tenant by id, then it is not found.
     const { body: key } = await client.post("/v1/api-keys", {
       name: "bound",
       actor: "someone",

@@ -50,7 +50,9 @@ describe("a sweep", () => {
     await directory[Symbol.asyncDispose]();
   });
 
-  test("RET-1 RET-2 given an ended task with everything a task can have, when it is swept, then its record and its receipts are left and cursors before it have expired", async () => {
+  test("RET-1 RET-2 a sweep keeps a task's record and receipts and expires older cursors", async () => {
+    // Given an ended task with everything a task can have, when it is swept, then its record and its receipts are left
+    // and cursors before it have expired.
     const { id } = await client.createSession({ initial_messages: [userMessage("loose")] });
     const large = "leaves-by-age ".repeat(1000);
     const task = await client.rehearse(id, "say hello", `artifact a.txt ${large}`, "stream 2", "return done");
@@ -112,7 +114,8 @@ describe("a sweep", () => {
     assert.deepEqual([again.tasks, again.events], [0, 0]);
   });
 
-  test("RET-2 given an open stream that has seen everything, when old work leaves, then the stream goes on undisturbed", async () => {
+  test("RET-2 a sweep does not disturb an open stream that has seen everything", async () => {
+    // Given an open stream that has seen everything, when old work leaves, then the stream goes on undisturbed.
     const { id } = await client.createSession();
     await client.rehearse(id, "say one");
     const { last_event_id } = (await client.get(`/v1/sessions/${id}`)).body;
@@ -128,7 +131,9 @@ describe("a sweep", () => {
     assert.ok(seen.some(({ event }) => event === "vendor.bridle.session.trimmed"));
   });
 
-  test("RET-3 given work that waits and a parent that sleeps, when the log is swept, then it goes on and ends as if nothing had been", async () => {
+  test("RET-3 waiting work and a sleeping parent end normally after a sweep", async () => {
+    // Given work that waits and a parent that sleeps, when the log is swept, then it goes on and ends as if nothing had
+    // been.
     const { id } = await client.createSession();
     const waiting = await client.rehearse(id, "say before", "step one", "ask who?", "return thanks");
     const shared = "shared-by-two,".repeat(1000);
@@ -145,7 +150,9 @@ describe("a sweep", () => {
     await assertVerifies(client, verified);
   });
 
-  test("RET-3 given tasks that come and end while the log is swept, when all is over, then every one has ended well and its receipt verifies", async () => {
+  test("RET-3 tasks that run during sweeps all end well with receipts that verify", async () => {
+    // Given tasks that come and end while the log is swept, when all is over, then every one has ended well and its
+    // receipt verifies.
     const { id } = await client.createSession();
     const submitted = Promise.all(Array.from({ length: 40 }, (_, index) => client.submit(id, `t${index}`)));
     for (let round = 0; round < 8; round++) assert.equal((await sweep(client)).status, 200);
@@ -158,7 +165,8 @@ describe("a sweep", () => {
     await assertVerifies(client, some.receipt_id);
   });
 
-  test("RET-2 given a fork, a truncation and a compaction, when the old part leaves, then they still work with what is left", async () => {
+  test("RET-2 fork, truncation and compaction still work after their old part is swept", async () => {
+    // Given a fork, a truncation and a compaction, when the old part leaves, then they still work with what is left.
     const { id } = await client.createSession({ initial_messages: [userMessage("a"), userMessage("b")] });
     await client.post(`/v1/sessions/${id}/compact`, { keep_last: 1 });
     await sweep(client);
@@ -175,7 +183,9 @@ describe("a sweep", () => {
     assert.equal((await client.get(`/v1/sessions/${id}`)).body.erasure.erased_at === null, false);
   });
 
-  test("RET-5 given an operator and others, when gc is asked for, then a dry run says the counts and changes nothing, a real one does it, and others may not", async () => {
+  test("RET-5 only an operator runs gc, and a dry run counts without changing anything", async () => {
+    // Given an operator and others, when gc is asked for, then a dry run says the counts and changes nothing, a real one
+    // does it, and others may not.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "say hello");
     const dry = await bridle(["gc", "--dry-run"], { server, env: { BRIDLE_KEY: client.key } });
@@ -191,7 +201,9 @@ describe("a sweep", () => {
   });
 });
 
-test("RET-2 given a reader that is slower than retention, when what it has not read leaves, then it is told, and one that had read it is not", async () => {
+test("RET-2 only a reader that missed swept events is told so", async () => {
+  // Given a reader that is slower than retention, when what it has not read leaves, then it is told, and one that had
+  // read it is not.
   await using directory = await temporaryDirectory();
   const server = await startInProcess({
     port: 0,
@@ -218,7 +230,8 @@ test("RET-2 given a reader that is slower than retention, when what it has not r
   signal.abort();
 });
 
-test("RET-3 RET-5 given a server that keeps everything, or keeps it longer, when it is swept, then nothing goes", async () => {
+test("RET-3 RET-5 a sweep removes nothing if retention is unlimited or longer", async () => {
+  // Given a server that keeps everything, or keeps it longer, when it is swept, then nothing goes.
   await using directory = await temporaryDirectory();
   {
     await using server = await startServer({ data: directory.path });
@@ -233,7 +246,9 @@ test("RET-3 RET-5 given a server that keeps everything, or keeps it longer, when
   assert.ok(Date.parse(body.cutoff) <= Date.now() - aDayMs);
 });
 
-test("RET-4 given a process that is killed in the middle of a sweep, when it starts again, then documents are the fold of the log before and after, and the sweep is finished", async () => {
+test("RET-4 a sweep killed midway finishes on restart, and documents match the log", async () => {
+  // Given a process that is killed in the middle of a sweep, when it starts again, then documents are the fold of the
+  // log before and after, and the sweep is finished.
   await using directory = await temporaryDirectory();
   const word = "swept-away-4c1";
   let tasks: Json[] = [];

@@ -163,7 +163,9 @@ async function saidIn(client: Client, sessionId: string): Promise<string[]> {
 }
 
 describe("recovery", () => {
-  test("RUN-1 CRA-1 given a run with recorded values that waits, when the server is killed and started again, then the values are the same and no step ran twice", async () => {
+  test("RUN-1 CRA-1 a crash keeps the recorded values of a waiting run and repeats no step", async () => {
+    // Given a run with recorded values that waits, when the server is killed and started again, then the values are the
+    // same and no step ran twice.
     await using stage = await Stage.open();
     const task = await stage.submit("recorder");
     await stage.waiting(task);
@@ -183,7 +185,9 @@ describe("recovery", () => {
     assert.equal((await stage.client.listAll(`/v1/artifacts?task_id=${task.id}`)).length, 1);
   });
 
-  test("RUN-1 CRA-1 given parallel branches of which one is in a step, when the server is killed, then only that step runs again and the others keep their results", async () => {
+  test("RUN-1 CRA-1 after a crash only the interrupted branch repeats its step", async () => {
+    // Given parallel branches of which one is in a step, when the server is killed, then only that step runs again and
+    // the others keep their results.
     await using stage = await Stage.open();
     const task = await stage.submit("parallel");
     const recordedSteps = async () =>
@@ -212,7 +216,9 @@ describe("recovery", () => {
     );
   });
 
-  test("RUN-1 RUN-7 given an agent that catches an expired question or a denial and asks again, when the second answer comes, then it goes the same way again and completes", async () => {
+  test("RUN-1 RUN-7 a run that caught an expiry or denial and asked again replays and completes", async () => {
+    // Given an agent that catches an expired question or a denial and asks again, when the second answer comes, then it
+    // goes the same way again and completes.
     await using stage = await Stage.open();
     const denied = await stage.submit("persistent", { kind: "approve" });
     assert.equal((await stage.respond(await stage.waiting(denied), false)).status, 200);
@@ -224,7 +230,9 @@ describe("recovery", () => {
     }
   });
 
-  test("RUN-1 given an agent that goes on with the first of two steps, when both are recorded and it runs again, then the same one is first", async () => {
+  test("RUN-1 a replayed race of two recorded steps has the same winner", async () => {
+    // Given an agent that goes on with the first of two steps, when both are recorded and it runs again, then the same
+    // one is first.
     await using stage = await Stage.open();
     const task = await stage.submit("racer", { kind: "steps" });
     await stage.waiting(task);
@@ -238,7 +246,9 @@ describe("recovery", () => {
     assert.equal(await stage.resultOf(task), "fast");
   });
 
-  test("RUN-1 given an agent that goes on with an answer before a timer, when the timer has also elapsed and it runs again, then the answer is still first", async () => {
+  test("RUN-1 a replayed race keeps the answer first after the timer has elapsed too", async () => {
+    // Given an agent that goes on with an answer before a timer, when the timer has also elapsed and it runs again, then
+    // the answer is still first.
     await using stage = await Stage.open();
     const task = await stage.submit("racer", { kind: "ask", ms: 1500 });
     await stage.waiting(task);
@@ -252,7 +262,9 @@ describe("recovery", () => {
     assert.equal(await stage.resultOf(task), "answer me");
   });
 
-  test("RUN-2 given runs recorded by other code of the same version, when they are run again, then each fails with nondeterministic_run, names both steps, and runs nothing more", async () => {
+  test("RUN-2 changed code under one version fails with nondeterministic_run naming both steps", async () => {
+    // Given runs recorded by other code of the same version, when they are run again, then each fails with
+    // nondeterministic_run, names both steps, and runs nothing more.
     await using stage = await Stage.open();
     const changes = {
       "renames a step": ["step:fetch:1", "step:download:1"],
@@ -285,7 +297,9 @@ describe("recovery", () => {
     assert.deepEqual(await stage.notes(), before);
   });
 
-  test("RUN-3 given a task started by version 1, when version 2 is loaded beside it, then the task goes on with 1 and new tasks get 2", async () => {
+  test("RUN-3 a task started by version 1 continues on it while new tasks get version 2", async () => {
+    // Given a task started by version 1, when version 2 is loaded beside it, then the task goes on with 1 and new tasks
+    // get 2.
     await using stage = await Stage.open({ env: { AGENT_VERSIONS: "1.0.0" } });
     const old = await stage.submit("versioned");
     assert.equal((await stage.waiting(old)).assigned_agent_id, "versioned@1.0.0");
@@ -299,7 +313,9 @@ describe("recovery", () => {
     assert.equal((await stage.ended(young)).assigned_agent_id, "versioned@2.0.0");
   });
 
-  test("RUN-3 given a task whose version is not loaded, when it is answered, then it waits, a log line says so, and it goes on once the version is back", async () => {
+  test("RUN-3 an answered task whose version is missing waits, is logged and resumes with it", async () => {
+    // Given a task whose version is not loaded, when it is answered, then it waits, a log line says so, and it goes on
+    // once the version is back.
     await using stage = await Stage.open({ env: { AGENT_VERSIONS: "1.0.0" } });
     const task = await stage.submit("versioned");
     await stage.waiting(task);
@@ -320,7 +336,9 @@ describe("recovery", () => {
   });
 
   for (const beside of ["a sleep", "a child"]) {
-    test(`RUN-3 CRA-1 given a run that waits for a person beside ${beside}, when it is answered while its version is not loaded, then the next server that has it goes on at once`, async () => {
+    test(`RUN-3 CRA-1 a run beside ${beside} answered without its version resumes once it is loaded`, async () => {
+      // Given a run that waits for a person beside ${beside}, when it is answered while its version is not loaded, then
+      // the next server that has it goes on at once.
       await using stage = await Stage.open({ env: { AGENT_VERSIONS: "1.0.0" } });
       const task = await stage.submit("versioned", { beside });
       await until(
@@ -341,7 +359,9 @@ const parkedBytes = 100_000;
 const parkedGrowthMbMax = 100;
 
 describe("waiting runs", () => {
-  test("RUN-4 given 2,000 runs that hold 100 KB each, when all wait for an answer, then the server does not hold them, and those that are answered complete", async () => {
+  test("RUN-4 the server does not hold 2,000 waiting runs in memory, and answered ones complete", async () => {
+    // Given 2,000 runs that hold 100 KB each, when all wait for an answer, then the server does not hold them, and those
+    // that are answered complete.
     await using stage = await Stage.open();
     const sessionId = await stage.newSession();
     const submit = () => stage.submit("holder", { bytes: parkedBytes }, sessionId);
@@ -361,12 +381,16 @@ describe("waiting runs", () => {
     "for an answer": 0,
     "for an answer beside a short sleep": 100,
   })) {
-    test(`RUN-4 given runs that wait ${beside}, when memory is collected, then nothing holds what their functions hold, and the answered runs complete`, async () => {
+    test(`RUN-4 runs that wait ${beside} are garbage collected and complete once answered`, async () => {
+      // Given runs that wait ${beside}, when memory is collected, then nothing holds what their functions hold, and the
+      // answered runs complete.
       await assertCollected(sleepMs);
     });
   }
 
-  test("RUN-7 given tasks that wait for a person, an approval, a time and a child, when they are read, then each says in words what it waits for and until when", async () => {
+  test("RUN-7 a waiting task says what it waits for and until when", async () => {
+    // Given tasks that wait for a person, an approval, a time and a child, when they are read, then each says in words
+    // what it waits for and until when.
     await using stage = await Stage.open();
     const inDays = (task: Json) => (Date.parse(task.waiting_for.until) - Date.now()) / 86_400_000;
     const asking = await stage.rehearse("ask Which colour?");
@@ -397,7 +421,9 @@ describe("waiting runs", () => {
     assert.equal((await stage.completed(asking)).waiting_for, null);
   });
 
-  test("RUN-7 given questions and requests with deadlines, when nobody answers in time, then the tasks fail with deadline_exceeded, and late answers are refused", async () => {
+  test("RUN-7 an unanswered deadline fails with deadline_exceeded and rejects late answers", async () => {
+    // Given questions and requests with deadlines, when nobody answers in time, then the tasks fail with
+    // deadline_exceeded, and late answers are refused.
     await using stage = await Stage.open();
     const inputs = ["ask", "approve"].flatMap((kind) => [50, 1200].map((ms) => ({ kind, ms })));
     const tasks = await Promise.all(inputs.map((input) => stage.submit("hurried", input)));
@@ -413,7 +439,9 @@ describe("waiting runs", () => {
     assert.equal(errorOf(await stage.respond(requesting, true), 409).code, "conflict");
   });
 
-  test("RUN-7 given a question whose deadline passes while no server runs, when one starts, then the task fails with deadline_exceeded", async () => {
+  test("RUN-7 a deadline that passes while no server runs fails the task at the next start", async () => {
+    // Given a question whose deadline passes while no server runs, when one starts, then the task fails with
+    // deadline_exceeded.
     await using stage = await Stage.open();
     const { waiting_for, ...task } = await stage.waiting(
       await stage.submit("hurried", { kind: "ask", ms: 1100 }),
@@ -427,7 +455,9 @@ describe("waiting runs", () => {
     assert.equal((await stage.failed(task)).code, "deadline_exceeded");
   });
 
-  test("RUN-7 given a question with a schema and a deadline, when a fitting answer comes in time, then the deadline does no harm", async () => {
+  test("RUN-7 a valid answer in time completes the task despite its deadline", async () => {
+    // Given a question with a schema and a deadline, when a fitting answer comes in time, then the deadline does no
+    // harm.
     await using stage = await Stage.open();
     const task = await stage.submit("hurried", { kind: "ask", ms: 60_000 });
     await stage.waiting(task);
@@ -435,7 +465,9 @@ describe("waiting runs", () => {
     assert.equal(await stage.resultOf(task), "here");
   });
 
-  test("RUN-7 given a run that sleeps for longer than a second, when the server is killed and started again, then it wakes at its time, not before", async () => {
+  test("RUN-7 a sleeping run wakes at its time and not before, despite a crash", async () => {
+    // Given a run that sleeps for longer than a second, when the server is killed and started again, then it wakes at
+    // its time, not before.
     await using stage = await Stage.open();
     const asleep = await stage.waiting(
       await stage.client.submit(await stage.newSession(), "sleep 1500\nreturn awake", {
@@ -501,7 +533,8 @@ async function assertCollected(sleepMs: number): Promise<void> {
 }
 
 describe("many runs", () => {
-  test("RUN-5 given room for two runs, when twenty tasks work, then never more than two are inside a step, and two are", async () => {
+  test("RUN-5 with room for two runs at most two of twenty tasks are in a step, and two are", async () => {
+    // Given room for two runs, when twenty tasks work, then never more than two are inside a step, and two are.
     await using stage = await Stage.open({ flags: ["--concurrency", "2"] });
     await stage.openGate();
     const tasks = await inParallel(20, async () => stage.submit("busy", { text: "x" }));
@@ -515,7 +548,9 @@ describe("many runs", () => {
     assert.equal(Math.max(...levels), 2);
   });
 
-  test("RUN-5 given a session with 50 queued tasks, when another session submits one, then that one runs next and does not wait for the 50", async () => {
+  test("RUN-5 a session's task runs next despite 50 queued tasks of another session", async () => {
+    // Given a session with 50 queued tasks, when another session submits one, then that one runs next and does not wait
+    // for the 50.
     await using stage = await Stage.open({ flags: ["--concurrency", "2"] });
     const crowded = await stage.newSession();
     const crowd = await inParallel(50, () => stage.submit("busy", { text: "crowd" }, crowded));
@@ -532,7 +567,9 @@ describe("many runs", () => {
     assert.ok(entered.indexOf("enter single") <= 4, `it was number ${entered.indexOf("enter single") + 1}`);
   });
 
-  test("RUN-6 given a running parent with a child and a grandchild, when the parent is canceled, then all are canceled, their steps hear it through the signal, and nothing of them is recorded after", async () => {
+  test("RUN-6 canceling a parent cancels and aborts all descendants and records nothing after", async () => {
+    // Given a running parent with a child and a grandchild, when the parent is canceled, then all are canceled, their
+    // steps hear it through the signal, and nothing of them is recorded after.
     await using stage = await Stage.open();
     const parent = await stage.submit("patient", { level: 2 });
     await until(
@@ -558,7 +595,9 @@ describe("many runs", () => {
     assert.equal((await stage.notes()).filter((line) => line.startsWith("working")).length, 3);
   });
 
-  test("RUN-6 given an agent that listens to its signal, when its run only leaves memory to wait, then the signal does not abort", async () => {
+  test("RUN-6 the signal does not abort when a run only leaves memory to wait", async () => {
+    // Given an agent that listens to its signal, when its run only leaves memory to wait, then the signal does not
+    // abort.
     await using stage = await Stage.open();
     const task = await stage.submit("listener");
     await stage.waiting(task);
@@ -567,7 +606,8 @@ describe("many runs", () => {
     assert.deepEqual(await stage.notes(), []);
   });
 
-  test("RUN-6 given a task that waits for a person and has a waiting child, when it is canceled, then both are", async () => {
+  test("RUN-6 canceling a task that waits for a person also cancels its waiting child", async () => {
+    // Given a task that waits for a person and has a waiting child, when it is canceled, then both are.
     await using stage = await Stage.open();
     const directing = await stage.waiting(await stage.submit("director", { scripts: ["ask Which colour?"] }));
     const [child] = await childrenOf(stage.client, directing);
@@ -578,7 +618,8 @@ describe("many runs", () => {
 });
 
 describe("results", () => {
-  test("TSK-10 given an agent whose result cannot be written as JSON, when it returns, then the task fails and has an outcome", async () => {
+  test("TSK-10 a result that JSON cannot express fails the task with an outcome", async () => {
+    // Given an agent whose result cannot be written as JSON, when it returns, then the task fails and has an outcome.
     await using stage = await Stage.open();
     const task = await stage.ended(await stage.submit("circular"));
     assert.equal(task.status, "FAILED");
@@ -587,7 +628,9 @@ describe("results", () => {
 });
 
 describe("children", () => {
-  test("RUN-8 given children that complete, fail and reject, when the parent waits for them, then it gets the result of each, in the same session", async () => {
+  test("RUN-8 a parent gets the results of children that complete, fail or reject", async () => {
+    // Given children that complete, fail and reject, when the parent waits for them, then it gets the result of each, in
+    // the same session.
     await using stage = await Stage.open();
     const scripts = ["say hello\nreturn fine", "fail badly", "reject not mine", "checkpoint x"];
     const parent = await stage.submit("director", { scripts });
@@ -613,7 +656,9 @@ describe("children", () => {
     }
   });
 
-  test("RUN-8 CRA-1 given a child that asks a question, when the server is killed before and after the answer, then the parent gets the child's result", async () => {
+  test("RUN-8 CRA-1 a parent gets its child's result despite crashes around the answer", async () => {
+    // Given a child that asks a question, when the server is killed before and after the answer, then the parent gets
+    // the child's result.
     await using stage = await Stage.open();
     const scripts = ["ask Which colour?\nreturn one", "approve It\nreturn two", "return three"];
     const parent = await stage.waiting(await stage.submit("director", { scripts }));
@@ -636,7 +681,9 @@ describe("children", () => {
     assert.equal((await childrenOf(stage.client, parent)).length, 3);
   });
 
-  test("RUN-8 given a parent that names a persona which does not exist, when it spawns a child, then the parent fails and says so", async () => {
+  test("RUN-8 spawning a child with an unknown persona fails the parent with that reason", async () => {
+    // Given a parent that names a persona which does not exist, when it spawns a child, then the parent fails and says
+    // so.
     await using stage = await Stage.open();
     const parent = await stage.submit("director", { scripts: ["return x"], persona: "persona_unknown" });
     const failure = await stage.failed(parent);
@@ -644,7 +691,8 @@ describe("children", () => {
     assert.deepEqual(await childrenOf(stage.client, parent), []);
   });
 
-  test("RUN-8 given a child that is canceled by itself, when its parent waits for it, then the parent is told and goes on", async () => {
+  test("RUN-8 a parent is told that its child was canceled and goes on", async () => {
+    // Given a child that is canceled by itself, when its parent waits for it, then the parent is told and goes on.
     await using stage = await Stage.open();
     const parent = await stage.waiting(await stage.submit("director", { scripts: ["ask Which colour?"] }));
     const [child] = await childrenOf(stage.client, parent);
@@ -699,7 +747,8 @@ describe("the rehearsal agent", () => {
     );
   });
 
-  test("RUN-9 given scripts that end in every way, when they are played, then the task is in every state of the table in turn", async () => {
+  test("RUN-9 scripts bring a task into every state of the table in turn", async () => {
+    // Given scripts that end in every way, when they are played, then the task is in every state of the table in turn.
     await using stage = await Stage.open();
     const { client } = stage;
     const denied = await stage.rehearse("approve It");
@@ -737,7 +786,9 @@ describe("the rehearsal agent", () => {
     );
   });
 
-  test("RUN-9 given scripts with a mistake, when they are played, then the task fails naming the line, and no line before it ran", async () => {
+  test("RUN-9 a script with a mistake fails the task naming the line before any line runs", async () => {
+    // Given scripts with a mistake, when they are played, then the task fails naming the line, and no line before it
+    // ran.
     await using stage = await Stage.open();
     const mistakes = {
       "dance wildly": "unknown_instruction",

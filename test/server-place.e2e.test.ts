@@ -11,7 +11,9 @@ import { main, startProcess } from "./support/server.ts";
 
 const env = { BRIDLE_API_KEY: undefined };
 
-test("CLI-9 given a project that keeps its data elsewhere and its server on any port, when a command is called there, then it reaches that server with its key; a killed server's address is not used", async () => {
+test("CLI-9 a command finds its project's server and key, ignoring a killed server's address", async () => {
+  // Given a project that keeps its data elsewhere and its server on any port, when a command is called there, then it
+  // reaches that server with its key; a killed server's address is not used.
   const config =
     'import { defineConfig } from "bridle";\nexport default defineConfig({ data: "kept", port: 0 });\n';
   await using project = await makeProject({ "bridle.config.ts": config });
@@ -32,7 +34,9 @@ test("CLI-9 given a project that keeps its data elsewhere and its server on any 
   assert.equal(existsSync(join(data, "server.json")), false);
 });
 
-test("CLI-10 given --json, when a command fails, then the error is one line of JSON on standard error, with its code and the page that explains it", async () => {
+test("CLI-10 with --json an error is one JSON line on stderr with its code and help page", async () => {
+  // Given --json, when a command fails, then the error is one line of JSON on standard error, with its code and the page
+  // that explains it.
   const { code, stdout, stderr } = await bridle(["approvers", "--json", "--url", "http://127.0.0.1:1"]);
   assert.deepEqual([code, stdout], [3, ""]);
   const { error } = JSON.parse(stderr);
@@ -41,7 +45,8 @@ test("CLI-10 given --json, when a command fails, then the error is one line of J
   assert.equal(error.docs, "docs/reference/client.md");
 });
 
-test("CLI-11 given a Node.js that is too old, when bridle is called, then one line says which it takes and how to get it", async () => {
+test("CLI-11 a Node.js that is too old gets one line naming the versions and how to get one", async () => {
+  // Given a Node.js that is too old, when bridle is called, then one line says which it takes and how to get it.
   const old = 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.11.1" })';
   const line = errorLine(await runNode(["--import", old, main, "--version"]), 1);
   assert.match(line, /Node\.js 20\.11\.1, and it takes 24 or later.*npm install/);

@@ -50,7 +50,9 @@ function numbered(from: number, count: number): string[] {
   return Array.from({ length: count }, (_, n) => textOf(from + n, messageBytes));
 }
 
-test("STO-3 given a conversation, when it becomes twice as long, then the second half costs what the first did and each text is stored once", async (t) => {
+test("STO-3 storage grows linearly with a conversation and keeps each text once", async (t) => {
+  // Given a conversation, when it becomes twice as long, then the second half costs what the first did and each text is
+  // stored once.
   await using directory = await temporaryDirectory();
   const data = directory.path;
   // The first start makes the tables; what is measured starts after it.
@@ -66,7 +68,8 @@ test("STO-3 given a conversation, when it becomes twice as long, then the second
   await assertRebuildable(data);
 });
 
-test("STO-3 given one long text, when it is sent and answered 50 times, then it costs about one copy", async (t) => {
+test("STO-3 a long text sent and answered 50 times costs about one copy", async (t) => {
+  // Given one long text, when it is sent and answered 50 times, then it costs about one copy.
   await using directory = await temporaryDirectory();
   const data = directory.path;
   const times = 50;

@@ -54,7 +54,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
   }
 
   describe(`${name} store: batches`, () => {
-    test("STO-1 given two rivals under way for one version, when a third builds on what it can read ahead, then it is never taken for a successor of the one that failed", async () => {
+    test("STO-1 a batch built on a read ahead never succeeds a rival that failed", async () => {
+      // Given two rivals under way for one version, when a third builds on what it can read ahead, then it is never
+      // taken for a successor of the one that failed.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a"));
@@ -76,7 +78,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual((await store.get("thing", "a"))?.body, { side: "winner" });
     });
 
-    test("STO-1 given a creation under way, when a batch builds on it, then it is written after it, or not at all when the creation fails", async () => {
+    test("STO-1 a batch built on a pending creation follows it, or fails with it", async () => {
+      // Given a creation under way, when a batch builds on it, then it is written after it, or not at all when the
+      // creation fails.
       await using at = await opened();
       const { store } = at;
       const successor = (id: string) =>
@@ -97,7 +101,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await store.getAhead("thing", "b"), undefined);
     });
 
-    test("STO-1 given two batches that expect one version, when both commit, then exactly one wins and the other writes nothing", async () => {
+    test("STO-1 of two batches that expect one version exactly one commits", async () => {
+      // Given two batches that expect one version, when both commit, then exactly one wins and the other writes nothing.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a"));
@@ -127,7 +132,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.notEqual(await store.once(String(won)), undefined);
     });
 
-    test("STO-1 given a document that exists, when a batch expects it not to, then it conflicts and nothing of it is visible", async () => {
+    test("STO-1 a batch that expects an existing document absent conflicts and leaves no trace", async () => {
+      // Given a document that exists, when a batch expects it not to, then it conflicts and nothing of it is visible.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a", { body: { first: true } }));
@@ -147,7 +153,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await store.head(), 1);
     });
 
-    test("STO-1 given a document that exists, when a batch that puts only others expects it not to, then it conflicts", async () => {
+    test("STO-1 expecting an existing document absent conflicts even if only others are put", async () => {
+      // Given a document that exists, when a batch that puts only others expects it not to, then it conflicts.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a"));
@@ -166,7 +173,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await at.store.head(), 0);
     });
 
-    test("STO-1 given a document of version 3, when a batch expects version 2, then it conflicts; expecting 3 it makes version 4", async () => {
+    test("STO-1 expecting an old version conflicts, expecting the current one makes the next", async () => {
+      // Given a document of version 3, when a batch expects version 2, then it conflicts; expecting 3 it makes version
+      // 4.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a"));
@@ -178,7 +187,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal((await store.get("thing", "a"))?.version, 4);
     });
 
-    test("STO-2 given 1,000 batches at once of which many conflict, when they are committed, then each settles alone and positions are dense and in order", async () => {
+    test("STO-2 1,000 concurrent batches settle separately with dense, ordered positions", async () => {
+      // Given 1,000 batches at once of which many conflict, when they are committed, then each settles alone and
+      // positions are dense and in order.
       await using at = await opened();
       const { store } = at;
       for (let n = 0; n < 20; n++) await store.commit(creation(`counter-${n}`));
@@ -210,7 +221,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       );
     });
 
-    test("STO-2 given a batch about a resource that has no document, when it is committed beside a good one, then only it fails", async () => {
+    test("STO-2 only the batch about a resource without a document fails, not its neighbour", async () => {
+      // Given a batch about a resource that has no document, when it is committed beside a good one, then only it fails.
       await using at = await opened();
       const orphan = batch({ events: [event("nobody", "noticed")] });
       const [failed, good] = await Promise.allSettled([
@@ -223,7 +235,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(namesOf(await allEvents(at.store)), ["created"]);
     });
 
-    test("STO-2 given a store that is being closed, when batches come before and after, then each settles and what was said of it is true", async () => {
+    test("STO-2 batches around a close all settle, and each reported outcome is true", async () => {
+      // Given a store that is being closed, when batches come before and after, then each settles and what was said of
+      // it is true.
       await using place = await newPlace();
       const store = await place.open();
       await store.commit(creation("in-time"));
@@ -245,7 +259,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
   });
 
   describe(`${name} store: events`, () => {
-    test("EVT-3 given events about several resources, when they are committed, then each resource's sequence counts from 1 and links to the one before", async () => {
+    test("EVT-3 each resource's sequence counts from 1 and links to its previous event", async () => {
+      // Given events about several resources, when they are committed, then each resource's sequence counts from 1 and
+      // links to the one before.
       await using at = await opened();
       const { store } = at;
       await store.commit(
@@ -275,7 +291,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       ]);
     });
 
-    test("EVT-3 given events about a document that is not put, when the store is reopened in between, then its sequence goes on without gap and its version stays", async () => {
+    test("EVT-3 events without a put keep sequence gapless and version unchanged over a reopen", async () => {
+      // Given events about a document that is not put, when the store is reopened in between, then its sequence goes on
+      // without gap and its version stays.
       await using at = await opened();
       await at.store.commit(creation("a"));
       await at.store.commit(batch({ events: [event("a", "noticed"), event("a", "noticed")] }));
@@ -295,7 +313,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal((await store.get("thing", "a"))?.version, 2);
     });
 
-    test("EVT-4 given events of tenants, sessions and tasks, when ranges are asked for, then each gives exactly its own in order", async () => {
+    test("EVT-4 tenant, session and task ranges return exactly their own events in order", async () => {
+      // Given events of tenants, sessions and tasks, when ranges are asked for, then each gives exactly its own in
+      // order.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a"));
@@ -330,7 +350,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await found({ after: 21 }), []);
     });
 
-    test("EVT-4 given many events of one task in one batch, when ranges begin and end anywhere inside it, then each gives exactly its part", async () => {
+    test("EVT-4 ranges that begin or end inside a batch return exactly their part", async () => {
+      // Given many events of one task in one batch, when ranges begin and end anywhere inside it, then each gives
+      // exactly its part.
       await using at = await opened();
       const { store } = at;
       const place = { sessionId: "s", taskId: "k" };
@@ -353,7 +375,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(namesOf(await store.events({ after: 9, limit: 2 })), ["n8", "last"]);
     });
 
-    test("EVT-1 given an event with every field set, when it is read back, then it is what was committed, to the letter", async () => {
+    test("EVT-1 an event with every field set reads back exactly as committed", async () => {
+      // Given an event with every field set, when it is read back, then it is what was committed, to the letter.
       await using at = await opened();
       const full = event("a", "created", {
         workspaceId: "w",
@@ -372,7 +395,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await allEvents(await at.reopen()), committed);
     });
 
-    test("STO-4 given a follower, when batches are committed, then it hears them in log order, before the committer does, until it stops", async () => {
+    test("STO-4 a follower hears batches in log order before the committer, until it stops", async () => {
+      // Given a follower, when batches are committed, then it hears them in log order, before the committer does, until
+      // it stops.
       await using at = await opened();
       const { store } = at;
       const order: string[] = [];
@@ -396,7 +421,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.ok(!order.includes("heard 5"));
     });
 
-    test("EVT-5 given commits under way, when the newest event of a document is read and then the document, then the document is not older than the event", async () => {
+    test("EVT-5 a document read after its newest event is never older than that event", async () => {
+      // Given commits under way, when the newest event of a document is read and then the document, then the document is
+      // not older than the event.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a"));
@@ -416,7 +443,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       }
     });
 
-    test("STO-4 given a follower that reads in its callback, when it hears of a commit, then the store shows that commit", async () => {
+    test("STO-4 a follower that reads in its callback sees the commit it hears of", async () => {
+      // Given a follower that reads in its callback, when it hears of a commit, then the store shows that commit.
       await using at = await opened();
       const { store } = at;
       const seen: Promise<unknown>[] = [];
@@ -428,7 +456,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
   });
 
   describe(`${name} store: idempotency records`, () => {
-    test("IDM-1 given an answer under a key, when another batch brings the same key, then it conflicts and writes nothing", async () => {
+    test("IDM-1 a second batch with a used idempotency key conflicts and writes nothing", async () => {
+      // Given an answer under a key, when another batch brings the same key, then it conflicts and writes nothing.
       await using at = await opened();
       const { store } = at;
       const record = onceRecord("key", { result: '{"kept":1}' });
@@ -440,7 +469,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await store.once("unknown"), undefined);
     });
 
-    test("IDM-3 given five batches with one key, when they are committed at once, then exactly one wins", async () => {
+    test("IDM-3 of five concurrent batches with one key exactly one commits", async () => {
+      // Given five batches with one key, when they are committed at once, then exactly one wins.
       await using at = await opened();
       const rivals = range(1, 5).map((n) => ({ ...creation(`a${n}`), once: onceRecord("key") }));
       const outcomes = await Promise.allSettled(rivals.map((rival) => at.store.commit(rival)));
@@ -451,13 +481,16 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await at.store.count("thing", "tenant"), 1);
     });
 
-    test("IDM-4 given an answer without an event, when it is committed and the store reopened, then it is kept", async () => {
+    test("IDM-4 a kept answer without an event survives a reopen", async () => {
+      // Given an answer without an event, when it is committed and the store reopened, then it is kept.
       await using at = await opened();
       await at.store.commit(batch({ once: onceRecord("key") }));
       assert.deepEqual(await (await at.reopen()).once("key"), { ...onceRecord("key"), position: null });
     });
 
-    test("IDM-4 given answers of several ages, when those before a time are forgotten, then only these are and their keys are free again", async () => {
+    test("IDM-4 forgetting answers before a time removes only these and frees their keys", async () => {
+      // Given answers of several ages, when those before a time are forgotten, then only these are and their keys are
+      // free again.
       await using at = await opened();
       const { store } = at;
       for (const [key, expiresAt] of Object.entries({ old: 100, edge: 200, young: 300 })) {
@@ -482,7 +515,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       });
     const all = (store: Store) => store.events({ after: 0, limit: 100 });
 
-    test("STO-7 given events on disk, when some are rewritten, then their content is new and everything else is as it was, after a restart too", async () => {
+    test("STO-7 rewriting events changes only their content, also after a restart", async () => {
+      // Given events on disk, when some are rewritten, then their content is new and everything else is as it was, after
+      // a restart too.
       await using at = await opened();
       const before = await at.store.commit(four());
       const rewrite = [
@@ -501,7 +536,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await all(await at.reopen()), expected);
     });
 
-    test("STO-7 given a rewrite of an event that is not there, or on a version that has moved, when it is committed, then nothing is written", async () => {
+    test("STO-7 rewriting a missing event or on a stale version writes nothing", async () => {
+      // Given a rewrite of an event that is not there, or on a version that has moved, when it is committed, then
+      // nothing is written.
       await using at = await opened();
       const { store } = at;
       const before = await store.commit(four());
@@ -514,7 +551,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await all(store), before);
     });
 
-    test("STO-7 given events and documents, when some are removed, then the rest keeps its place and the next event follows the head", async () => {
+    test("STO-7 removing events and documents keeps the others in place and the head position", async () => {
+      // Given events and documents, when some are removed, then the rest keeps its place and the next event follows the
+      // head.
       await using at = await opened();
       const { store } = at;
       const before = await store.commit(four());
@@ -545,7 +584,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await assertLeft(await at.reopen());
     });
 
-    test("STO-7 given blobs, when they are dropped, then those that an event mentions since the caller looked stay", async () => {
+    test("STO-7 dropping blobs keeps those that an event has mentioned since the caller looked", async () => {
+      // Given blobs, when they are dropped, then those that an event mentions since the caller looked stay.
       await using at = await opened();
       const { store } = at;
       const [gone, again] = [blob("gone"), blob("again")];
@@ -562,7 +602,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await store.dropBlobs(later), { kept: [], count: 1, bytes: 5 });
     });
 
-    test("STO-7 given kept answers, when those with a text are asked for, then they come in pages and can be rewritten", async () => {
+    test("STO-7 kept answers that contain a text come in pages and can be rewritten", async () => {
+      // Given kept answers, when those with a text are asked for, then they come in pages and can be rewritten.
       await using at = await opened();
       const { store } = at;
       for (const key of ["a", "b", "c"]) {
@@ -592,7 +633,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
   });
 
   describe(`${name} store: documents`, () => {
-    test("RES-5 given documents in every index, when each is listed in both orders, then the pages give each once, in order of creation", async () => {
+    test("RES-5 pages of every index in both orders list each document once by creation", async () => {
+      // Given documents in every index, when each is listed in both orders, then the pages give each once, in order of
+      // creation.
       await using at = await opened();
       const { store } = at;
       const ids = await plant(store);
@@ -613,7 +656,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await store.list(wrongKind), []);
     });
 
-    test("RES-5 given documents born in one commit without events of their own, when they are walked one by one, then ties are broken and each comes once", async () => {
+    test("RES-5 paging breaks ties of documents born in one commit and lists each once", async () => {
+      // Given documents born in one commit without events of their own, when they are walked one by one, then ties are
+      // broken and each comes once.
       await using at = await opened();
       const { store } = at;
       const ids = range(1, 7).map((n) => `tied-${n}`);
@@ -623,7 +668,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await walk(store, { by, order: "newest_first", limit: 2 }), ids.toReversed());
     });
 
-    test("RES-5 given documents, when they are listed by birth, status and workspace, then only the matching ones come", async () => {
+    test("RES-5 listing by birth, status and workspace returns only matching documents", async () => {
+      // Given documents, when they are listed by birth, status and workspace, then only the matching ones come.
       await using at = await opened();
       const { store } = at;
       const ids = await plant(store);
@@ -655,7 +701,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await listed({ beyond: { born: 7, id: "n-06" }, limit: 2 }), ["n-08", "n-10"]);
     });
 
-    test("RES-5 given a document whose status changes, when it is listed by status, then it is found under the new one only and keeps its birth", async () => {
+    test("RES-5 a changed status lists a document under the new one only and keeps its birth", async () => {
+      // Given a document whose status changes, when it is listed by status, then it is found under the new one only and
+      // keeps its birth.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a", { index: { status: "open" } }));
@@ -675,7 +723,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await idsOf("shut"), [["a", 1]]);
     });
 
-    test("OPS-4 given documents created and changed in every way, when they are read by id, by list and after reopening, then they are the same", async () => {
+    test("OPS-4 documents read the same by id, by list and after reopening", async () => {
+      // Given documents created and changed in every way, when they are read by id, by list and after reopening, then
+      // they are the same.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("expected"));
@@ -704,7 +754,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await readBack(await at.reopen()), found);
     });
 
-    test("RES-2 given documents, when one is read by its id under another kind or counted for another tenant, then there is none", async () => {
+    test("RES-2 a document is not found under another kind nor counted for another tenant", async () => {
+      // Given documents, when one is read by its id under another kind or counted for another tenant, then there is
+      // none.
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a"));
@@ -723,7 +775,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       });
     });
 
-    test("STO-6 given documents with words, when words are searched for, then those that have all of them are found, best first, by whole words and beginnings", async () => {
+    test("STO-6 search ranks documents with all words, matching whole words and prefixes", async () => {
+      // Given documents with words, when words are searched for, then those that have all of them are found, best first,
+      // by whole words and beginnings.
       await using at = await opened();
       const { store } = at;
       await plantTexts(store, {
@@ -740,7 +794,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await found(store, "pple"), []);
     });
 
-    test("STO-6 given a search that reads like a query, when it is made, then every part of it is a word and none an error", async () => {
+    test("STO-6 search treats query syntax as plain words and never fails", async () => {
+      // Given a search that reads like a query, when it is made, then every part of it is a word and none an error.
       await using at = await opened();
       const { store } = at;
       await plantTexts(store, { a: "apple or pear", b: "pear", c: 'say "apple"' });
@@ -767,7 +822,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await found(store, "* ( -"), []);
     });
 
-    test("STO-6 given documents of tenants, workspaces, owners and statuses, when a search is narrowed, then it finds only those, and its pages have each once", async () => {
+    test("STO-6 a narrowed search returns only matching documents, each once over its pages", async () => {
+      // Given documents of tenants, workspaces, owners and statuses, when a search is narrowed, then it finds only
+      // those, and its pages have each once.
       await using at = await opened();
       const { store } = at;
       for (const n of range(0, 24)) {
@@ -808,7 +865,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       );
     });
 
-    test("STO-8 given documents with ranks, when they are listed, then by rank, in pages that neither miss nor repeat one, and counted", async () => {
+    test("STO-8 ranked documents are counted and list by rank with no gap or repeat in pages", async () => {
+      // Given documents with ranks, when they are listed, then by rank, in pages that neither miss nor repeat one, and
+      // counted.
       await using at = await opened();
       const { store } = at;
       for (const n of range(0, 24)) {
@@ -889,7 +948,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal((await ask({ limit: 1 })).documents[0]?.id, "d00");
     });
 
-    test("STO-6 given words that are changed and taken away, when they are searched for, also after a restart, then only the last ones are found", async () => {
+    test("STO-6 search finds only the latest words of a document, also after a restart", async () => {
+      // Given words that are changed and taken away, when they are searched for, also after a restart, then only the
+      // last ones are found.
       await using at = await opened();
       await plantTexts(at.store, { a: "first", b: "first" });
       const index = (text: string | null) => ({ index: { tenantId: "t0", text } });
@@ -907,7 +968,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       );
     });
 
-    test("RUN-7 given documents that are due at times, when windows are asked for, then each document is due once, in order, and not after its time is taken away", async () => {
+    test("RUN-7 documents come due once, in order, and never after their time is removed", async () => {
+      // Given documents that are due at times, when windows are asked for, then each document is due once, in order, and
+      // not after its time is taken away.
       await using at = await opened();
       const { store } = at;
       const times = { late: 300, early: 100, tied: 200, also: 200, never: null };
@@ -933,7 +996,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
   });
 
   describe(`${name} store: blobs and reopening`, () => {
-    test("STO-3 given the same content in several batches, when they are committed, then each succeeds and the content is there once, whole", async () => {
+    test("STO-3 the same content in several batches is stored once and whole", async () => {
+      // Given the same content in several batches, when they are committed, then each succeeds and the content is there
+      // once, whole.
       await using at = await opened();
       const bytes = Buffer.alloc(300_000, "bridle");
       const large = { sha256: createHash("sha256").update(bytes).digest("hex"), bytes };
@@ -948,7 +1013,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await store.blob("0".repeat(64)), undefined);
     });
 
-    test("UPL-4 given content that arrives in pieces, when it is staged, then it is there under its hash once it is kept, and not before", async () => {
+    test("UPL-4 staged content becomes readable under its hash only once it is kept", async () => {
+      // Given content that arrives in pieces, when it is staged, then it is there under its hash once it is kept, and
+      // not before.
       await using at = await opened();
       const pieces = Array.from({ length: 50 }, (_, n) => Buffer.alloc(1000 + n, `${n} `));
       const whole = Buffer.concat(pieces);
@@ -965,7 +1032,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(Buffer.from((await store.blob(staged.sha256)) ?? []), whole);
     });
 
-    test("UPL-4 given content that is too large, or whose source fails, when it is staged, then it is refused and nothing of it is there", async () => {
+    test("UPL-4 staging too large content or a failing source is rejected and leaves nothing", async () => {
+      // Given content that is too large, or whose source fails, when it is staged, then it is refused and nothing of it
+      // is there.
       await using at = await opened();
       const pieces = [Buffer.alloc(10, "a"), Buffer.alloc(10, "b")];
       await assert.rejects(at.store.stageBlob(arriving(pieces), 19), BlobTooLarge);
@@ -976,7 +1045,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await at.store.blob(dropped.sha256), undefined);
     });
 
-    test("UPL-2 given content in the database and beside it, when parts of it are read, then they are those parts", async () => {
+    test("UPL-2 ranges of content read correctly from inside and beside the database", async () => {
+      // Given content in the database and beside it, when parts of it are read, then they are those parts.
       await using at = await opened();
       const { store } = at;
       const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, n) => n % 251));
@@ -1008,7 +1078,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await store.openBlob("../../bridle.db"), undefined);
     });
 
-    test("VLT-5 given documents of several tenants, when those of every tenant are listed, then they come in the order of creation, page by page", async () => {
+    test("VLT-5 documents of all tenants list page by page in order of creation", async () => {
+      // Given documents of several tenants, when those of every tenant are listed, then they come in the order of
+      // creation, page by page.
       await using at = await opened();
       await plant(at.store);
       const query = { by: { everyTenant: true }, order: "oldest_first" } as const;
@@ -1017,7 +1089,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await walk(at.store, { ...query, limit: 3 }), all);
     });
 
-    test("CMD-59 given documents that were lost, when they are put again where they stood, then they are as before, and their next events go on where they were", async () => {
+    test("CMD-59 lost documents put back in place are as before and continue their events", async () => {
+      // Given documents that were lost, when they are put again where they stood, then they are as before, and their
+      // next events go on where they were.
       await using at = await opened();
       const { store } = at;
       const parts = { index: { text: "a word" } };
@@ -1052,7 +1126,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual([next?.sequence, next?.previous], [3, 3]);
     });
 
-    test("OPS-4 given a store with everything in it, when it is reopened, then all is as before and the log goes on at the next position", async () => {
+    test("OPS-4 a reopened store has everything and continues at the next position", async () => {
+      // Given a store with everything in it, when it is reopened, then all is as before and the log goes on at the next
+      // position.
       await using at = await opened();
       assert.equal(await at.store.head(), 0);
       await plant(at.store);

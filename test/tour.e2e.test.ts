@@ -43,7 +43,9 @@ async function emptyPlace() {
 }
 
 describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
-  test("TOU-3 given nothing that runs, and the address of a server that was killed, when the tour is taken and the person answers, then all of it is shown within 80 columns, and the receipt holds with the server gone", async () => {
+  test("TOU-3 the tour runs without a server in 80 columns, and its receipt verifies after", async () => {
+    // Given nothing that runs, and the address of a server that was killed, when the tour is taken and the person
+    // answers, then all of it is shown within 80 columns, and the receipt holds with the server gone.
     await using place = await emptyPlace();
     const { data, keep, env } = place;
     await mkdir(data);
@@ -73,7 +75,9 @@ describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
     assert.deepEqual(await readdir(place.temporary), []);
   });
 
-  test("TOU-6 given the question of the tour, when the person leaves with Ctrl-C, then nothing runs any more and nothing is left behind", async () => {
+  test("TOU-6 Ctrl-C at the tour's question stops everything and leaves nothing behind", async () => {
+    // Given the question of the tour, when the person leaves with Ctrl-C, then nothing runs any more and nothing is left
+    // behind.
     await using place = await emptyPlace();
     const options = { columns: 120, env: place.env };
     await using terminal = bridleInTerminal(["tour", "--data", place.data], options);
@@ -88,7 +92,9 @@ describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
     assert.ok(!existsSync(place.data));
   });
 
-  test("TOU-6 given a server of somebody's, when the person leaves the tour in the middle, then its task does not stay open there", async () => {
+  test("TOU-6 leaving the tour midway leaves no open task on somebody's server", async () => {
+    // Given a server of somebody's, when the person leaves the tour in the middle, then its task does not stay open
+    // there.
     await using server = await startProcess();
     const args = ["tour", "--data", server.data];
     await using terminal = bridleInTerminal(args, { env: { BRIDLE_URL: server.url } });
@@ -103,7 +109,9 @@ describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
   });
 });
 
-test("TOU-4 given an address, or a directory that somebody uses, when the tour is to kill or to write there, then it says why not and nothing is done", async () => {
+test("TOU-4 the tour refuses to crash a server at an address or to write in a used directory", async () => {
+  // Given an address, or a directory that somebody uses, when the tour is to kill or to write there, then it says why
+  // not and nothing is done.
   const refused = await bridle(["tour", "--crash", "--url", "http://127.0.0.1:1"]);
   assert.match(errorLine(refused, 2), /--crash kills a server of its own/);
   await using place = await emptyPlace();
@@ -113,7 +121,9 @@ test("TOU-4 given an address, or a directory that somebody uses, when the tour i
   assert.deepEqual(await readdir(place.keep), ["mine"]);
 });
 
-test("TOU-7, TOU-8 given an empty folder, when bridle dev starts and a browser opens its URL, then the screen is short, and the page is there without a script, with links that work", async (t) => {
+test("TOU-7, TOU-8 bridle dev in an empty folder prints little and serves a scriptless page", async (t) => {
+  // Given an empty folder, when bridle dev starts and a browser opens its URL, then the screen is short, and the page is
+  // there without a script, with links that work.
   await using folder = await temporaryDirectory();
   await using server = await startProcess({
     command: "dev",

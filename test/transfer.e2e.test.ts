@@ -74,7 +74,9 @@ async function canonicalReceipt(client: Client, receiptId: string): Promise<stri
 }
 
 describe("from one server to another", () => {
-  test("TRF-1 given a session of tasks that ended in every way, when it is exported and imported with bridle, then the second server shows the same of it under the same ids, and its documents are what its events say", async () => {
+  test("TRF-1 an exported session imports with the same ids and documents that match its events", async () => {
+    // Given a session of tasks that ended in every way, when it is exported and imported with bridle, then the second
+    // server shows the same of it under the same ids, and its documents are what its events say.
     await using source = await startTravel();
     await using target = await startTravel();
     await using directory = await temporaryDirectory();
@@ -115,7 +117,9 @@ describe("from one server to another", () => {
     await assertRebuildable(target.data);
   });
 
-  test("TRF-1 given a session that was imported, when it is exported there and imported by a third server, then all three show the same", async () => {
+  test("TRF-1 re-exporting an imported session to a third server shows the same on all three", async () => {
+    // Given a session that was imported, when it is exported there and imported by a third server, then all three show
+    // the same.
     await using first = await startTravel();
     await using second = await startTravel();
     await using third = await startTravel();
@@ -136,7 +140,9 @@ describe("from one server to another", () => {
     await assertRebuildable(third.data);
   });
 
-  test("TRF-1 given a session in a workspace that the second server does not have, when it is imported, then the workspace is there under its name and takes new sessions", async () => {
+  test("TRF-1 an import creates the missing workspace by name, and it takes new sessions", async () => {
+    // Given a session in a workspace that the second server does not have, when it is imported, then the workspace is
+    // there under its name and takes new sessions.
     await using source = await startTravel();
     await using target = await startTravel();
     const { body: workspace } = await source.client.post("/v1/workspaces", { name: "Journeys", root: "/j" });
@@ -152,7 +158,9 @@ describe("from one server to another", () => {
     await assertRebuildable(target.data);
   });
 
-  test("TRF-1 given a session with more content than an ordinary request may have, when it is exported and imported with bridle, then all of it arrives", async () => {
+  test("TRF-1 a session larger than the request limit exports and imports completely", async () => {
+    // Given a session with more content than an ordinary request may have, when it is exported and imported with bridle,
+    // then all of it arrives.
     await using source = await startTravel();
     await using target = await startTravel();
     await using directory = await temporaryDirectory();
@@ -166,7 +174,8 @@ describe("from one server to another", () => {
     assert.equal(replay.status, "COMPLETED", JSON.stringify(replay.failure));
   });
 
-  test("TRF-1 given a session that was forked afterwards, when it is exported, then it can be imported all the same", async () => {
+  test("TRF-1 a session that has been forked still exports and imports", async () => {
+    // Given a session that was forked afterwards, when it is exported, then it can be imported all the same.
     await using source = await startTravel();
     await using target = await startTravel();
     const session = await source.client.createSession();
@@ -180,7 +189,9 @@ describe("from one server to another", () => {
 });
 
 describe("replays here and there", () => {
-  test("TRF-2 given a task on the server that ran it and on one that imported it, when both replay it in the same way, then the receipts are the same bytes", async () => {
+  test("TRF-2 the same replay on source and importing server gives byte-identical receipts", async () => {
+    // Given a task on the server that ran it and on one that imported it, when both replay it in the same way, then the
+    // receipts are the same bytes.
     await using source = await startTravel();
     await using target = await startTravel();
     const session = await source.client.createSession();
@@ -213,7 +224,9 @@ describe("replays here and there", () => {
     assert.equal(receipts.size, requests.length, "each way of replaying has a receipt of its own");
   });
 
-  test("TRF-2 given a session that was imported with its replays, when a task is replayed there once more in the same way, then it ends with the same receipt", async () => {
+  test("TRF-2 repeating a replay on an imported session gives the same receipt", async () => {
+    // Given a session that was imported with its replays, when a task is replayed there once more in the same way, then
+    // it ends with the same receipt.
     await using source = await startTravel();
     await using target = await startTravel();
     const session = await source.client.createSession();
@@ -237,7 +250,8 @@ describe("replays here and there", () => {
 });
 
 describe("after an import", () => {
-  test("TRF-4 given imported tasks, when the server goes on and is started again, then none of their code runs", async () => {
+  test("TRF-4 imported tasks never run any code, even after a restart", async () => {
+    // Given imported tasks, when the server goes on and is started again, then none of their code runs.
     await using source = await startTravel();
     await using target = await startTravel();
     const session = await source.client.createSession();
@@ -256,7 +270,9 @@ describe("after an import", () => {
     assert.deepEqual(await seenOf(target.client, session.id), there);
   });
 
-  test("TRF-4 given a server with receipts of its own, when it imports a session and goes on, then its chain goes on and verifies, without the imported receipts", async () => {
+  test("TRF-4 the server's receipt chain continues and verifies without imported receipts", async () => {
+    // Given a server with receipts of its own, when it imports a session and goes on, then its chain goes on and
+    // verifies, without the imported receipts.
     await using source = await startTravel();
     await using target = await startTravel();
     await using directory = await temporaryDirectory();
@@ -537,7 +553,8 @@ describe("what is not imported", () => {
   ];
 
   for (const { what, log, says } of broken) {
-    test(`TRF-3 given ${what}, when it is imported, then it is refused, saying why, and nothing is written`, async () => {
+    test(`TRF-3 rejects an import of ${what} with the reason and writes nothing`, async () => {
+      // Given ${what}, when it is imported, then it is refused, saying why, and nothing is written.
       await refused(await log(), says);
     });
   }
@@ -687,14 +704,18 @@ describe("what is not imported", () => {
   ];
 
   for (const { what, edit } of edits) {
-    test(`TRF-3 given a log that was changed, ${what}, when it is imported, then it is refused, naming the task, and nothing is written`, async () => {
+    test(`TRF-3 rejects a changed log (${what}), naming the task, and writes nothing`, async () => {
+      // Given a log that was changed, ${what}, when it is imported, then it is refused, naming the task, and nothing is
+      // written.
       const log = changed(edit);
       assert.notEqual(log, text);
       await refused(log, /task_\w+.*receipt|receipt.*task_\w+/);
     });
   }
 
-  test("TRF-3 given a log and its receipt that were changed together, when it is imported, then it is refused, since the receipt no longer has its hash", async () => {
+  test("TRF-3 rejects a log changed together with its receipt, whose hash no longer matches", async () => {
+    // Given a log and its receipt that were changed together, when it is imported, then it is refused, since the receipt
+    // no longer has its hash.
     const log = new Log(text);
     const issued = log.event("receipt.issued");
     const { receipt } = issued.payload;
@@ -705,7 +726,8 @@ describe("what is not imported", () => {
     await refused(log.text(), /receipt/);
   });
 
-  test("TRF-3 given a log from which a receipt was taken out, when it is imported, then it is refused, since the task names one", async () => {
+  test("TRF-3 rejects a log whose task names a receipt that was removed", async () => {
+    // Given a log from which a receipt was taken out, when it is imported, then it is refused, since the task names one.
     await refused(
       changed((log) => log.remove(log.event("receipt.issued"))),
       /receipt/,
@@ -832,14 +854,17 @@ describe("what is not imported", () => {
     },
   ];
   for (const { what, change, says } of smuggled) {
-    test(`TRF-3 given a log into which was smuggled ${what}, when it is imported, then it is refused and nothing is written`, async () => {
+    test(`TRF-3 rejects a log with ${what} smuggled in and writes nothing`, async () => {
+      // Given a log into which was smuggled ${what}, when it is imported, then it is refused and nothing is written.
       const answer = await rejection(changed(change));
       assert.ok([400, 409].includes(answer.status), `${answer.status} ${JSON.stringify(answer.body)}`);
       assert.match(errorOf(answer, answer.status).message, says);
     });
   }
 
-  test("TRF-3 given a log with a receipt that claims the first place in the chain of a workspace, when it is imported where the workspace is new, then it is refused, and the workspace is not there", async () => {
+  test("TRF-3 rejects a receipt claiming first place in a new workspace's chain", async () => {
+    // Given a log with a receipt that claims the first place in the chain of a workspace, when it is imported where the
+    // workspace is new, then it is refused, and the workspace is not there.
     const { body: workspace } = await source.client.post("/v1/workspaces", { name: "Claimed", root: "/c" });
     const session = await source.client.createSession({ workspace_id: workspace.id });
     await source.complete(session.id, "plain");
@@ -851,7 +876,9 @@ describe("what is not imported", () => {
     errorOf(await target.client.get(`/v1/workspaces/${workspace.id}`), 404);
   });
 
-  test("TRF-3 given a log with an API key in the place of a message, when it is imported, then it is refused, and the key opens nothing", async () => {
+  test("TRF-3 rejects an API key in place of a message, and the key opens nothing", async () => {
+    // Given a log with an API key in the place of a message, when it is imported, then it is refused, and the key opens
+    // nothing.
     const session = await source.client.createSession();
     await source.client.append(session.id, "hello");
     const log = new Log(await exportOf(source.client, session.id));
@@ -868,13 +895,17 @@ describe("what is not imported", () => {
     errorOf(await target.client.as(key).get("/v1/sessions"), 401);
   });
 
-  test("TRF-3 given a session with a task that has not ended, when it is imported, then it is refused, naming the task, and nothing is written", async () => {
+  test("TRF-3 rejects a session with an unfinished task, naming it, and writes nothing", async () => {
+    // Given a session with a task that has not ended, when it is imported, then it is refused, naming the task, and
+    // nothing is written.
     const session = await source.client.createSession();
     const waiting = await source.begin(session.id, "ask");
     await refused(await exportOf(source.client, session.id), new RegExp(`${waiting.id} has not ended`));
   });
 
-  test("TRF-3 given a session of another tenant, when it is imported, then it is refused, naming the tenant, and nothing is written", async () => {
+  test("TRF-3 rejects a session of another tenant, naming the tenant, and writes nothing", async () => {
+    // Given a session of another tenant, when it is imported, then it is refused, naming the tenant, and nothing is
+    // written.
     const key = await target.client.createKey({ tenant_id: "tenant_other" });
     const stranger = target.client.as(key.key);
     const before = await stranger.listAll("/v1/events");
@@ -882,7 +913,9 @@ describe("what is not imported", () => {
     assert.deepEqual(await stranger.listAll("/v1/events"), before);
   });
 
-  test("TRF-3 given a log whose events say one tenant and whose documents say another, when it is imported, then it is refused and neither tenant has anything of it", async () => {
+  test("TRF-3 rejects a log whose events and documents name different tenants", async () => {
+    // Given a log whose events say one tenant and whose documents say another, when it is imported, then it is refused
+    // and neither tenant has anything of it.
     const key = await target.client.createKey({ tenant_id: "tenant_third" });
     const stranger = target.client.as(key.key);
     const session = await source.client.createSession();
@@ -900,7 +933,9 @@ describe("what is not imported", () => {
       errorOf(await client.get(`/v1/sessions/${session.id}`), 404);
   });
 
-  test("TRF-3 given a key that may do everything but administer, when it imports a log, then it is denied and nothing is written", async () => {
+  test("TRF-3 denies an import to a key without administration and writes nothing", async () => {
+    // Given a key that may do everything but administer, when it imports a log, then it is denied and nothing is
+    // written.
     const client = await target.client.withScopes(
       "sessions:write",
       "tasks:write",
@@ -912,7 +947,8 @@ describe("what is not imported", () => {
     await refused(text, /admin/, [403, "permission_denied"], client);
   });
 
-  test("TRF-3 given a key that may not read what is internal, when it exports a session or a task, then it is denied", async () => {
+  test("TRF-3 denies an export to a key that may not read internal content", async () => {
+    // Given a key that may not read what is internal, when it exports a session or a task, then it is denied.
     const paths = [`/v1/sessions/${sessionId}/export`, `/v1/tasks/${taskId}/export`];
     const scopes = ["workspaces:read", "sessions:read", "tasks:read", "messages:read", "events:read"];
     const without = await source.client.withScopes(...scopes);
@@ -924,7 +960,8 @@ describe("what is not imported", () => {
     }
   });
 
-  test("TRF-3 given a session that is there already, when it is imported again, then it is a conflict and nothing is written", async () => {
+  test("TRF-3 importing an existing session again is a conflict and writes nothing", async () => {
+    // Given a session that is there already, when it is imported again, then it is a conflict and nothing is written.
     const session = await source.client.createSession();
     await source.complete(session.id, "plain");
     const log = await exportOf(source.client, session.id);
@@ -932,7 +969,8 @@ describe("what is not imported", () => {
     await refused(log, new RegExp(`${session.id} is here already`), [409, "conflict"]);
   });
 
-  test("TRF-3 given two imports of one session at once, when both are done, then exactly one has succeeded", async () => {
+  test("TRF-3 of two concurrent imports of one session exactly one succeeds", async () => {
+    // Given two imports of one session at once, when both are done, then exactly one has succeeded.
     const session = await source.client.createSession();
     await source.complete(session.id, "plain");
     const log = await exportOf(source.client, session.id);
@@ -940,7 +978,8 @@ describe("what is not imported", () => {
     assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409]);
   });
 
-  test("TRF-3 given a file that cannot be imported, when bridle import is called, then one line says why and the exit code is 1", async () => {
+  test("TRF-3 bridle import of an invalid file prints one line with the reason and exits 1", async () => {
+    // Given a file that cannot be imported, when bridle import is called, then one line says why and the exit code is 1.
     await using directory = await temporaryDirectory();
     const file = join(directory.path, "session.jsonl");
     const contents = [
@@ -962,7 +1001,9 @@ describe("what is not imported", () => {
     assert.match(errorLine(ended, 1), /missing\.jsonl/);
   });
 
-  test("TRF-3 given a log that nobody has changed, when it is imported, then it is accepted: what was refused above was refused for its change", async () => {
+  test("TRF-3 accepts the unchanged log, so the rejections above are due to their changes", async () => {
+    // Given a log that nobody has changed, when it is imported, then it is accepted: what was refused above was refused
+    // for its change.
     const { status, body } = await importInto(
       target.client,
       changed(() => {}),

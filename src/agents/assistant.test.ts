@@ -6,7 +6,9 @@ import { rehearse, scripted } from "../testing/index.ts";
 import { assistant } from "./assistant.ts";
 import { rehearsal } from "./rehearsal.ts";
 
-test("AST-1 given a persona with instructions, when the assistant is asked, then the model hears them, the conversation and the question", async () => {
+test("AST-1 the model receives the persona's instructions, the conversation and the question", async () => {
+  // Given a persona with instructions, when the assistant is asked, then the model hears them, the conversation and the
+  // question.
   const run = await rehearse(assistant, {
     input: "And now?",
     conversation: [
@@ -31,7 +33,8 @@ test("AST-2 given no model, when the assistant is asked, then it says what to se
   assert.match(run.failure?.message ?? "", /BRIDLE_MODEL.*BRIDLE_LOCAL_MODEL_URL.*model_policy\.model/s);
 });
 
-test("AST-3 given a persona that names a tool and asks from a risk on, when the model wants it, then a person decides first", async () => {
+test("AST-3 a person approves a tool call at or above the persona's risk threshold", async () => {
+  // Given a persona that names a tool and asks from a risk on, when the model wants it, then a person decides first.
   const mail = { effect: "irreversible" as const, run: () => ({ sent: true }) };
   const options = {
     input: "Write to Ada.",
@@ -46,7 +49,8 @@ test("AST-3 given a persona that names a tool and asks from a risk on, when the 
   assert.match(JSON.stringify(denied.models[1]?.messages.at(-1)), /execution-denied/);
 });
 
-test("AST-4 given a memory, somebody to ask and another persona, when the model uses them, then they are steps like all others", async () => {
+test("AST-4 memory writes, questions to a person and handoffs run as ordinary steps", async () => {
+  // Given a memory, somebody to ask and another persona, when the model uses them, then they are steps like all others.
   const run = await rehearse(assistant, {
     input: "Plan the party.",
     agents: [rehearsal],
@@ -69,7 +73,8 @@ test("AST-4 given a memory, somebody to ask and another persona, when the model 
   assert.match(JSON.stringify(run.models[3]?.messages.at(-1)), /The cake is bought\./);
 });
 
-test("AST-5 given a persona without tools, when the model asks for one that the server has, then there is none", async () => {
+test("AST-5 a persona without tools cannot call a tool that the server has", async () => {
+  // Given a persona without tools, when the model asks for one that the server has, then there is none.
   const run = await rehearse(assistant, {
     input: "Look it up.",
     models: [{ toolCalls: [{ name: "http_get", input: { url: "https://example.com" } }] }, "I cannot."],
@@ -79,7 +84,9 @@ test("AST-5 given a persona without tools, when the model asks for one that the 
   assert.ok(!run.models[0]?.tools?.some(({ name }) => name.startsWith("http")));
 });
 
-test("AST-5 given a persona whose list of tools is a star, when the assistant is asked, then the model is not offered what would be refused", async () => {
+test("AST-5 a persona with all tools (*) is not offered tools that would be refused", async () => {
+  // Given a persona whose list of tools is a star, when the assistant is asked, then the model is not offered what would
+  // be refused.
   const run = await rehearse(assistant, {
     input: "Look it up.",
     models: ["I cannot."],
@@ -91,7 +98,8 @@ test("AST-5 given a persona whose list of tools is a star, when the assistant is
   assert.ok(!offered.includes("http_get"), offered.join());
 });
 
-test("AST-7 given a tool that is not there now, when the assistant is asked, then it does without and the model knows", async () => {
+test("AST-7 the assistant runs without a missing tool and tells the model that it is unavailable", async () => {
+  // Given a tool that is not there now, when the assistant is asked, then it does without and the model knows.
   const run = await rehearse(assistant, {
     input: "Look it up.",
     models: ["I cannot look it up now."],

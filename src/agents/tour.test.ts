@@ -11,7 +11,9 @@ const options = {
   people: { answers: [{ name: "Harvest" }], approvals: [true] },
 };
 
-test("TOU-1 given a person who says yes, when the tour is cut off after each record, then it ends alike, with what was approved done", async () => {
+test("TOU-1 an approved tour does what was approved and ends the same after any crash", async () => {
+  // Given a person who says yes, when the tour is cut off after each record, then it ends alike, with what was approved
+  // done.
   const run = await rehearse(tour, { ...options, crashEverywhere: true });
   assert.match(String(run.output), /^Harvest is published, with 3 changes in 4 words\./);
   assert.equal(run.models[0]?.model, "tour/guide");
@@ -37,7 +39,8 @@ test("TOU-1 given a person who says yes, when the tour is cut off after each rec
   );
 });
 
-test("TOU-1 given a person who says no, when the tour asks for the approval, then nothing is published and it says so", async () => {
+test("TOU-1 a denied tour publishes nothing and says so", async () => {
+  // Given a person who says no, when the tour asks for the approval, then nothing is published and it says so.
   const run = await rehearse(tour, { ...options, people: { ...options.people, approvals: [false] } });
   assert.equal(run.output, "Harvest was not published: a person said no.");
   assert.ok(!run.journal.some(({ kind }) => kind === "effect"));

@@ -22,7 +22,8 @@ async function judged(body: unknown, changes: Partial<DecisionContext> = {}): Pr
 describe("key of an approver", () => {
   const invalid = (reason: string) => ({ code: "HARP_ERR_SIGNATURE_INVALID", details: { reason } });
 
-  test("HARP-110 given a rotation, when both keys sign during the overlap, then both count; after it only the new one", async () => {
+  test("HARP-110 both keys count during a rotation's overlap, and only the new one afterwards", async () => {
+    // Given a rotation, when both keys sign during the overlap, then both count; after it only the new one.
     const acceptedUntil = "2026-02-21T12:05:00Z";
     const old = { ...key, state: "deprecated", deprecatedAt: "2026-02-21T11:00:00Z", acceptedUntil } as const;
     const known = { keyOf: (id: string) => [old, otherKey].find((each) => each.signerKeyId === id) };
@@ -34,7 +35,8 @@ describe("key of an approver", () => {
     assert.equal((await judged(byNew, { ...known, nowMs: endMs + 1 })).signerKeyId, otherKey.signerKeyId);
   });
 
-  test("HARP-111 given a decision that was signed before, when its key is revoked, then it does not count any more", async () => {
+  test("HARP-111 revoking a key invalidates decisions that it signed before", async () => {
+    // Given a decision that was signed before, when its key is revoked, then it does not count any more.
     await judged(allow);
     const revoked = { ...key, state: "revoked", revokedAt: "2026-02-21T12:00:59Z" } as const;
     await assert.rejects(judged(allow, { keyOf: () => revoked }), invalid("revoked_key"));
@@ -59,7 +61,8 @@ describe("key of an approver", () => {
     assert.equal(auditor.alg, "Ed25519");
   });
 
-  test("HARP-112 given a key that comes back from a backup, when it signs, then it counts only once a person has confirmed it", async () => {
+  test("HARP-112 a key restored from a backup counts only after a person confirms it", async () => {
+    // Given a key that comes back from a backup, when it signs, then it counts only once a person has confirmed it.
     const owner = { approverId: "app-01", roles: ["approver"], notBefore: v1.createdAt };
     const restored = await pendingKeyOf(await readApproverBundle(bundleOf(await publishedApprover())), owner);
     await assert.rejects(judged(allow, { keyOf: () => restored }), invalid("pending_key"));
@@ -69,7 +72,8 @@ describe("key of an approver", () => {
     );
   });
 
-  test("given a key that nobody provisioned, or one that is not valid yet, when it signs, then it does not count", async () => {
+  test("rejects signatures by a key that is not provisioned or not yet valid", async () => {
+    // Given a key that nobody provisioned, or one that is not valid yet, when it signs, then it does not count.
     await assert.rejects(judged(allow, { keyOf: () => undefined }), invalid("unknown_key"));
     await assert.rejects(judged(allow, { keyOf: () => otherKey }), invalid("unknown_key"));
     const early = { ...key, notBefore: "2026-02-21T12:01:01Z" };

@@ -34,7 +34,9 @@ describe("What an approver watches", () => {
     return found;
   }
 
-  test("given requests that wait and others that come, some again, when they are watched, then each comes once and what was opened is acknowledged", async () => {
+  test("watching yields each waiting or new request once and acknowledges the opened ones", async () => {
+    // Given requests that wait and others that come, some again, when they are watched, then each comes once and what
+    // was opened is acknowledged.
     const [waiting, coming] = [await requestNamed("r1"), await requestNamed("r2")];
     const closed = { ...(await requestNamed("r3")), expiresAt: "2027-01-01T00:00:00Z" };
     await using world = await before((heard, response) => {
@@ -64,7 +66,9 @@ describe("What an approver watches", () => {
     );
   });
 
-  test("HARP-99 given a gateway that is lost again and again, when it is watched, then it is come back to later and later, and from the start once it spoke", async () => {
+  test("HARP-99 watching reconnects with growing delays and resets them after the gateway spoke", async () => {
+    // Given a gateway that is lost again and again, when it is watched, then it is come back to later and later, and
+    // from the start once it spoke.
     let rounds = 0;
     const request = await requestFor();
     await using world = await before((heard, response) => {
@@ -84,7 +88,8 @@ describe("What an approver watches", () => {
     assert.deepEqual(world.pauses, halves);
   });
 
-  test("given a gateway without streams, when it is watched, then its inbox is looked at again and again", async () => {
+  test("watching polls the inbox of a gateway without streams", async () => {
+    // Given a gateway without streams, when it is watched, then its inbox is looked at again and again.
     let looks = 0;
     const request = await requestFor();
     await using world = await before((heard, response) => {
@@ -113,7 +118,9 @@ describe("How an approver pairs", () => {
     expiresAt: v1.expiresAt,
   };
 
-  test("HARP-107 given a code, when it is resolved and completed, then both fingerprints are told and the key bundle is handed over", async () => {
+  test("HARP-107 pairing by code shows both fingerprints and hands over the key bundle", async () => {
+    // Given a code, when it is resolved and completed, then both fingerprints are told and the key bundle is handed
+    // over.
     const enforcer = await newEnforcerBundle(new Date());
     await using world = await before(({ path }, response) => {
       if (path === "/v1/pairing/resolve/AB%2F2")
@@ -138,7 +145,8 @@ describe("How an approver pairs", () => {
     await assert.rejects(world.approver.pair("other"), { code: "PairingNotFound" });
   });
 
-  test("given an enforcer of another vendor, when it is found, then a key that cannot be read is no fingerprint", async () => {
+  test("pairing shows no fingerprint for an enforcer key that it cannot read", async () => {
+    // Given an enforcer of another vendor, when it is found, then a key that cannot be read is no fingerprint.
     const { nonce, enforcerId, expiresAt } = found;
     await using world = await before((_, response) =>
       send(response, 200, { nonce, enforcerId, expiresAt, publicKey: "PLACEHOLDER" }),
@@ -150,7 +158,8 @@ describe("How an approver pairs", () => {
     );
   });
 
-  test("HARP-106 given keys that were made here, when everything is done with them, then no message has a private key in it", async () => {
+  test("HARP-106 no message to the gateway ever contains a private key", async () => {
+    // Given keys that were made here, when everything is done with them, then no message has a private key in it.
     const own = await generateApproverKeys(new Date(v1NowMs));
     const secrets = await exportSecrets(own);
     const sealed = await sealArtifact(v1, [own.x25519.publicKey]);

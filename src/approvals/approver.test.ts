@@ -67,7 +67,9 @@ function flipped(text: string): string {
 }
 
 describe("What an approver opens", () => {
-  test("HARP-40 given a request that is sealed to this device and another, when the inbox is read, then all of it is there; a third device is told that it is not for it", async () => {
+  test("HARP-40 each recipient device opens a sealed request; a third learns it is not for it", async () => {
+    // Given a request that is sealed to this device and another, when the inbox is read, then all of it is there; a
+    // third device is told that it is not for it.
     const request = await requestFor(v1, {});
     const found = await openingOf({ ...request, body: { ...request.body, metadata: { repoName: "said" } } });
     assert.ok(found.isOpened);
@@ -82,7 +84,9 @@ describe("What an approver opens", () => {
     );
   });
 
-  test("HARP-41 given any part of a sealed request changed on its way, when the inbox is read, then it stays closed and the others do not", async () => {
+  test("HARP-41 a tampered sealed request stays closed while the others open", async () => {
+    // Given any part of a sealed request changed on its way, when the inbox is read, then it stays closed and the others
+    // do not.
     const request = await requestFor();
     const { data, tag, nonce, aad, epk, recipients } = request.body.ciphertextRef as Json;
     const forgeries = [
@@ -108,7 +112,8 @@ describe("What an approver opens", () => {
     }
   });
 
-  test("HARP-42 given a message that says something else than what was sealed, when it is opened, then it is refused", async () => {
+  test("HARP-42 rejects a message that differs from what was sealed", async () => {
+    // Given a message that says something else than what was sealed, when it is opened, then it is refused.
     const request = await requestFor();
     const lies: Json[] = [
       { ...request, requestId: "another" },
@@ -131,7 +136,9 @@ describe("What an approver opens", () => {
     assert.equal(elsewhere?.isOpened, false, "nor one that is listed under another name");
   });
 
-  test("HARP-43, HARP-44 given a seal of another profile, or around something else than an artifact, when it is opened, then it is refused by its code", async () => {
+  test("HARP-43, HARP-44 rejects a seal of another profile or of a non-artifact by its error code", async () => {
+    // Given a seal of another profile, or around something else than an artifact, when it is opened, then it is refused
+    // by its code.
     const request = await requestFor();
     for (const members of [{ alg: "XChaCha20-Poly1305" }, { kdf: "none" }, { profile: "harp-e2e-2" }]) {
       const found = await openingOf(changed(request, members));
@@ -152,7 +159,9 @@ describe("What an approver opens", () => {
     assert.ok((await openingOf(await sealedAround(text))).isOpened, "it is what is inside that was refused");
   });
 
-  test("HARP-123 given an artifact from the future, or one that has expired, when the inbox is read, then it stays closed; the expired one can be looked at and never signed", async () => {
+  test("HARP-123 future and expired artifacts stay closed; an expired one can be read, not signed", async () => {
+    // Given an artifact from the future, or one that has expired, when the inbox is read, then it stays closed; the
+    // expired one can be looked at and never signed.
     const future = await variantOfV1({ createdAt: "2026-02-21T12:03:00Z" });
     const early = await openingOf(await requestFor(future));
     assert.equal(early.isOpened || early.problem.details.reason, "future_dated");
@@ -171,7 +180,8 @@ describe("What an approver opens", () => {
     assert.equal(world.gateway.heard[1]?.path, "/v1/approvers/app-01/inbox/expired?limit=10");
   });
 
-  test("given pages, when the inbox is read, then all are; a gateway that always has another one is not followed for ever", async () => {
+  test("reads all pages of the inbox but stops following a gateway with endless pages", async () => {
+    // Given pages, when the inbox is read, then all are; a gateway that always has another one is not followed for ever.
     const [first, second] = [await requestNamed("r1"), await requestNamed("r2")];
     await using world = await before(({ path }, response) => {
       const isSecond = path.endsWith("cursor=a%26b");
@@ -194,7 +204,8 @@ describe("What an approver opens", () => {
 });
 
 describe("What an approver signs", () => {
-  test("given an opened request, when it is approved or denied, then an enforcer that knows the key accepts exactly that", async () => {
+  test("an enforcer that knows the key accepts exactly what was approved or denied", async () => {
+    // Given an opened request, when it is approved or denied, then an enforcer that knows the key accepts exactly that.
     for (const verdict of ["approve", "deny"] as const) {
       await using world = await before(holding(await requestFor()));
       const request = await opened(world.approver);
@@ -214,7 +225,8 @@ describe("What an approver signs", () => {
     }
   });
 
-  test("given terms that an enforcer offers, when it is approved, then it is for one use unless asked for all of it", async () => {
+  test("an approval is for one use unless the offered terms are asked for", async () => {
+    // Given terms that an enforcer offers, when it is approved, then it is for one use unless asked for all of it.
     await using world = await before(holding(await requestFor(sessionV1)));
     const request = await opened(world.approver);
     assert.equal(request.terms?.scope, "session");
@@ -229,7 +241,9 @@ describe("What an approver signs", () => {
     assert.deepEqual(scopes, ["once", "session"]);
   });
 
-  test("given something that this approver did not open itself, or tries to change, when it is to be signed, then nothing is", async () => {
+  test("signs nothing that another approver opened, and nothing copied or altered", async () => {
+    // Given something that this approver did not open itself, or tries to change, when it is to be signed, then nothing
+    // is.
     await using world = await before(holding(await requestFor()));
     await using stranger = await before(holding(await requestFor()));
     const request = await opened(world.approver);
@@ -245,7 +259,8 @@ describe("What an approver signs", () => {
     assert.deepEqual(world.gateway.at("/v1/decisions"), []);
   });
 
-  test("given an opened request, when it has expired by the time of the decision, then nothing is signed", async () => {
+  test("signs nothing when the opened request has expired by the time of the decision", async () => {
+    // Given an opened request, when it has expired by the time of the decision, then nothing is signed.
     await using world = await before(holding(await requestFor()));
     const request = await opened(world.approver);
     world.clock.nowMs = Date.parse(v1.expiresAt);
@@ -256,7 +271,9 @@ describe("What an approver signs", () => {
     assert.equal(world.gateway.at("/v1/decisions").length, 1);
   });
 
-  test("given a gateway that is away for a moment, when a decision is sent, then it is sent again as it was; one that says no is not asked again", async () => {
+  test("resends the same decision while the gateway is unavailable, but not after a refusal", async () => {
+    // Given a gateway that is away for a moment, when a decision is sent, then it is sent again as it was; one that says
+    // no is not asked again.
     let failures = 2;
     const request = await requestFor();
     await using world = await before((heard, response) => {
@@ -279,7 +296,8 @@ describe("What an approver signs", () => {
     assert.equal(refusing.gateway.at("/v1/decisions").length, 1);
   });
 
-  test("given a request that is over, when it is asked about or asked for anew, then the gateway is asked, by either way", async () => {
+  test("asks the gateway for the status or refresh of an ended request, by either route", async () => {
+    // Given a request that is over, when it is asked about or asked for anew, then the gateway is asked, by either way.
     const status = { requestId: "r", state: "expired", createdAt: v1.createdAt, expiresAt: v1.expiresAt };
     await using world = await before(({ path }, response) => {
       if (path === "/v1/exchanges/r") send(response, 200, emitted("exchange.status", status));
@@ -295,7 +313,9 @@ describe("What an approver signs", () => {
   });
 });
 
-test("given the library for browsers, when all that it imports is followed, then none of it is of Node.js or of anybody else", () => {
+test("the browser library imports nothing from Node.js or third parties", () => {
+  // Given the library for browsers, when all that it imports is followed, then none of it is of Node.js or of anybody
+  // else.
   const seen = new Set<string>();
   const follow = (file: string) => {
     if (seen.has(file)) return;

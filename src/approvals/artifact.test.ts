@@ -26,13 +26,15 @@ function without(name: keyof Artifact): Partial<Artifact> {
 }
 
 describe("hash of an artifact", () => {
-  test("HARP-1 given the published artifact, when it is hashed, then with or without its hash it is the published one", async () => {
+  test("HARP-1 the published artifact has the published hash, with or without its hash field", async () => {
+    // Given the published artifact, when it is hashed, then with or without its hash it is the published one.
     assert.equal(await hashOfArtifact(readArtifact({ ...JSON.parse(v1Text), artifactHash: v1Hash })), v1Hash);
     assert.equal(await hashOfArtifact({ ...v1, artifactHash: "0".repeat(64) }), v1Hash);
     assert.equal(canonicalBytes(v1).length, 565);
   });
 
-  test("HARP-6 given optional fields, when any is added, changed or taken away, then the hash is another", async () => {
+  test("HARP-6 adding, changing or removing any optional field changes the hash", async () => {
+    // Given optional fields, when any is added, changed or taken away, then the hash is another.
     const bare = { ...v1 };
     delete bare.sessionId;
     delete bare.baseRevision;
@@ -80,7 +82,8 @@ describe("hash of an artifact", () => {
     );
   });
 
-  test("HARP-45 given equal content, when two artifacts are finished, then they differ in hash by their salt", async () => {
+  test("HARP-45 artifacts with equal content differ in hash by their salt", async () => {
+    // Given equal content, when two artifacts are finished, then they differ in hash by their salt.
     const [one, other] = [await finishArtifact(draft), await finishArtifact(draft)];
     assert.notEqual(one.artifactHash, other.artifactHash);
     const salts = [one, other].map(({ extensions }) => JSON.stringify(extensions));
@@ -97,7 +100,8 @@ describe("hash of an artifact", () => {
     assert.deepEqual((await finishArtifact({ ...draft, extensions })).extensions, extensions);
   });
 
-  test("HARP-122 given a digit of the hash or a byte of the artifact that was changed, when it is checked, then it is refused", async () => {
+  test("HARP-122 rejects an artifact when a digit of its hash or a byte of it was changed", async () => {
+    // Given a digit of the hash or a byte of the artifact that was changed, when it is checked, then it is refused.
     for (let i = 0; i < 64; i++) {
       const digit = v1Hash[i] === "0" ? "1" : "0";
       const artifactHash = v1Hash.slice(0, i) + digit + v1Hash.slice(i + 1);
@@ -116,7 +120,8 @@ describe("reading an artifact", () => {
   });
 
   for (const alg of ["SHA-512", "sha-256", "SHA256", "", null, 256]) {
-    test(`HARP-7, HARP-124 given ${JSON.stringify(alg)} as its algorithm, when it is read, then it is refused as unsupported`, () => {
+    test(`HARP-7, HARP-124 rejects ${JSON.stringify(alg)} as an unsupported hash algorithm`, () => {
+      // Given ${JSON.stringify(alg)} as its algorithm, when it is read, then it is refused as unsupported.
       assert.throws(() => readArtifact({ ...v1, artifactHashAlg: alg }), { code: "HARP_ERR_UNSUPPORTED" });
     });
   }

@@ -25,7 +25,8 @@ function parsed(text: readonly string[]): unknown[] {
 }
 
 describe("audit", () => {
-  test("given records one after another, when the chain is read, then it verifies, and tells its last hash", async () => {
+  test("an intact chain of records verifies and returns its last hash", async () => {
+    // Given records one after another, when the chain is read, then it verifies, and tells its last hash.
     assert.deepEqual(await verifyAudit(parsed(lines)), { valid: true, count: 5, head: chain.at(-1)?.hash });
     assert.deepEqual(await verifyAudit([]), { valid: true, count: 0, head: "0".repeat(64) });
     assert.equal(chain[0]?.prev, "0".repeat(64));
@@ -42,7 +43,8 @@ describe("audit", () => {
     }
   });
 
-  test("HARP-113 given a log, when any character of any line is changed, then the chain breaks at that line", async () => {
+  test("HARP-113 changing any character of a line breaks the chain at that line", async () => {
+    // Given a log, when any character of any line is changed, then the chain breaks at that line.
     for (const [at, line] of lines.entries()) {
       for (let i = 0; i < line.length; i++) {
         const changed = `${line.slice(0, i)}${line[i] === "7" ? "8" : "7"}${line.slice(i + 1)}`;
@@ -59,7 +61,8 @@ describe("audit", () => {
     }
   });
 
-  test("HARP-113 given a log, when a line is dropped, repeated, moved or added, then the chain breaks there", async () => {
+  test("HARP-113 dropping, repeating, moving or adding a line breaks the chain there", async () => {
+    // Given a log, when a line is dropped, repeated, moved or added, then the chain breaks there.
     const extra = await nextAuditRecord(chain[0] ?? null, "2026-02-21T12:00:01Z", "key.provisioned");
     const records: unknown[] = chain;
     const tampered: [unknown[], number][] = [
@@ -104,7 +107,8 @@ describe("audit", () => {
     }
   });
 
-  test("given a fact under a name of the record's own, when it is to be written, then it is refused", async () => {
+  test("rejects a fact whose name is one of the record's own fields", async () => {
+    // Given a fact under a name of the record's own, when it is to be written, then it is refused.
     for (const name of ["seq", "ts", "event", "prev", "hash"]) {
       await assert.rejects(nextAuditRecord(null, "2026-02-21T12:00:00Z", "x", { [name]: 1 }), TypeError);
     }

@@ -8,7 +8,8 @@ import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 const malformed = { code: "HARP_ERR_TRANSPORT" };
 
 describe("base64url", () => {
-  test("given any bytes, when they are encoded, then as another implementation does, and they come back", () => {
+  test("any bytes encode as in another implementation and decode to the same bytes", () => {
+    // Given any bytes, when they are encoded, then as another implementation does, and they come back.
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 200 }), (bytes) => {
         const text = encodeBase64url(bytes);
@@ -19,7 +20,8 @@ describe("base64url", () => {
     );
   });
 
-  test("given any text, when it is read, then it is the one spelling of what was read, or it is refused", () => {
+  test("decoding accepts only the one canonical spelling of the bytes", () => {
+    // Given any text, when it is read, then it is the one spelling of what was read, or it is refused.
     const character = fc.constantFrom(..."AQgw_-+/= \nz");
     fc.assert(
       fc.property(fc.string({ unit: character, maxLength: 12 }), (text) => {

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
-test("given the code of this folder, when its imports and names are read, then it needs nothing that browsers lack", () => {
+test("the code of this folder imports and names nothing that browsers lack", () => {
+  // Given the code of this folder, when its imports and names are read, then it needs nothing that browsers lack.
   const folder = new URL(".", import.meta.url);
   const files = readdirSync(folder).filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
   assert.ok(files.length > 15);

@@ -46,7 +46,8 @@ function rearranged(value: unknown): string {
 }
 
 describe("canonical form", () => {
-  test("HARP-1 given the published artifact and decision, when they are written, then in their bytes", () => {
+  test("HARP-1 the published artifact and decision serialize to their published bytes", () => {
+    // Given the published artifact and decision, when they are written, then in their bytes.
     for (const [published, length] of [
       [v1Text, 483],
       [v2Text, 319],
@@ -57,7 +58,8 @@ describe("canonical form", () => {
     }
   });
 
-  test("HARP-2 given any value, when its members and white space are moved, then its bytes stay, without any", () => {
+  test("HARP-2 member order and white space do not change the bytes, which have no white space", () => {
+    // Given any value, when its members and white space are moved, then its bytes stay, without any.
     fc.assert(
       fc.property(json, (value) => {
         const text = canonicalText(value);
@@ -68,7 +70,8 @@ describe("canonical form", () => {
     );
   });
 
-  test("HARP-3 given the edge example, when it is written, then its bytes and its hash are the published ones", async () => {
+  test("HARP-3 the edge example serializes to the published bytes and hash", async () => {
+    // Given the edge example, when it is written, then its bytes and its hash are the published ones.
     const value: unknown = JSON.parse(
       String.raw`{"b":[true,false,null,-1,0,9007199254740991],"a":"\u0000\b\t\n\f\r\u001f\"\\/\u007f<>&\u20ac\u2028\ud83d\ude00","A":{},"":[],"a.b":1,"\u00e9":"e\u0301"}`,
     );
@@ -175,7 +178,8 @@ describe("reading the canonical form", () => {
     });
   }
 
-  test("given a name that the engine's parser misreads, when the bytes are read, then not as another value", () => {
+  test("a name that the engine's parser misreads is never read as another value", () => {
+    // Given a name that the engine's parser misreads, when the bytes are read, then not as another value.
     JSON.parse('{"misread":1,"\\\\":2}');
     const text = '{"misread":1,"\\"":2}';
     let read: unknown;

@@ -50,7 +50,8 @@ describe("published decision", () => {
     assert.equal(signableBytes(v2).length, 319);
   });
 
-  test("HARP-10 given the published signature, when it is verified with the published key, then it is good", async () => {
+  test("HARP-10 the published signature verifies with the published key", async () => {
+    // Given the published signature, when it is verified with the published key, then it is good.
     assert.equal(await verifySignature(v2, v2Key), true);
     assert.equal(await isAccepted(signableBytes(v2), v2Signature), true);
   });
@@ -117,12 +118,14 @@ describe("published decision", () => {
 
 describe("reading a decision", () => {
   for (const sigAlg of ["ES256", "ed25519", "EdDSA", "none", "", null]) {
-    test(`HARP-14, HARP-124 given ${JSON.stringify(sigAlg)} as its algorithm, when it is read, then it is refused as unsupported`, () => {
+    test(`HARP-14, HARP-124 rejects ${JSON.stringify(sigAlg)} as an unsupported signature algorithm`, () => {
+      // Given ${JSON.stringify(sigAlg)} as its algorithm, when it is read, then it is refused as unsupported.
       assert.throws(() => readDecision({ ...v2, sigAlg }), { code: "HARP_ERR_UNSUPPORTED" });
     });
   }
 
-  test("HARP-124 given another algorithm of the hash, when it is read, then it is refused as unsupported", () => {
+  test("HARP-124 rejects another hash algorithm as unsupported", () => {
+    // Given another algorithm of the hash, when it is read, then it is refused as unsupported.
     assert.throws(() => readDecision({ ...v2, artifactHashAlg: "SHA-1" }), { code: "HARP_ERR_UNSUPPORTED" });
   });
 
@@ -147,7 +150,8 @@ describe("reading a decision", () => {
     }
   });
 
-  test("HARP-16 given policy hints, when the decision is signed, then they are part of what is signed", async () => {
+  test("HARP-16 the signature covers the policy hints", async () => {
+    // Given policy hints, when the decision is signed, then they are part of what is signed.
     const body = await signDecision({ artifact: sessionV1, decision: "allow", keys, useOfferedTerms: true });
     const [decision] = rebuildDecisions(sessionV1, body);
     assert.ok(decision);
@@ -213,7 +217,8 @@ describe("signing", () => {
     decisionHash,
     signature,
   } of published) {
-    test(`HARP-21 given ${what}, when it is signed, then bytes, hash and signature are the published ones`, async () => {
+    test(`HARP-21 ${what} is signed with the published bytes, hash and signature`, async () => {
+      // Given ${what}, when it is signed, then bytes, hash and signature are the published ones.
       const text = encodeBase64url(repeated(nonce, 16));
       const body = await signDecision({ artifact, decision, keys, nonce: text, useOfferedTerms });
       assert.deepEqual(body, {
@@ -232,7 +237,8 @@ describe("signing", () => {
     });
   }
 
-  test("HARP-21 given the first example, when what is signed is put together again, then its 363 bytes are the published ones", () => {
+  test("HARP-21 rebuilding the first example's signed content gives the published 363 bytes", () => {
+    // Given the first example, when what is signed is put together again, then its 363 bytes are the published ones.
     const nonce = "d3d3d3d3d3d3d3d3d3d3dw";
     const body = {
       artifactHash: v1.artifactHash,
@@ -257,7 +263,8 @@ describe("signing", () => {
     assert.notEqual(bodies[0]?.nonce, bodies[1]?.nonce);
   });
 
-  test("given a denial, when offered terms are to be used, then it has the default ones all the same", async () => {
+  test("a denial has the default terms even when the offered terms are requested", async () => {
+    // Given a denial, when offered terms are to be used, then it has the default ones all the same.
     const body = await signDecision({ artifact: sessionV1, decision: "deny", keys, useOfferedTerms: true });
     const rebuilt = rebuildDecisions(sessionV1, body);
     assert.equal(rebuilt.length, 1);
@@ -279,7 +286,8 @@ describe("signing", () => {
     await assert.rejects(signDecision({ ...signing, nowMs }), { code: "HARP_ERR_EXPIRED" });
   });
 
-  test("given a reason, when it is as long as a gateway takes or longer, then only the first is signed", async () => {
+  test("signs a reason of the maximum length and rejects a longer one", async () => {
+    // Given a reason, when it is as long as a gateway takes or longer, then only the first is signed.
     const signing = { artifact: v1, decision: "deny", keys } as const;
     const reason = "é".repeat(reasonBytesMax / 2);
     assert.equal((await signDecision({ ...signing, reason })).reason, reason);
@@ -290,7 +298,8 @@ describe("signing", () => {
 describe("body of a decision", async () => {
   const body = await signDecision({ artifact: v1, decision: "allow", keys, reason: "Looks good" });
 
-  test("given a body as approvers send it, when it is read, then it is the same; so it is without what is optional", () => {
+  test("reads an approver's body unchanged, with or without its optional fields", () => {
+    // Given a body as approvers send it, when it is read, then it is the same; so it is without what is optional.
     assert.equal(canonicalText(readDecisionBody(body)), canonicalText(body));
     const { reason: _reason, decisionHash: _hash, ...required } = body;
     assert.deepEqual(readDecisionBody({ ...required, artifactHash: v1.artifactHash }), {
@@ -317,7 +326,8 @@ describe("body of a decision", async () => {
     });
   }
 
-  test("given a body about another artifact, when decisions are put together of it, then it is refused", () => {
+  test("rebuilding decisions rejects a body about another artifact", () => {
+    // Given a body about another artifact, when decisions are put together of it, then it is refused.
     assert.throws(() => rebuildDecisions(sessionV1, body), { code: "HARP_ERR_HASH_MISMATCH" });
   });
 });

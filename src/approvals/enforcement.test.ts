@@ -69,7 +69,8 @@ async function signedBody(artifact: Artifact, changes: Partial<DecisionSignable>
 }
 
 describe("signature", () => {
-  test("HARP-22 given a body from a gateway, when it is put together again, then it verifies, and is what was signed", async () => {
+  test("HARP-22 a decision rebuilt from a gateway's body verifies and equals what was signed", async () => {
+    // Given a body from a gateway, when it is put together again, then it verifies, and is what was signed.
     const decision = await judged(allow);
     assert.deepEqual(decision, {
       requestId: v1.requestId,
@@ -93,14 +94,16 @@ describe("signature", () => {
     await assert.rejects(judged({ ...deny, decision: "approve" }), invalid);
   });
 
-  test("HARP-13 given a valid signature, when it claims another provisioned key, then it is refused", async () => {
+  test("HARP-13 rejects a valid signature that claims another provisioned key", async () => {
+    // Given a valid signature, when it claims another provisioned key, then it is refused.
     const claimed = { ...allow, signerKeyId: otherKey.signerKeyId };
     await assert.rejects(judged(claimed), { code: "HARP_ERR_SIGNATURE_INVALID" });
     const swapped = { ...key, ed25519: otherKey.ed25519 };
     await assert.rejects(judged(allow, { keyOf: () => swapped }), { code: "HARP_ERR_SIGNATURE_INVALID" });
   });
 
-  test("HARP-17 given a request that was sealed and opened well, when its decision is not signed well, then it is refused", async () => {
+  test("HARP-17 rejects a badly signed decision even if its request was sealed and opened well", async () => {
+    // Given a request that was sealed and opened well, when its decision is not signed well, then it is refused.
     const request = requestOf(v1, await sealArtifact(v1, [keys.x25519.publicKey]));
     const artifact = await openRequest(request, keys, v1NowMs);
     const body = await signDecision({ artifact, decision: "allow", keys });
@@ -119,14 +122,16 @@ describe("signature", () => {
     }
   });
 
-  test("HARP-23 given a reason that was changed, added or taken away, when it is judged, then nothing changes", async () => {
+  test("HARP-23 changing, adding or removing the reason does not affect the judgement", async () => {
+    // Given a reason that was changed, added or taken away, when it is judged, then nothing changes.
     const expected = await judged(allow);
     assert.deepEqual(await judged({ ...allow, reason: "Looks good" }), expected);
     assert.deepEqual(await judged({ ...allow, reason: "The gateway wrote this" }), expected);
     assert.equal("reason" in expected, false);
   });
 
-  test("HARP-24 given a decisionHash that is wrong, when it is judged, then it is refused; without one it is not", async () => {
+  test("HARP-24 rejects a wrong decisionHash and accepts a missing one", async () => {
+    // Given a decisionHash that is wrong, when it is judged, then it is refused; without one it is not.
     assert.notEqual(allow.decisionHash, deny.decisionHash);
     await assert.rejects(judged({ ...allow, decisionHash: deny.decisionHash }), {
       code: "HARP_ERR_HASH_MISMATCH",
@@ -168,7 +173,8 @@ describe("signature", () => {
 });
 
 describe("binding", () => {
-  test("HARP-18 given an action that has changed since, when its decision is judged, then it is refused", async () => {
+  test("HARP-18 rejects a decision when its action has changed since", async () => {
+    // Given an action that has changed since, when its decision is judged, then it is refused.
     const changed = await variantOfV1({ payload: { title: "Something else" } });
     await assert.rejects(judged(allow, { hashNow: changed.artifactHash }), {
       code: "HARP_ERR_HASH_MISMATCH",
@@ -176,12 +182,14 @@ describe("binding", () => {
     await assert.rejects(judged(allow, { hashNow: "" }), { code: "HARP_ERR_HASH_MISMATCH" });
   });
 
-  test("given a kept artifact that was tampered with, when its decision is judged, then it is refused", async () => {
+  test("rejects a decision when the kept artifact was tampered with", async () => {
+    // Given a kept artifact that was tampered with, when its decision is judged, then it is refused.
     const artifact = { ...v1, payload: { title: "Something else" } };
     await assert.rejects(judged(allow, { artifact }), { code: "HARP_ERR_HASH_MISMATCH" });
   });
 
-  test("HARP-19 given a decision for another request or repository, when it is judged, then it is refused", async () => {
+  test("HARP-19 rejects a decision for another request or repository", async () => {
+    // Given a decision for another request or repository, when it is judged, then it is refused.
     const against = awaiting(v1, [key]);
     await assert.rejects(checkDecision({ requestId: "another", body: allow }, against), {
       code: "HARP_ERR_HASH_MISMATCH",
@@ -219,14 +227,16 @@ describe("binding", () => {
 });
 
 describe("time", () => {
-  test("HARP-31 given the end, when a decision comes within a minute of it, then it counts, and later not", async () => {
+  test("HARP-31 accepts a decision up to a minute after the expiry and rejects it later", async () => {
+    // Given the end, when a decision comes within a minute of it, then it counts, and later not.
     await judged(allow, { nowMs: expiresMs + 59_000 });
     await assert.rejects(judged(allow, { nowMs: expiresMs + 61_000 }), { code: "HARP_ERR_EXPIRED" });
     await judged(allow, { nowMs: expiresMs + 61_000, skewMs: 120_000 });
     await assert.rejects(judged(allow, { nowMs: expiresMs + 1, skewMs: 0 }), { code: "HARP_ERR_EXPIRED" });
   });
 
-  test("HARP-29 given a decision that ends before its artifact, when it comes after, then it is refused, however often", async () => {
+  test("HARP-29 always rejects a decision that expired before its artifact", async () => {
+    // Given a decision that ends before its artifact, when it comes after, then it is refused, however often.
     const body = await signDecision({ artifact: sessionV1, decision: "allow", keys, useOfferedTerms: true });
     const late = { nowMs: Date.parse("2026-02-21T12:09:01Z") };
     const expired = { code: "HARP_ERR_EXPIRED", details: { reason: "decision_expired" } };
@@ -235,7 +245,8 @@ describe("time", () => {
     await assert.rejects(judged(body, { ...late, state: "APPROVED" }, sessionV1), expired);
   });
 
-  test("HARP-30 given an artifact that has expired, when its decision has not, then it counts for nothing", async () => {
+  test("HARP-30 rejects an unexpired decision on an expired artifact", async () => {
+    // Given an artifact that has expired, when its decision has not, then it counts for nothing.
     const decision = { ...(await judged(allow)), expiresAt: "2026-02-22T12:00:00Z" };
     assertInTime(decision, v1, expiresMs, 60_000);
     assert.throws(() => assertInTime(decision, v1, expiresMs + 60_001, 60_000), {
@@ -250,7 +261,8 @@ describe("time", () => {
     });
   });
 
-  test("HARP-123 given an artifact that is dated in the future, when its decision is judged, then it is refused", async () => {
+  test("HARP-123 rejects a decision on an artifact dated in the future", async () => {
+    // Given an artifact that is dated in the future, when its decision is judged, then it is refused.
     const createdMs = Date.parse(v1.createdAt);
     await judged(allow, { nowMs: createdMs - 60_000 });
     await assert.rejects(judged(allow, { nowMs: createdMs - 60_001 }), {
@@ -292,7 +304,8 @@ describe("replay", () => {
     }
   });
 
-  test("HARP-27 given a nonce that its key has used, when it signs another request with it, then it is a replay", async () => {
+  test("HARP-27 reusing a key's nonce for another request is a replay", async () => {
+    // Given a nonce that its key has used, when it signs another request with it, then it is a replay.
     const receive = remembering(v1);
     await receive(allow);
     const other = await variantOfV1({ requestId: "01J2V8V3K6B2Z9X6G1V7Y2QK8J" });
@@ -308,7 +321,8 @@ describe("replay", () => {
     assert.equal((await receive(byOther, other)).signerKeyId, otherKeys.signerKeyId);
   });
 
-  test("HARP-27 given an artifact that was decided, when a second decision comes for it, then it is a replay", async () => {
+  test("HARP-27 a second decision for a decided artifact is a replay", async () => {
+    // Given an artifact that was decided, when a second decision comes for it, then it is a replay.
     const receive = remembering(v1);
     await receive(allow);
     await assert.rejects(receive(await signDecision({ artifact: v1, decision: "allow", keys })), {
@@ -337,7 +351,8 @@ describe("replay", () => {
     }
   });
 
-  test("given a decision, when it is remembered, then until it ends and the leeway is over, or ten minutes", () => {
+  test("remembers a decision until its expiry plus leeway, for at least ten minutes", () => {
+    // Given a decision, when it is remembered, then until it ends and the leeway is over, or ten minutes.
     const minute = 60_000;
     assert.equal(replayKeptUntil(100 * minute, 0, minute), 101 * minute);
     assert.equal(replayKeptUntil(5 * minute, 0, minute), 10 * minute);
@@ -348,7 +363,8 @@ describe("replay", () => {
 });
 
 describe("scope", () => {
-  test("HARP-33 given an approval for a session, when that one is live, then it counts, and in no other", async () => {
+  test("HARP-33 an approval for a session counts only while that session is live", async () => {
+    // Given an approval for a session, when that one is live, then it counts, and in no other.
     const body = await signDecision({ artifact: sessionV1, decision: "allow", keys, useOfferedTerms: true });
     assert.equal((await judged(body, {}, sessionV1)).scope, "session");
     for (const liveSessionId of [null, "another", ""]) {
@@ -356,7 +372,8 @@ describe("scope", () => {
     }
   });
 
-  test("HARP-33 given an approval for a session that it does not name, when it is judged, then it is refused", async () => {
+  test("HARP-33 rejects an approval for a session that names no session", async () => {
+    // Given an approval for a session that it does not name, when it is judged, then it is refused.
     const decision: Decision = { ...(await judged(allow)), scope: "session" };
     const live = v1.sessionId ?? null;
     const scopeError = { code: "HARP_ERR_SCOPE" };
@@ -375,7 +392,8 @@ describe("scope", () => {
 });
 
 describe("states", () => {
-  test("HARP-34 given every pair of states, when one is to become the other, then only as the protocol has it", () => {
+  test("HARP-34 allows exactly the state transitions of the protocol", () => {
+    // Given every pair of states, when one is to become the other, then only as the protocol has it.
     const states = ["CREATED", "AWAITING_DECISION", "APPROVED", "DENIED", "EXPIRED", "EXECUTED"] as const;
     assert.deepEqual(Object.keys(enforcerMoves), [...states]);
     const moves = states.flatMap((from) =>
@@ -393,7 +411,8 @@ describe("states", () => {
 });
 
 describe("failing closed", () => {
-  test("HARP-36 given a key store, a replay cache or a policy that fails, when a decision is judged, then it is denied", async () => {
+  test("HARP-36 denies when the key store, the replay cache or the policy fails", async () => {
+    // Given a key store, a replay cache or a policy that fails, when a decision is judged, then it is denied.
     const fail = (): never => {
       throw new Error("disk is gone");
     };
@@ -418,13 +437,15 @@ describe("failing closed", () => {
     await assert.rejects(judged(allow, { keyOf: () => corrupt }), { name: "HarpError" });
   });
 
-  test("HARP-36 given a replay cache that gives no answer, when a decision is judged, then it is denied", async () => {
+  test("HARP-36 denies when the replay cache gives no answer", async () => {
+    // Given a replay cache that gives no answer, when a decision is judged, then it is denied.
     for (const answer of ["null", "0", '"no"']) {
       await assert.rejects(judged(allow, { isUsed: () => JSON.parse(answer) }), { code: "HARP_ERR_REPLAY" });
     }
   });
 
-  test("HARP-124 given a key record of another algorithm, when it signs, then it is refused as unsupported", async () => {
+  test("HARP-124 rejects a key record of another algorithm as unsupported", async () => {
+    // Given a key record of another algorithm, when it signs, then it is refused as unsupported.
     const other = { ...key, ...JSON.parse('{"alg":"ES256"}') };
     await assert.rejects(judged(allow, { keyOf: () => other }), { code: "HARP_ERR_UNSUPPORTED" });
   });
@@ -438,7 +459,9 @@ describe("failing closed", () => {
     assert.equal((await judged(deny, { refuses })).decision, "deny");
   });
 
-  test("given several things that are wrong, when they are put right one by one, then the failures come in the order of the protocol", async () => {
+  test("several failures are reported in the protocol's order", async () => {
+    // Given several things that are wrong, when they are put right one by one, then the failures come in the order of
+    // the protocol.
     const wrong: Partial<DecisionContext> = {
       refuses: () => "no",
       liveSessionId: "another",

@@ -29,7 +29,9 @@ async function* endless(piece: string, given: { count: number }): AsyncGenerator
 }
 
 describe("Reading server-sent events", () => {
-  test("given events in every form that the standard allows, when they come in pieces of any size, then they are the same events", async () => {
+  test("parses every standard form of events alike, whatever the size of the chunks", async () => {
+    // Given events in every form that the standard allows, when they come in pieces of any size, then they are the same
+    // events.
     const text = [
       ": a remark\n",
       'id: 1\nevent: approval.request\ndata: {"a":"ü€😀"}\n\n',

@@ -56,7 +56,8 @@ async function eventsFrom(reply: Reply, limits: Partial<Limits> = {}): Promise<s
 }
 
 describe("A client of a gateway", () => {
-  test("HARP-99 given a call, when it is sent, then it names the media type, the version and the key, below the address", async () => {
+  test("HARP-99 a call goes below the base address with media type, version and key", async () => {
+    // Given a call, when it is sent, then it names the media type, the version and the key, below the address.
     await using gateway = await scriptedGateway((_, response) =>
       send(response, 200, emitted("artifact.accepted", acceptedBody)),
     );
@@ -74,7 +75,8 @@ describe("A client of a gateway", () => {
     }
   });
 
-  test("given an error of a gateway, when it comes, then its code, status, words and whether to try again are told", async () => {
+  test("a gateway's error gives its code, status, message and whether to retry", async () => {
+    // Given an error of a gateway, when it comes, then its code, status, words and whether to try again are told.
     const final = await refusalOf((_, response) => refuse(response, 409, "AlreadyDecidedConflict"));
     assert.deepEqual(
       [final.code, final.status, final.message, final.isRetryable],
@@ -87,7 +89,8 @@ describe("A client of a gateway", () => {
     assert.ok(passing.message.length <= 500);
   });
 
-  test("given an error of somebody who is no gateway, when it comes, then nothing counts as refused", async () => {
+  test("an error from something that is no gateway is retryable and not a refusal", async () => {
+    // Given an error of somebody who is no gateway, when it comes, then nothing counts as refused.
     for (const body of [
       "<html>no</html>",
       "",
@@ -112,7 +115,8 @@ describe("A client of a gateway", () => {
     assert.deepEqual([half.code, half.isRetryable], ["Unreachable", true]);
   });
 
-  test("given a gateway that takes a call and never answers, when patience is over, then the call ends", async () => {
+  test("a call to a gateway that never answers times out", async () => {
+    // Given a gateway that takes a call and never answers, when patience is over, then the call ends.
     for (const reply of [
       () => {},
       (_: unknown, response: { write(text: string): void }) => response.write("{"),
@@ -123,7 +127,8 @@ describe("A client of a gateway", () => {
     }
   });
 
-  test("given a caller who no longer wants the answer, when the signal says so, then the call ends with its reason", async () => {
+  test("aborting a call ends it with the signal's reason", async () => {
+    // Given a caller who no longer wants the answer, when the signal says so, then the call ends with its reason.
     const stop = new AbortController();
     await using gateway = await scriptedGateway(() => stop.abort(new Error("not any more")));
     const client = new GatewayClient({ url: gateway.url, key });
@@ -133,7 +138,8 @@ describe("A client of a gateway", () => {
     assert.equal(gateway.heard.length, 1, "what is not wanted is not sent");
   });
 
-  test("given answers in wrong shapes, when they are read, then they are senseless and not believed", async () => {
+  test("rejects answers of the wrong shape as senseless", async () => {
+    // Given answers in wrong shapes, when they are read, then they are senseless and not believed.
     const wrong: unknown[] = [
       null,
       [],
@@ -189,7 +195,8 @@ describe("A client of a gateway", () => {
     assert.match(refusal.message, /more than 262144 bytes/);
   });
 
-  test("given a gateway that sends callers elsewhere, when it is called, then the key does not go there", async () => {
+  test("does not send the key along when the gateway redirects", async () => {
+    // Given a gateway that sends callers elsewhere, when it is called, then the key does not go there.
     await using elsewhere = await scriptedGateway((_, response) => send(response, 200, {}));
     const refusal = await refusalOf(
       (_, response) => void response.writeHead(307, { location: elsewhere.url }).end(),
@@ -198,7 +205,8 @@ describe("A client of a gateway", () => {
     assert.deepEqual(elsewhere.heard, []);
   });
 
-  test("given an address or a key that cannot be one, when a client is made, then it says so and does not repeat the key", () => {
+  test("creating a client rejects an invalid address or key without repeating the key", () => {
+    // Given an address or a key that cannot be one, when a client is made, then it says so and does not repeat the key.
     for (const url of ["gateway", "ftp://gw", "http://me:you@gw", "http://gw/?a=1", "http://gw/#a"]) {
       assert.throws(() => new GatewayClient({ url, key }), /gateway's address/, url);
     }
@@ -212,7 +220,8 @@ describe("A client of a gateway", () => {
 });
 
 describe("A gateway's stream of events", () => {
-  test("given a stream, when it is read, then events come until it ends; the call says what it accepts", async () => {
+  test("a stream yields events until it ends, and its request says what it accepts", async () => {
+    // Given a stream, when it is read, then events come until it ends; the call says what it accepts.
     const accepts: (string | undefined)[] = [];
     const events = await eventsFrom(({ headers }, response) => {
       accepts.push(headers.accept);
@@ -225,7 +234,8 @@ describe("A gateway's stream of events", () => {
     assert.deepEqual(accepts, ["text/event-stream"]);
   });
 
-  test("given a stream that is refused, is none, is endless or falls silent, when it is read, then that is told", async () => {
+  test("reports a stream that is refused, not a stream, endless or silent", async () => {
+    // Given a stream that is refused, is none, is endless or falls silent, when it is read, then that is told.
     const refused = await caught(() => eventsFrom((_, response) => refuse(response, 403, "Forbidden")));
     assert.equal(refused.code, "Forbidden");
     const none = await caught(() => eventsFrom((_, response) => send(response, 200, {})));
@@ -246,7 +256,8 @@ describe("A gateway's stream of events", () => {
     assert.deepEqual([silent.code, silent.isRetryable], ["Unreachable", true]);
   });
 
-  test("given a stream that is no longer wanted, when the signal says so, then the gateway sees it closed", async () => {
+  test("aborting a stream closes its connection to the gateway", async () => {
+    // Given a stream that is no longer wanted, when the signal says so, then the gateway sees it closed.
     const closed = Promise.withResolvers<void>();
     await using gateway = await scriptedGateway((_, response) => {
       response.on("close", () => closed.resolve());
@@ -276,7 +287,9 @@ describe("A gateway's stream of events", () => {
   });
 });
 
-test("HARP-99 given failures in a row, when the next try is due, then it is after at most 1 s, doubling up to 60 s, with full jitter", () => {
+test("HARP-99 retries wait at most 1 s, doubling up to 60 s, with full jitter", () => {
+  // Given failures in a row, when the next try is due, then it is after at most 1 s, doubling up to 60 s, with full
+  // jitter.
   const limits = [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000];
   for (const [failures, limit] of limits.entries()) {
     assert.equal(

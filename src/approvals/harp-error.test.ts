@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HarpError, harpErrorCodes } from "./harp-error.ts";
 
-test("HARP-38 given every code, when its error is written, then it has code, message and retryable", () => {
+test("HARP-38 the error of every code has code, message and retryable", () => {
+  // Given every code, when its error is written, then it has code, message and retryable.
   assert.equal(harpErrorCodes.length, 15);
   for (const code of harpErrorCodes) {
     const written: unknown = JSON.parse(JSON.stringify(new HarpError(code, "why")));
@@ -13,7 +14,8 @@ test("HARP-38 given every code, when its error is written, then it has code, mes
   }
 });
 
-test("given details and a cause, when the error is written, then the details are there and the cause is not", () => {
+test("a serialized error includes its details and omits its cause", () => {
+  // Given details and a cause, when the error is written, then the details are there and the cause is not.
   const cause = new Error("secret");
   const error = new HarpError("HARP_ERR_REPLAY", "why", { reason: "nonce" }, { cause });
   assert.equal(error.cause, cause);

@@ -29,7 +29,8 @@ const now = new Date("2026-02-21T12:00:00Z");
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe("keys of an approver", () => {
-  test("HARP-106 given new keys, when they are made, bundled, used and kept, then no private one ever shows", async () => {
+  test("HARP-106 private keys never show when made, bundled, used or stored", async () => {
+    // Given new keys, when they are made, bundled, used and kept, then no private one ever shows.
     const keys = await generateApproverKeys(now);
     const secrets = await exportSecrets(keys);
     const restored = await importApproverKeys(secrets);
@@ -54,7 +55,8 @@ describe("keys of an approver", () => {
     await assert.rejects(exportSecrets(staying), { code: "HARP_ERR_POLICY_DENY" });
   });
 
-  test("HARP-106 given the code of this folder, when it is read, then chance comes from WebCrypto alone, but for how long to wait", () => {
+  test("HARP-106 randomness comes from WebCrypto alone, except for wait times", () => {
+    // Given the code of this folder, when it is read, then chance comes from WebCrypto alone, but for how long to wait.
     const folder = new URL(".", import.meta.url);
     const files = readdirSync(folder).filter(
       (file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && file !== "backoff.ts",
@@ -84,7 +86,8 @@ describe("keys of an approver", () => {
     assert.equal(decision && (await verifySignature(decision, keys.ed25519.publicKey)), true);
   });
 
-  test("given a private key beside another's public key, when they are imported, then they are refused", async () => {
+  test("importing rejects a private key paired with another's public key", async () => {
+    // Given a private key beside another's public key, when they are imported, then they are refused.
     const one = await exportSecrets(await generateApproverKeys(now));
     const other = await exportSecrets(await generateApproverKeys(now));
     for (const curve of ["ed25519", "x25519"] as const) {
@@ -95,7 +98,8 @@ describe("keys of an approver", () => {
 });
 
 describe("fingerprints", () => {
-  test("HARP-107 given the published keys, when they are named, then by the SHA-256 of their raw bytes", async () => {
+  test("HARP-107 the published keys' ids are the SHA-256 of their raw bytes", async () => {
+    // Given the published keys, when they are named, then by the SHA-256 of their raw bytes.
     assert.equal(
       await fingerprintOf(decodeBase64url(v2PublicKey)),
       "52ab59d88ec7c43c3215681a469e54c4f32494318eb2aee2b5b6c98d36f8cb93",
@@ -111,7 +115,8 @@ describe("fingerprints", () => {
     assert.notEqual(await pairingFingerprint(a.ed25519.publicKey, b.x25519.publicKey), fingerprint);
   });
 
-  test("HARP-107 given a bundle, when its key is recorded, then with id, keys, device, time and fingerprint, and not trusted", async () => {
+  test("HARP-107 a key recorded from a bundle has all its fields and is not trusted", async () => {
+    // Given a bundle, when its key is recorded, then with id, keys, device, time and fingerprint, and not trusted.
     const keys = await generateApproverKeys(now);
     const bundle = await readApproverBundle(bundleOf(keys));
     const record = await pendingKeyOf(bundle, {
@@ -194,7 +199,8 @@ describe("bundles", async () => {
     });
   }
 
-  test("given an enforcer's bundle, when it is read, then it says what was put in, and is not taken for an approver's", async () => {
+  test("an enforcer's bundle reads back as written and is not taken for an approver's", async () => {
+    // Given an enforcer's bundle, when it is read, then it says what was put in, and is not taken for an approver's.
     const made = await newEnforcerBundle(now);
     const read = readEnforcerBundle(made.bundle);
     assert.deepEqual(
@@ -229,7 +235,8 @@ describe("keys under a passphrase", async () => {
     }
   });
 
-  test("given iterations that make guessing cheap, or take forever, when they are decrypted, then they are not even tried", async () => {
+  test("decryption rejects too few or too many iterations without trying", async () => {
+    // Given iterations that make guessing cheap, or take forever, when they are decrypted, then they are not even tried.
     for (const iterations of [1, iterationsMin - 1, 10_000_001]) {
       await assert.rejects(decryptSecrets({ ...blob, iterations }, "correct horse"), {
         code: "HARP_ERR_TRANSPORT",
@@ -237,7 +244,8 @@ describe("keys under a passphrase", async () => {
     }
   });
 
-  test("given the same secrets and passphrase, when they are encrypted again, then nothing is repeated", async () => {
+  test("encrypting the same secrets again repeats no salt, nonce or ciphertext", async () => {
+    // Given the same secrets and passphrase, when they are encrypted again, then nothing is repeated.
     const again = await encryptSecrets(secrets, "correct horse");
     for (const name of ["salt", "nonce", "data"] as const) assert.notEqual(again[name], blob[name]);
   });

@@ -52,7 +52,8 @@ function utf8(text: string): Bytes {
 }
 
 describe("opening a request", () => {
-  test("HARP-40 given the published example, when A and B open it, then both see the artifact; others find no key", async () => {
+  test("HARP-40 recipients A and B open the published example; others find no key", async () => {
+    // Given the published example, when A and B open it, then both see the artifact; others find no key.
     assert.deepEqual(await opened(sealed, a), v1);
     assert.deepEqual(await opened(sealed, b), v1);
     await assert.rejects(opened(sealed, stranger), { details: { reason: "not_addressed" } });
@@ -89,7 +90,8 @@ describe("opening a request", () => {
     ["expiry", (request) => (request.expiresAt = "2026-02-21T12:10:01Z")],
   ];
   for (const [what, change] of outer) {
-    test(`HARP-42 given another outer ${what} than the sealed one, when it is opened, then it is refused`, async () => {
+    test(`HARP-42 rejects another outer ${what} than the sealed one`, async () => {
+      // Given another outer ${what} than the sealed one, when it is opened, then it is refused.
       const request = requestOf(v1, sealed);
       change(request);
       await assert.rejects(openRequest(request, a, v1NowMs), { code: "HARP_ERR_HASH_MISMATCH" });
@@ -102,7 +104,8 @@ describe("opening a request", () => {
   });
 
   const context: Record<string, unknown> = JSON.parse(sealedV1.aad);
-  test("HARP-42 given an artifact sealed under another context, when it is opened, then it is refused", async () => {
+  test("HARP-42 rejects an artifact sealed under another context", async () => {
+    // Given an artifact sealed under another context, when it is opened, then it is refused.
     // Another artifact behind the hash that the gateway and the context agree on.
     for (const change of [
       { requestId: "01J2V8V3K6B2Z9X6G1V7Y2QK8J" },
@@ -176,14 +179,16 @@ describe("opening a request", () => {
     ["kind", "url"],
   ];
   for (const [name, value] of unsupported) {
-    test(`HARP-44, HARP-124 given ${value} as ${name}, when it is opened, then it is refused as unsupported`, async () => {
+    test(`HARP-44, HARP-124 rejects ${value} as ${name}: unsupported`, async () => {
+      // Given ${value} as ${name}, when it is opened, then it is refused as unsupported.
       const request = requestOf(v1, sealed);
       Object.assign(request.body.ciphertextRef, { [name]: value });
       await assert.rejects(openRequest(request, a, v1NowMs), { code: "HARP_ERR_UNSUPPORTED" });
     });
   }
 
-  test("HARP-46 given a key of small order, when a secret is to be made with it, then it is refused on both sides", async () => {
+  test("HARP-46 both sides reject a key of small order when deriving a secret", async () => {
+    // Given a key of small order, when a secret is to be made with it, then it is refused on both sides.
     // The points of order 1, 2, 4 and 8, and their other spellings (RFC 7748, section 7; the list is Bernstein's).
     const smallOrder = [
       "0000000000000000000000000000000000000000000000000000000000000000",
@@ -220,7 +225,8 @@ describe("opening a request", () => {
     });
   }
 
-  test("given more data than an artifact can have, when it is opened, then it is refused before any work", async () => {
+  test("rejects data larger than an artifact can be before any work", async () => {
+    // Given more data than an artifact can have, when it is opened, then it is refused before any work.
     await assert.rejects(opened({ ...sealed, data: "A".repeat(2_796_204) }), {
       details: { reason: "malformed" },
     });
@@ -245,7 +251,8 @@ describe("opening a request", () => {
     assert.deepEqual(await openRequest(request, a, v1NowMs), v1);
   });
 
-  test("HARP-123 given an artifact from the future, or one at its end, when it is opened, then it is refused", async () => {
+  test("HARP-123 rejects an artifact from the future or at its expiry", async () => {
+    // Given an artifact from the future, or one at its end, when it is opened, then it is refused.
     const createdMs = Date.parse(v1.createdAt);
     const expiresMs = Date.parse(v1.expiresAt);
     const request = requestOf(v1, sealed);

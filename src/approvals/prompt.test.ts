@@ -27,7 +27,8 @@ async function hashed(changes: Partial<Prompt>): Promise<Prompt> {
 }
 
 describe("hash of a prompt", () => {
-  test("HARP-114 given the published prompt, when it is hashed, then its bytes and its hash are the published ones", async () => {
+  test("HARP-114 the published prompt has the published bytes and hash", async () => {
+    // Given the published prompt, when it is hashed, then its bytes and its hash are the published ones.
     const { promptHash: _hash, ...signable } = prompt;
     assert.equal(Buffer.from(canonicalBytes(signable)).toString(), text);
     assert.equal(text.length, 292);
@@ -51,7 +52,8 @@ describe("a prompt that arrives", () => {
     assert.equal((await acceptPrompt(strange, context)).deliver?.text, strange.text);
   });
 
-  test("HARP-115 given a prompt that came before, when it comes again, then the answer is as before and nothing is delivered", async () => {
+  test("HARP-115 a repeated prompt gets the same answer and is not delivered again", async () => {
+    // Given a prompt that came before, when it comes again, then the answer is as before and nothing is delivered.
     for (const status of ["queued", "delivered", "rejected", "expired"] as const) {
       // Also when it could not be accepted any more.
       const again = { ...context, known: { promptHash, status }, targets: [], isRateLimited: () => true };
@@ -60,13 +62,15 @@ describe("a prompt that arrives", () => {
     }
   });
 
-  test("HARP-116 given a request id that is known, when another prompt comes under it, then it is refused", async () => {
+  test("HARP-116 rejects a different prompt under a known request id", async () => {
+    // Given a request id that is known, when another prompt comes under it, then it is refused.
     const other = await hashed({ text: "Delete everything." });
     const known = { promptHash, status: "delivered" } as const;
     await assert.rejects(acceptPrompt(other, { ...context, known }), { code: "HARP_ERR_HASH_MISMATCH" });
   });
 
-  test("HARP-116, HARP-122 given a hash or a text that was changed, when the prompt comes, then it is not delivered", async () => {
+  test("HARP-116, HARP-122 does not deliver a prompt whose hash or text was changed", async () => {
+    // Given a hash or a text that was changed, when the prompt comes, then it is not delivered.
     for (let i = 0; i < 64; i++) {
       const corrupt = promptHash.slice(0, i) + (promptHash[i] === "0" ? "1" : "0") + promptHash.slice(i + 1);
       await assert.rejects(acceptPrompt({ ...prompt, promptHash: corrupt }, context), {
@@ -78,7 +82,8 @@ describe("a prompt that arrives", () => {
     });
   });
 
-  test("HARP-117 given an expiry, when it has passed, then the answer is expired and nothing is delivered", async () => {
+  test("HARP-117 answers an expired prompt with expired and delivers nothing", async () => {
+    // Given an expiry, when it has passed, then the answer is expired and nothing is delivered.
     const expiring = await hashed({ extensions: { harpPrompt: { expiresAt: "2026-02-21T12:02:00Z" } } });
     assert.equal((await acceptPrompt(expiring, { ...context, nowMs: nowMs + 60_000 })).ack.status, "queued");
     const { ack, deliver } = await acceptPrompt(expiring, { ...context, nowMs: nowMs + 60_001 });
@@ -87,7 +92,8 @@ describe("a prompt that arrives", () => {
     await assert.rejects(acceptPrompt(unclear, context), { code: "HARP_ERR_TRANSPORT" });
   });
 
-  test("HARP-117 given a target that nobody serves, or none at all, when a prompt comes for it, then it is refused", async () => {
+  test("HARP-117 rejects a prompt whose target is missing or served by nobody", async () => {
+    // Given a target that nobody serves, or none at all, when a prompt comes for it, then it is refused.
     const unsupported = { code: "HARP_PROMPT_ERR_TARGET_UNSUPPORTED" };
     await assert.rejects(acceptPrompt(prompt, { ...context, targets: ["tool"] }), unsupported);
     await assert.rejects(acceptPrompt({ ...prompt, target: "shell" }, context), unsupported);
@@ -103,7 +109,8 @@ describe("a prompt that arrives", () => {
     await assert.rejects(acceptPrompt(larger, context), { code: "HARP_PROMPT_ERR_TOO_LARGE" });
   });
 
-  test("HARP-117 given a policy and a limit, when they speak up, then the prompt is rejected, and told to come later", async () => {
+  test("HARP-117 a policy rejects the prompt, and the rate limit tells to retry later", async () => {
+    // Given a policy and a limit, when they speak up, then the prompt is rejected, and told to come later.
     const refuses = ({ repoRef }: Prompt) => (repoRef === "repo:acme/widgets" ? "Not from here." : null);
     const { ack, deliver } = await acceptPrompt(prompt, { ...context, refuses });
     assert.deepEqual([ack.status, deliver], ["rejected", null]);

@@ -37,7 +37,8 @@ async function refusal(value: unknown): Promise<string | null> {
 }
 
 describe("proof of approval", () => {
-  test("given enough approvers, when the proof is verified after a journey as text, then it is valid and names them", async () => {
+  test("a proof with enough approvers, sent as text, is valid and names them", async () => {
+    // Given enough approvers, when the proof is verified after a journey as text, then it is valid and names them.
     assert.deepEqual(await verifyApprovalProof(JSON.parse(JSON.stringify(proof))), {
       valid: true,
       why: null,
@@ -73,7 +74,8 @@ describe("proof of approval", () => {
     assert.match((await refusal({ ...proof, quorum: 1, decisions: [adas, again] })) ?? "", /One key/);
   });
 
-  test("given a denial, when the proof is verified, then it is not valid, however many others approved", async () => {
+  test("a denial makes the proof invalid, however many others approved", async () => {
+    // Given a denial, when the proof is verified, then it is not valid, however many others approved.
     const denial = await approvalBy(grace, "grace", "deny");
     assert.match(
       (await refusal({ ...proof, quorum: 1, decisions: [adas, denial] })) ?? "",
@@ -81,7 +83,8 @@ describe("proof of approval", () => {
     );
   });
 
-  test("HARP-122 given any member of a decision that was changed, when the proof is verified, then it is not valid", async () => {
+  test("HARP-122 changing any member of a decision makes the proof invalid", async () => {
+    // Given any member of a decision that was changed, when the proof is verified, then it is not valid.
     const changes: Partial<Decision>[] = [
       { requestId: "another" },
       { repoRef: "repo:acme/gadgets" },
@@ -104,7 +107,8 @@ describe("proof of approval", () => {
     assert.match((await refusal({ ...proof, decisions: [adas, flipped] })) ?? "", /not signed by its key/);
   });
 
-  test("given a key that its id is not the fingerprint of, when the proof is verified, then it is not valid", async () => {
+  test("a key whose id is not its fingerprint makes the proof invalid", async () => {
+    // Given a key that its id is not the fingerprint of, when the proof is verified, then it is not valid.
     const swapped = { ...adas, publicKey: graces.publicKey };
     assert.match((await refusal({ ...proof, decisions: [swapped, graces] })) ?? "", /another key/);
     const published = { ...JSON.parse(v2Text), signature: v2Signature };

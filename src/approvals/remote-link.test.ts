@@ -50,7 +50,9 @@ function decision(requestId: string, body: object = { decision: "approve" }) {
 }
 
 describe("An enforcer's link to a gateway elsewhere", () => {
-  test("HARP-99 given an artifact, when it is submitted, again too, then the key of idempotency is its id and hash, and only there", async () => {
+  test("HARP-99 only submissions carry an idempotency key, always made of id and hash", async () => {
+    // Given an artifact, when it is submitted, again too, then the key of idempotency is its id and hash, and only
+    // there.
     await using world = await linkedTo((_, response) => send(response, 202, accepted));
     const envelope = submission("01J2V8V3K6B2Z9X6G1V7Y2QK8H");
     assert.deepEqual((await world.link.submit(envelope)).body, accepted.body);
@@ -70,7 +72,8 @@ describe("An enforcer's link to a gateway elsewhere", () => {
     assert.deepEqual([ack.body.msgId, ack.body.status], ["m", "processed"]);
   });
 
-  test("given a request, when it is withdrawn or asked about, then what is unknown is null and what is refused is told", async () => {
+  test("the status of an unknown request is null, and a refused withdrawal is reported", async () => {
+    // Given a request, when it is withdrawn or asked about, then what is unknown is null and what is refused is told.
     const status = { requestId: "r 1", state: "decided", createdAt: "2026-02-21T12:00:00Z", expiresAt };
     await using world = await linkedTo(({ path }, response) => {
       if (path === "/v1/exchanges/r%201") send(response, 200, emitted("exchange.status", status));
@@ -88,7 +91,9 @@ describe("An enforcer's link to a gateway elsewhere", () => {
     );
   });
 
-  test("given a pairing, when it is begun, followed and revoked, then labels are said and the token is revoked outside of HARP", async () => {
+  test("pairing sends labels, and revoking a token uses a call outside of HARP", async () => {
+    // Given a pairing, when it is begun, followed and revoked, then labels are said and the token is revoked outside of
+    // HARP.
     const nonce = "pn-1";
     await using world = await linkedTo(({ path }, response) => {
       if (path === "/v1/pairing/initiate") send(response, 200, { code: "ABCD2345", nonce, expiresAt });
@@ -114,7 +119,9 @@ describe("An enforcer's link to a gateway elsewhere", () => {
     );
   });
 
-  test("given decisions that wait and others that come, when messages are read, then all are handed on as they came, and what makes no sense is passed over", async () => {
+  test("passes on waiting and new decisions unchanged and skips senseless messages", async () => {
+    // Given decisions that wait and others that come, when messages are read, then all are handed on as they came, and
+    // what makes no sense is passed over.
     const odd = { decision: 7, more: true };
     await using world = await linkedTo(({ path }, response) => {
       if (path.startsWith("/v1/enforcers/enf%2F1/inbox?limit=10&cursor="))
@@ -148,7 +155,9 @@ describe("An enforcer's link to a gateway elsewhere", () => {
     assert.deepEqual(found[2]?.body, odd, "the enforcer judges it, and nobody before");
   });
 
-  test("given a link that is read, when the signal says so, then it ends quietly; when the gateway is away, then it throws", async () => {
+  test("reading messages ends quietly on abort and throws when the gateway is unreachable", async () => {
+    // Given a link that is read, when the signal says so, then it ends quietly; when the gateway is away, then it
+    // throws.
     const stop = new AbortController();
     await using world = await linkedTo(({ path }, response) => {
       if (path.includes("/inbox")) send(response, 200, page([]));

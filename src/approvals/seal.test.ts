@@ -27,7 +27,8 @@ function utf8(text: string): Uint8Array {
 }
 
 describe("sealing an artifact", () => {
-  test("HARP-39 given the published inputs, when the artifact is sealed, then every member is the published one", async () => {
+  test("HARP-39 sealing the published inputs gives the published members", async () => {
+    // Given the published inputs, when the artifact is sealed, then every member is the published one.
     assert.deepEqual(sealed, {
       alg: "AES-256-GCM",
       profile: "harp-e2e-1",
@@ -42,7 +43,8 @@ describe("sealing an artifact", () => {
     );
   });
 
-  test("HARP-39 given the published keys, when secrets and wrapping keys are derived, then they are the published ones", async () => {
+  test("HARP-39 the published keys derive the published secrets and wrapping keys", async () => {
+    // Given the published keys, when secrets and wrapping keys are derived, then they are the published ones.
     const expected = [
       [
         a,
@@ -63,7 +65,8 @@ describe("sealing an artifact", () => {
     }
   });
 
-  test("HARP-45 given one artifact, when it is sealed twice, then no key and no nonce is used again", async () => {
+  test("HARP-45 sealing one artifact twice reuses no key and no nonce", async () => {
+    // Given one artifact, when it is sealed twice, then no key and no nonce is used again.
     const recipients = [a.x25519.publicKey];
     const [one, other] = [await sealArtifact(v1, recipients), await sealArtifact(v1, recipients)];
     for (const name of ["epk", "nonce", "data", "tag"] as const) assert.notEqual(one[name], other[name]);
@@ -100,7 +103,8 @@ describe("sealing an artifact", () => {
     });
   });
 
-  test("given an artifact that is not what its hash says, or too large, when it is sealed, then it is refused", async () => {
+  test("sealing rejects an artifact that is too large or does not match its hash", async () => {
+    // Given an artifact that is not what its hash says, or too large, when it is sealed, then it is refused.
     await assert.rejects(sealArtifact({ ...v1, repoRef: "other" }, [a.x25519.publicKey]), {
       code: "HARP_ERR_HASH_MISMATCH",
     });

@@ -53,7 +53,8 @@ async function hashed(changes: Partial<SessionSnapshot>): Promise<SessionSnapsho
 }
 
 describe("snapshots", () => {
-  test("HARP-114 given the published snapshot, when it is hashed, then its bytes and its hash are the published ones", async () => {
+  test("HARP-114 the published snapshot has the published bytes and hash", async () => {
+    // Given the published snapshot, when it is hashed, then its bytes and its hash are the published ones.
     const { snapshotHash: _hash, ...signable } = snapshot;
     assert.equal(Buffer.from(canonicalBytes(signable)).toString(), text);
     assert.equal(text.length, 311);
@@ -78,7 +79,8 @@ describe("snapshots", () => {
     });
   });
 
-  test("HARP-119, HARP-122 given a snapshot with any digit of its hash changed, when it comes, then it is not kept", async () => {
+  test("HARP-119, HARP-122 does not keep a snapshot with any digit of its hash changed", async () => {
+    // Given a snapshot with any digit of its hash changed, when it comes, then it is not kept.
     const session = await told([start]);
     for (let i = 0; i < 64; i++) {
       const corrupt =
@@ -137,7 +139,8 @@ describe("events", () => {
     });
   }
 
-  test("HARP-119 given a session, when another is started under its id, then it is refused; the same start is not", async () => {
+  test("HARP-119 rejects another session under a known id and accepts the same start again", async () => {
+    // Given a session, when another is started under its id, then it is refused; the same start is not.
     const session = await told([start, planning]);
     const reused = { ...start, createdAt: "2026-02-21T13:00:00Z" };
     await assert.rejects(applySessionEvent(session, reused), { code: "HARP_SESSION_ERR_INVALID_STATE" });
@@ -159,7 +162,8 @@ describe("events", () => {
     assert.deepEqual(session.end, end);
   });
 
-  test("HARP-120 given events before the end, when they come in any order, and more than once, then they tell the same", async () => {
+  test("HARP-120 events give the same session in any order and when repeated", async () => {
+    // Given events before the end, when they come in any order, and more than once, then they tell the same.
     const expected = await told([start, planning, snapshot, editing]);
     assert.equal(expected.status?.state, "editing");
     const order = fc.shuffledSubarray(

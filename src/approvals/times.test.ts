@@ -62,7 +62,8 @@ describe("times", () => {
     });
   }
 
-  test("given an end, when the clock passes it, then there is leeway for others and none for who signs", () => {
+  test("an expiry has a leeway for others and none for the signer", () => {
+    // Given an end, when the clock passes it, then there is leeway for others and none for who signs.
     const end = "2026-02-21T12:10:00Z";
     const endMs = Date.parse(end);
     assert.equal(skewMsDefault, 60_000);
@@ -75,7 +76,8 @@ describe("times", () => {
     assert.equal(isFromTheFuture(end, endMs - 60_001), true);
   });
 
-  test("given a clock or a text that cannot be read, when it is asked, then the answer is the safe one", () => {
+  test("an unreadable clock or time counts as expired and as from the future", () => {
+    // Given a clock or a text that cannot be read, when it is asked, then the answer is the safe one.
     for (const [text, nowMs] of [
       ["2026-02-21T12:10:00Z", Number.NaN],
       ["soon", 0],

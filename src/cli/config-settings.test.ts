@@ -25,7 +25,8 @@ function settle(
   return command.opts<ServeSettings>();
 }
 
-test("PRJ-1 given a setting in all places, when it is settled, then flag beats environment beats configuration beats default", () => {
+test("PRJ-1 flag beats environment beats configuration beats default", () => {
+  // Given a setting in all places, when it is settled, then flag beats environment beats configuration beats default.
   const environment = { BRIDLE_CONCURRENCY: "3" };
   assert.equal(settle({}).concurrency, 256);
   assert.equal(settle({ concurrency: 4 }).concurrency, 4);
@@ -33,7 +34,9 @@ test("PRJ-1 given a setting in all places, when it is settled, then flag beats e
   assert.equal(settle({ concurrency: 4 }, ["--concurrency", "2"], environment).concurrency, 2);
 });
 
-test("PRJ-1 given lists, flags without values and settings without a default, when they are configured, then they mean what they mean as flags", () => {
+test("PRJ-1 lists, switches and settings without a default mean the same as their flags", () => {
+  // Given lists, flags without values and settings without a default, when they are configured, then they mean what they
+  // mean as flags.
   const settings = settle({
     corsOrigin: ["https://a.example", "https://b.example"],
     oauthIssuer: ["https://issuer.example=keys.json", "https://other.example=https://other.example/jwks"],
@@ -55,7 +58,8 @@ test("PRJ-1 given lists, flags without values and settings without a default, wh
   assert.deepEqual(settings.workspaceRoots, ["/project/work", "/elsewhere"]);
 });
 
-test("PRJ-1 given a list by flag, when the configuration has one too, then the flag's is taken and not added to", () => {
+test("PRJ-1 a list by flag replaces the configured list instead of adding to it", () => {
+  // Given a list by flag, when the configuration has one too, then the flag's is taken and not added to.
   const { corsOrigin } = settle({ corsOrigin: ["https://a.example"] }, [
     "--cors-origin",
     "https://b.example",
@@ -63,7 +67,8 @@ test("PRJ-1 given a list by flag, when the configuration has one too, then the f
   assert.deepEqual(corsOrigin, ["https://b.example"]);
 });
 
-test("PRJ-2 given a value that its flag would refuse, when it is configured, then the error names file and property", () => {
+test("PRJ-2 an invalid configured value is an error that names file and property", () => {
+  // Given a value that its flag would refuse, when it is configured, then the error names file and property.
   const refused: [ConfigSettings | Record<string, unknown>, string][] = [
     [{ port: 70_000 }, "port: It must be a whole number from 0 to 65535."],
     [{ port: [1] }, "port: it must not be a list."],
@@ -78,7 +83,8 @@ test("PRJ-2 given a value that its flag would refuse, when it is configured, the
   assert.throws(() => settle({ port: 70_000 }, ["--port", "1"]), /whole number/, "also when a flag beats it");
 });
 
-test("PRJ-1 given the settings of bridle serve, when they are compared, then a configuration has all that are no files to load", () => {
+test("PRJ-1 the configuration has every setting of bridle serve except files to load", () => {
+  // Given the settings of bridle serve, when they are compared, then a configuration has all that are no files to load.
   const flags = serveOptions.map((option) => option.attributeName());
   assert.deepEqual(
     flags.filter((name) => !settingNames.includes(name)),

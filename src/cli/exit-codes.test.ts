@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { errorOf } from "../../client/errors.ts";
 import { complaintOf } from "./exit-codes.ts";
 
-test("CMD-63 given an error whose words would drive a terminal or pass for another line, when it is told to a person, then they are spelled out on one line, and a script has them as they were", () => {
+test("CMD-63 an error is escaped onto one line for a person and kept raw for a script", () => {
+  // Given an error whose words would drive a terminal or pass for another line, when it is told to a person, then they
+  // are spelled out on one line, and a script has them as they were.
   const message = "no\u001b[2J\nbridle: all is well\u202e";
   const facts = { code: "resource_not_found", message, status: 404, requestId: null } as const;
   const told = complaintOf(errorOf({ ...facts, details: { agents: ["one\u001b[31m\nmore"] } }));

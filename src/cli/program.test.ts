@@ -28,7 +28,8 @@ const all = everyCommand(createProgram());
 const leaves = all.filter(({ command }) => command.commands.length === 0);
 
 describe("Every command", () => {
-  test("CMD-50 given all commands that give a result, when their options are read, then each has --json", () => {
+  test("CMD-50 every command that gives a result has --json", () => {
+    // Given all commands that give a result, when their options are read, then each has --json.
     assert.ok(leaves.length > 20, "the commands were found");
     const missing = leaves.filter(
       ({ path, command }) =>
@@ -40,7 +41,8 @@ describe("Every command", () => {
     );
   });
 
-  test("CMD-51 given all commands, when their help is shown at 80 columns, then it says what they do and no line is longer", () => {
+  test("CMD-51 every command's help says what it does and fits 80 columns", () => {
+    // Given all commands, when their help is shown at 80 columns, then it says what they do and no line is longer.
     for (const { path, command } of all) {
       assert.match(command.description(), /^[A-Z].+\.$/s, path);
       for (const option of command.options)
@@ -55,7 +57,9 @@ describe("Every command", () => {
     }
   });
 
-  test("CMD-51 given the program's help, when it is shown, then every command is under a heading, in the order in which one comes to need it", () => {
+  test("CMD-51 the program's help lists every command under a heading, in order of need", () => {
+    // Given the program's help, when it is shown, then every command is under a heading, in the order in which one comes
+    // to need it.
     const help = createProgram().configureHelp({ helpWidth: 80 }).helpInformation();
     const headings = [...help.matchAll(/^(To .+|Help):$/gm)].map(([, heading]) => heading);
     assert.deepEqual(headings, [

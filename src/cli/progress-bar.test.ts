@@ -12,7 +12,8 @@ const half: HowFar = {
 };
 
 describe("Progress", () => {
-  test("CMD-57 given a total, when the line is made, then it has a bar, the percentage, the rate and the time left", () => {
+  test("CMD-57 with a total, the line has a bar, the percentage, the rate and the time left", () => {
+    // Given a total, when the line is made, then it has a bar, the percentage, the rate and the time left.
     assert.equal(
       progressLine(half),
       "receipts verified ████████████░░░░░░░░░░░░  50%  500 of 1000  100/s  5 s left",

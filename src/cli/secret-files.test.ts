@@ -15,7 +15,9 @@ function fileWith(name: string, content: string): string {
 }
 
 describe("Secrets from files", () => {
-  test("CMD-52 given a variable that names a file, when secrets are read, then the file's content counts, without what is around it", () => {
+  test("CMD-52 a _FILE variable gives the trimmed content of its file as the secret", () => {
+    // Given a variable that names a file, when secrets are read, then the file's content counts, without what is around
+    // it.
     for (const name of secretVariables) {
       const environment: NodeJS.ProcessEnv = { [`${name}_FILE`]: fileWith("secret", "  s3cret-of-file\n") };
       readSecretFiles(environment);
@@ -26,7 +28,9 @@ describe("Secrets from files", () => {
     assert.deepEqual(without, { BRIDLE_API_KEY: "given", BRIDLE_KEY_FILE: "" });
   });
 
-  test("CMD-52 given both a variable and its file, a file that is not there, empty or too long, when secrets are read, then they are refused without a word of what is in them", () => {
+  test("CMD-52 rejects a doubly set secret and a missing, empty or long file, leaking nothing", () => {
+    // Given both a variable and its file, a file that is not there, empty or too long, when secrets are read, then they
+    // are refused without a word of what is in them.
     const wrong: [NodeJS.ProcessEnv, RegExp][] = [
       [
         { BRIDLE_API_KEY: "s3cret-given", BRIDLE_API_KEY_FILE: fileWith("key", "s3cret-of-file") },
@@ -45,7 +49,8 @@ describe("Secrets from files", () => {
     }
   });
 
-  test("CMD-53 given secrets in the environment, by value or by file, when they are taken, then nothing of them is left there", () => {
+  test("CMD-53 taking secrets removes them from the environment, by value or by file", () => {
+    // Given secrets in the environment, by value or by file, when they are taken, then nothing of them is left there.
     const environment: NodeJS.ProcessEnv = { PATH: "/bin", BRIDLE_PORT: "0" };
     for (const name of secretVariables) environment[`${name}_FILE`] = fileWith(name, `s3cret of ${name}`);
     readSecretFiles(environment);

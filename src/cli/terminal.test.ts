@@ -28,7 +28,8 @@ const driving = [
 ];
 
 describe("Text from outside on a terminal", () => {
-  test("given every kind of character that drives a terminal or hides, when it is written, then it is spelled out", () => {
+  test("escapes every character that drives a terminal or hides", () => {
+    // Given every kind of character that drives a terminal or hides, when it is written, then it is spelled out.
     for (const character of driving) {
       const name = (character.codePointAt(0) ?? 0).toString(16);
       assert.equal(harmless(`a${character}b`), `a\\u{${name}}b`, name);
@@ -56,7 +57,8 @@ describe("Text from outside on a terminal", () => {
     assert.equal(harmlessLine("abcdef", 4), "abc…");
   });
 
-  test("given a text that imitates what we say, when it is quoted, then every line of it is behind a bar, long ones too", () => {
+  test("quoted text has a bar before every line, long lines included", () => {
+    // Given a text that imitates what we say, when it is quoted, then every line of it is behind a bar, long ones too.
     const lines = quoted(
       `fine\nRisk       low\n${" ".repeat(200)}Hash       fake\n${"語".repeat(100)}`,
     ).split("\n");
@@ -67,7 +69,8 @@ describe("Text from outside on a terminal", () => {
     assert.ok(lines.filter((line) => line.includes("語")).every((line) => line.length <= 52));
   });
 
-  test("given a text, when it is asked whether it fits, then neither several lines nor wide ones do", () => {
+  test("text of several lines or of wide ones does not fit", () => {
+    // Given a text, when it is asked whether it fits, then neither several lines nor wide ones do.
     assert.ok(fitsBehind("short", 11));
     assert.ok(!fitsBehind("two\nlines", 11));
     assert.ok(!fitsBehind("x".repeat(89), 11));

@@ -14,7 +14,9 @@ async function decided(gateway: TestGateway, requestId: string): Promise<void> {
   await gateway.gateway.submitDecision(approver, gateway.decision(requestId, "app"));
 }
 
-test("HARP-63 given two channels of an enforcer, when decisions are made, then they go over the one that connected last, and over the other once that is gone, with what was not acknowledged", async () => {
+test("HARP-63 decisions go to the enforcer's latest channel and fall back to the other one", async () => {
+  // Given two channels of an enforcer, when decisions are made, then they go over the one that connected last, and over
+  // the other once that is gone, with what was not acknowledged.
   await using test = await TestGateway.open();
   const first = await test.channel("enforcer", "enf");
   const second = await test.channel("enforcer", "enf");
@@ -30,7 +32,9 @@ test("HARP-63 given two channels of an enforcer, when decisions are made, then t
   assert.deepEqual(second.requestIds, ["r1"]);
 });
 
-test("HARP-63, HARP-70 given a channel that was the last, when it closes before anything was decided, then decisions go over the one before it, whatever presence says", async () => {
+test("HARP-63, HARP-70 decisions go to the previous channel once the latest has closed", async () => {
+  // Given a channel that was the last, when it closes before anything was decided, then decisions go over the one before
+  // it, whatever presence says.
   await using test = await TestGateway.open();
   const first = await test.channel("enforcer", "enf");
   const second = await test.channel("enforcer", "enf");
@@ -42,7 +46,9 @@ test("HARP-63, HARP-70 given a channel that was the last, when it closes before 
   assert.deepEqual(second.told, []);
 });
 
-test("HARP-64, HARP-77 given decisions that nobody listened for, when a channel opens, then all that were not acknowledged are told, the oldest first", async () => {
+test("HARP-64, HARP-77 a new channel gets all unacknowledged decisions, the oldest first", async () => {
+  // Given decisions that nobody listened for, when a channel opens, then all that were not acknowledged are told, the
+  // oldest first.
   await using test = await TestGateway.open();
   for (const requestId of ["r1", "r2", "r3"]) await decided(test, requestId);
   const { body } = await test.gateway.inboxPage(enforcer, { role: "enforcer", id: "enf" }, "undelivered", {
@@ -57,7 +63,9 @@ test("HARP-64, HARP-77 given decisions that nobody listened for, when a channel 
   assert.deepEqual(channel.requestIds, ["r1", "r3", "r4"]);
 });
 
-test("HARP-65 given several channels of each approver, when an artifact is submitted, then all of them are told, each approver with a message of its own", async () => {
+test("HARP-65 a submission reaches all channels of each approver, one message per approver", async () => {
+  // Given several channels of each approver, when an artifact is submitted, then all of them are told, each approver
+  // with a message of its own.
   await using test = await TestGateway.open();
   for (const id of ["a", "b"]) await test.approver(id);
   const channels = [
@@ -72,7 +80,9 @@ test("HARP-65 given several channels of each approver, when an artifact is submi
   assert.notEqual(one, other);
 });
 
-test("HARP-77 given a message that was not acknowledged, when 15 and 30 more seconds have passed, then it is told again each time, and no more once it is acknowledged", async () => {
+test("HARP-77 redelivers after 15 and 30 more seconds and stops once acknowledged", async () => {
+  // Given a message that was not acknowledged, when 15 and 30 more seconds have passed, then it is told again each time,
+  // and no more once it is acknowledged.
   await using test = await TestGateway.open();
   const approver = await test.approver("app");
   const channel = await test.channel("approver", "app");
@@ -99,7 +109,9 @@ test("HARP-77 given a message that was not acknowledged, when 15 and 30 more sec
   assert.deepEqual(await test.inbox("app"), ["r1", "r2"], "acknowledged, it stays listed");
 });
 
-test("HARP-77 given a reader that takes one message and no more, when hundreds wait, then none is read ahead of it, and all come once it goes on", async () => {
+test("HARP-77 reads no message ahead of a slow reader and delivers all once it resumes", async () => {
+  // Given a reader that takes one message and no more, when hundreds wait, then none is read ahead of it, and all come
+  // once it goes on.
   await using test = await TestGateway.open();
   await test.approver("app");
   const channel = await test.channel("approver", "app");
@@ -123,7 +135,9 @@ test("HARP-77 given a reader that takes one message and no more, when hundreds w
   assert.deepEqual([hint?.requestId, more], ["r299", []]);
 });
 
-test("HARP-63, HARP-77 given a decision that is on disk while its commit has not been told yet, when the channel is nudged by others, then it is told all the same", async () => {
+test("HARP-63, HARP-77 delivers a stored decision whose commit has not been reported yet", async () => {
+  // Given a decision that is on disk while its commit has not been told yet, when the channel is nudged by others, then
+  // it is told all the same.
   const told = Promise.withResolvers<void>();
   const stale = new Map<string, StoredDocument | undefined>();
   let isLate = false;
@@ -159,7 +173,9 @@ test("HARP-63, HARP-77 given a decision that is on disk while its commit has not
   await channel.untilTold(1);
 });
 
-test("given an enforcer that opens channels and closes none, when there are too many, then the next is refused, and closing one makes room", async () => {
+test("rejects a channel beyond an enforcer's limit until another closes", async () => {
+  // Given an enforcer that opens channels and closes none, when there are too many, then the next is refused, and
+  // closing one makes room.
   await using test = await TestGateway.open();
   const channels = [];
   for (let count = 0; count < 32; count++) channels.push(await test.channel("enforcer", "enf"));
@@ -168,7 +184,9 @@ test("given an enforcer that opens channels and closes none, when there are too 
   await test.channel("enforcer", "enf");
 });
 
-test("HARP-92 given an approver that asks for a refresh, when the enforcer listens, then it is told over its last channel; otherwise it is offline", async () => {
+test("HARP-92 a refresh goes to the enforcer's last channel, or fails as offline", async () => {
+  // Given an approver that asks for a refresh, when the enforcer listens, then it is told over its last channel;
+  // otherwise it is offline.
   await using test = await TestGateway.open();
   const approver = await test.approver("app");
   await test.gateway.submitArtifact(enforcer, test.artifact("r1"));

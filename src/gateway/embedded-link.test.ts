@@ -7,7 +7,9 @@ import { embeddedLink } from "./embedded-link.ts";
 
 const enforcer = { tenantId, enforcerId: "enf", enforcerLabel: "Bridle", workspaceName: "w" };
 
-test("HARP-63, HARP-77, HARP-78 given an enforcer in the process, when it reads its messages, then it has those that waited and those that come, again until it acknowledges them", async () => {
+test("HARP-63, HARP-77, HARP-78 an embedded enforcer gets messages until it acknowledges them", async () => {
+  // Given an enforcer in the process, when it reads its messages, then it has those that waited and those that come,
+  // again until it acknowledges them.
   await using test = await TestGateway.open();
   const approver = await test.approver("app");
   const link = embeddedLink(test.gateway, enforcer);
@@ -38,7 +40,9 @@ test("HARP-63, HARP-77, HARP-78 given an enforcer in the process, when it reads 
   await again.return?.();
 });
 
-test("HARP-69, HARP-92 given an enforcer in the process that reads its messages, when others look, then it is online and can be asked again; afterwards it is not", async () => {
+test("HARP-69, HARP-92 an embedded enforcer is online and refreshable only while it reads", async () => {
+  // Given an enforcer in the process that reads its messages, when others look, then it is online and can be asked
+  // again; afterwards it is not.
   await using test = await TestGateway.open();
   const approver = await test.approver("app");
   const link = embeddedLink(test.gateway, enforcer);
@@ -56,7 +60,9 @@ test("HARP-69, HARP-92 given an enforcer in the process that reads its messages,
   assert.equal((await presence()).status, "offline");
 });
 
-test("given an enforcer in the process, when it asks for what is not there, withdraws, pairs and revokes, then it hears null, and its token routes until it is revoked", async () => {
+test("an embedded enforcer gets null for unknown ids, and its token routes until revoked", async () => {
+  // Given an enforcer in the process, when it asks for what is not there, withdraws, pairs and revokes, then it hears
+  // null, and its token routes until it is revoked.
   await using test = await TestGateway.open();
   const link = embeddedLink(test.gateway, enforcer);
   assert.equal(await link.status("nowhere"), null);
@@ -72,7 +78,9 @@ test("given an enforcer in the process, when it asks for what is not there, with
   assert.equal((await link.status("r1"))?.body.state, "withdrawn");
 });
 
-test("given an enforcer in the process that waits for messages, when the gateway ends, then its reading ends with an error", async () => {
+test("an embedded enforcer's reading fails when the gateway ends", async () => {
+  // Given an enforcer in the process that waits for messages, when the gateway ends, then its reading ends with an
+  // error.
   await using test = await TestGateway.open();
   const link = embeddedLink(test.gateway, enforcer);
   const waiting = link.messages(new AbortController().signal)[Symbol.asyncIterator]().next();

@@ -134,7 +134,9 @@ const round = fc.record({
   passMs: fc.constantFrom(0, 0, 0, lifeMs / 2, lifeMs + 1),
 });
 
-test("HARP-51, HARP-55, HARP-56 given any calls at the same time, when they are answered, then some order of them explains all answers, and everybody sees the state that it ends in", async () => {
+test("HARP-51, HARP-55, HARP-56 concurrent calls are linearizable and all see the final state", async () => {
+  // Given any calls at the same time, when they are answered, then some order of them explains all answers, and
+  // everybody sees the state that it ends in.
   await using test = await TestGateway.open();
   const { gateway } = test;
   let tenants = 0;

@@ -13,7 +13,9 @@ async function pending(test: TestGateway, ...requestIds: string[]): Promise<void
   for (const requestId of requestIds) await test.gateway.submitArtifact(enforcer, test.artifact(requestId));
 }
 
-test("HARP-52 given a pending exchange, when its last millisecond has come, then it can be decided; a millisecond later it is expired for whoever asks, without a sweep", async () => {
+test("HARP-52 an exchange expires right after its last millisecond, without a sweep", async () => {
+  // Given a pending exchange, when its last millisecond has come, then it can be decided; a millisecond later it is
+  // expired for whoever asks, without a sweep.
   await using test = await TestGateway.open();
   await pending(test, "r1", "r2");
   const approver = principal("approver", "app");
@@ -26,7 +28,9 @@ test("HARP-52 given a pending exchange, when its last millisecond has come, then
   assert.equal(await test.state("r2"), "expired");
 });
 
-test("HARP-52, HARP-89 given exchanges that nobody looks at, when they are swept, then they are expired in the store, and each is in the other list", async () => {
+test("HARP-52, HARP-89 a sweep stores exchanges as expired and moves them to the other list", async () => {
+  // Given exchanges that nobody looks at, when they are swept, then they are expired in the store, and each is in the
+  // other list.
   await using test = await TestGateway.open();
   await pending(test, "r1", "r2", "r3");
   await test.gateway.withdraw(enforcer, "r2");
@@ -51,7 +55,9 @@ test("HARP-52, HARP-89 given exchanges that nobody looks at, when they are swept
   );
 });
 
-test("HARP-52, HARP-89 given exchanges that are overdue, when an inbox is read before any sweep, then they are only in the one of what expired", async () => {
+test("HARP-52, HARP-89 overdue exchanges are listed only as expired before any sweep", async () => {
+  // Given exchanges that are overdue, when an inbox is read before any sweep, then they are only in the one of what
+  // expired.
   await using test = await TestGateway.open();
   await pending(test, "r1");
   test.moveBy(60_000);
@@ -71,7 +77,9 @@ test("given somebody who waits, when the exchange expires in a sweep, then the w
   assert.equal(await waiting, null);
 });
 
-test("given exchanges that are over, when their retention is, then nothing of them is left: no document, no event, no blob, and their ids are free", async () => {
+test("a sweep after the retention deletes document, events and blobs and frees the ids", async () => {
+  // Given exchanges that are over, when their retention is, then nothing of them is left: no document, no event, no
+  // blob, and their ids are free.
   await using test = await TestGateway.open();
   await test.approver("app");
   const approver = principal("approver", "app");
@@ -101,7 +109,8 @@ test("given exchanges that are over, when their retention is, then nothing of th
   assert.deepEqual([body.state, body.duplicate], ["pendingApproval", false]);
 });
 
-test("given an exchange past its retention that was not swept, when its id is used again, then it is a new exchange", async () => {
+test("an id past its retention starts a new exchange even without a sweep", async () => {
+  // Given an exchange past its retention that was not swept, when its id is used again, then it is a new exchange.
   await using test = await TestGateway.open();
   await pending(test, "r1");
   await test.gateway.withdraw(enforcer, "r1");
@@ -112,7 +121,8 @@ test("given an exchange past its retention that was not swept, when its id is us
   assert.deepEqual(await test.inbox("app"), ["r1"]);
 });
 
-test("given a retention shorter than an artifact lives, when it is decided early, then it is kept until it expires", async () => {
+test("an exchange decided early is kept until its artifact expires despite a short retention", async () => {
+  // Given a retention shorter than an artifact lives, when it is decided early, then it is kept until it expires.
   await using test = await TestGateway.open({ settings: { retainMs: 0 } });
   await pending(test, "r1");
   await test.gateway.submitDecision(principal("approver", "app"), test.decision("r1", "app"));
@@ -124,7 +134,9 @@ test("given a retention shorter than an artifact lives, when it is decided early
   assert.equal(await refusalOf(test.state("r1")), "ExchangeNotFound");
 });
 
-test("given an operator who keeps things longer than when they were written, when they are swept, then they stay, and are not looked at again and again", async () => {
+test("a retention extended later keeps exchanges and does not sweep them again and again", async () => {
+  // Given an operator who keeps things longer than when they were written, when they are swept, then they stay, and are
+  // not looked at again and again.
   const settings = { retainMs: dayMs };
   await using test = await TestGateway.open({ settings });
   await pending(test, "r1");
@@ -137,7 +149,9 @@ test("given an operator who keeps things longer than when they were written, whe
   assert.deepEqual(await test.store.due(due), []);
 });
 
-test("HARP-89 given many artifacts in one millisecond, when an inbox is paged through, then they are in the order of their times, which are all different", async () => {
+test("HARP-89 artifacts of one millisecond get distinct times and are paged in that order", async () => {
+  // Given many artifacts in one millisecond, when an inbox is paged through, then they are in the order of their times,
+  // which are all different.
   await using test = await TestGateway.open();
   await test.approver("app");
   const requestIds = Array.from({ length: 25 }, (_, index) => `r${(index * 7) % 25}`);
@@ -162,7 +176,9 @@ test("HARP-89 given many artifacts in one millisecond, when an inbox is paged th
   assert.deepEqual(times, [...new Set(times)].sort());
 });
 
-test("given artifacts of two megabytes, when an inbox is read, then a page has no more of them than can be sent, and the next goes on", async () => {
+test("a page of the inbox holds no more large artifacts than can be sent, and the next goes on", async () => {
+  // Given artifacts of two megabytes, when an inbox is read, then a page has no more of them than can be sent, and the
+  // next goes on.
   await using test = await TestGateway.open();
   await test.approver("app");
   const ciphertext = { alg: "X", data: "y".repeat(2_000_000) };

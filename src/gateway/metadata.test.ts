@@ -5,7 +5,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { shownMetadata } from "./metadata.ts";
 
-test("HARP-66 given routing in any case and at any depth, when it is shown, then it is gone and everything else is there", () => {
+test("HARP-66 removes routing fields in any case and at any depth, and nothing else", () => {
+  // Given routing in any case and at any depth, when it is shown, then it is gone and everything else is there.
   const shown = shownMetadata(
     {
       routingToken: "rt-1",
@@ -20,7 +21,8 @@ test("HARP-66 given routing in any case and at any depth, when it is shown, then
   assert.deepEqual(shown, { repoName: "r", list: [{ kept: [1, {}] }] });
 });
 
-test("HARP-67 given labels and names that nobody knows, when they are shown, then they are as they were", () => {
+test("HARP-67 shows labels and unknown names unchanged", () => {
+  // Given labels and names that nobody knows, when they are shown, then they are as they were.
   const metadata = {
     workspaceName: "airlock",
     repoName: "harp-spec",
@@ -32,7 +34,8 @@ test("HARP-67 given labels and names that nobody knows, when they are shown, the
   assert.deepEqual(shownMetadata(metadata, []), metadata);
 });
 
-test("HARP-67 given any metadata, when the names of what is shown are gathered, then none is one that is kept from approvers", () => {
+test("HARP-67 never shows a name that is kept from approvers, for any metadata", () => {
+  // Given any metadata, when the names of what is shown are gathered, then none is one that is kept from approvers.
   const name = fc.oneof(
     fc.string({ maxLength: 6 }),
     fc.constantFrom("routingToken", "ROUTINGTOKEN", "approverId", "tenantID", "tenantHint", "secretName"),

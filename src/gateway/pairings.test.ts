@@ -19,7 +19,9 @@ async function pair(test: TestGateway): Promise<{ nonce: string; routingToken: s
   return { nonce, routingToken };
 }
 
-test("HARP-72 given an enforcer and an approver, when they pair, then both have the token, and it routes the next artifact to that approver alone", async () => {
+test("HARP-72 pairing gives both sides a token that routes to that approver alone", async () => {
+  // Given an enforcer and an approver, when they pair, then both have the token, and it routes the next artifact to that
+  // approver alone.
   await using test = await TestGateway.open();
   await test.approver("somebody-else");
   const { code, nonce } = await initiate(test);
@@ -47,7 +49,9 @@ test("HARP-72 given an enforcer and an approver, when they pair, then both have 
   assert.deepEqual(await test.inbox("somebody-else"), []);
 });
 
-test("HARP-73 given a code or a pairing whose time is over, when it is resolved or completed, then it is not there, and no token comes of it", async () => {
+test("HARP-73 an expired code or pairing is not found and gives no token", async () => {
+  // Given a code or a pairing whose time is over, when it is resolved or completed, then it is not there, and no token
+  // comes of it.
   await using test = await TestGateway.open();
   const [late, resolved] = [await initiate(test), await initiate(test)];
   await test.gateway.resolvePairing(approver, resolved.code);
@@ -59,7 +63,9 @@ test("HARP-73 given a code or a pairing whose time is over, when it is resolved 
   assert.deepEqual([status.state, status.routingToken], ["expired", undefined]);
 });
 
-test("HARP-74 given a code that was resolved and a pairing that was completed, when either is done again, also at the same time, then once is all", async () => {
+test("HARP-74 a code resolves once and a pairing completes once, even concurrently", async () => {
+  // Given a code that was resolved and a pairing that was completed, when either is done again, also at the same time,
+  // then once is all.
   await using test = await TestGateway.open();
   const { code, nonce } = await initiate(test);
   const resolutions = await Promise.all(
@@ -77,7 +83,8 @@ test("HARP-74 given a code that was resolved and a pairing that was completed, w
   assert.equal(await refusalOf(again), "PairingCompletedConflict", "also when its time is over");
 });
 
-test("HARP-74, HARP-102 given a pairing of others, when somebody else resolves, completes or looks at it, then it is not there", async () => {
+test("HARP-74, HARP-102 a pairing of others is not found", async () => {
+  // Given a pairing of others, when somebody else resolves, completes or looks at it, then it is not there.
   await using test = await TestGateway.open();
   const { code, nonce } = await initiate(test);
   const stranger = principal("approver", "app", "tenant-b");
@@ -93,7 +100,9 @@ test("HARP-74, HARP-102 given a pairing of others, when somebody else resolves, 
   assert.equal(await refusalOf(test.gateway.pairingStatus(colleague, nonce)), "PairingNotFound");
 });
 
-test("HARP-75 given many codes, when they are looked at, then each has eight characters that cannot be mistaken, and none is there twice", async () => {
+test("HARP-75 codes are unique and have eight unambiguous characters", async () => {
+  // Given many codes, when they are looked at, then each has eight characters that cannot be mistaken, and none is there
+  // twice.
   await using test = await TestGateway.open();
   const codes = new Set<string>();
   for (let count = 0; count < 200; count++) codes.add((await initiate(test)).code);
@@ -101,13 +110,16 @@ test("HARP-75 given many codes, when they are looked at, then each has eight cha
   for (const code of codes) assert.match(code, /^[A-HJ-NP-Z2-9]{8}$/);
 });
 
-test("HARP-75 given codes that are drawn twice, when pairings are initiated, then each has one of its own", async () => {
+test("HARP-75 each pairing has its own code even when a code is drawn twice", async () => {
+  // Given codes that are drawn twice, when pairings are initiated, then each has one of its own.
   const drawn = ["AAAAAAAA", "AAAAAAAA", "BBBBBBBB"];
   await using test = await TestGateway.open({ secrets: { code: () => drawn.shift() ?? "" } });
   assert.deepEqual([(await initiate(test)).code, (await initiate(test)).code], ["AAAAAAAA", "BBBBBBBB"]);
 });
 
-test("HARP-76 given a token, when another enforcer or tenant brings it, or it was revoked, or it is among others that are good, then it routes nothing and nobody else is asked", async () => {
+test("HARP-76 a foreign, revoked or mixed-in token routes nothing and asks nobody else", async () => {
+  // Given a token, when another enforcer or tenant brings it, or it was revoked, or it is among others that are good,
+  // then it routes nothing and nobody else is asked.
   await using test = await TestGateway.open();
   const { routingToken } = await pair(test);
   const good = (await pair(test)).routingToken;
@@ -131,7 +143,9 @@ test("HARP-76 given a token, when another enforcer or tenant brings it, or it wa
   assert.deepEqual(await test.inbox("app"), ["r7"]);
 });
 
-test("given pairings that are long over, when they are swept, then neither they nor their codes are left, and tokens still route", async () => {
+test("a sweep deletes old pairings and their codes while their tokens still route", async () => {
+  // Given pairings that are long over, when they are swept, then neither they nor their codes are left, and tokens still
+  // route.
   await using test = await TestGateway.open();
   const { nonce, routingToken } = await pair(test);
   await initiate(test);

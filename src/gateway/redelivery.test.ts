@@ -7,7 +7,9 @@ import { isDueAgain, timesAgain } from "./redelivery.ts";
 
 const delays = { redeliverMs: 15_000, redeliverMsMax: 300_000 };
 
-test("HARP-77 given a message that nobody acknowledges, when time passes, then it is told again after 15 seconds, twice as long each time, and every five minutes in the end", () => {
+test("HARP-77 redelivers after 15 seconds, doubling the delay up to five minutes", () => {
+  // Given a message that nobody acknowledges, when time passes, then it is told again after 15 seconds, twice as long
+  // each time, and every five minutes in the end.
   const seconds = [15, 45, 105, 225, 465, 765, 1065, 1365];
   for (const [index, at] of seconds.entries()) {
     assert.equal(timesAgain(at * 1000 - 1, delays), index, `before ${at}`);
@@ -15,7 +17,8 @@ test("HARP-77 given a message that nobody acknowledges, when time passes, then i
   }
 });
 
-test("HARP-77 given looks at any times, when one of the message's times has passed since the last look, and only then, it is due", () => {
+test("HARP-77 a message is due only when one of its times passed since the last look", () => {
+  // Given looks at any times, when one of the message's times has passed since the last look, and only then, it is due.
   const times: number[] = [];
   for (let [at, delay] = [15_000, 15_000]; at < 12_000_000; at += delay) {
     times.push(at);

@@ -60,7 +60,8 @@ function isAllowed(from: TaskStatus, to: TaskStatus): boolean {
 }
 
 describe("the table", () => {
-  test("TSK-3 given every pair of states, when it is asked whether one may follow the other, then the answer is the protocol's", () => {
+  test("TSK-3 allows exactly the state transitions of the protocol", () => {
+    // Given every pair of states, when it is asked whether one may follow the other, then the answer is the protocol's.
     for (const from of statuses) {
       for (const to of statuses) {
         assert.equal(mayMove(from, to), isAllowed(from, to), `${from} > ${to}`);
@@ -70,11 +71,13 @@ describe("the table", () => {
     }
   });
 
-  test("TSK-5 given every state, when nothing may follow it, then exactly completed, failed and canceled are final", () => {
+  test("TSK-5 exactly completed, failed and canceled are final", () => {
+    // Given every state, when nothing may follow it, then exactly completed, failed and canceled are final.
     assert.deepEqual(statuses.filter(isFinal), ["COMPLETED", "FAILED", "CANCELED"]);
   });
 
-  test("TSK-3 given any walk through states, when only moves of the table are made, then it never leaves a final state", () => {
+  test("TSK-3 no walk along the table leaves a final state", () => {
+    // Given any walk through states, when only moves of the table are made, then it never leaves a final state.
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...statuses), { maxLength: 30 }), (wishes) => {
         let status: TaskStatus = "SUBMITTED";
@@ -122,7 +125,9 @@ const push: fc.Arbitrary<Push> = fc.oneof(
 );
 
 describe("commands and runs", () => {
-  test("TSK-3 TSK-4 TSK-5 TSK-6 given any scripts, when tasks are answered, approved, denied and canceled at any moment, then they move only along the table and each document is what its events say", async () => {
+  test("TSK-3 TSK-4 TSK-5 TSK-6 tasks move only along the table and documents match their events", async () => {
+    // Given any scripts, when tasks are answered, approved, denied and canceled at any moment, then they move only along
+    // the table and each document is what its events say.
     await using scene = await openScene();
     await fc.assert(
       fc.asyncProperty(scripts, fc.array(push, { maxLength: 20 }), async (plays, pushes) => {
@@ -139,7 +144,9 @@ describe("commands and runs", () => {
     );
   });
 
-  test("TSK-6 given tasks that are about to end, when they are canceled at that moment, then each ends exactly once and a canceled one stays canceled", async () => {
+  test("TSK-6 a task canceled just as it ends has one end, and a canceled one stays canceled", async () => {
+    // Given tasks that are about to end, when they are canceled at that moment, then each ends exactly once and a
+    // canceled one stays canceled.
     await using scene = await openScene();
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 6 }), { minLength: 1, maxLength: 10 }), async (delays) => {

@@ -40,7 +40,9 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
     // After a question, every call that is given up means a new process, which remembers nothing.
     const asking = way === "an-old-process" ? "an-old-process-that-asks" : way;
 
-    test("TRC-6 given a call that is part of a trace, when the server is asked, then it is told in the call, and in the headers where there are some", async () => {
+    test("TRC-6 a traced call passes its trace in the call and in the headers, if any", async () => {
+      // Given a call that is part of a trace, when the server is asked, then it is told in the call, and in the headers
+      // where there are some.
       const traceOf = async (trace: Record<string, string>) => {
         const { output } = await mcp.call(way, "environment", {}, asUsual({ trace }));
         return JSON.parse(String(output)).trace;
@@ -51,7 +53,8 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
       assert.deepEqual(await traceOf({}), way.includes("http") ? { header: null } : {});
     });
 
-    test("MCP-2 given tools with annotations, when they are listed, then schemas and effects are there", async () => {
+    test("MCP-2 listed tools have schemas and effects from their annotations", async () => {
+      // Given tools with annotations, when they are listed, then schemas and effects are there.
       const tools = await mcp.tools(way, never);
       const add = tools.find(({ name }) => name === "add");
       assert.equal(add?.server, way);
@@ -88,7 +91,8 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
       });
     });
 
-    test("MCP-6 given a tool that fails, when it is called, then the call fails with what the tool said", async () => {
+    test("MCP-6 a failing tool fails the call with the tool's message", async () => {
+      // Given a tool that fails, when it is called, then the call fails with what the tool said.
       const message = "The printer is out of paper.";
       await assert.rejects(mcp.call(way, "fails", {}, asUsual()), { ...failing("mcp_tool_failed"), message });
     });
@@ -97,7 +101,8 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
       await assert.rejects(mcp.call(way, "nothing", {}, asUsual()), failing("mcp_unknown"));
     });
 
-    test("MCP-7 given a call that takes too long, when its time is over, then it fails and the server hears of it", async () => {
+    test("MCP-7 a call that takes too long times out and the server is notified", async () => {
+      // Given a call that takes too long, when its time is over, then it fails and the server hears of it.
       const call = mcp.call(way, "slow", {}, asUsual({ timeoutMs: 300 }));
       await assert.rejects(call, {
         ...failing("mcp_timeout", true),
@@ -106,7 +111,9 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
       await remembered(mcp, way, { slow: 1, cancelled: 1 });
     });
 
-    test("MCP-8, MCP-9 given a call that tells its progress, when its signal is aborted, then its reason is thrown and the server hears of it", async () => {
+    test("MCP-8, MCP-9 aborting a call in progress throws the reason and notifies the server", async () => {
+      // Given a call that tells its progress, when its signal is aborted, then its reason is thrown and the server hears
+      // of it.
       const abort = new AbortController();
       const reason = new Error("nobody wants it any more");
       const told: object[] = [];
@@ -120,7 +127,8 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
       await assert.rejects(mcp.call(way, "echo", { text: "" }, asUsual({ signal: abort.signal })), reason);
     });
 
-    test("MCP-9 given an idempotency key, when a call is repeated with it, then the server sees it twice", async () => {
+    test("MCP-9 a repeated call sends its idempotency key to the server again", async () => {
+      // Given an idempotency key, when a call is repeated with it, then the server sees it twice.
       const options = asUsual({ idempotencyKey: "repeated" });
       await mcp.call(way, "echo", { text: "once" }, options);
       await mcp.call(way, "echo", { text: "twice" }, options);
@@ -154,7 +162,8 @@ for (const way of ["a-process", "an-old-process", "http", "old-http"]) {
       );
     });
 
-    test("MCP-10 given a person who takes longer than the call may, when the answer comes, then the call goes on", async () => {
+    test("MCP-10 a call continues after a person's answer that takes longer than its timeout", async () => {
+      // Given a person who takes longer than the call may, when the answer comes, then the call goes on.
       const timeoutMs = 1500;
       const onElicitation = async () => {
         await new Promise((resolve) => setTimeout(resolve, timeoutMs + 200));

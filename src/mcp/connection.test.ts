@@ -37,7 +37,9 @@ const said = (text: string) => ({ text });
 
 describe("a connection that breaks", () => {
   for (const flags of [[], ["--legacy"]]) {
-    test(`MCP-12 given a process ${flags.join()} that dies in the middle of a call, when it is called again, then a new one answers`, async () => {
+    test(`MCP-12 a new process answers after a process ${flags.join()} dies during a call`, async () => {
+      // Given a process ${flags.join()} that dies in the middle of a call, when it is called again, then a new one
+      // answers.
       await withServers({ s: everythingProcess(...flags) }, async (mcp) => {
         const before = await pidOf(mcp, "s");
         const broken = failing("mcp_unavailable", true);
@@ -55,7 +57,9 @@ describe("a connection that breaks", () => {
 
   for (const isLegacy of [false, true]) {
     const which = isLegacy ? "of the protocol before" : "of the present protocol";
-    test(`MCP-12 given a stream ${which}, when it breaks off before the answer, then the call fails at once and the next succeeds`, async () => {
+    test(`MCP-12 a broken stream ${which} fails the call at once and the next succeeds`, async () => {
+      // Given a stream ${which}, when it breaks off before the answer, then the call fails at once and the next
+      // succeeds.
       await using server = await serveEverything({ isLegacy });
       await withServers({ s: { url: server.url } }, async (mcp) => {
         const options = asUsual({ onProgress: () => server.breakConnections() });
@@ -65,7 +69,8 @@ describe("a connection that breaks", () => {
     });
   }
 
-  test("MCP-13 given sessions that the server has forgotten, when calls are made, then one new session has each of them once", async () => {
+  test("MCP-13 calls on forgotten sessions run once each in one new session", async () => {
+    // Given sessions that the server has forgotten, when calls are made, then one new session has each of them once.
     const memory = emptyMemory();
     await using server = await serveEverything({ isLegacy: true, memory });
     await withServers({ s: { url: server.url } }, async (mcp) => {
@@ -95,7 +100,8 @@ describe("a server that cannot be reached", () => {
     ["a port where nobody listens", { url: "http://127.0.0.1:1/mcp" }, /\.$/],
   ];
   for (const [what, settings, why] of nowhere) {
-    test(`MCP-14 given ${what}, when it is called twice, then both fail with a sentence, the second after a pause`, async () => {
+    test(`MCP-14 ${what} fails both calls with a sentence, the second after a pause`, async () => {
+      // Given ${what}, when it is called twice, then both fail with a sentence, the second after a pause.
       await withServers({ s: settings }, async (mcp) => {
         const expected = {
           ...failing("mcp_unavailable"),
@@ -109,7 +115,9 @@ describe("a server that cannot be reached", () => {
     });
   }
 
-  test("MCP-14, MCP-16 given servers that never answer, when nobody waits any more, then calls end at once, and closing ends a process that is just being asked", async () => {
+  test("MCP-14, MCP-16 abort ends unanswered calls at once and close ends a starting process", async () => {
+    // Given servers that never answer, when nobody waits any more, then calls end at once, and closing ends a process
+    // that is just being asked.
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket.on("error", () => {})));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -137,7 +145,8 @@ describe("a server that cannot be reached", () => {
     silent.close();
   });
 
-  test("MCP-14 given a server that refuses the credentials, when it is called, then it says so without them", async () => {
+  test("MCP-14 the error for refused credentials does not repeat them", async () => {
+    // Given a server that refuses the credentials, when it is called, then it says so without them.
     await using server = await serveMcp(() => {
       throw new Error("never asked");
     });
@@ -162,7 +171,9 @@ describe("what goes along", () => {
     assert.deepEqual(new Set(server.asked.map((headers) => headers.get("x-key"))), new Set(["hunter2"]));
   });
 
-  test("MCP-15 given a process, when it runs, then it has a minimal environment and its standard error is logged without what it was told", async () => {
+  test("MCP-15 a process has a minimal environment and its stderr is logged redacted", async () => {
+    // Given a process, when it runs, then it has a minimal environment and its standard error is logged without what it
+    // was told.
     const lines: string[] = [];
     const { promise: logged, resolve } = Promise.withResolvers<string>();
     const write = (line: string) => {
@@ -192,7 +203,8 @@ describe("what goes along", () => {
 describe("lists", () => {
   for (const isLegacy of [false, true]) {
     const which = isLegacy ? "the protocol before" : "the present protocol";
-    test(`MCP-3 given ${which}, when a process gets one more tool, then it is listed and can be called`, async () => {
+    test(`MCP-3 with ${which} a tool that a process adds is listed and callable`, async () => {
+      // Given ${which}, when a process gets one more tool, then it is listed and can be called.
       await withServers({ s: everythingProcess(...(isLegacy ? ["--legacy"] : [])) }, async (mcp) => {
         const before = await mcp.tools("s", never);
         await mcp.call("s", "grows", { name: "new" }, asUsual());
@@ -208,7 +220,8 @@ describe("lists", () => {
     });
   }
 
-  test("MCP-3 given a list of several pages, when it is read twice, then all pages are there and were asked for once", async () => {
+  test("MCP-3 a list of several pages is complete and fetched once for two reads", async () => {
+    // Given a list of several pages, when it is read twice, then all pages are there and were asked for once.
     const asked: (string | undefined)[] = [];
     await using server = await serveMcp(() =>
       paged((cursor) => {
@@ -247,7 +260,8 @@ function paged(next: (cursor: string | undefined) => string | undefined): Server
 }
 
 describe("closing", () => {
-  test("MCP-16 given open connections, when they are closed, then no process and no session is left", async () => {
+  test("MCP-16 closing leaves no process and no session", async () => {
+    // Given open connections, when they are closed, then no process and no session is left.
     await using server = await serveEverything({ isLegacy: true });
     const mcp = createMcp(
       {

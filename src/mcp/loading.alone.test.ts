@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { registerHooks } from "node:module";
 import { test } from "node:test";
 
-test("MCP-4 given named servers, when none is used, then the SDK is not loaded, and when one is, then it is", async () => {
+test("MCP-4 the SDK is loaded only when a named server is used", async () => {
+  // Given named servers, when none is used, then the SDK is not loaded, and when one is, then it is.
   const loaded: string[] = [];
   const hooks = registerHooks({
     load(url, context, next) {

@@ -52,7 +52,8 @@ async function eachGetsItsOwn(mcp: McpAccess): Promise<void> {
 }
 
 describe("questions of several calls at once", () => {
-  test("MCP-10 given a process of the present protocol, when calls ask at once, then each is asked its own", async () => {
+  test("MCP-10 with the present protocol each concurrent call gets its own question", async () => {
+    // Given a process of the present protocol, when calls ask at once, then each is asked its own.
     await withServer(everythingProcess(), eachGetsItsOwn);
   });
 
@@ -64,7 +65,8 @@ describe("questions of several calls at once", () => {
     });
   }
 
-  test("MCP-11 given an old process, when calls ask one after the other, then they come one at a time", async () => {
+  test("MCP-11 an old process's calls that ask in turn run one at a time", async () => {
+    // Given an old process, when calls ask one after the other, then they come one at a time.
     await withServer(everythingProcess("--legacy"), async (mcp) => {
       const first = asking(mcp, "first");
       assert.equal(await first.asked, "first");
@@ -85,7 +87,8 @@ describe("questions of several calls at once", () => {
     });
   });
 
-  test("MCP-11 given an old process with another call under way, when a call asks, then it is asked when the other one has ended", async () => {
+  test("MCP-11 an old process's call asks only after the other call has ended", async () => {
+    // Given an old process with another call under way, when a call asks, then it is asked when the other one has ended.
     await withServer(everythingProcess("--legacy"), async (mcp) => {
       const brief = mcp.call("s", "brief", { ms: 500 }, asUsual({ onElicitation: misdirected }));
       const asker = asking(mcp, "mine");
@@ -96,7 +99,8 @@ describe("questions of several calls at once", () => {
     });
   });
 
-  test("MCP-11 given an old process, when all calls under way ask, then nobody is asked, and their repetition succeeds", async () => {
+  test("MCP-11 concurrent questions of an old process fail unasked, and a retry succeeds", async () => {
+    // Given an old process, when all calls under way ask, then nobody is asked, and their repetition succeeds.
     await withServer(everythingProcess("--legacy"), async (mcp) => {
       await mcp.call("s", "echo", { text: "connected" }, asUsual());
       const both = ["first", "second"].map((question) =>
@@ -113,7 +117,8 @@ describe("questions of several calls at once", () => {
     });
   });
 
-  test("MCP-11 given an old process that asks and a call that was given up, when another call is made, then a new process has it", async () => {
+  test("MCP-11 after an old process's asking call is aborted, a new process serves the next call", async () => {
+    // Given an old process that asks and a call that was given up, when another call is made, then a new process has it.
     await withServer(everythingProcess("--legacy"), async (mcp) => {
       const before = await pidOf(mcp, "s");
       const first = asking(mcp, "first");

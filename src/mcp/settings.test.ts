@@ -49,7 +49,8 @@ for (const [what, settings, message] of refused) {
   });
 }
 
-test("MCP-1 given a secret in the wrong place, when settings are read, then the error does not repeat it", () => {
+test("MCP-1 the error for a misplaced secret in the settings does not repeat it", () => {
+  // Given a secret in the wrong place, when settings are read, then the error does not repeat it.
   for (const wrong of [
     { command: "a", env: { TOKEN: ["hunter2"] } },
     { url: "https://a.example", headers: { Authorization: "hunter2\nX: y" } },

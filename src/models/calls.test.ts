@@ -36,7 +36,8 @@ for (const name of modelNames) {
   for (const isStreamed of [false, true]) {
     const of = `${name}, ${isStreamed ? "streamed" : "whole"}`;
 
-    test(`MDL-1, MDL-7 given ${of}, when it is called, then the answer has text, reason, usage and message`, async () => {
+    test(`MDL-1, MDL-7 ${of}: the answer has text, reason, usage and message`, async () => {
+      // Given ${of}, when it is called, then the answer has text, reason, usage and message.
       const before = server.requests.length;
       server.reply({ text: "It is sunny.", usage: { input: 12, output: 7 } });
       const { answer } = await callOnce(models, name, {
@@ -75,7 +76,8 @@ for (const name of modelNames) {
       assert.equal((await callOnce(models, name, { isStreamed })).answer.finishReason, "content-filter");
     });
 
-    test(`MDL-2, MDL-3 given ${of}, when it asks for a tool, then the request comes back, and what it said goes along with the result`, async () => {
+    test(`MDL-2, MDL-3 ${of}: returns the tool request and sends its text along with the result`, async () => {
+      // Given ${of}, when it asks for a tool, then the request comes back, and what it said goes along with the result.
       server.reply({
         reasoning: "I should look.",
         text: "Let me see.",
@@ -134,7 +136,8 @@ for (const name of modelNames) {
       assert.ok(sent().includes(signature[provider]), "the thought came back with its signature");
     });
 
-    test(`MDL-2 given ${of}, when it asks for a tool that was not offered, then the request comes back as it is`, async () => {
+    test(`MDL-2 ${of}: returns a request for a tool that was not offered as it is`, async () => {
+      // Given ${of}, when it asks for a tool that was not offered, then the request comes back as it is.
       server.reply({ toolCalls: [{ name: "thunder", input: { loud: true } }] });
       const { answer } = await callOnce(models, name, { isStreamed, tools });
       assert.deepEqual(
@@ -144,7 +147,8 @@ for (const name of modelNames) {
       assert.equal(answer.message.content.length, 1);
     });
 
-    test(`MDL-4 given ${of} and a schema, when it answers, then there is an object, also beside tools; null when it is no JSON`, async () => {
+    test(`MDL-4 ${of}: a schema gives an object, even beside tools, and null for invalid JSON`, async () => {
+      // Given ${of} and a schema, when it answers, then there is an object, also beside tools; null when it is no JSON.
       server.reply({ text: '{"place":"Oslo"}' }, { text: '{"place":"Rome"}' }, { text: '{"place":' });
       const first = await callOnce(models, name, { isStreamed, output: place });
       assert.deepEqual(first.answer.object, { place: "Oslo" });
@@ -218,13 +222,15 @@ for (const name of modelNames) {
   });
 }
 
-test("MDL-2 given a model that gets its JSON wrong, when it asks for a tool, then the input is its text", async () => {
+test("MDL-2 a tool request with invalid JSON has its text as input", async () => {
+  // Given a model that gets its JSON wrong, when it asks for a tool, then the input is its text.
   server.reply({ toolCalls: [{ name: "weather", input: '{"place":' }] });
   const { answer } = await callOnce(models, "local/llama", { isStreamed: true, tools });
   assert.deepEqual(answer.toolCalls, [{ id: "call_1", name: "weather", input: '{"place":' }]);
 });
 
-test("MDL-4 given a schema with an optional property, when OpenAI is called, then it is not asked to be strict", async () => {
+test("MDL-4 a schema with an optional property is not strict for OpenAI", async () => {
+  // Given a schema with an optional property, when OpenAI is called, then it is not asked to be strict.
   server.reply({ text: "{}" }, { text: "{}" });
   await callOnce(models, "openai/gpt-6-sol", { isStreamed: false, output: place });
   assert.ok(sent().includes('"strict":true'));

@@ -7,7 +7,8 @@ test("MDL-26 given a text, when its tokens are estimated, then there is one for 
   assert.deepEqual(["", "a", "abcd", "abcde"].map(tokensOfText), [0, 1, 1, 2]);
 });
 
-test("MDL-26 given messages of all kinds, when their tokens are estimated, then every part counts, pictures alike", () => {
+test("MDL-26 an estimate counts every part of a message, and each picture alike", () => {
+  // Given messages of all kinds, when their tokens are estimated, then every part counts, pictures alike.
   const text = "x".repeat(400);
   const picture = (data: string): ModelMessage => ({
     role: "user",
@@ -35,7 +36,8 @@ test("MDL-26 given messages of all kinds, when their tokens are estimated, then 
   assert.equal(tokensOfMessages([picture("a".repeat(100_000))]), tokensOfMessages([picture("a")]));
 });
 
-test("MDL-26 given tools and a schema, when the tokens of a call are estimated, then they count, too", () => {
+test("MDL-26 an estimate of a call counts its tools and its schema", () => {
+  // Given tools and a schema, when the tokens of a call are estimated, then they count, too.
   const schema = { type: "object", description: "y".repeat(4000) };
   const call = { messages: [{ role: "user", content: "hi" }] } as const;
   const more = { ...call, tools: [{ name: "t", description: "d", input: schema }], output: schema };

@@ -36,7 +36,8 @@ for (const name of modelNames) {
   for (const isStreamed of [false, true]) {
     const of = `${name}, ${isStreamed ? "streamed" : "whole"}`;
 
-    test(`MDL-7, MDL-10 given ${of}, when it answers with a status, then the error is the one of the table, after one request`, async () => {
+    test(`MDL-7, MDL-10 ${of}: an HTTP status gives the table's error after one request`, async () => {
+      // Given ${of}, when it answers with a status, then the error is the one of the table, after one request.
       for (const [status, code, isPassing] of statuses) {
         const before = server.requests.length;
         server.reply({ fault: { status } });
@@ -50,7 +51,8 @@ for (const name of modelNames) {
       }
     });
 
-    test(`MDL-12 given ${of}, when the connection is reset before there is an answer, then it is unavailable`, async () => {
+    test(`MDL-12 ${of}: a connection reset before the answer is unavailable`, async () => {
+      // Given ${of}, when the connection is reset before there is an answer, then it is unavailable.
       server.reply({ text: "", fault: "reset" });
       const error = await failureOf(callOnce(models, name, { isStreamed }));
       assert.deepEqual([error.code, error.isPassing, error.usage], ["model_unavailable", true, null]);
@@ -70,7 +72,8 @@ for (const name of modelNames) {
   });
 
   for (const fault of ["cut", "reset", "overloaded"] as const) {
-    test(`MDL-12 given ${name}, streamed, when ${fault} after some pieces, then it is unavailable, with what was used`, async () => {
+    test(`MDL-12 ${name}, streamed: ${fault} after some pieces is unavailable, with usage`, async () => {
+      // Given ${name}, streamed, when ${fault} after some pieces, then it is unavailable, with what was used.
       server.reply({ chunks: ["a".repeat(40), "b".repeat(40)], fault });
       const error = await failureOf(callOnce(models, name, { isStreamed: true }));
       assert.deepEqual([error.code, error.isPassing], ["model_unavailable", true]);
@@ -86,7 +89,9 @@ for (const name of modelNames) {
     });
   }
 
-  test(`MDL-14 given ${name}, streamed, when it falls silent, then that is a timeout with what was used, and the connection is closed`, async () => {
+  test(`MDL-14 ${name}, streamed: silence times out with usage and closes the connection`, async () => {
+    // Given ${name}, streamed, when it falls silent, then that is a timeout with what was used, and the connection is
+    // closed.
     server.reply({ chunks: ["a".repeat(40)], fault: "hang" });
     const error = await failureOf(
       callOnce(modelsAt(server, { idleTimeoutMs: 200 }), name, { isStreamed: true }),
@@ -96,7 +101,8 @@ for (const name of modelNames) {
     assert.equal(await server.requests.at(-1)?.isLeft, true);
   });
 
-  test(`MDL-15 given ${name}, when it is aborted in the middle of a stream, then the reason is thrown and the connection closed`, async () => {
+  test(`MDL-15 ${name}: aborting a stream throws the reason and closes the connection`, async () => {
+    // Given ${name}, when it is aborted in the middle of a stream, then the reason is thrown and the connection closed.
     server.reply({ chunks: ["It ", "is"], holdAfterChunks: 1 });
     const abort = new AbortController();
     const reason = new Error("The task was canceled.");
@@ -111,7 +117,8 @@ for (const name of modelNames) {
   });
 }
 
-test("MDL-10 given a model that must call a tool, when it does not, then that is malformed, with what was used", async () => {
+test("MDL-10 an answer without the required tool call is malformed, with usage", async () => {
+  // Given a model that must call a tool, when it does not, then that is malformed, with what was used.
   const tools = [{ name: "weather", description: "", input: { type: "object" } }];
   for (const isStreamed of [false, true]) {
     server.reply({ text: "No.", usage: { input: 9, output: 3 } });
@@ -122,7 +129,9 @@ test("MDL-10 given a model that must call a tool, when it does not, then that is
   }
 });
 
-test("MDL-10 given a conversation that lacks the result of a tool, when a model is called, then it is refused before anything is sent", async () => {
+test("MDL-10 rejects a conversation without a tool's result before sending anything", async () => {
+  // Given a conversation that lacks the result of a tool, when a model is called, then it is refused before anything is
+  // sent.
   const before = server.requests.length;
   const error = await failureOf(
     callOnce(models, "local/llama", {
@@ -141,7 +150,8 @@ test("MDL-10 given a conversation that lacks the result of a tool, when a model 
   assert.equal(server.requests.length, before);
 });
 
-test("MDL-11 given a provider that says when to come back, when a call fails, then the error says it", async () => {
+test("MDL-11 the error of a failed call has the provider's retry time", async () => {
+  // Given a provider that says when to come back, when a call fails, then the error says it.
   const after = async (fault: Fault) => {
     server.reply({ fault });
     return (await failureOf(callOnce(models, "anthropic/claude-sonnet-5-5", { isStreamed: false })))
@@ -158,7 +168,8 @@ test("MDL-11 given a provider that says when to come back, when a call fails, th
   assert.ok(soon !== null && soon > 0 && soon <= 60_000, String(soon));
 });
 
-test("MDL-11 given what can be written into the header, when it is read, then only times are understood", () => {
+test("MDL-11 reads only valid times from the retry-after header", () => {
+  // Given what can be written into the header, when it is read, then only times are understood.
   const at = (value: string) =>
     retryAfterMs({ responseHeaders: { "retry-after": value } }, Date.UTC(2026, 0, 1));
   assert.equal(at("Thu, 01 Jan 2026 00:01:00 GMT"), 60_000);
@@ -179,7 +190,8 @@ test("MDL-12 given nobody at the address, when a model is called, then it cannot
   }
 });
 
-test("MDL-14 given no answer, when the time of the call is over, then that is a timeout and the connection is closed", async () => {
+test("MDL-14 a call without an answer times out and closes the connection", async () => {
+  // Given no answer, when the time of the call is over, then that is a timeout and the connection is closed.
   const hasty = modelsAt(server, { timeoutMs: 300 });
   for (const name of modelNames) {
     server.reply({ fault: "hang" });
@@ -190,7 +202,8 @@ test("MDL-14 given no answer, when the time of the call is over, then that is a 
   }
 });
 
-test("MDL-14 given a stream that goes on and on, when the time of the call is over, then that is a timeout, too", async () => {
+test("MDL-14 an endless stream times out when the call's time is over", async () => {
+  // Given a stream that goes on and on, when the time of the call is over, then that is a timeout, too.
   server.reply({ chunks: Array(1000).fill("more "), chunkDelayMs: 20 });
   const hasty = modelsAt(server, { timeoutMs: 400, idleTimeoutMs: 30_000 });
   const error = await failureOf(callOnce(hasty, "local/llama", { isStreamed: true }));
@@ -198,7 +211,8 @@ test("MDL-14 given a stream that goes on and on, when the time of the call is ov
   assert.ok((error.usage?.outputTokens ?? 0) > 0);
 });
 
-test("MDL-15 given a signal that is aborted already, when a model is called, then nothing is sent", async () => {
+test("MDL-15 a signal that is already aborted sends nothing", async () => {
+  // Given a signal that is aborted already, when a model is called, then nothing is sent.
   const before = server.requests.length;
   const call = models
     .open("local/llama")
@@ -207,7 +221,8 @@ test("MDL-15 given a signal that is aborted already, when a model is called, the
   assert.equal(server.requests.length, before);
 });
 
-test("MDL-15 given a call that waits, when it is aborted, then the reason is thrown and the connection closed", async () => {
+test("MDL-15 aborting a waiting call throws the reason and closes the connection", async () => {
+  // Given a call that waits, when it is aborted, then the reason is thrown and the connection closed.
   server.reply({ text: "Late.", holdAfterChunks: 0 });
   const abort = new AbortController();
   const call = models
@@ -219,7 +234,8 @@ test("MDL-15 given a call that waits, when it is aborted, then the reason is thr
   assert.equal(await server.requests.at(-1)?.isLeft, true);
 });
 
-test("MDL-15 given a program that listens, when it throws, then its error comes out and the connection is closed", async () => {
+test("MDL-15 an error thrown by the listener is rethrown and closes the connection", async () => {
+  // Given a program that listens, when it throws, then its error comes out and the connection is closed.
   server.reply({ chunks: ["It ", "is"], holdAfterChunks: 1 });
   const mine = new Error("mine");
   const call = models.open("local/llama").call(
@@ -235,7 +251,8 @@ test("MDL-15 given a program that listens, when it throws, then its error comes 
   assert.equal(await server.requests.at(-1)?.isLeft, true);
 });
 
-test("MDL-16 given a provider that repeats all that it was sent, when it fails, then nothing of it is in the error", async () => {
+test("MDL-16 the error contains nothing that a failing provider echoes", async () => {
+  // Given a provider that repeats all that it was sent, when it fails, then nothing of it is in the error.
   const prompt = 'The "password" of the old\n lighthouse:\n it is swordfish, and nobody else may know.';
   const header = "a-header-that-is-secret";
   const apiKey = "plain-key-of-mine";
@@ -276,7 +293,8 @@ test("MDL-16 given a provider that repeats all that it was sent, when it fails, 
   }
 });
 
-test("MDL-17 given a provider that redirects, when a model is called, then the key goes nowhere else", async () => {
+test("MDL-17 a redirect by the provider does not take the key elsewhere", async () => {
+  // Given a provider that redirects, when a model is called, then the key goes nowhere else.
   const elsewhere: unknown[] = [];
   const other = createServer((request, response) => {
     elsewhere.push(request.headers);

@@ -15,7 +15,9 @@ const call: ModelCall = {
   messages: [{ role: "user", content: "Write notes:\n- One is new\n- Two is gone" }],
 };
 
-test("TOU-2 given no key at all, when tour/guide is called by its name, then it speaks piece by piece, says what it is, and costs nothing", async () => {
+test("TOU-2 tour/guide streams without a key, says that it is a script and costs nothing", async () => {
+  // Given no key at all, when tour/guide is called by its name, then it speaks piece by piece, says what it is, and
+  // costs nothing.
   const guide = createModels({}, {}).open("tour/guide");
   const heard: string[] = [];
   const answer = await guide.call(call, watched(heard));
@@ -26,7 +28,8 @@ test("TOU-2 given no key at all, when tour/guide is called by its name, then it 
   assert.deepEqual(guide.price, { input: 0, output: 0 });
 });
 
-test("TOU-2 given a tool, when tour/guide is called, then it asks for the tool first and uses what that gave", async () => {
+test("TOU-2 tour/guide asks for a tool first and uses its result", async () => {
+  // Given a tool, when tour/guide is called, then it asks for the tool first and uses what that gave.
   const guide = createModels({}, {}).open("tour/guide");
   const tools = [{ name: "today", description: "The date.", input: { type: "object" } }];
   const { toolCalls, message } = await guide.call({ ...call, tools }, watched());
@@ -44,7 +47,9 @@ test("TOU-2 given somebody who has lost interest, when tour/guide speaks, then i
   await assert.rejects(speaking, /enough/);
 });
 
-test("TOU-2 given settings that make a script the default, or call a provider tour, when they are read, then they are refused, and nobody is told of it as a provider", () => {
+test("TOU-2 rejects tour/guide as default and tour as provider, and does not list it", () => {
+  // Given settings that make a script the default, or call a provider tour, when they are read, then they are refused,
+  // and nobody is told of it as a provider.
   assert.throws(
     () => createModels({}, { BRIDLE_MODEL: "tour/guide" }),
     /BRIDLE_MODEL names tour\/guide, which is a script/,

@@ -14,7 +14,9 @@ registerHooks({
 
 const ofSdk = (name: string) => loaded.some((url) => url.includes(`/node_modules/${name}/`));
 
-test("MDL-8 given models that are opened and not called, when one of them is called, then the SDK and its package are loaded, and not before", async () => {
+test("MDL-8 the SDK and its package are loaded on the first call, not on opening", async () => {
+  // Given models that are opened and not called, when one of them is called, then the SDK and its package are loaded,
+  // and not before.
   const { createModels } = await import("./providers.ts");
   assert.ok(
     loaded.some((url) => url.endsWith("/src/models/providers.ts")),

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { costOf, priceOf } from "./prices.ts";
 
-test("MDL-23 given the table, when a model is looked up, then the longest name that it begins with says its price", () => {
+test("MDL-23 the longest matching prefix in the table gives a model's price", () => {
+  // Given the table, when a model is looked up, then the longest name that it begins with says its price.
   assert.equal(priceOf("openai/gpt-5.4-mini-2026-03-05")?.input, 0.75);
   assert.equal(priceOf("openai/gpt-5.4-2026-03-05")?.input, 2.5);
   assert.equal(priceOf("anthropic/claude-opus-5-5-20260922")?.output, 20);
@@ -26,7 +27,8 @@ test("MDL-23 given a server of one's own, when a model of it is looked up, then 
   assert.deepEqual(priceOf("local/llama"), { input: 0, output: 0 });
 });
 
-test("MDL-23 given prices in the settings, when they match, then they go before the table, the longest first", () => {
+test("MDL-23 prices in the settings beat the table, the longest match first", () => {
+  // Given prices in the settings, when they match, then they go before the table, the longest first.
   const price = (input: number) => ({ input, output: input });
   const settings = {
     "openai/*": price(1),
@@ -45,7 +47,8 @@ test("MDL-23 given prices in the settings, when they match, then they go before 
   assert.equal(input("google/gemini-2.5-pro"), 1.25);
 });
 
-test("MDL-24 given usage with a cache, when it is priced, then each token is counted once, at its own price", () => {
+test("MDL-24 usage with a cache counts each token once, at its own price", () => {
+  // Given usage with a cache, when it is priced, then each token is counted once, at its own price.
   const price = { input: 10, output: 100, cachedInput: 1, cacheWrite: 12 };
   const usage = {
     inputTokens: 1_000_000,

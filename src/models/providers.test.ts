@@ -31,7 +31,8 @@ function refusal(name: string, settings: ModelSettings = {}, env: Environment = 
   return assert.fail(`${name} was opened`);
 }
 
-test("MDL-20 given no key, when a model is opened, then the error says each way to set it and what is configured", () => {
+test("MDL-20 the error for a missing key names each way to set it and what is configured", () => {
+  // Given no key, when a model is opened, then the error says each way to set it and what is configured.
   assert.equal(
     refusal("anthropic/claude-sonnet-5-5"),
     "The provider anthropic has no key. Set ANTHROPIC_API_KEY, ANTHROPIC_API_KEY_FILE (a file that holds it) or models.providers.anthropic.apiKey. No provider is configured.",
@@ -43,7 +44,8 @@ test("MDL-20 given no key, when a model is opened, then the error says each way 
   );
 });
 
-test("MDL-20 given no address, when a model of a server of one's own is opened, then the error says where to set it", () => {
+test("MDL-20 the error for a self-hosted model without an address says where to set it", () => {
+  // Given no address, when a model of a server of one's own is opened, then the error says where to set it.
   assert.equal(
     refusal("local/llama", {}, { ANTHROPIC_API_KEY: "k", OPENAI_API_KEY: "k" }),
     "The provider local has no address. Set BRIDLE_LOCAL_MODEL_URL or models.providers.local.baseUrl to its base URL, such as http://127.0.0.1:11434/v1. Configured are: anthropic, openai.",
@@ -55,7 +57,8 @@ test("MDL-20 given no address, when a model of a server of one's own is opened, 
   );
 });
 
-test("MDL-20 given a provider that nobody knows, when a model of it is opened, then the error says how to add it", () => {
+test("MDL-20 the error for an unknown provider says how to add it", () => {
+  // Given a provider that nobody knows, when a model of it is opened, then the error says how to add it.
   const message = refusal("groq/llama", {}, { BRIDLE_LOCAL_MODEL_URL: "http://127.0.0.1:1/v1" });
   assert.equal(
     message,
@@ -65,7 +68,8 @@ test("MDL-20 given a provider that nobody knows, when a model of it is opened, t
     assert.match(refusal(name), /There is no provider/);
 });
 
-test("MDL-20 given what is no name of a model, when it is opened, then the error says how one looks", () => {
+test("MDL-20 the error for an invalid model name shows the right form", () => {
+  // Given what is no name of a model, when it is opened, then the error says how one looks.
   const env = { ANTHROPIC_API_KEY: "k", GOOGLE_GENERATIVE_AI_API_KEY: "k" };
   for (const name of [
     "claude-sonnet-5-5",
@@ -86,7 +90,9 @@ test("MDL-20 given what is no name of a model, when it is opened, then the error
   }
 });
 
-test("MDL-21 given keys in the settings, the environment and files, when models are called, then each is sent with its own, and servers without one are asked without", async () => {
+test("MDL-21 each provider is called with its own key, or with none if it has none", async () => {
+  // Given keys in the settings, the environment and files, when models are called, then each is sent with its own, and
+  // servers without one are asked without.
   await using server = await new ModelServer().start();
   server.always({ text: "Yes." });
   const url = `${server.url}/v1`;
@@ -123,7 +129,8 @@ test("MDL-21 given keys in the settings, the environment and files, when models 
   assert.equal((await headers("open/llama")).authorization, undefined);
 });
 
-test("MDL-21 given a file that holds no key, when a model is opened, then the error names the variable and nothing of the file", () => {
+test("MDL-21 the error for a file without a key names the variable and none of the content", () => {
+  // Given a file that holds no key, when a model is opened, then the error names the variable and nothing of the file.
   const of = (path: string) => refusal("openai/gpt-6-sol", {}, { OPENAI_API_KEY_FILE: path });
   assert.match(
     of(join(folder, "missing")),
@@ -135,7 +142,8 @@ test("MDL-21 given a file that holds no key, when a model is opened, then the er
   assert.ok(!message.includes("secret"));
 });
 
-test("MDL-21 given a default in the settings or the environment, when it is asked for, then the settings go first", () => {
+test("MDL-21 the default model in the settings beats the one in the environment", () => {
+  // Given a default in the settings or the environment, when it is asked for, then the settings go first.
   assert.equal(createModels({}, {}).defaultModel, null);
   assert.equal(createModels({}, { BRIDLE_MODEL: "" }).defaultModel, null);
   assert.equal(createModels({}, { BRIDLE_MODEL: "local/llama" }).defaultModel, "local/llama");

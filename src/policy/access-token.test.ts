@@ -34,7 +34,9 @@ test("OAU-4 given a token, when its time is over, then it is nothing any more", 
   assert.equal(await read(token, expiresAt, null), null);
 });
 
-test("OAU-4 given a key that is retired, when its tokens are read, then those from before end as they would have, and nothing it signs later counts", async () => {
+test("OAU-4 a retired key's earlier tokens expire as planned and its later ones are rejected", async () => {
+  // Given a key that is retired, when its tokens are read, then those from before end as they would have, and nothing it
+  // signs later counts.
   const { token } = await mintAccessToken(key, identity, claims, start);
   const retiredAt = start + 1000;
   assert.notEqual(await read(token, start + lifeMs - 1000, retiredAt), null);
@@ -43,7 +45,8 @@ test("OAU-4 given a key that is retired, when its tokens are read, then those fr
   assert.notEqual(await read(late, retiredAt + lifeMs, null), null);
 });
 
-test("OAU-5 given bearers of all kinds, when they are looked at, then only what has the form of a JWT claims an issuer", async () => {
+test("OAU-5 only a bearer in the form of a JWT claims an issuer", async () => {
+  // Given bearers of all kinds, when they are looked at, then only what has the form of a JWT claims an issuer.
   const { token } = await mintAccessToken(key, identity, claims, start);
   assert.equal(claimedIssuer(token), identity);
   const [header, payload, signature] = token.split(".");

@@ -23,7 +23,9 @@ const vector = {
 const plainCard: JsonObject = JSON.parse(vector.text);
 const keySet = "https://bridle.example.com/.well-known/jwks.json";
 
-test("OPVS-124 given a known card, when it is put into its canonical form, then it is the known text, and the known signature verifies", async () => {
+test("OPVS-124 the known card has the known canonical form and its signature verifies", async () => {
+  // Given a known card, when it is put into its canonical form, then it is the known text, and the known signature
+  // verifies.
   const card = { ...plainCard, signatures: [vector.signature], unknown: { field: 1 } };
   assert.equal(canonicalCard(card), vector.text);
   assert.equal(createHash("sha256").update(canonicalCard(card)).digest("hex"), vector.hash);
@@ -52,17 +54,21 @@ function assertSigned(given: JsonObject, signed: JsonObject): void {
   assert.deepEqual(JSON.parse(canonicalCard(given)), { ...always, ...signed });
 }
 
-test("OPVS-125 given an optional field that is not set, when the card is put into its canonical form, then it is absent", () => {
+test("OPVS-125 the canonical form omits an optional field that is not set", () => {
+  // Given an optional field that is not set, when the card is put into its canonical form, then it is absent.
   assertSigned({}, {});
   assertSigned({ documentationUrl: null, capabilities: {} }, { capabilities: {} });
 });
 
-test("OPVS-126 given an optional field that is set to its default, when the card is put into its canonical form, then it is there", () => {
+test("OPVS-126 the canonical form keeps an optional field set to its default", () => {
+  // Given an optional field that is set to its default, when the card is put into its canonical form, then it is there.
   assertSigned({ iconUrl: "" }, { iconUrl: "" });
   assertSigned({ capabilities: { streaming: false } }, { capabilities: { streaming: false } });
 });
 
-test("OPVS-127 given required fields at their defaults, when the card is put into its canonical form, then they are there, however deep", () => {
+test("OPVS-127 the canonical form keeps required fields at their defaults, at any depth", () => {
+  // Given required fields at their defaults, when the card is put into its canonical form, then they are there, however
+  // deep.
   assertSigned({ description: "", skills: [] }, {});
   assertSigned({ skills: [{ id: "a" }] }, { skills: [{ id: "a", name: "", description: "", tags: [] }] });
   const flow = (body: JsonObject): JsonObject => ({
@@ -71,7 +77,9 @@ test("OPVS-127 given required fields at their defaults, when the card is put int
   assertSigned(flow({}), flow({ tokenUrl: "", scopes: {} }));
 });
 
-test("OPVS-128 given other fields at their defaults, when the card is put into its canonical form, then they are absent, but data stays as it is", () => {
+test("OPVS-128 the canonical form omits other fields at their defaults but keeps data as it is", () => {
+  // Given other fields at their defaults, when the card is put into its canonical form, then they are absent, but data
+  // stays as it is.
   assertSigned({ securitySchemes: {}, securityRequirements: [] }, {});
   assertSigned({ capabilities: { streaming: true, extensions: [] } }, { capabilities: { streaming: true } });
   assertSigned(
@@ -87,7 +95,8 @@ test("OPVS-128 given other fields at their defaults, when the card is put into i
   assertSigned(member, member);
 });
 
-test("OPVS-129 given signatures, when the card is put into its canonical form, then they are absent", () => {
+test("OPVS-129 the canonical form omits signatures", () => {
+  // Given signatures, when the card is put into its canonical form, then they are absent.
   assertSigned({ signatures: [vector.signature] }, {});
 });
 
@@ -120,7 +129,8 @@ test("CRD-5 given any card, when it is stripped, then it is what the official li
   );
 });
 
-test("CRD-5 given a card with something empty in it, when it is to be signed, then it is not: verifiers would disagree", () => {
+test("CRD-5 refuses to sign a card with an empty field, as verifiers would disagree", () => {
+  // Given a card with something empty in it, when it is to be signed, then it is not: verifiers would disagree.
   const { key } = newSigningKey();
   assert.throws(() => signCard({ ...plainCard, description: "" }, key, keySet), /empty/);
   const signed = signCard(plainCard, key, keySet);
@@ -134,7 +144,8 @@ test("CRD-5 given a card with something empty in it, when it is to be signed, th
   });
 });
 
-test("CRD-6 given a card with empty fields that the official library signed, when it is verified, then it is believed", async () => {
+test("CRD-6 accepts a card with empty fields signed by the official library", async () => {
+  // Given a card with empty fields that the official library signed, when it is verified, then it is believed.
   const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
   const sign = generateAgentCardSignature(privateKey, { alg: "ES256", kid: "theirs", typ: "JOSE" });
   const card = { ...plainCard, description: "", provider: { url: "", organization: "They" } };
@@ -152,7 +163,8 @@ async function signedWith(header: JsonObject, key: Parameters<CompactSign["sign"
   return { ...plainCard, signatures: [{ protected: protectedHeader, signature }] };
 }
 
-test("OPVS-132 given a key that has ended, when a card that it signed is verified, then it is not believed from that second on", async () => {
+test("OPVS-132 rejects a card from the second on in which its key ends", async () => {
+  // Given a key that has ended, when a card that it signed is verified, then it is not believed from that second on.
   const { key } = newSigningKey();
   const card: JsonObject = JSON.parse(JSON.stringify(signCard(plainCard, key, keySet)));
   const ended: CardKey = { ...key.jwk, exp: 1000 };
@@ -169,7 +181,8 @@ function bottomless(): JsonObject {
   return inner;
 }
 
-test("CRD-6 given forged signatures of every kind, when they are verified, then none is believed and nothing throws", async () => {
+test("CRD-6 rejects forged signatures of every kind without throwing", async () => {
+  // Given forged signatures of every kind, when they are verified, then none is believed and nothing throws.
   const { key } = newSigningKey();
   const other = newSigningKey().key;
   const card: JsonObject = JSON.parse(JSON.stringify(signCard(plainCard, key, keySet)));
@@ -227,7 +240,9 @@ test("CRD-6 given forged signatures of every kind, when they are verified, then 
   assert.equal(await verifyCard(card, [other.jwk, key.jwk]), true);
 });
 
-test("CRD-6 given a wrong signature before the right one, when the card is verified, then the right one counts; but not behind endlessly many", async () => {
+test("CRD-6 accepts a right signature after a wrong one, but not after too many", async () => {
+  // Given a wrong signature before the right one, when the card is verified, then the right one counts; but not behind
+  // endlessly many.
   const { key } = newSigningKey();
   const card: JsonObject = JSON.parse(JSON.stringify(signCard(plainCard, key, keySet)));
   const [right] = card.signatures as JsonObject[];
@@ -240,7 +255,8 @@ test("CRD-6 given a wrong signature before the right one, when the card is verif
   assert.equal(await verifyCard(behind(1000), [key.jwk]), false);
 });
 
-test("CRD-6 given the algorithms that agents sign with, when their cards are verified, then they are believed", async () => {
+test("CRD-6 accepts cards signed with each algorithm that agents use", async () => {
+  // Given the algorithms that agents sign with, when their cards are verified, then they are believed.
   for (const alg of ["EdDSA", "ES256", "ES384", "PS256", "RS256"]) {
     const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
     const jwk = { ...(await exportJWK(publicKey)), kid: "k" };

@@ -75,7 +75,9 @@ function movableClock() {
   return { forward: (ms: number) => mock.timers.tick(ms), [Symbol.dispose]: () => mock.timers.reset() };
 }
 
-test("OAU-8 given an issuer that turned its key, when a token with the new one comes, then the keys are fetched again, once in half a minute", async () => {
+test("OAU-8 a token with a rotated key refetches the keys, at most every half minute", async () => {
+  // Given an issuer that turned its key, when a token with the new one comes, then the keys are fetched again, once in
+  // half a minute.
   using clock = movableClock();
   const [before, after] = [signer("before"), signer("after")];
   using world = await trusted(publish(before));
@@ -90,7 +92,9 @@ test("OAU-8 given an issuer that turned its key, when a token with the new one c
   assert.equal(world.login.asked, 2);
 });
 
-test("OAU-8 given an issuer that went away, when tokens come, then its last keys are good for an hour, and it is asked again when it is back", async () => {
+test("OAU-8 a failing issuer's last keys stay valid for an hour; it is asked again once back", async () => {
+  // Given an issuer that went away, when tokens come, then its last keys are good for an hour, and it is asked again
+  // when it is back.
   using clock = movableClock();
   const key = signer("only");
   using world = await trusted(publish(key));
@@ -114,7 +118,8 @@ const useless: Record<string, Answer> = {
   "a redirection": (response) => response.writeHead(302, { location: "https://elsewhere.example.com" }).end(),
 };
 for (const [what, answer] of Object.entries(useless)) {
-  test(`OAU-8 given an issuer that gives ${what}, when a token comes, then its keys are said to be unavailable`, async () => {
+  test(`OAU-8 an issuer that answers with ${what} has its keys unavailable`, async () => {
+    // Given an issuer that gives ${what}, when a token comes, then its keys are said to be unavailable.
     using world = await trusted(answer);
     await assert.rejects(world.accepts(signer("any")), KeysUnavailable);
     await assert.rejects(world.accepts(signer("any")), KeysUnavailable);
@@ -122,7 +127,8 @@ for (const [what, answer] of Object.entries(useless)) {
   });
 }
 
-test("OAU-8 given an issuer that begins to answer and never ends, when a token comes, then it is not waited for long", async () => {
+test("OAU-8 an issuer that never finishes its answer times out soon", async () => {
+  // Given an issuer that begins to answer and never ends, when a token comes, then it is not waited for long.
   using world = await trusted((response) => response.write('{"keys":['));
   const started = performance.now();
   await assert.rejects(world.accepts(signer("any")), KeysUnavailable);

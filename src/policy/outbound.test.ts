@@ -93,7 +93,8 @@ function hextets(address: number): string {
 }
 
 describe("Addresses", () => {
-  test("SSR-1 given any IPv4 address, when it is judged, then exactly those outside of all special ranges are public", () => {
+  test("SSR-1 exactly the IPv4 addresses outside all special ranges are public", () => {
+    // Given any IPv4 address, when it is judged, then exactly those outside of all special ranges are public.
     fc.assert(
       fc.property(anyAddress, (address) => {
         // Two ranges for relays and for DNS that were once public are refused as well.
@@ -106,7 +107,8 @@ describe("Addresses", () => {
   });
 
   for (const [name, spell] of Object.entries(spellings)) {
-    test(`SSR-1 given a forbidden address, ${name}, when its URL is checked, then it is refused without being repeated`, () => {
+    test(`SSR-1 rejects a forbidden address, ${name}, without repeating it`, () => {
+      // Given a forbidden address, ${name}, when its URL is checked, then it is refused without being repeated.
       fc.assert(
         fc.property(forbiddenAddress, (address) => {
           const url = `https://${spell(address)}/hook`;
@@ -156,7 +158,8 @@ describe("Addresses", () => {
     "",
   ];
   for (const url of notForUs) {
-    test(`SSR-3 given ${JSON.stringify(url)}, when it is checked, then it is refused without being repeated`, () => {
+    test(`SSR-3 rejects ${JSON.stringify(url)} without repeating it`, () => {
+      // Given ${JSON.stringify(url)}, when it is checked, then it is refused without being repeated.
       assert.throws(
         () => strict.check(url),
         (error) =>
@@ -179,7 +182,9 @@ describe("Addresses", () => {
   }
 
   const allowing = createOutbound({ allowPrivate: true });
-  test("SSR-6 given private addresses allowed, when URLs are checked, then loopback and private ones pass, and link-local and others do not", () => {
+  test("SSR-6 with private addresses allowed, loopback and private URLs pass, link-local do not", () => {
+    // Given private addresses allowed, when URLs are checked, then loopback and private ones pass, and link-local and
+    // others do not.
     for (const host of ["localhost", "127.0.0.1", "[::1]", "10.1.2.3", "192.168.0.1", "[fd00::1]"])
       assert.ok(allowing.check(`http://${host}:1/`));
     for (const host of ["169.254.169.254", "0.0.0.0", "[fe80::1]", "224.0.0.1", "[::ffff:169.254.169.254]"])
@@ -229,7 +234,9 @@ describe("Names", () => {
   const publicOne = { address: "8.8.8.8", family: 4 };
   const hidden = ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1", "fe80::1%eth0"];
   for (const address of hidden) {
-    test(`SSR-2 given a name with ${address} among its addresses, when it is asked, then it is refused, and what it resolved to is not said`, async () => {
+    test(`SSR-2 rejects a name that resolves to ${address} too, without revealing the address`, async () => {
+      // Given a name with ${address} among its addresses, when it is asked, then it is refused, and what it resolved to
+      // is not said.
       const found = [publicOne, { address, family: 4 }, publicOne];
       const outbound = createOutbound({ allowPrivate: false, resolve: async () => found });
       await assert.rejects(
@@ -239,7 +246,9 @@ describe("Names", () => {
     });
   }
 
-  test("SSR-2 given a name that means something else a moment later, when it is asked, then the connection goes to the address that was checked", async () => {
+  test("SSR-2 connects to the checked address even if the name resolves differently later", async () => {
+    // Given a name that means something else a moment later, when it is asked, then the connection goes to the address
+    // that was checked.
     await using server = await listen((request, response) => response.end(request.headers.host));
     let asked = 0;
     const resolve = async () => {
@@ -252,7 +261,8 @@ describe("Names", () => {
     assert.equal(asked, 1);
   });
 
-  test("SSR-2 given a TLS receiver, when it is asked by its pinned address, then it is asked for by its name", async () => {
+  test("SSR-2 a TLS request to a pinned address still uses the host name", async () => {
+    // Given a TLS receiver, when it is asked by its pinned address, then it is asked for by its name.
     const asked: string[] = [];
     const tls = createTlsServer({
       SNICallback(name, done) {
@@ -275,7 +285,8 @@ describe("Names", () => {
     );
   });
 
-  test("SSR-5 given a name without an address, when it is asked, then the failure does not repeat it", async () => {
+  test("SSR-5 the error for a name that does not resolve does not repeat the name", async () => {
+    // Given a name without an address, when it is asked, then the failure does not repeat it.
     const outbound = createOutbound({ allowPrivate: false });
     await assert.rejects(
       outbound.request("https://secret-name.invalid/?token=abc"),
@@ -288,7 +299,8 @@ describe("Answers", () => {
   const outbound = createOutbound({ allowPrivate: true });
 
   for (const status of [301, 302, 303, 307, 308]) {
-    test(`SSR-3 given a redirect with ${status}, when it comes, then it is a failure that says so, and nobody follows it`, async () => {
+    test(`SSR-3 a redirect with ${status} fails with an error that says so and is not followed`, async () => {
+      // Given a redirect with ${status}, when it comes, then it is a failure that says so, and nobody follows it.
       await using elsewhere = await listen((_, response) => response.end());
       await using server = await listen((_, response) => {
         response.writeHead(status, { location: `http://127.0.0.1:${elsewhere.port}/` }).end();
@@ -300,7 +312,8 @@ describe("Answers", () => {
     });
   }
 
-  test("SSR-4 given a receiver that takes connections and says nothing, when it is asked, then it ends in time", async () => {
+  test("SSR-4 a request to a server that accepts but never answers times out", async () => {
+    // Given a receiver that takes connections and says nothing, when it is asked, then it ends in time.
     await using server = await bound(createTcpServer(() => {}));
     await assert.rejects(
       outbound.request(`http://127.0.0.1:${server.port}/`, { headersMs: 50 }),
@@ -327,7 +340,8 @@ describe("Answers", () => {
     });
   }
 
-  test("SSR-4 given a body that never ends, when it is read, then it ends at its limit, and in time", async () => {
+  test("SSR-4 reading an endless body stops at the size limit and in time", async () => {
+    // Given a body that never ends, when it is read, then it ends at its limit, and in time.
     await using server = await listen((_, response) => {
       const more = () => {
         while (response.write("x".repeat(1000)));
@@ -350,7 +364,8 @@ describe("Answers", () => {
     await assert.rejects(asking, { name: "AbortError" });
   });
 
-  test("SSR-5 given a port where nobody listens, when it is asked, then the failure has the kind of error and no address", async () => {
+  test("SSR-5 the error for a refused connection has the error code but no address", async () => {
+    // Given a port where nobody listens, when it is asked, then the failure has the kind of error and no address.
     const { port, ...gone } = await listen(() => {});
     await gone[Symbol.asyncDispose]();
     await assert.rejects(outbound.request(`http://127.0.0.1:${port}/`), (error) => {
@@ -360,7 +375,9 @@ describe("Answers", () => {
     });
   });
 
-  test("SSR-7 given a library that wants a fetch, when it posts and reads, then methods, headers, bodies and statuses go through", async () => {
+  test("SSR-7 fetch passes methods, headers, bodies and statuses through", async () => {
+    // Given a library that wants a fetch, when it posts and reads, then methods, headers, bodies and statuses go
+    // through.
     await using server = await listen(async (request, response) => {
       const body = Buffer.concat(await request.toArray()).toString();
       const { method, url, headers } = request;
@@ -383,7 +400,8 @@ describe("Answers", () => {
     assert.deepEqual([again.status, method, path, body], [200, "PUT", "/here?a=b", "more"]);
   });
 
-  test("SSR-7 given an answer that is a stream, when it is read, then every part comes as it was sent, and giving up ends it", async () => {
+  test("SSR-7 fetch delivers a streamed answer chunk by chunk, and aborting ends it", async () => {
+    // Given an answer that is a stream, when it is read, then every part comes as it was sent, and giving up ends it.
     const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
     const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>();
     await using server = await listen(async (_, response) => {
@@ -403,7 +421,9 @@ describe("Answers", () => {
     await closed;
   });
 
-  test("SSR-7 given an answer that is a stream, when memory was collected before it is given up by a signal, then it ends all the same", async () => {
+  test("SSR-7 aborting a streamed answer ends it even after garbage collection", async () => {
+    // Given an answer that is a stream, when memory was collected before it is given up by a signal, then it ends all
+    // the same.
     await using server = await listen((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write("data: 1\n\n");

@@ -36,7 +36,8 @@ test("VLT-8 given a sealed secret, when it is put in any other place, then it do
   assert.throws(() => openSecret(newDataKey(), sealed, place), BrokenSeal);
 });
 
-test("VLT-8 given a sealed secret, when any byte of it is changed or cut off, then it does not open", () => {
+test("VLT-8 a sealed secret with any byte changed or cut off does not open", () => {
+  // Given a sealed secret, when any byte of it is changed or cut off, then it does not open.
   const key = newDataKey();
   const sealed = Buffer.from(sealSecret(key, "value", place), "hex");
   for (let at = 0; at < sealed.length; at++) {
@@ -54,7 +55,8 @@ test("VLT-8 given one text, when it is sealed twice, then nothing of the two sea
   assert.notEqual(one.slice(24), two.slice(24));
 });
 
-test("VLT-8 given a wrapped data key, when another master key, vault or version is claimed, then it does not open", () => {
+test("VLT-8 a wrapped data key does not open with another master key, vault or version", () => {
+  // Given a wrapped data key, when another master key, vault or version is claimed, then it does not open.
   const [master, other] = [newMasterKey(), newMasterKey()];
   const dataKey = newDataKey();
   const wrapped = wrapKey(master, dataKey, 3, ["tenant_a", "vault_1"]);
@@ -73,7 +75,8 @@ test("VLT-8 given what is sealed, when it passes through redaction, then it is u
   }
 });
 
-test("VLT-7 given texts, when they are read as master keys, then only 32 bytes in hex or base64 are", () => {
+test("VLT-7 accepts only 32 bytes in hex or base64 as a master key", () => {
+  // Given texts, when they are read as master keys, then only 32 bytes in hex or base64 are.
   const hex = "0123456789abcdef".repeat(4);
   const same = parseMasterKey(hex);
   assert.equal(parseMasterKey(Buffer.from(hex, "hex").toString("base64"))?.kid, same?.kid);

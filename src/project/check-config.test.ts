@@ -16,7 +16,8 @@ function check(found: unknown): unknown {
   return checkConfig("bridle.config.ts", found, settingNames);
 }
 
-test("PRJ-2 given a configuration with everything in it, when it is checked, then it is taken as it is", () => {
+test("PRJ-2 accepts a configuration with every setting and returns it unchanged", () => {
+  // Given a configuration with everything in it, when it is checked, then it is taken as it is.
   const config = {
     port: 0,
     agents: ["agents/*.ts", { name: "a" }],
@@ -87,7 +88,8 @@ const wrong: [why: string, config: unknown, says: RegExp][] = [
 ];
 
 for (const [why, config, says] of wrong) {
-  test(`PRJ-2 given a configuration, when ${why}, then it is refused by the names of the file and the property`, () => {
+  test(`PRJ-2 rejects the configuration if ${why}, naming the file and the property`, () => {
+    // Given a configuration, when ${why}, then it is refused by the names of the file and the property.
     assert.throws(
       () => check(config),
       (error) => error instanceof ConfigProblem && says.test(error.message) && !error.message.includes("\n"),

@@ -40,7 +40,8 @@ function rootOver(receipts: readonly Receipt[]): string {
 }
 
 describe("a bundle", () => {
-  test("given a chain as it was issued, when it is verified, then it is valid, with the root over all of it", async () => {
+  test("an issued chain is valid, and the root covers all of it", async () => {
+    // Given a chain as it was issued, when it is verified, then it is valid, with the root over all of it.
     const report = await verifyBundle(bundle());
     assert.deepEqual(report, {
       valid: true,
@@ -56,12 +57,14 @@ describe("a bundle", () => {
     assert.deepEqual([report.valid, report.receipts, report.merkleRoot], [true, 0, rootOf([])]);
   });
 
-  test("given empty lines and carriage returns at the ends, when it is verified, then they do no harm", async () => {
+  test("ignores empty lines and carriage returns at line ends", async () => {
+    // Given empty lines and carriage returns at the ends, when it is verified, then they do no harm.
     const text = `${bundle().join("\r\n")}\r\n\r\n`;
     assert.equal((await verifyBundle(text.split("\n"))).valid, true);
   });
 
-  test("given a source of lines that has no end, when it is verified, then each is done with before the next is asked for", async () => {
+  test("verifies each line of a stream before it requests the next", async () => {
+    // Given a source of lines that has no end, when it is verified, then each is done with before the next is asked for.
     const events: string[] = [];
     async function* source() {
       for (const [i, line] of bundle().entries()) {
@@ -74,7 +77,8 @@ describe("a bundle", () => {
     assert.equal(events.at(-1), "20 of 20");
   });
 
-  test("given keys of the verifier's own, when it is verified, then those of the bundle do not count", async () => {
+  test("the verifier's own keys replace those of the bundle", async () => {
+    // Given keys of the verifier's own, when it is verified, then those of the bundle do not count.
     const report = await verifyBundle(bundle(chain, [stranger.jwk]), [key.jwk]);
     assert.deepEqual([report.valid, report.keysFrom], [true, "given"]);
     const forged = await verifyBundle(bundle(sampleChain(3, stranger), [stranger.jwk]), [key.jwk]);
@@ -85,7 +89,8 @@ describe("a bundle", () => {
 });
 
 describe("a bundle that was changed", () => {
-  test("given any line left out, repeated or exchanged with the next, when it is verified, then it is not valid", async () => {
+  test("a bundle with any line omitted, repeated or swapped with the next is invalid", async () => {
+    // Given any line left out, repeated or exchanged with the next, when it is verified, then it is not valid.
     const lines = bundle();
     for (const [place, line] of lines.entries()) {
       const after = lines[place + 1];
@@ -104,7 +109,8 @@ describe("a bundle that was changed", () => {
     }
   });
 
-  test("given one receipt whose content was changed, when it is verified, then it alone is named, with its checks", async () => {
+  test("reports only the changed receipt, with its checks", async () => {
+    // Given one receipt whose content was changed, when it is verified, then it alone is named, with its checks.
     const lines = bundle();
     const changed = (lines[6] ?? "").replace("user_1", "user_9");
     const report = await verifyBundle(lines.with(6, changed));
@@ -118,7 +124,8 @@ describe("a bundle that was changed", () => {
     assert.equal(report.failures[0]?.message, report.failures[0]?.verification?.reason);
   });
 
-  test("given a receipt cut out or moved and a header to match, when it is verified, then links and roots are broken", async () => {
+  test("removing or moving a receipt breaks links and roots despite a matching header", async () => {
+    // Given a receipt cut out or moved and a header to match, when it is verified, then links and roots are broken.
     const { receipts } = chain;
     const [first, second, ...rest] = receipts;
     assert(first !== undefined && second !== undefined);
@@ -140,7 +147,8 @@ describe("a bundle that was changed", () => {
     assert.match(report.failures[0]?.message ?? "", /promises 20 receipts; the bundle holds 18/);
   });
 
-  test("given a header with another root, format or member, when it is verified, then it is refused", async () => {
+  test("rejects a header with a different root, format or member", async () => {
+    // Given a header with another root, format or member, when it is verified, then it is refused.
     const wrong: object[] = [
       { merkle_root: sha256Of("x") },
       { format: "bridle-receipts/2" },
@@ -154,7 +162,8 @@ describe("a bundle that was changed", () => {
     }
   });
 
-  test("given a line that is not strict JSON, when it is verified, then it is named and the rest is still checked", async () => {
+  test("reports a line that is not strict JSON and still checks the rest", async () => {
+    // Given a line that is not strict JSON, when it is verified, then it is named and the rest is still checked.
     const lines = bundle();
     const report = await verifyBundle(lines.with(4, (lines[4] ?? "").replace("{", '{"schema":"x",')));
     assert.deepEqual(
@@ -165,7 +174,8 @@ describe("a bundle that was changed", () => {
     assert.deepEqual([report.receipts, report.merkleRoot], [20, null]);
   });
 
-  test("given a receipt that states no hash, when it is verified, then what follows is checked without the chain", async () => {
+  test("checks receipts after one without a hash, but without the chain", async () => {
+    // Given a receipt that states no hash, when it is verified, then what follows is checked without the chain.
     const lines = bundle();
     const report = await verifyBundle(lines.with(4, "{}"));
     assert.deepEqual(
@@ -175,7 +185,8 @@ describe("a bundle that was changed", () => {
     assert.equal(report.merkleRoot, null);
   });
 
-  test("given more failures than anybody reads, when it is verified, then the first hundred are kept", async () => {
+  test("keeps only the first hundred failures", async () => {
+    // Given more failures than anybody reads, when it is verified, then the first hundred are kept.
     const report = await verifyBundle([...bundle(), ...Array.from({ length: 300 }, () => "x")]);
     assert.equal(report.failures.length, 100);
     assert.equal(report.receipts, 320);
@@ -191,7 +202,8 @@ describe("a bundle that was changed", () => {
     assert.deepEqual(await messages([header]), ["The key set is missing."]);
   });
 
-  test("given lines of anything, when they are verified, then they are not valid and nothing is thrown", async () => {
+  test("arbitrary lines are invalid and never throw", async () => {
+    // Given lines of anything, when they are verified, then they are not valid and nothing is thrown.
     const line = fc.oneof(fc.string(), fc.json(), fc.constantFrom(...bundle()));
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 6 }), async (lines) => {

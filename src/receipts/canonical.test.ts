@@ -66,7 +66,8 @@ describe("canonical JSON", () => {
     );
   });
 
-  test("given names of all kinds, when an object is written, then they stand in the order of their code units", () => {
+  test("writes the names of an object in code unit order", () => {
+    // Given names of all kinds, when an object is written, then they stand in the order of their code units.
     const object = { "\ufb33": 1, "😀": 2, "10": 3, "9": 4, b: 5, "": 6, B: 7, "!": 8 };
     assert.equal(canonicalJson(object), '{"":6,"!":8,"10":3,"9":4,"B":7,"b":5,"😀":2,"\ufb33":1}');
   });

@@ -18,7 +18,8 @@ describe("receipts as CBOR", () => {
     assert(verifyReceipt(decoded, { keys: [key.jwk] }).valid);
   });
 
-  test("given any free-form content, when it is encoded and decoded, then it is the same and keeps its hash", () => {
+  test("any free-form content survives encoding and decoding and keeps its hash", () => {
+    // Given any free-form content, when it is encoded and decoded, then it is the same and keeps its hash.
     const metadata = fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ stringUnit: "binary" }));
     fc.assert(
       fc.property(metadata, (free) => {
@@ -42,7 +43,8 @@ describe("receipts as CBOR", () => {
     assert.deepEqual(encodeReceipt(reversed), encodeReceipt(receipt));
   });
 
-  test("given names of several lengths, when they are encoded, then in the order of their encoded bytes", () => {
+  test("encodes names of different lengths in the order of their encoded bytes", () => {
+    // Given names of several lengths, when they are encoded, then in the order of their encoded bytes.
     const minimal = { metadata: { bb: 1, a: 2, c: 0.5 } };
     const bytes = Reflect.apply(encodeReceipt, null, [minimal]);
     // {"metadata": {"a": 2, "c": 0.5 in half precision, "bb": 1}}

@@ -11,7 +11,8 @@ import { sampleBody, signed } from "./sample.ts";
 
 const { key } = newSigningKey();
 
-test("given a receipt before and after it is signed, when it is hashed, then the hash is the same and nothing is changed", () => {
+test("hashing a receipt gives the same hash before and after signing and changes nothing", () => {
+  // Given a receipt before and after it is signed, when it is hashed, then the hash is the same and nothing is changed.
   const body = sampleBody(key.kid);
   const receipt = signed(body, key);
   const before = JSON.stringify(receipt);
@@ -20,13 +21,15 @@ test("given a receipt before and after it is signed, when it is hashed, then the
   assert.equal(JSON.stringify(receipt), before);
 });
 
-test("given another hash and other signatures in a receipt, when it is hashed, then they do not count", () => {
+test("the hash of a receipt ignores its own hash and signatures", () => {
+  // Given another hash and other signatures in a receipt, when it is hashed, then they do not count.
   const receipt = signed(sampleBody(key.kid), key);
   const other = { ...receipt, chain: { ...receipt.chain, receipt_hash: sha256Of("x") }, signatures: [] };
   assert.equal(receiptHash(other), receiptHash(receipt));
 });
 
-test("given another link, root or member in a receipt, when it is hashed, then the hash is another", () => {
+test("a different link, root or member changes the hash of a receipt", () => {
+  // Given another link, root or member in a receipt, when it is hashed, then the hash is another.
   const body = sampleBody(key.kid);
   const { merkle_root: _, ...link } = body.chain;
   const others = [

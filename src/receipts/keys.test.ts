@@ -24,7 +24,8 @@ describe("signing keys", () => {
     assert.notEqual(newSigningKey().key.kid, key.kid);
   });
 
-  test("given the example key of RFC 8037, when its id is made, then it begins with its known thumbprint", () => {
+  test("the id of the RFC 8037 example key begins with its known thumbprint", () => {
+    // Given the example key of RFC 8037, when its id is made, then it begins with its known thumbprint.
     const raw = Buffer.from("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A", "base64url");
     const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), raw]);
     const text = `-----BEGIN PRIVATE KEY-----\n${der.toString("base64")}\n-----END PRIVATE KEY-----\n`;
@@ -45,7 +46,8 @@ describe("signatures", () => {
   const signature = key.sign("text");
   const encoded = signature.slice("base64:".length);
 
-  test("given a signature, when it is verified with its key and text, then it holds, and with others it does not", () => {
+  test("a signature verifies with its own key and text and with no others", () => {
+    // Given a signature, when it is verified with its key and text, then it holds, and with others it does not.
     assert.match(signature, /^base64:[A-Za-z0-9+/]{86}==$/);
     assert(verifySignature(key.jwk, "text", signature));
     assert(!verifySignature(key.jwk, "texT", signature));
@@ -79,13 +81,15 @@ describe("signatures", () => {
     assert.equal(verifySignature(key.jwk, "text", spare), false);
   });
 
-  test("given a key whose public part is no point or no text of one, when it is used, then nothing holds", () => {
+  test("a key with an invalid public part verifies no signature", () => {
+    // Given a key whose public part is no point or no text of one, when it is used, then nothing holds.
     for (const x of ["", "AAAA", "!", "A".repeat(43), "A".repeat(44)]) {
       assert.equal(verifySignature({ ...key.jwk, x }, "text", signature), false);
     }
   });
 
-  test("given anything at all, when it is verified as a signature, then the answer is no and nothing is thrown", () => {
+  test("an arbitrary value as key or signature does not verify and never throws", () => {
+    // Given anything at all, when it is verified as a signature, then the answer is no and nothing is thrown.
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (jwk, text) => {
         assert.equal(Reflect.apply(verifySignature, null, [jwk, "text", text]), false);
@@ -96,7 +100,8 @@ describe("signatures", () => {
 });
 
 describe("key sets", () => {
-  test("given keys of other kinds and unknown members, when a key set is read, then they are passed over", () => {
+  test("reading a key set skips keys of other kinds and unknown members", () => {
+    // Given keys of other kinds and unknown members, when a key set is read, then they are passed over.
     const { kty, crv, x, kid } = key.jwk;
     const read = publicKeysIn({
       keys: [

@@ -69,7 +69,8 @@ const receipts = (count: number) => Array.from({ length: count }, (_, i) => sha2
 const chain = fc.integer({ min: 1, max: 70 }).map(receipts);
 
 describe("roots", () => {
-  test("given the leaves that other implementations test with, when they are appended, then the roots are theirs", () => {
+  test("appending the test leaves of other implementations gives their roots", () => {
+    // Given the leaves that other implementations test with, when they are appended, then the roots are theirs.
     const leaves = ["", "\0", "\x10", " !", "01", "@ABC", "PQRSTUVW", "`abcdefghijklmno"];
     const roots = [
       "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
@@ -98,7 +99,8 @@ describe("roots", () => {
     assert.equal(await rootFromNodes(new KeptNodes([]), 0), empty);
   });
 
-  test("given any number of leaves, when they are appended one by one, then every root is the defined one", () => {
+  test("appending leaves one by one gives the defined root every time", () => {
+    // Given any number of leaves, when they are appended one by one, then every root is the defined one.
     const leaves = receipts(70);
     const kept = new KeptNodes([]);
     for (const [i, leaf] of leaves.entries()) {
@@ -107,7 +109,9 @@ describe("roots", () => {
     }
   });
 
-  test("given a leaf at any place, when it is appended, then it completes as many subtrees as its place has ones at the end", () => {
+  test("appending a leaf completes one subtree per trailing one bit of its index", () => {
+    // Given a leaf at any place, when it is appended, then it completes as many subtrees as its place has ones at the
+    // end.
     const leaves = receipts(70);
     let frontier: Frontier = [];
     for (const [i, leaf] of leaves.entries()) {
@@ -127,7 +131,8 @@ describe("roots", () => {
 });
 
 describe("proofs", () => {
-  test("given any leaf of any tree, when it is proven, then by the defined path, from few nodes, and it holds", async () => {
+  test("any leaf has the defined inclusion path, read from few nodes, and it verifies", async () => {
+    // Given any leaf of any tree, when it is proven, then by the defined path, from few nodes, and it holds.
     const kept = new KeptNodes(receipts(70));
     await fc.assert(
       fc.asyncProperty(chain, fc.nat(), async (leaves, pick) => {
@@ -181,7 +186,8 @@ describe("proofs", () => {
     );
   });
 
-  test("given a path of another length than the tree's size asks for, when its root is right, then it does not hold", () => {
+  test("a path of the wrong length for the tree size does not verify, even with the right root", () => {
+    // Given a path of another length than the tree's size asks for, when its root is right, then it does not hold.
     const leaves = receipts(4);
     const [first = "", second = ""] = leaves;
     const root = definedRoot([first, second]);
@@ -198,7 +204,8 @@ describe("proofs", () => {
     assert.equal(verifyInclusion({ receiptHash: root, leafIndex: 0, treeSize: 1, path: [], root }), false);
   });
 
-  test("given anything at all, when it is verified as a proof, then the answer is no and nothing is thrown", () => {
+  test("an arbitrary value as proof does not verify and never throws", () => {
+    // Given anything at all, when it is verified as a proof, then the answer is no and nothing is thrown.
     const proof = fc.record({
       receiptHash: fc.oneof(fc.string(), fc.constant(sha256Of("a"))),
       leafIndex: fc.oneof(fc.double(), fc.integer()),

@@ -41,7 +41,8 @@ function least({ chain, ...receipt }: Receipt): Receipt {
 }
 
 describe("the receipt schema", () => {
-  test("given every member there is, and only those that must be, when they are checked, then both are accepted", () => {
+  test("accepts a receipt with every member and one with only the required members", () => {
+    // Given every member there is, and only those that must be, when they are checked, then both are accepted.
     assert(isAccepted((receipt) => receipt));
     assert(isAccepted(least));
     assert(isAccepted((receipt) => ({ ...receipt, approvals: [], metadata: {}, signatures: [] })));
@@ -58,7 +59,8 @@ describe("the receipt schema", () => {
     assert(!isAccepted((receipt) => ({ ...receipt, chain })));
   });
 
-  test("given an unknown member in any closed object, when it is checked, then it is refused; in free-form ones not", () => {
+  test("rejects an unknown member in closed objects but not in free-form ones", () => {
+    // Given an unknown member in any closed object, when it is checked, then it is refused; in free-form ones not.
     const outcomes = new Map<string, boolean>();
     forEachObject(full, "", (path) => {
       const receipt = structuredClone(full);
@@ -101,7 +103,8 @@ describe("the receipt schema", () => {
     assert.deepEqual(bad.filter(at), []);
   });
 
-  test("given a hash, when it is checked, then it must be in lower-case hex with its prefix, or null where it may", () => {
+  test("a hash must be lower-case hex with its prefix, or null where allowed", () => {
+    // Given a hash, when it is checked, then it must be in lower-case hex with its prefix, or null where it may.
     const chain = (previous_receipt_hash: unknown) =>
       isAccepted((receipt) => ({ ...receipt, chain: { ...receipt.chain, previous_receipt_hash } }));
     const hash = sha256Of("x");

@@ -51,7 +51,8 @@ describe("strict JSON", () => {
     );
   });
 
-  test("given a text of JSON changed at a few places, when it is read, then only if nothing was lost or respelled", () => {
+  test("accepts mutated JSON text only if nothing is lost or respelled", () => {
+    // Given a text of JSON changed at a few places, when it is read, then only if nothing was lost or respelled.
     const snippet = fc.constantFrom(
       ...[
         '"',
@@ -123,7 +124,8 @@ describe("strict JSON", () => {
     assert(accepted > 500 && refused > 200, `${accepted} accepted, ${refused} refused`);
   });
 
-  test("given a name with an escape where the engine has met another, when it is read, then it is the one that is written", () => {
+  test("reads an escaped name as written after the engine has parsed a similar one", () => {
+    // Given a name with an escape where the engine has met another, when it is read, then it is the one that is written.
     for (const [before, text, name] of [
       ['{"\\\\":1}', '{"\\n":1}', "\n"],
       ['{"a":1,"\\\\n":2}', '{"a":1,"\\nx":2}', "\nx"],
@@ -136,7 +138,8 @@ describe("strict JSON", () => {
     }
   });
 
-  test("given an object with a name twice, at any depth, when it is read, then it is refused by that name", () => {
+  test("rejects a duplicate name at any depth and names it", () => {
+    // Given an object with a name twice, at any depth, when it is read, then it is refused by that name.
     const wrap = fc.array(fc.constantFrom("array", "object", "beside"), { maxLength: 6 });
     const unit = fc.string({ unit: "binary", maxLength: 5 });
     fc.assert(
@@ -157,7 +160,8 @@ describe("strict JSON", () => {
     );
   });
 
-  test("given the same name in objects beside or within each other, when they are read, then they are accepted", () => {
+  test("accepts the same name in sibling and nested objects", () => {
+    // Given the same name in objects beside or within each other, when they are read, then they are accepted.
     const text = '{"a":{"a":[{"a":"a"},{"a":"\\"a\\":"}]},"b":{"a":1},"\\"a":":","a:":1}';
     assert.deepEqual(parseStrictJson(text), JSON.parse(text));
   });
@@ -208,7 +212,8 @@ describe("strict JSON", () => {
     }
   });
 
-  test("given bytes that are not UTF-8 or begin with a mark, when they are read, then they are refused", () => {
+  test("rejects bytes that are not UTF-8 or begin with a byte order mark", () => {
+    // Given bytes that are not UTF-8 or begin with a mark, when they are read, then they are refused.
     const wrong = [
       [0x22, 0xff, 0x22],
       [0x22, 0xc0, 0x80, 0x22],
@@ -225,7 +230,8 @@ describe("strict JSON", () => {
     assert.deepEqual(parseStrictJson(long), JSON.parse(long));
   });
 
-  test("given a fault in a long string, when it is refused, then the message is short and says where", () => {
+  test("the error for a fault in a long string is short and gives the position", () => {
+    // Given a fault in a long string, when it is refused, then the message is short and says where.
     assert.throws(
       () => parseStrictJson(`[1, "${"x".repeat(500)}\\/"]`),
       (error: Error) => error.message.includes("position 4") && error.message.length < 250,
@@ -234,7 +240,8 @@ describe("strict JSON", () => {
 });
 
 describe("JSON in anybody's spelling", () => {
-  test("given any value, however its numbers and texts are spelled, when it is read, then it is that value", () => {
+  test("reads any value the same however its numbers and strings are spelled", () => {
+    // Given any value, however its numbers and texts are spelled, when it is read, then it is that value.
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value, null, 1);

@@ -79,7 +79,8 @@ function similar(value: unknown): unknown[] {
 }
 
 describe("changed values", () => {
-  test("given the receipts, when nothing is changed, then they are valid and have every kind of member", () => {
+  test("the unchanged receipts are valid and cover every kind of member", () => {
+    // Given the receipts, when nothing is changed, then they are valid and have every kind of member.
     assert(isValid(receipt) && isValid(cosigned));
     assert(everywhere.length > 150 && objects.length > 40 && arrays.length > 15);
   });
@@ -235,7 +236,8 @@ describe("changed text", () => {
     }
   });
 
-  test("given any place, when bytes are put in, replaced or left out, then it is seen, unless it is white space", () => {
+  test("detects bytes inserted, replaced or removed anywhere, except white space", () => {
+    // Given any place, when bytes are put in, replaced or left out, then it is seen, unless it is white space.
     const part = fc.oneof(
       fc.uint8Array({ maxLength: 2 }),
       fc.constantFrom(

@@ -46,7 +46,8 @@ describe("a receipt that is as it was issued", () => {
     assert.match(check(verification, "chain_link").message, /chain is not at hand/);
   });
 
-  test("given everything that can be asked for, when it is verified, then every check is there, in order", () => {
+  test("a full verification lists every check in order", () => {
+    // Given everything that can be asked for, when it is verified, then every check is there, in order.
     const verification = verifyReceipt(receipt, {
       keys,
       chain: { previousHash: body.chain.previous_receipt_hash, merkleRoot: body.chain.merkle_root ?? null },
@@ -74,7 +75,8 @@ describe("a receipt that is as it was issued", () => {
     assert.equal(check(verification, "signature[1]").ok, true);
   });
 
-  test("given a receipt that names neither a key nor a root, when it is verified, then that is no fault", () => {
+  test("a receipt that names neither a key nor a root can be valid", () => {
+    // Given a receipt that names neither a key nor a root, when it is verified, then that is no fault.
     const { public_key_id: _, ...issuer } = body.issuer;
     const { merkle_root: __, ...chain } = body.chain;
     const verification = verifyReceipt(signed({ ...body, issuer, chain }, key), {
@@ -88,7 +90,8 @@ describe("a receipt that is as it was issued", () => {
 });
 
 describe("a receipt that is not", () => {
-  test("given changed content, when it is verified, then the hash and the signature fail, with both hashes", () => {
+  test("changed content fails the hash and signature checks and reports both hashes", () => {
+    // Given changed content, when it is verified, then the hash and the signature fail, with both hashes.
     const verification = verifyReceipt({ ...receipt, receipt_id: "receipt_8" }, { keys });
     assert.equal(verification.valid, false);
     const hash = check(verification, "hash");
@@ -124,7 +127,8 @@ describe("a receipt that is not", () => {
     assert.equal(check(verification, "signature[0]").found, key.kid);
   });
 
-  test("given the id of another key, when it is verified, then neither that key nor the issuer's signed", () => {
+  test("the id of another key fails both the signature and the issuer key check", () => {
+    // Given the id of another key, when it is verified, then neither that key nor the issuer's signed.
     const verification = verifyReceipt(withSignature({ key_id: other.kid }), { keys });
     assert.equal(check(verification, "signature[0]").ok, false);
     assert.equal(check(verification, "issuer_key").ok, false);
@@ -149,7 +153,8 @@ describe("a receipt that is not", () => {
     }
   });
 
-  test("given a signature twice or signatures in another order, when it is verified, then it is refused", () => {
+  test("rejects duplicate signatures and signatures in a different order", () => {
+    // Given a signature twice or signatures in another order, when it is verified, then it is refused.
     const twice = { ...receipt, signatures: [receipt.signatures, receipt.signatures].flat() };
     assert.match(verifyReceipt(twice, { keys }).reason ?? "", /signed twice/);
     const both = signed(body, key, other);
@@ -186,7 +191,8 @@ describe("a receipt that is not", () => {
     assert.equal(anchored(receipt, key.kid), true);
   });
 
-  test("given a time by which it was issued, when it was issued later or the time is none, then it is refused", () => {
+  test("rejects a receipt issued after the stated time, and a time that is invalid", () => {
+    // Given a time by which it was issued, when it was issued later or the time is none, then it is refused.
     const by = (atTime: string) => verifyReceipt(receipt, { keys, atTime }).valid;
     assert.equal(by("2026-05-01T12:00:09.250+02:00"), true);
     assert.equal(by("2026-05-01T10:00:09.249Z"), false);
@@ -201,7 +207,8 @@ describe("a receipt that is not", () => {
     assert.equal(verifyReceipt({ ...zero, metadata: { a: 0, b: new Map() } }, { keys }).valid, false);
   });
 
-  test("given a document that breaks the schema, when it is verified, then the rest is still checked", () => {
+  test("a document that breaks the schema still gets all other checks", () => {
+    // Given a document that breaks the schema, when it is verified, then the rest is still checked.
     const verification = verifyReceipt({ ...receipt, extra: 1 }, { keys });
     assert.equal(verification.valid, false);
     assert.equal(check(verification, "schema").ok, false);
@@ -213,7 +220,8 @@ describe("a receipt that is not", () => {
     assert.equal(check(consistent, "signature[0]").ok, true);
   });
 
-  test("given a document too deep to be hashed, when it is verified, then it is refused and nothing is thrown", () => {
+  test("rejects a document too deep to hash and does not throw", () => {
+    // Given a document too deep to be hashed, when it is verified, then it is refused and nothing is thrown.
     let deep: unknown = {};
     for (let i = 0; i < 100_000; i++) deep = [deep];
     const verification = verifyReceipt({ ...receipt, metadata: { deep } }, { keys });
@@ -221,7 +229,8 @@ describe("a receipt that is not", () => {
     assert.equal(check(verification, "hash").ok, false);
   });
 
-  test("given anything at all, when it is verified, then it is not valid, says why, and nothing is thrown", () => {
+  test("an arbitrary value is invalid with a reason and never throws", () => {
+    // Given anything at all, when it is verified, then it is not valid, says why, and nothing is thrown.
     const anything = fc.anything({
       withNullPrototype: true,
       withBigInt: true,

@@ -31,7 +31,9 @@ const refused: [unknown, RegExp][] = [
 ];
 
 for (const [card, problem] of refused) {
-  test(`CRD-10 given the card ${JSON.stringify(card)}, when the agent is defined, then it is refused by the name of what is wrong`, () => {
+  test(`CRD-10 rejects the card ${JSON.stringify(card)} and names what is wrong`, () => {
+    // Given the card ${JSON.stringify(card)}, when the agent is defined, then it is refused by the name of what is
+    // wrong.
     assert.throws(
       () => agentWith(card),
       (error) => error instanceof TypeError && problem.test(error.message),
@@ -39,7 +41,8 @@ for (const [card, problem] of refused) {
   });
 }
 
-test("CRD-10 given a card that says little, when the agent is loaded, then the rest is what suits most, and it is not public", () => {
+test("CRD-10 a minimal card gets defaults and is not public", () => {
+  // Given a card that says little, when the agent is loaded, then the rest is what suits most, and it is not public.
   const describe = (card: AgentCard) => new AgentRegistry([agentWith(card)]).find("carded")?.card;
   assert.equal(describe({})?.public, null);
   assert.equal(describe({ public: false })?.public, null);

@@ -22,7 +22,8 @@ const orders: [listed: string[], newest: string][] = [
 ];
 
 for (const [listed, newest] of orders) {
-  test(`PRJ-3 given the versions ${listed.join(", ")} of an agent, when a new task comes, then it gets ${newest}`, () => {
+  test(`PRJ-3 a new task gets version ${newest} out of ${listed.join(", ")}`, () => {
+    // Given the versions ${listed.join(", ")} of an agent, when a new task comes, then it gets ${newest}.
     const registry = new AgentRegistry(listed.map((version) => agent(version)));
     assert.equal(registry.newest("deployer")?.version, newest);
     assert.equal(registry.find("deployer")?.version, newest);
@@ -30,7 +31,8 @@ for (const [listed, newest] of orders) {
   });
 }
 
-test("PRJ-5 given agents, when they are replaced, then all of them are others at once, and who listens is told", () => {
+test("PRJ-5 replaces all agents at once and notifies listeners", () => {
+  // Given agents, when they are replaced, then all of them are others at once, and who listens is told.
   const registry = new AgentRegistry([agent("1.0.0"), agent("1.0.0", "gone")]);
   let told = 0;
   registry.onReplace(() => {
@@ -45,7 +47,8 @@ test("PRJ-5 given agents, when they are replaced, then all of them are others at
   assert.equal(told, 1);
 });
 
-test("PRJ-7 given agents that cannot be loaded together, when they are to replace others, then those before stay", () => {
+test("PRJ-7 keeps the previous agents if their replacements cannot be loaded together", () => {
+  // Given agents that cannot be loaded together, when they are to replace others, then those before stay.
   const registry = new AgentRegistry([agent("1.0.0")]);
   assert.throws(() => registry.replace([agent("2.0.0"), agent("2.0.0")]), /loaded twice in version 2\.0\.0/);
   assert.equal(registry.newest("deployer")?.version, "1.0.0");

@@ -73,7 +73,9 @@ const status = (runStatus: string) => ({
 });
 
 describe("outcomes", () => {
-  test("SHL-30 given directives whose outcome is expected, when they have one, then it goes back with the continuation, each in the engine's words", async () => {
+  test("SHL-30 returns expected outcomes with the continuation, each in the engine's terms", async () => {
+    // Given directives whose outcome is expected, when they have one, then it goes back with the continuation, each in
+    // the engine's words.
     engine.play(
       open(
         "t1",
@@ -120,7 +122,8 @@ describe("outcomes", () => {
     });
   });
 
-  test("SHL-30 given more outcomes than one message should hold, when they are reported, then they go in several, each once", async () => {
+  test("SHL-30 splits outcomes that exceed one message over several and sends each once", async () => {
+    // Given more outcomes than one message should hold, when they are reported, then they go in several, each once.
     const ids = Array.from({ length: 120 }, (_, n) => `d${n}`);
     engine.play(
       open("t1", ...ids.map((id) => press(id))),
@@ -136,7 +139,9 @@ describe("outcomes", () => {
     assert.ok(reported.every((list) => list.length <= 50));
   });
 
-  test("SHL-31 given a request for approval, when the person decides, then the decision goes back with the id and the hash that were shown", async () => {
+  test("SHL-31 returns the person's decision with the approval id and hash that were shown", async () => {
+    // Given a request for approval, when the person decides, then the decision goes back with the id and the hash that
+    // were shown.
     for (const approved of [true, false]) {
       engine.asked.length = 0;
       engine.play(open("t1", approval()), directives());
@@ -153,7 +158,8 @@ describe("outcomes", () => {
     }
   });
 
-  test("SHL-31 given a decision that the engine refuses, when it is told again, then the person is asked again", async () => {
+  test("SHL-31 asks the person again if the engine rejects the decision", async () => {
+    // Given a decision that the engine refuses, when it is told again, then the person is asked again.
     let asked = 0;
     const shell = shellWith({ approve: () => ++asked > 0 });
     engine.play(open("t1", approval()), failed("policy_denied"));
@@ -168,7 +174,9 @@ describe("outcomes", () => {
     assert.equal(told(3).approvals[0].artifact_hash, "aaaa");
   });
 
-  test("SHL-32 given an approval that is given elsewhere, when it comes, then nobody is asked here, and the turn says what is waited for", async () => {
+  test("SHL-32 does not ask for an approval made elsewhere, and the turn says what it awaits", async () => {
+    // Given an approval that is given elsewhere, when it comes, then nobody is asked here, and the turn says what is
+    // waited for.
     engine.play(open("t1", approval({ via: "harp" })));
     const shell = shellWith({ approve: () => assert.fail("asked") });
     const turn = await shell.send("go");
@@ -181,7 +189,8 @@ describe("outcomes", () => {
 });
 
 describe("the next turn", () => {
-  test("SHL-35 given a question, when the next intent is sent, then it goes with the continuation and is the answer", async () => {
+  test("SHL-35 sends the next intent after a question as its answer, with the continuation", async () => {
+    // Given a question, when the next intent is sent, then it goes with the continuation and is the answer.
     const schema = { type: "object", properties: { region: { type: "string" } } };
     engine.play(
       open("t1", say("Hello."), question("Which region?", { schema })),
@@ -200,7 +209,8 @@ describe("the next turn", () => {
     assert.equal(shell.isOpen, false);
   });
 
-  test("SHL-33 given continuations, when requests follow each other, then each token is sent once and the run's end ends it", async () => {
+  test("SHL-33 sends each continuation token once and drops it at the end of the run", async () => {
+    // Given continuations, when requests follow each other, then each token is sent once and the run's end ends it.
     engine.play(open("t1", question("a")), open("t2", question("b")), directives(), directives());
     const shell = shellWith();
     for (const text of ["1", "2", "3", "4"]) await shell.send(text);
@@ -211,7 +221,8 @@ describe("the next turn", () => {
     assert.equal(new Set([0, 1, 2, 3].map((index) => contextOf(index).session_id)).size, 1);
   });
 
-  test("SHL-33 given a continuation that is no longer good, when the engine says so, then the next intent begins anew", async () => {
+  test("SHL-33 the next intent begins a new run after the engine rejects the continuation", async () => {
+    // Given a continuation that is no longer good, when the engine says so, then the next intent begins anew.
     engine.play(open("t1", question("a")), failed("continuation_invalid"), directives());
     const shell = shellWith();
     await shell.send("1");
@@ -221,7 +232,8 @@ describe("the next turn", () => {
     assert.equal(contextOf(2).continuation, undefined);
   });
 
-  test("SHL-33 given an answer that is refused, when another is sent, then it has the same continuation", async () => {
+  test("SHL-33 keeps the continuation for another answer if the first is rejected", async () => {
+    // Given an answer that is refused, when another is sent, then it has the same continuation.
     engine.play(open("t1", question("a")), failed("invalid_request"), directives());
     const shell = shellWith();
     await shell.send("1");
@@ -230,7 +242,8 @@ describe("the next turn", () => {
     assert.equal(contextOf(2).continuation.continuation_token, "t1");
   });
 
-  test("SHL-34 given an engine that works on, when it says so, then the shell goes on waiting by itself, with pauses", async () => {
+  test("SHL-34 keeps polling, with pauses, while the engine says it is working", async () => {
+    // Given an engine that works on, when it says so, then the shell goes on waiting by itself, with pauses.
     const at: number[] = [];
     const working = (token: string) => {
       const script = answer({
@@ -252,20 +265,23 @@ describe("the next turn", () => {
     assert.ok((at[1] ?? 0) - (at[0] ?? 0) > 400, "an engine that answers at once is not asked at once again");
   });
 
-  test("SHL-34 given an engine without our extension, when a run goes on, then silence is work and words are the person's turn", async () => {
+  test("SHL-34 without our extension, no output means working and a message awaits an answer", async () => {
+    // Given an engine without our extension, when a run goes on, then silence is work and words are the person's turn.
     engine.play(open("t1", { action_type: "noop" }), open("t2", say("And now?")));
     const turn = await shellWith().send("go");
     assert.deepEqual([turn.status, turn.awaits], ["open", "answer"]);
     assert.equal(engine.asked.length, 2);
   });
 
-  test("SHL-32 given a run that waits for permission in another place, when nothing is asked here, then the turn says so", async () => {
+  test("SHL-32 a run that needs authorization elsewhere leaves the turn awaiting approval", async () => {
+    // Given a run that waits for permission in another place, when nothing is asked here, then the turn says so.
     engine.play(answer({ continuation: continuation("t1"), ...status("AUTH_REQUIRED") }));
     const turn = await shellWith().send("go");
     assert.deepEqual([turn.status, turn.awaits], ["open", "approval"]);
   });
 
-  test("SHL-30 given parts of a request that came too late, when the engine says so, then the turn has them", async () => {
+  test("SHL-30 the turn lists the parts of a request that the engine got too late", async () => {
+    // Given parts of a request that came too late, when the engine says so, then the turn has them.
     engine.play(
       answer({ extensions: { "com.bridle": { run_id: "r1", receipt_id: "rcp_1", not_taken: ["d1"] } } }),
     );
@@ -273,7 +289,8 @@ describe("the next turn", () => {
     assert.deepEqual([notTaken, runId, receiptId], [["d1"], "r1", "rcp_1"]);
   });
 
-  test("SHL-35 given an open run, when it is canceled, then the engine is told, and a request on its way is waited for first", async () => {
+  test("SHL-35 cancel tells the engine, after it has waited for a request in flight", async () => {
+    // Given an open run, when it is canceled, then the engine is told, and a request on its way is waited for first.
     engine.play(open("t1", question("a")), directives());
     const shell = shellWith();
     await shell.send("go");
@@ -293,7 +310,9 @@ describe("the next turn", () => {
 });
 
 describe("taking it up again", () => {
-  test("SHL-36 given an approval that was given up undecided, when the run is resumed, then the person is asked again and nothing was told in between", async () => {
+  test("SHL-36 resume asks again for an undecided approval, and nothing is sent in between", async () => {
+    // Given an approval that was given up undecided, when the run is resumed, then the person is asked again and nothing
+    // was told in between.
     const given = new AbortController();
     const answers = [
       async () => {
@@ -313,7 +332,8 @@ describe("taking it up again", () => {
     assert.deepEqual(answers, []);
   });
 
-  test("SHL-36 given a question that was seen before, when the run is resumed, then it is shown again", async () => {
+  test("SHL-36 resume shows an open question again", async () => {
+    // Given a question that was seen before, when the run is resumed, then it is shown again.
     const shell = shellWith();
     engine.play(open("t1", question("Which?")), open("t2", question("Which?")));
     await shell.send("go");
@@ -321,7 +341,8 @@ describe("taking it up again", () => {
     assert.deepEqual(log, ["Which?", "Which?"]);
   });
 
-  test("SHL-36 given a request that was given up on, when another intent is sent instead, then it begins a new run", async () => {
+  test("SHL-36 a new intent after an abandoned request begins a new run", async () => {
+    // Given a request that was given up on, when another intent is sent instead, then it begins a new run.
     const given = new AbortController();
     const shell = shellWith();
     engine.play(open("t1", question("Which?")), () => given.abort(), directives());
@@ -336,7 +357,9 @@ describe("taking it up again", () => {
     assert.equal(contextOf(2).user_intent, "something else");
   });
 
-  test("SHL-37 given a state that was kept, when another shell goes on with it, then it sends what was pending, and nothing that was begun is begun again", async () => {
+  test("SHL-37 a shell with restored state sends what is pending and restarts nothing", async () => {
+    // Given a state that was kept, when another shell goes on with it, then it sends what was pending, and nothing that
+    // was begun is begun again.
     let pressed = 0;
     const handlers = { simulate_action: () => ({ times: ++pressed }) };
     engine.play((asked, reply) => {
@@ -392,7 +415,9 @@ describe("taking it up again", () => {
     assert.deepEqual(parseState({ session_id: "s", ...rest }), { session_id: "s", begun: [], reports: [] });
   });
 
-  test("SHL-37 given nothing that is open, when it is resumed, then the shell says so; given a new conversation, then it has a new session", async () => {
+  test("SHL-37 resume fails if nothing is open, and a new conversation gets a new session", async () => {
+    // Given nothing that is open, when it is resumed, then the shell says so; given a new conversation, then it has a
+    // new session.
     const shell = shellWith({ sessionId: "sess_old" });
     assert.match((await errorOf(shell.resume())).message, /no open run/);
     engine.play(directives());
@@ -401,7 +426,9 @@ describe("taking it up again", () => {
     assert.match(contextOf(0).session_id, /^sess_[0-9a-f]{32}$/);
   });
 
-  test("SHL-39 given surroundings that are secret, when they are sent, then they are in no state that is kept; when the engine asks again, then they are sent again", async () => {
+  test("SHL-39 keeps a secret environment out of saved state and sends it again on request", async () => {
+    // Given surroundings that are secret, when they are sent, then they are in no state that is kept; when the engine
+    // asks again, then they are sent again.
     const environment = () => ({ privacy_tier: "secret" as const, password: "hunter2-hunter2" });
     engine.play(
       open("t1", {

@@ -44,7 +44,9 @@ async function carryOut(list: object[], options: Partial<ShellOptions> = {}) {
 const statuses = (outcomes: readonly { status: string }[]) => outcomes.map(({ status }) => status);
 
 describe("what runs", () => {
-  test("SHL-18 given action types without a handler, when they come, then none runs, their text is shown, the diagnostic says so, and the rest goes on", async () => {
+  test("SHL-18 shows the text of unhandled action types with a diagnostic and runs the rest", async () => {
+    // Given action types without a handler, when they come, then none runs, their text is shown, the diagnostic says so,
+    // and the rest goes on.
     const outcomes = await carryOut([
       { action_type: "com.example.pay", payload: { fallback_message: "Please pay.", message: "no" } },
       { action_type: "com.example.fly", payload: { message: "Cannot fly." } },
@@ -64,7 +66,8 @@ describe("what runs", () => {
     );
   });
 
-  test("SHL-18 given action types that every object inherits, when they come, then they are unknown like all others", async () => {
+  test("SHL-18 treats action types that match inherited object members as unknown", async () => {
+    // Given action types that every object inherits, when they come, then they are unknown like all others.
     const names = ["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf"];
     const outcomes = await carryOut(names.map((name) => ({ action_type: name })));
     assert.deepEqual(
@@ -73,14 +76,17 @@ describe("what runs", () => {
     );
   });
 
-  test("SHL-18 given an unknown type that asks for approval, when it comes, then nobody is asked for what will not be done", async () => {
+  test("SHL-18 does not ask for approval of an unknown action type", async () => {
+    // Given an unknown type that asks for approval, when it comes, then nobody is asked for what will not be done.
     await carryOut([{ action_type: "com.example.pay", requires_user_approval: true }], {
       approve: () => assert.fail("asked"),
     });
     assert.equal(diagnostics.length, 1);
   });
 
-  test("SHL-21 given handlers that throw, reject or return what is no JSON, when they run, then each is an outcome and the rest goes on", async () => {
+  test("SHL-21 a handler that throws, rejects or returns no JSON is an outcome; the rest runs", async () => {
+    // Given handlers that throw, reject or return what is no JSON, when they run, then each is an outcome and the rest
+    // goes on.
     const outcomes = await carryOut(
       [
         { action_type: "throws" },
@@ -161,7 +167,8 @@ describe("order", () => {
     };
   }
 
-  test("SHL-19 given siblings that say nothing about their execution, when they come, then each waits for the one before it", async () => {
+  test("SHL-19 runs siblings one after another by default", async () => {
+    // Given siblings that say nothing about their execution, when they come, then each waits for the one before it.
     const { step: handler, begun, hasBegun, end } = stage();
     const done = carryOut(
       [step("a"), step("b", { execution: "sequential" }), step("c", { execution: "someday" })],
@@ -178,7 +185,9 @@ describe("order", () => {
     assert.deepEqual(log, ["a", "b", "c"]);
   });
 
-  test("SHL-20 given parallel siblings between sequential ones, when they come, then they run together, after the one before and before the one behind", async () => {
+  test("SHL-20 runs parallel siblings together, between the sequential ones around them", async () => {
+    // Given parallel siblings between sequential ones, when they come, then they run together, after the one before and
+    // before the one behind.
     const { step: handler, begun, hasBegun, end } = stage();
     const done = carryOut([step("first"), step("p", parallel), step("q", parallel), step("last")], {
       handlers: { step: handler },
@@ -200,7 +209,8 @@ describe("order", () => {
     );
   });
 
-  test("SHL-20 given hundreds of parallel siblings, when they come, then only so many run at a time and all of them run", async () => {
+  test("SHL-20 limits how many of hundreds of parallel siblings run at a time, and runs all", async () => {
+    // Given hundreds of parallel siblings, when they come, then only so many run at a time and all of them run.
     let running = 0;
     let most = 0;
     const outcomes = await carryOut(
@@ -224,7 +234,8 @@ describe("order", () => {
 describe("approval", () => {
   const risky = (tier: string, more: object = {}) => say(tier, { risk_tier: tier, ...more });
 
-  test("SHL-24 given a directive that requires approval, when it comes, then it runs after a yes and not after a no", async () => {
+  test("SHL-24 a directive that requires approval runs after a yes and not after a no", async () => {
+    // Given a directive that requires approval, when it comes, then it runs after a yes and not after a no.
     const asked: ApprovalContext["why"][] = [];
     const list = [say("yes", { requires_user_approval: true }), say("no", { requires_user_approval: true })];
     const outcomes = await carryOut(list, {
@@ -247,7 +258,9 @@ describe("approval", () => {
     { limit: "caution", asks: ["dangerous", "apocalyptic"] },
     { limit: "dangerous", asks: [] },
   ] as const) {
-    test(`SHL-25 given the limit of risk ${limit ?? "that is the default"}, when directives of all tiers come, then it asks before ${asks.join(", ") || "none"}`, async () => {
+    test(`SHL-25 risk limit ${limit ?? "that is the default"} asks at ${asks.join(", ") || "none"}`, async () => {
+      // Given the limit of risk ${limit ?? "that is the default"}, when directives of all tiers come, then it asks
+      // before ${asks.join(", ") || "none"}.
       const asked: unknown[] = [];
       const list = [
         say("none"),
@@ -278,7 +291,8 @@ describe("approval", () => {
     assert.deepEqual(log, ["b"]);
   });
 
-  test("SHL-28 given approvers that throw or give back something that is not true, when they are asked, then the answer is no", async () => {
+  test("SHL-28 an approver that throws or returns anything but true denies", async () => {
+    // Given approvers that throw or give back something that is not true, when they are asked, then the answer is no.
     // Programs without types call it too.
     const answers: unknown[] = [1, "yes", {}, null, undefined, [true], false];
     for (const answer of answers) {
@@ -295,7 +309,8 @@ describe("approval", () => {
     assert.deepEqual(log, []);
   });
 
-  test("SHL-27 given parallel siblings that all need approval, when they come, then the person is asked one at a time", async () => {
+  test("SHL-27 asks for the approvals of parallel siblings one at a time", async () => {
+    // Given parallel siblings that all need approval, when they come, then the person is asked one at a time.
     let open = 0;
     const list = Array.from({ length: 5 }, (_, n) => risky("dangerous", { execution: "parallel", n }));
     const outcomes = await carryOut(list, {
@@ -319,7 +334,8 @@ describe("deadlines", () => {
   const untilAborted = ({ signal }: HandlerContext) =>
     new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
 
-  test("SHL-22 given a directive whose deadline passes while the one before it runs, when its turn comes, then it is not begun", async () => {
+  test("SHL-22 does not start a directive whose deadline passes while the one before it runs", async () => {
+    // Given a directive whose deadline passes while the one before it runs, when its turn comes, then it is not begun.
     const outcomes = await carryOut(
       [{ action_type: "slow" }, say("late", { deadline_ms: 20 }), say("next")],
       {
@@ -342,7 +358,8 @@ describe("deadlines", () => {
     assert.deepEqual(log, []);
   });
 
-  test("SHL-22 given a deadline that passes while the person thinks, when they say yes at last, then it is not begun", async () => {
+  test("SHL-22 does not start a directive approved after its deadline", async () => {
+    // Given a deadline that passes while the person thinks, when they say yes at last, then it is not begun.
     const outcomes = await carryOut([say("late", { deadline_ms: 20, requires_user_approval: true })], {
       approve: async (_directive, context) => {
         await untilAborted(context);
@@ -353,7 +370,9 @@ describe("deadlines", () => {
     assert.deepEqual(log, []);
   });
 
-  test("SHL-22 given a directive that waits behind another's approval, when its deadline passes meanwhile, then the person is not asked for it", async () => {
+  test("SHL-22 does not ask for a directive that expires behind another's approval", async () => {
+    // Given a directive that waits behind another's approval, when its deadline passes meanwhile, then the person is not
+    // asked for it.
     const asked: unknown[] = [];
     const both = { execution: "parallel", requires_user_approval: true };
     const outcomes = await carryOut([say("first", both), say("late", { ...both, deadline_ms: 20 })], {
@@ -367,7 +386,9 @@ describe("deadlines", () => {
     assert.deepEqual(statuses(outcomes), ["succeeded", "timed_out"]);
   });
 
-  test("SHL-23 given a handler that runs past the deadline, when it passes, then the handler's signal is aborted and the outcome is that it timed out", async () => {
+  test("SHL-23 the deadline aborts the signal of a running handler, and the outcome is a timeout", async () => {
+    // Given a handler that runs past the deadline, when it passes, then the handler's signal is aborted and the outcome
+    // is that it timed out.
     let wasAborted = false;
     const outcomes = await carryOut([{ action_type: "slow", deadline_ms: soonMs }, say("next")], {
       handlers: {
@@ -384,14 +405,16 @@ describe("deadlines", () => {
     assert.equal(outcomes[0]?.result, undefined);
   });
 
-  test("SHL-23 given a handler that does not listen to its signal, when the deadline passes, then the shell goes on without it", async () => {
+  test("SHL-23 goes on after the deadline without a handler that ignores its signal", async () => {
+    // Given a handler that does not listen to its signal, when the deadline passes, then the shell goes on without it.
     const outcomes = await carryOut([{ action_type: "deaf", deadline_ms: soonMs }, say("next")], {
       handlers: { deaf: () => new Promise(() => undefined) },
     });
     assert.deepEqual(statuses(outcomes), ["timed_out", "succeeded"]);
   });
 
-  test("SHL-23 given a directive without a deadline, when its handler takes longer than the shell's patience, then it timed out", async () => {
+  test("SHL-23 a handler without a deadline times out at the shell's own limit", async () => {
+    // Given a directive without a deadline, when its handler takes longer than the shell's patience, then it timed out.
     const outcomes = await carryOut([{ action_type: "deaf" }, say("next", { deadline_ms: 3e12 })], {
       handlerMsMax: soonMs,
       handlers: { deaf: () => new Promise(() => undefined) },

@@ -82,7 +82,9 @@ const response = fc.record(
   { requiredKeys: ["protocol_version", "response"] },
 );
 
-test("SHL-29 given any response, whole or as a stream, when it comes, then only registered handlers run, only after a yes where one is needed, and the turn ends with a result or a ShellError", async () => {
+test("SHL-29 any response runs only allowed handlers and ends in a result or a ShellError", async () => {
+  // Given any response, whole or as a stream, when it comes, then only registered handlers run, only after a yes where
+  // one is needed, and the turn ends with a result or a ShellError.
   let completed = 0;
   let ran = 0;
   await fc.assert(

@@ -44,7 +44,9 @@ function isShellError(code: string, text: RegExp) {
 }
 
 describe("requests", () => {
-  test("SHL-1 given a shell, when it sends an intent, then the message says the version, an id of its own, who it is and whose conversation it is", async () => {
+  test("SHL-1 an intent message carries version, unique id, shell identity and session", async () => {
+    // Given a shell, when it sends an intent, then the message says the version, an id of its own, who it is and whose
+    // conversation it is.
     engine.play(directives());
     const shell = shellWith({
       headers: async () => ({ authorization: "Bearer k" }),
@@ -77,7 +79,8 @@ describe("requests", () => {
     assert.deepEqual(second?.body.request.context.user_intent, { want: "more" });
   });
 
-  test("SHL-2 given what a program registers, when the shell says what it can do, then it offers that and nothing else", async () => {
+  test("SHL-2 advertises exactly the capabilities that the program registers", async () => {
+    // Given what a program registers, when the shell says what it can do, then it offers that and nothing else.
     engine.play(directives());
     await shellWith().send("a");
     await shellWith({
@@ -102,7 +105,9 @@ describe("requests", () => {
     assert.match(engine.asked[1]?.headers.accept ?? "", /text\/event-stream/);
   });
 
-  test("SHL-9 given attachments that are no references, or more than a message holds, when they are sent, then they are refused here and nothing goes out", async () => {
+  test("SHL-9 rejects embedded attachments and oversized messages before anything is sent", async () => {
+    // Given attachments that are no references, or more than a message holds, when they are sent, then they are refused
+    // here and nothing goes out.
     const shell = shellWith();
     const embedded = { attachments: [{ uri: "data:text/plain;base64,aGk=" }] };
     await assert.rejects(shell.send("x", embedded), isShellError("invalid_argument", /reference/));
@@ -141,7 +146,9 @@ describe("requests", () => {
 });
 
 describe("responses", () => {
-  test("SHL-3 given an engine that denies something, when it has answered, then the program knows what it offers and what it denies", async () => {
+  test("SHL-3 exposes what the engine offers and what it denies after its first answer", async () => {
+    // Given an engine that denies something, when it has answered, then the program knows what it offers and what it
+    // denies.
     const shell = shellWith();
     assert.equal(shell.engine, undefined);
     engine.play(
@@ -167,7 +174,9 @@ describe("responses", () => {
     });
   });
 
-  test("SHL-4 given a newer minor version, when it answers, then it is understood; given another major, then it is an error that names both and nothing runs", async () => {
+  test("SHL-4 accepts a newer minor version and rejects another major, naming both versions", async () => {
+    // Given a newer minor version, when it answers, then it is understood; given another major, then it is an error that
+    // names both and nothing runs.
     engine.play((asked, reply) =>
       sendJson(reply, { ...message(asked, { action_directives: [say("new")] }), protocol_version: "1.7.2" }),
     );
@@ -189,7 +198,8 @@ describe("responses", () => {
     assert.deepEqual(said, []);
   });
 
-  test("SHL-4 given an engine that refuses our version, when it answers, then the turn says which versions it has", async () => {
+  test("SHL-4 the turn lists the engine's versions if it rejects ours", async () => {
+    // Given an engine that refuses our version, when it answers, then the turn says which versions it has.
     engine.play(
       answer(
         {
@@ -209,7 +219,8 @@ describe("responses", () => {
     assert.equal(engine.asked.length, 1, "the same message would be refused again");
   });
 
-  test("SHL-5 given members that nobody knows at every level, when they come, then they are ignored", async () => {
+  test("SHL-5 ignores unknown members at every level", async () => {
+    // Given members that nobody knows at every level, when they come, then they are ignored.
     const unknown = { later: { deep: [1] }, __proto__x: 1 };
     engine.play((asked, reply) => {
       const directive = { ...say("fine"), ...unknown, extensions: { "com.other": unknown, ...unknown } };
@@ -261,7 +272,8 @@ describe("responses", () => {
     })),
   ];
   for (const { what, body, path } of malformed) {
-    test(`SHL-6 given ${what} as a response, when it comes, then it is an error that names the place, and nothing of it runs`, async () => {
+    test(`SHL-6 rejects ${what} as a response, names the place and runs nothing of it`, async () => {
+      // Given ${what} as a response, when it comes, then it is an error that names the place, and nothing of it runs.
       engine.play((_asked, reply) => sendJson(reply, body));
       await assert.rejects(shellWith().send("a"), isShellError("malformed_response", path));
       assert.deepEqual(said, []);
@@ -274,7 +286,8 @@ describe("responses", () => {
     await assert.rejects(shellWith().send("a"), isShellError("malformed_response", /not JSON/));
   });
 
-  test("SHL-7 given a response to somebody else's request, when it comes, then it is refused and nothing of it runs", async () => {
+  test("SHL-7 rejects a response to another request and runs nothing of it", async () => {
+    // Given a response to somebody else's request, when it comes, then it is refused and nothing of it runs.
     engine.play((asked, reply) =>
       sendJson(reply, { ...message(asked, { action_directives: [say("x")] }), request_id: "req_other" }),
     );
@@ -282,7 +295,8 @@ describe("responses", () => {
     assert.deepEqual(said, []);
   });
 
-  test("SHL-8 given a response that does not end, when it grows past the limit, then it is given up", async () => {
+  test("SHL-8 aborts a response that grows past the size limit", async () => {
+    // Given a response that does not end, when it grows past the limit, then it is given up.
     engine.play((_asked, reply) => {
       const chunk = Buffer.alloc(1024 * 1024, " ");
       const more = () => {
@@ -294,13 +308,16 @@ describe("responses", () => {
     await assert.rejects(shellWith().send("a"), isShellError("response_too_large", /more than \d+ bytes/));
   });
 
-  test("SHL-8 given more directives than anybody can follow, when they come, then the response is refused", async () => {
+  test("SHL-8 rejects a response with too many directives", async () => {
+    // Given more directives than anybody can follow, when they come, then the response is refused.
     engine.play(directives(...Array.from({ length: 1001 }, () => say("x"))));
     await assert.rejects(shellWith().send("a"), isShellError("malformed_response", /at most 1000/));
     assert.deepEqual(said, []);
   });
 
-  test("SHL-38 given a run that failed, when the response comes, then what was said before is shown and the turn has the engine's error", async () => {
+  test("SHL-38 a failed run shows its earlier output and returns the engine's error", async () => {
+    // Given a run that failed, when the response comes, then what was said before is shown and the turn has the engine's
+    // error.
     engine.play((asked, reply) =>
       sendJson(
         reply,

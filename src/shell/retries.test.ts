@@ -49,7 +49,8 @@ describe("retries", () => {
     ["an error that may pass", failed("engine_unavailable", { retryable: true })],
   ];
   for (const [what, script] of passing) {
-    test(`SHL-15 given ${what}, when it happens, then the same message is sent again, byte for byte, and succeeds`, async () => {
+    test(`SHL-15 retries the same message byte for byte after ${what}`, async () => {
+      // Given ${what}, when it happens, then the same message is sent again, byte for byte, and succeeds.
       engine.play(script, script, directives());
       assert.equal((await shellWith().send("go")).status, "completed");
       assert.equal(engine.asked.length, 3);
@@ -75,7 +76,9 @@ describe("retries", () => {
     });
   }
 
-  test("SHL-15 given an engine that sends the shell elsewhere, when it does, then neither the message nor the credentials go there", async () => {
+  test("SHL-15 does not follow a redirect with the message or the credentials", async () => {
+    // Given an engine that sends the shell elsewhere, when it does, then neither the message nor the credentials go
+    // there.
     await using other = await scriptedEngine(directives());
     engine.play(status(307, { Location: other.url }));
     const shell = shellWith({
@@ -94,7 +97,9 @@ describe("retries", () => {
     assert.equal(engine.asked.length, 2);
   });
 
-  test("SHL-16 given an engine that stays away, when the attempts are used up, then the error comes, and the request can be resumed", async () => {
+  test("SHL-16 fails once its attempts are used up, and the request can be resumed", async () => {
+    // Given an engine that stays away, when the attempts are used up, then the error comes, and the request can be
+    // resumed.
     engine.play(status(503));
     const shell = shellWith({ retry: { firstDelayMs: 1, attemptsMax: 3 } });
     const error = await errorOf(shell.send("go"));
@@ -105,7 +110,9 @@ describe("retries", () => {
     assert.equal(engine.asked[3]?.text, engine.asked[0]?.text);
   });
 
-  test("SHL-16 given an engine that says when to come back, when that is soon, then it is waited for; when it is not, then the error comes at once", async () => {
+  test("SHL-16 honors a short Retry-After and fails at once on a long one", async () => {
+    // Given an engine that says when to come back, when that is soon, then it is waited for; when it is not, then the
+    // error comes at once.
     const busy = {
       protocol_version: "1.0.0",
       response: { status: "error", error: { code: "rate_limited", retryable: true } },
@@ -124,14 +131,16 @@ describe("retries", () => {
     assert.equal(engine.asked.length, 1);
   });
 
-  test("SHL-17 given a line on which nothing is heard, when the patience is over, then it is given up and tried again", async () => {
+  test("SHL-17 a silent connection times out and is retried", async () => {
+    // Given a line on which nothing is heard, when the patience is over, then it is given up and tried again.
     engine.play(() => undefined, directives());
     assert.equal((await shellWith({ silenceMsMax: 200 }).send("go")).status, "completed");
     assert.equal(engine.asked.length, 2);
     assert.match(diagnostics[0]?.message ?? "", /Nothing was heard/);
   });
 
-  test("SHL-36 given a pause before the next attempt, when the turn is given up, then it ends at once", async () => {
+  test("SHL-36 aborting a turn during the retry delay ends it at once", async () => {
+    // Given a pause before the next attempt, when the turn is given up, then it ends at once.
     engine.play(status(503));
     const given = new AbortController();
     const shell = shellWith({
@@ -143,7 +152,8 @@ describe("retries", () => {
     assert.equal(engine.asked.length, 1);
   });
 
-  test("SHL-15 given credentials that are renewed, when a request is tried again, then it has the new ones", async () => {
+  test("SHL-15 a retry uses renewed credentials", async () => {
+    // Given credentials that are renewed, when a request is tried again, then it has the new ones.
     engine.play(status(503), directives());
     let asked = 0;
     const headers = () => {

@@ -48,7 +48,9 @@ const [one, two, three] = ["one", "two", "three"].map((text) => say(text, named(
 ];
 
 describe("streams", () => {
-  test("SHL-10 given a stream, when a directive's frame comes, then it is carried out before the response is there, and not again with it", async () => {
+  test("SHL-10 runs a streamed directive before the response comes, and not again with it", async () => {
+    // Given a stream, when a directive's frame comes, then it is carried out before the response is there, and not again
+    // with it.
     const { promise: seen, resolve: see } = Promise.withResolvers<void>();
     engine.play(async (asked, reply) => {
       const { directive, frame, end } = stream(reply);
@@ -71,7 +73,8 @@ describe("streams", () => {
     assert.equal(turn.outcomes.length, 3);
   });
 
-  test("SHL-10 given directives without names, when the response has them again, then their place tells that they are the same", async () => {
+  test("SHL-10 matches unnamed directives in the response to streamed ones by position", async () => {
+    // Given directives without names, when the response has them again, then their place tells that they are the same.
     engine.play((asked, reply) => {
       const { directive, frame, end } = stream(reply);
       directive(asked, 1, say("same"));
@@ -83,20 +86,24 @@ describe("streams", () => {
     assert.deepEqual(log, ["same", "same", "other"]);
   });
 
-  test("SHL-11 given an engine that does not stream, when it answers a shell that could, then the answer is taken as it is", async () => {
+  test("SHL-11 accepts a plain answer from an engine that does not stream", async () => {
+    // Given an engine that does not stream, when it answers a shell that could, then the answer is taken as it is.
     engine.play(directives(one));
     assert.equal((await shellWith().send("go")).status, "completed");
     assert.deepEqual(log, ["one"]);
   });
 
-  test("SHL-11 given a shell that does not stream, when the engine streams all the same, then that is an error and nothing runs", async () => {
+  test("SHL-11 a stream to a shell that does not stream is an error and runs nothing", async () => {
+    // Given a shell that does not stream, when the engine streams all the same, then that is an error and nothing runs.
     engine.play((asked, reply) => stream(reply).directive(asked, 1, one));
     const { code } = await errorOf(shellWith({ stream: false }).send("go"));
     assert.equal(code, "malformed_response");
     assert.deepEqual(log, []);
   });
 
-  test("SHL-12 given a stream that is cut, when the same message is sent again, then it goes on where it was and nothing runs twice", async () => {
+  test("SHL-12 resumes a broken stream with the same message and runs nothing twice", async () => {
+    // Given a stream that is cut, when the same message is sent again, then it goes on where it was and nothing runs
+    // twice.
     for (const [first, second] of [
       [one, two],
       [say("one"), say("two")],
@@ -128,7 +135,9 @@ describe("streams", () => {
     }
   });
 
-  test("SHL-13 given frames of which one is missing, when they come, then what follows waits for the response, which has the order", async () => {
+  test("SHL-13 directives after a missing frame wait for the response and its order", async () => {
+    // Given frames of which one is missing, when they come, then what follows waits for the response, which has the
+    // order.
     engine.play(async (asked, reply) => {
       const { directive, frame, end } = stream(reply);
       directive(asked, 1, one);
@@ -140,7 +149,8 @@ describe("streams", () => {
     assert.deepEqual(log, ["one", "two", "three"]);
   });
 
-  test("SHL-14 given progress as frames and as directives, when it comes, then the program hears of it", async () => {
+  test("SHL-14 reports progress from both frames and directives", async () => {
+    // Given progress as frames and as directives, when it comes, then the program hears of it.
     engine.play((asked, reply) => {
       const { frame, end } = stream(reply);
       frame("progress", { sequence: 1, progress: { message: "reading", percent: 40 } });
@@ -158,7 +168,8 @@ describe("streams", () => {
     ]);
   });
 
-  test("SHL-10 given frames in all the forms that event streams allow, when they come, then they are read", async () => {
+  test("SHL-10 reads frames in every form that event streams allow", async () => {
+    // Given frames in all the forms that event streams allow, when they come, then they are read.
     engine.play((asked, reply) => {
       reply.writeHead(200, { "Content-Type": "TEXT/EVENT-STREAM" });
       const text = JSON.stringify(whole(asked, say("übung")), null, 1);
@@ -179,7 +190,8 @@ describe("streams", () => {
     assert.deepEqual(log, ["übung"]);
   });
 
-  test("SHL-6 given a frame that is malformed, when it comes, then it is an error, and what began before has its end", async () => {
+  test("SHL-6 a malformed frame is an error, and directives already started finish", async () => {
+    // Given a frame that is malformed, when it comes, then it is an error, and what began before has its end.
     const ended: string[] = [];
     engine.play((asked, reply) => {
       const { directive, frame } = stream(reply);
@@ -214,7 +226,8 @@ describe("streams", () => {
     assert.equal(error.code, "response_too_large");
   });
 
-  test("SHL-7 given frames for somebody else's request, when they come, then they are refused and nothing runs", async () => {
+  test("SHL-7 rejects frames for another request and runs nothing", async () => {
+    // Given frames for somebody else's request, when they come, then they are refused and nothing runs.
     engine.play((asked, reply) =>
       stream(reply).directive({ ...asked, body: { request_id: "req_other" } }, 1, one),
     );
@@ -223,7 +236,9 @@ describe("streams", () => {
     assert.deepEqual(log, []);
   });
 
-  test("SHL-36 given a turn that is given up in the middle of a stream, when it is resumed, then the same message is sent and what was shown is not shown again", async () => {
+  test("SHL-36 resuming an aborted stream sends the same message and shows nothing twice", async () => {
+    // Given a turn that is given up in the middle of a stream, when it is resumed, then the same message is sent and
+    // what was shown is not shown again.
     const given = new AbortController();
     engine.play(
       (asked, reply) => stream(reply).directive(asked, 1, one),

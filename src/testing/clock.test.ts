@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MovedClock } from "./clock.ts";
 
-test("TST-3 given timers, when time is moved, then those that are due are told in their order, and none that was stopped", () => {
+test("TST-3 moving time fires the due timers in order, and none that was stopped", () => {
+  // Given timers, when time is moved, then those that are due are told in their order, and none that was stopped.
   const clock = new MovedClock(1000);
   const told: string[] = [];
   clock.setTimer(() => told.push("late"), 300);

@@ -12,7 +12,8 @@ function agentOf(run: (ctx: AgentContext) => Promise<JsonValue | undefined>): Ag
 
 const day = 24 * 60 * 60 * 1000;
 
-test("TST-6 given a crash after a step, when the run goes on, then what was recorded is not done again and the rest is", async () => {
+test("TST-6 after a crash, recorded steps are not repeated and the rest runs", async () => {
+  // Given a crash after a step, when the run goes on, then what was recorded is not done again and the rest is.
   const done: string[] = [];
   let runs = 0;
   const agent = agentOf(async (ctx) => {
@@ -26,7 +27,9 @@ test("TST-6 given a crash after a step, when the run goes on, then what was reco
   assert.equal(runs, 2);
 });
 
-test("TST-6 given branches side by side, when the process dies in the middle, then what was under way is stopped and begun again", async () => {
+test("TST-6 a crash amid parallel branches stops the steps in progress and restarts them", async () => {
+  // Given branches side by side, when the process dies in the middle, then what was under way is stopped and begun
+  // again.
   const begun: string[] = [];
   const stopped: string[] = [];
   const agent = agentOf(async (ctx) => {
@@ -43,7 +46,8 @@ test("TST-6 given branches side by side, when the process dies in the middle, th
   assert.deepEqual([begun, stopped], [["slow", "slow"], ["slow"]]);
 });
 
-test("TST-6, TST-8 given a crash after a step that never comes, when it is rehearsed, then that is said with the journal", async () => {
+test("TST-6, TST-8 a crash set after a step that never comes fails with the journal", async () => {
+  // Given a crash after a step that never comes, when it is rehearsed, then that is said with the journal.
   const agent = agentOf(async (ctx) => await ctx.step("only", () => 1));
   await assert.rejects(
     rehearse(agent, { input: "", crashAfter: "step:other:1" }),
@@ -55,7 +59,8 @@ test("TST-6, TST-8 given a crash after a step that never comes, when it is rehea
   );
 });
 
-test("TST-7 given an agent that keeps to the rules, when it dies after every record, then it always comes to the same end", async () => {
+test("TST-7 a deterministic agent reaches the same end after a crash at every record", async () => {
+  // Given an agent that keeps to the rules, when it dies after every record, then it always comes to the same end.
   let runs = 0;
   const agent = agentOf(async (ctx) => {
     runs += 1;
@@ -85,7 +90,9 @@ function countRuns(): (ctx: AgentContext) => number {
   };
 }
 
-test("TST-7, TST-8 given code that does something else each time, when it dies after every record, then the first difference is shown with both journals", async () => {
+test("TST-7, TST-8 shows the first difference of nondeterministic code with both journals", async () => {
+  // Given code that does something else each time, when it dies after every record, then the first difference is shown
+  // with both journals.
   const count = countRuns();
   const agent = agentOf(async (ctx) => {
     await ctx.step(`attempt-${count(ctx)}`, () => 1);
@@ -105,7 +112,9 @@ test("TST-7, TST-8 given code that does something else each time, when it dies a
   });
 });
 
-test("TST-7 given code that remembers something outside of its steps, when it dies after its last one, then the other result is found", async () => {
+test("TST-7 detects a different result from state kept outside of steps", async () => {
+  // Given code that remembers something outside of its steps, when it dies after its last one, then the other result is
+  // found.
   const count = countRuns();
   const agent = agentOf(async (ctx) => {
     const runs = count(ctx);
@@ -118,7 +127,8 @@ test("TST-7 given code that remembers something outside of its steps, when it di
   );
 });
 
-test("TST-7 given code that chooses another step each time, when it dies before it, then the other step is found", async () => {
+test("TST-7 detects code that chooses a different step after a crash", async () => {
+  // Given code that chooses another step each time, when it dies before it, then the other step is found.
   const count = countRuns();
   const agent = agentOf(async (ctx) => {
     const runs = count(ctx);

@@ -40,7 +40,9 @@ const script = {
   },
 };
 
-test("TST-11, TST-12 given a model that asks for tools, when it is rehearsed, also with a crash after every record, then the loop is played and told", async () => {
+test("TST-11, TST-12 plays and reports a model's tool loop, also with crashes everywhere", async () => {
+  // Given a model that asks for tools, when it is rehearsed, also with a crash after every record, then the loop is
+  // played and told.
   const run = await rehearse(planner, { ...script, crashEverywhere: true });
   assert.deepEqual(run.output, { plan: "Walk up the hill.", stars: 4 });
   run.expectSteps(["...", "llm:plan:1", "...", "llm:plan:2", "llm:rate:1"]);
@@ -53,7 +55,8 @@ test("TST-11, TST-12 given a model that asks for tools, when it is rehearsed, al
   assert.match(run.models[1]?.prompt ?? "", /found hills.*sunny/);
 });
 
-test("TST-11 given models that are asked side by side, when the process dies after every record, then each call keeps its answer", async () => {
+test("TST-11 parallel model calls keep their answers after a crash at every record", async () => {
+  // Given models that are asked side by side, when the process dies after every record, then each call keeps its answer.
   const agent = agentOf(async (ctx) => {
     const ask = (label: string) => ctx.model.generate({ label, prompt: label });
     const answers = await Promise.all([ask("a"), ask("b"), ask("c")]);
@@ -63,7 +66,8 @@ test("TST-11 given models that are asked side by side, when the process dies aft
   assert.deepEqual(run.output, ["1", "2", "3", "4"]);
 });
 
-test("TST-11 given a model that is busy at first, when it is tried again, then no time is lost with it", async () => {
+test("TST-11 retries of a busy model cost no real time", async () => {
+  // Given a model that is busy at first, when it is tried again, then no time is lost with it.
   const busy = new ModelError("model_rate_limited", "slow down", { isPassing: true, retryAfterMs: 60_000 });
   const agent = agentOf(async (ctx) => (await ctx.model.generate({ prompt: "hello" })).text);
   const startedAt = performance.now();
@@ -73,7 +77,9 @@ test("TST-11 given a model that is busy at first, when it is tried again, then n
   assert.ok(performance.now() - startedAt < 5000);
 });
 
-test("TST-8, TST-11 given a script that is too short, when a model is asked once more, then the rehearsal fails with the step, the prompt and the journal", async () => {
+test("TST-8, TST-11 a script that is too short fails with the step, prompt and journal", async () => {
+  // Given a script that is too short, when a model is asked once more, then the rehearsal fails with the step, the
+  // prompt and the journal.
   const agent = agentOf(async (ctx) => {
     await ctx.model.generate({ label: "first", prompt: "one" });
     // Not even an agent that takes care of failures makes up for a script that does not fit.
@@ -91,7 +97,9 @@ test("TST-8, TST-11 given a script that is too short, when a model is asked once
   assert.equal(models.calls.length, 2);
 });
 
-test("TST-12 given a tool of an MCP server that asks the person, when it is called, then the person is asked, also when the process dies then", async () => {
+test("TST-12 an MCP tool that asks the person gets an answer, also across a crash", async () => {
+  // Given a tool of an MCP server that asks the person, when it is called, then the person is asked, also when the
+  // process dies then.
   const agent = agentOf((ctx) => ctx.tool("desk.book", { room: 1 }));
   const tools: StandIns = {
     "desk.book": {

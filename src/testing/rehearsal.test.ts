@@ -32,7 +32,9 @@ test("TST-8 given patterns, when the steps fit them, then it is well", async () 
   run.expectSteps(["*", "s*p:*.l*e:*1", "...", "say:1"]);
 });
 
-test("TST-8 given patterns that the steps do not fit, or a step that is not there, when it is expected, then the failure shows the journal", async () => {
+test("TST-8 a failed step expectation shows the journal", async () => {
+  // Given patterns that the steps do not fit, or a step that is not there, when it is expected, then the failure shows
+  // the journal.
   const run = await rehearse(walker, { input: "" });
   const unfit: (string | RegExp)[][] = [
     [],
@@ -56,7 +58,8 @@ test("TST-8 given patterns that the steps do not fit, or a step that is not ther
   );
 });
 
-test("TST-8 given a step that never ends, when the rehearsal has no more patience, then it fails with what was done so far", async () => {
+test("TST-8 a step that never ends makes the rehearsal time out with the journal so far", async () => {
+  // Given a step that never ends, when the rehearsal has no more patience, then it fails with what was done so far.
   const agent = agentOf(async (ctx) => {
     await ctx.step("quick", () => 1);
     await ctx.step("stuck", () => new Promise<number>(() => {}));
@@ -69,7 +72,8 @@ test("TST-8 given a step that never ends, when the rehearsal has no more patienc
   );
 });
 
-test("TST-8 given options that cannot be meant, when it is rehearsed, then that is said before anything runs", async () => {
+test("TST-8 rejects invalid options before anything runs", async () => {
+  // Given options that cannot be meant, when it is rehearsed, then that is said before anything runs.
   let runs = 0;
   const agent = agentOf(async () => {
     runs += 1;
@@ -86,7 +90,9 @@ test("TST-8 given options that cannot be meant, when it is rehearsed, then that 
   assert.equal(runs, 0);
 });
 
-test("TST-9 given a rehearsal, when it is saved, then the fixture is replayed, and code that does something else is told from it", async () => {
+test("TST-9 a saved rehearsal replays as a fixture and detects code that differs", async () => {
+  // Given a rehearsal, when it is saved, then the fixture is replayed, and code that does something else is told from
+  // it.
   await using directory = await temporaryDirectory();
   const file = join(directory.path, "run.jsonl");
   let calls = 0;
@@ -105,7 +111,9 @@ test("TST-9 given a rehearsal, when it is saved, then the fixture is replayed, a
   );
 });
 
-test("TST-9 given a model that was told what was said before, when the fixture is replayed, then it is told the same, and other words are found", async () => {
+test("TST-9 a replay repeats the conversation for the model and detects different words", async () => {
+  // Given a model that was told what was said before, when the fixture is replayed, then it is told the same, and other
+  // words are found.
   await using directory = await temporaryDirectory();
   const file = join(directory.path, "run.jsonl");
   const agentWith = (more: string) =>
@@ -127,7 +135,9 @@ test("TST-9 given a model that was told what was said before, when the fixture i
   await assert.rejects(replayFixture(agentWith("!"), file), /llm:model:1 with the input/);
 });
 
-test("TST-9 given a rehearsal whose model was offered tools by name, when its fixture is replayed, then they are found: in the log, among those that come along, or as they are given", async () => {
+test("TST-9 a replay finds tools offered by name in the log, among built-ins or in its options", async () => {
+  // Given a rehearsal whose model was offered tools by name, when its fixture is replayed, then they are found: in the
+  // log, among those that come along, or as they are given.
   await using directory = await temporaryDirectory();
   const file = join(directory.path, "run.jsonl");
   const clock = defineTool({
@@ -154,7 +164,9 @@ test("TST-9 given a rehearsal whose model was offered tools by name, when its fi
   await assert.rejects(replayFixture(agent, file), /does not repeat/);
 });
 
-test("TST-10 given a program that rehearses, with what is slow, waits and is left waiting, when it is done, then it ends by itself", async () => {
+test("TST-10 a program with slow, waiting and unfinished rehearsals exits by itself", async () => {
+  // Given a program that rehearses, with what is slow, waits and is left waiting, when it is done, then it ends by
+  // itself.
   const program = fileURLToPath(new URL("../../test/support/rehearsing.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 30_000 });
   assert.equal(stdout, "COMPLETED INPUT_REQUIRED\n[]\n");

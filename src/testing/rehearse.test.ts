@@ -35,7 +35,9 @@ const input = { since: "v1" };
 const people = { answers: [{ name: "v2" }], approvals: [true] };
 
 describe("a rehearsal", () => {
-  test("TST-1 given an agent and everything it needs, when it is rehearsed, then its end, its words, its journal and its receipt are told", async () => {
+  test("TST-1 a rehearsal reports the agent's end, messages, journal and receipt", async () => {
+    // Given an agent and everything it needs, when it is rehearsed, then its end, its words, its journal and its receipt
+    // are told.
     const run = await rehearse(releaser, { input, people });
     assert.equal(run.status, "COMPLETED");
     assert.deepEqual(run.output, { published: "v2" });
@@ -66,7 +68,8 @@ describe("a rehearsal", () => {
     assert.equal(run.receipt?.subject.object, "task");
   });
 
-  test("TST-1 given texts, payloads and parts, when they are the input, then the agent gets them as from a server", async () => {
+  test("TST-1 passes texts, payloads and parts to the agent as a server does", async () => {
+    // Given texts, payloads and parts, when they are the input, then the agent gets them as from a server.
     const agent = agentOf(async (ctx) => [ctx.text, ctx.input, ctx.parts.length]);
     const parts = [{ type: "text", text: "hello", visibility: "public" } as const];
     assert.deepEqual((await rehearse(agent, { input: "hello" })).output, ["hello", { text: "hello" }, 0]);
@@ -74,7 +77,9 @@ describe("a rehearsal", () => {
     assert.deepEqual((await rehearse(agent, { input: parts })).output, ["hello", {}, 1]);
   });
 
-  test("TST-1 given an agent that throws, when it is rehearsed, then the failure is the task's, and the step's error is in the journal", async () => {
+  test("TST-1 an agent that throws fails its task, with the step's error in the journal", async () => {
+    // Given an agent that throws, when it is rehearsed, then the failure is the task's, and the step's error is in the
+    // journal.
     const agent = agentOf(async (ctx) => {
       await ctx.step("first", () => "done");
       await ctx.step("second", () => {
@@ -109,7 +114,8 @@ describe("people of a rehearsal", () => {
     assert.deepEqual(byFunction.output, { region: "us", size: 4 });
   });
 
-  test("TST-2 given a question that nobody answers, when the agent waits, then the rehearsal ends and says for what", async () => {
+  test("TST-2 a question without an answer ends the rehearsal, which says what it awaits", async () => {
+    // Given a question that nobody answers, when the agent waits, then the rehearsal ends and says for what.
     const run = await rehearse(twoQuestions, { input: "", people: { answers: ["eu"] } });
     assert.equal(run.status, "INPUT_REQUIRED");
     assert.deepEqual(run.waitingFor, {
@@ -137,7 +143,8 @@ describe("people of a rehearsal", () => {
     assert.deepEqual([open.status, open.waitingFor?.kind], ["AUTH_REQUIRED", "approval"]);
   });
 
-  test("TST-2, TST-8 given an answer that does not fit, when it is given, then the rehearsal fails, with what is wrong and the journal", async () => {
+  test("TST-2, TST-8 an answer that does not fit fails with the problem and the journal", async () => {
+    // Given an answer that does not fit, when it is given, then the rehearsal fails, with what is wrong and the journal.
     const answers = ["eu", "very large"];
     await assert.rejects(rehearse(twoQuestions, { input: "", people: { answers } }), (error: Error) => {
       assert.ok(error instanceof RehearsalError);
@@ -149,7 +156,8 @@ describe("people of a rehearsal", () => {
 });
 
 describe("time in a rehearsal", () => {
-  test("TST-3 given sleeps of 30 days and of a moment, when they are rehearsed, then it is that much later, at once", async () => {
+  test("TST-3 sleeps advance the clock by their length without real waiting", async () => {
+    // Given sleeps of 30 days and of a moment, when they are rehearsed, then it is that much later, at once.
     const agent = agentOf(async (ctx) => {
       const before = await ctx.now();
       await ctx.sleep(30 * day);
@@ -163,7 +171,8 @@ describe("time in a rehearsal", () => {
     assert.ok(performance.now() - startedAt < 5000);
   });
 
-  test("TST-3 given a question that is to be answered by nobody, when its time is over, then it expires", async () => {
+  test("TST-3 a question that nobody is to answer expires at its deadline", async () => {
+    // Given a question that is to be answered by nobody, when its time is over, then it expires.
     const agent = agentOf(async (ctx) => {
       try {
         return await ctx.ask("Are you there?", Type.String(), { expiresInMs: 2 * day });
@@ -175,7 +184,9 @@ describe("time in a rehearsal", () => {
     assert.equal(run.output, "deadline_exceeded 2026-01-03T00:00:00.000Z");
   });
 
-  test("TST-3 given a question beside a timer, when nobody is there to answer, then time goes on to the timer and not to the end of the question", async () => {
+  test("TST-3 with an open question, time advances to the timer, not to the question's expiry", async () => {
+    // Given a question beside a timer, when nobody is there to answer, then time goes on to the timer and not to the end
+    // of the question.
     const agent = agentOf(async (ctx) => {
       const answer = ctx.ask("Now?");
       return await Promise.race([answer, ctx.sleep(hour).then(() => "too late")]);
@@ -185,7 +196,8 @@ describe("time in a rehearsal", () => {
     assert.equal(run.endedAt.toISOString(), "2026-01-01T01:00:00.000Z");
   });
 
-  test("TST-3 given a slow step beside a sleep, when they race, then time waits for what is going on", async () => {
+  test("TST-3 time does not advance past a sleep while a slow step is running", async () => {
+    // Given a slow step beside a sleep, when they race, then time waits for what is going on.
     const slow = () => new Promise<string>((resolve) => setTimeout(resolve, 30, "step"));
     const agent = agentOf(async (ctx) =>
       Promise.race([ctx.step("slow", slow), ctx.sleep(day).then(() => "sleep")]),
@@ -193,7 +205,8 @@ describe("time in a rehearsal", () => {
     assert.equal((await rehearse(agent, { input: "" })).output, "step");
   });
 
-  test("TST-3 given chance, when the agent is rehearsed twice, then it gets the same, and each step its own", async () => {
+  test("TST-3 random values repeat between rehearsals and differ between steps", async () => {
+    // Given chance, when the agent is rehearsed twice, then it gets the same, and each step its own.
     const agent = agentOf(async (ctx) => [
       await ctx.random(),
       await ctx.random(),
@@ -212,7 +225,8 @@ describe("the world of a rehearsal", () => {
     return { outcome, output };
   });
 
-  test("TST-4 given personas of every autonomy, when an effect is rehearsed, then it is done, asked for, proposed or simulated", async () => {
+  test("TST-4 an effect runs, asks, is proposed or is simulated by the persona's autonomy", async () => {
+    // Given personas of every autonomy, when an effect is rehearsed, then it is done, asked for, proposed or simulated.
     const outcomeFor = async (autonomy_tier: "shadow" | "suggest" | "act_with_approval" | "act_auto") => {
       const run = await rehearse(mailer, {
         input: "",
@@ -227,13 +241,15 @@ describe("the world of a rehearsal", () => {
     assert.deepEqual(await outcomeFor("shadow"), [{ outcome: "simulated", output: null }, 0, 0]);
   });
 
-  test("TST-4 given a persona whose list of tools is another, when an effect is rehearsed, then it is refused", async () => {
+  test("TST-4 rejects an effect that the persona's tools do not list", async () => {
+    // Given a persona whose list of tools is another, when an effect is rehearsed, then it is refused.
     const run = await rehearse(mailer, { input: "", persona: { tools: ["calendar.*"] } });
     assert.equal(run.status, "FAILED");
     assert.equal(run.failure?.code, "policy_violation");
   });
 
-  test("TST-5 given secrets and memories, when the agent reads them, then it gets them, and no secret is in what is told", async () => {
+  test("TST-5 the agent reads its secrets and memories, and the report has no secret", async () => {
+    // Given secrets and memories, when the agent reads them, then it gets them, and no secret is in what is told.
     const agent = agentOf(async (ctx) => {
       const token = await ctx.secret("token");
       const known = await ctx.memory.read("favourite");
@@ -250,7 +266,9 @@ describe("the world of a rehearsal", () => {
     assert.ok(!JSON.stringify(run).includes("correct-horse"));
   });
 
-  test("TST-5 given files, when the agent reads, lists and writes them, also through its tools and across crashes, then they are there, and those in the end are told", async () => {
+  test("TST-5 the agent's files survive tools and crashes, and the report has the final ones", async () => {
+    // Given files, when the agent reads, lists and writes them, also through its tools and across crashes, then they are
+    // there, and those in the end are told.
     const keeper = agentOf(async (ctx) => {
       const entries = await ctx.files.list("in");
       const text = await ctx.files.read("in/a.txt");
@@ -284,7 +302,8 @@ describe("the world of a rehearsal", () => {
     assert.equal(run.receipt?.side_effects.fs_writes.length, 2);
   });
 
-  test("TST-5 given hosts, when the agent calls them, then they answer, fail, stay away, or are waited for", async () => {
+  test("TST-5 rehearsed hosts answer, fail, stay silent or are waited for", async () => {
+    // Given hosts, when the agent calls them, then they answer, fail, stay away, or are waited for.
     const agent = agentOf(async (ctx) => {
       const read = await ctx.host("clipboard.read", null, { readOnly: true });
       const failed = await ctx.host("camera.take").catch((error: AgentFailure) => error.message);
@@ -311,7 +330,8 @@ describe("the world of a rehearsal", () => {
     });
   });
 
-  test("TST-5 given other agents, when work is spawned and handed to them, then they do it, with their own questions", async () => {
+  test("TST-5 other agents do spawned and handed-off work, with questions of their own", async () => {
+    // Given other agents, when work is spawned and handed to them, then they do it, with their own questions.
     const child = agentOf(async (ctx) => `${ctx.text}: ${await ctx.ask("Which colour?")}`, "painter");
     const agent = agentOf(async (ctx) => {
       const spawned = await ctx.spawn({ personaId: "persona_painter", input: "door" });
@@ -325,7 +345,8 @@ describe("the world of a rehearsal", () => {
     assert.deepEqual([waiting.status, waiting.waitingFor?.what], ["WORKING", "Which colour?"]);
   });
 
-  test("TST-5 given what was said before, when the stage is set, then it is in the session, in order", async () => {
+  test("TST-5 a prepared conversation is in the session, in order", async () => {
+    // Given what was said before, when the stage is set, then it is in the session, in order.
     const stage = new Stage({
       agents: [mailer],
       world: { models: scripted([]), mcp: mcpOf({}), tools: [] },

@@ -18,7 +18,8 @@ function ask(prompt: string, more: Partial<ModelCall> = {}): ModelCall {
 }
 
 describe("scripted models", () => {
-  test("TST-11 given a list, when models are called, then each answer is given once, in order, and the calls are remembered", async () => {
+  test("TST-11 returns each listed answer once, in order, and records the calls", async () => {
+    // Given a list, when models are called, then each answer is given once, in order, and the calls are remembered.
     const models = scripted([
       "a text",
       { toolCalls: [{ name: "look", input: { at: "sky" } }] },
@@ -46,7 +47,9 @@ describe("scripted models", () => {
     assert.equal(models.calls.length, 1);
   });
 
-  test("TST-11 given calls under way when the process dies, when they are made again, then they get the answers that they had, and others the next", async () => {
+  test("TST-11 calls repeated after a crash get their answers again, and others the next", async () => {
+    // Given calls under way when the process dies, when they are made again, then they get the answers that they had,
+    // and others the next.
     const models = scripted(["one", "two", "three"]);
     const model = models.open("x/y");
     const text = async (prompt: string) => (await model.call(ask(prompt), { signal })).text;
@@ -59,7 +62,9 @@ describe("scripted models", () => {
     assert.equal(await text("a"), "two");
   });
 
-  test("TST-11 given calls that were made before, when the script is played again in another order, then each gets what it had, and a new one the first that is left", async () => {
+  test("TST-11 a replay in another order gives each call its answer, a new one the first left", async () => {
+    // Given calls that were made before, when the script is played again in another order, then each gets what it had,
+    // and a new one the first that is left.
     const models = scripted(["one", "two", "three"]);
     const model = models.open("x/y");
     const text = async (prompt: string) => (await model.call(ask(prompt), { signal })).text;
@@ -69,7 +74,8 @@ describe("scripted models", () => {
     await assert.rejects(text("d"), /has 3 answers/);
   });
 
-  test("TST-11 given objects, pieces and a usage, when they are scripted, then they come as from a provider", async () => {
+  test("TST-11 returns scripted objects, deltas and usage as a provider does", async () => {
+    // Given objects, pieces and a usage, when they are scripted, then they come as from a provider.
     const usage = { inputTokens: 7, outputTokens: 3 };
     const output = { type: "object" };
     const model = scripted([{ object: { n: 1 }, usage }, '{"n":2}', "no JSON", { deltas: ["a", "b"] }]).open(
@@ -84,7 +90,9 @@ describe("scripted models", () => {
     assert.deepEqual([heard, streamed.text], [["a", "b"], "ab"]);
   });
 
-  test("TST-11 given errors, when they are scripted, then they are thrown: those of models as they are, others as a provider that fails", async () => {
+  test("TST-11 throws scripted model errors as they are and others as a provider failure", async () => {
+    // Given errors, when they are scripted, then they are thrown: those of models as they are, others as a provider that
+    // fails.
     const limited = new ModelError("model_rate_limited", "slow down", { isPassing: true, retryAfterMs: 50 });
     const model = scripted([limited, new Error("gone")]).open("x/y");
     await assert.rejects(model.call(ask(""), { signal }), limited);
@@ -95,7 +103,8 @@ describe("scripted models", () => {
     );
   });
 
-  test("TST-11 given a script that has come to its end, when a model is called, then the failure says what was asked", async () => {
+  test("TST-11 a call past the end of the script fails with what was asked", async () => {
+    // Given a script that has come to its end, when a model is called, then the failure says what was asked.
     const models = scripted(["only"]);
     const model = models.open("x/y");
     await model.call(ask("one"), { signal });
@@ -106,7 +115,8 @@ describe("scripted models", () => {
     assert.equal(models.unanswered?.prompt, "two");
   });
 
-  test("TST-11 given a call that is aborted, when it is made, then its reason is thrown and no answer is used up", async () => {
+  test("TST-11 an aborted call throws its reason and uses up no answer", async () => {
+    // Given a call that is aborted, when it is made, then its reason is thrown and no answer is used up.
     const models = scripted(["kept"]);
     const reason = new Error("canceled");
     await assert.rejects(models.open("x/y").call(ask(""), { signal: AbortSignal.abort(reason) }), reason);
@@ -137,7 +147,8 @@ describe("stand-ins for tools", () => {
     onElicitation: async () => ({ action: "decline" }) as const,
   };
 
-  test("TST-12 given functions by server and tool, when they are called as tools of MCP servers, then they answer, fail and ask", async () => {
+  test("TST-12 functions by server and tool answer, fail and ask as MCP tools", async () => {
+    // Given functions by server and tool, when they are called as tools of MCP servers, then they answer, fail and ask.
     const mcp = mcpOf(standIns);
     assert.deepEqual(mcp.servers, ["github", "desk"]);
     const [search, merge] = await mcp.tools("github", signal);
@@ -166,13 +177,16 @@ describe("stand-ins for tools", () => {
     }
   });
 
-  test("TST-12 given a function without a server, when tools are asked for, then it is one of the agent's own", async () => {
+  test("TST-12 a function without a server is one of the agent's own tools", async () => {
+    // Given a function without a server, when tools are asked for, then it is one of the agent's own.
     const add = toolsOf(standIns).find(({ name }) => name === "add");
     assert.equal(add?.effect, "irreversible");
     assert.ok(!mcpOf(standIns).servers.includes("add"));
   });
 
-  test("TST-12 given tools of the agent's own with a dot in their names, when functions stand in for them, then those are called, and nothing real is", async () => {
+  test("TST-12 functions replace the agent's own tools with dotted names, and nothing real runs", async () => {
+    // Given tools of the agent's own with a dot in their names, when functions stand in for them, then those are called,
+    // and nothing real is.
     const never = () => assert.fail("the real one was called");
     const input = Type.Object({});
     const terms = { description: "Real.", input, output: Type.String(), effect: "none", run: never } as const;
@@ -198,7 +212,8 @@ describe("stand-ins for tools", () => {
     run.expectSteps(["tool:shop.refund:1", "tool:shop.refund:2", "tool:http.get:1", "tool:shop.cancel:1"]);
   });
 
-  test("TST-12 given a tool that a function stands in for, when it is called, then its effect and its schemas are its own", async () => {
+  test("TST-12 a replaced tool keeps its own effect and schemas", async () => {
+    // Given a tool that a function stands in for, when it is called, then its effect and its schemas are its own.
     const look = defineTool({
       name: "look",
       description: "Looks.",

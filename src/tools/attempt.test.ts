@@ -27,7 +27,9 @@ function stubborn() {
   return { tool, seen, resolve, reject, late, onLate: (result: LateResult) => void late.push(result) };
 }
 
-test("TOL-2 given input that does not fit, when the tool is called, then it is refused before the function runs, naming the first problems without values", async () => {
+test("TOL-2 rejects invalid input before the function runs, naming problems but no values", async () => {
+  // Given input that does not fit, when the tool is called, then it is refused before the function runs, naming the
+  // first problems without values.
   let calls = 0;
   const tool = defineTool({
     name: "search",
@@ -72,7 +74,9 @@ test("TOL-2 given output that does not fit, when the tool ends, then that is its
   await assert.rejects(gives({ n: "1" }), { code: "tool_output_invalid", message: /n must be number/ });
 });
 
-test("TOL-3 given a function that throws, at once or later, when it is called, then its error is the call's and nothing comes late", async () => {
+test("TOL-3 an error thrown by the function, at once or later, is the call's and not late", async () => {
+  // Given a function that throws, at once or later, when it is called, then its error is the call's and nothing comes
+  // late.
   const late: LateResult[] = [];
   const failing = [
     () => {
@@ -94,7 +98,9 @@ test("TOL-3 given a function that throws, at once or later, when it is called, t
   assert.deepEqual(late, []);
 });
 
-test("TOL-3 given a function that does not stop, when its time is over, then the call ends at once, and what the function gives afterwards is told once", async () => {
+test("TOL-3 a timeout ends the call at once, and a later result is reported once", async () => {
+  // Given a function that does not stop, when its time is over, then the call ends at once, and what the function gives
+  // afterwards is told once.
   const { tool, seen, resolve, late, onLate } = stubborn();
   await assert.rejects(runTool(tool, {}, toolContext(), { timeoutMs: 5, onLate }), (error) => {
     assert.ok(error instanceof ToolTimeout);
@@ -108,7 +114,9 @@ test("TOL-3 given a function that does not stop, when its time is over, then the
   assert.deepEqual(late, [{ output: "done" }]);
 });
 
-test("TOL-3 given a function that does not stop, when the task is canceled, then the call ends at once with the reason, and the function's error afterwards is told once", async () => {
+test("TOL-3 canceling the task ends the call at once, and a later error is reported once", async () => {
+  // Given a function that does not stop, when the task is canceled, then the call ends at once with the reason, and the
+  // function's error afterwards is told once.
   const { tool, seen, reject, late, onLate } = stubborn();
   const canceled = new AbortController();
   const calling = runTool(tool, {}, toolContext({ signal: canceled.signal }), { onLate });
@@ -121,7 +129,8 @@ test("TOL-3 given a function that does not stop, when the task is canceled, then
   assert.deepEqual(late, [{ error: new Error("broken") }]);
 });
 
-test("TOL-3 given a late result that does not fit its schema, when it comes, then it is told as an error", async () => {
+test("TOL-3 reports a late result that does not fit its schema as an error", async () => {
+  // Given a late result that does not fit its schema, when it comes, then it is told as an error.
   const { tool, resolve, late, onLate } = stubborn();
   await assert.rejects(runTool(tool, {}, toolContext(), { timeoutMs: 5, onLate }), ToolTimeout);
   resolve("much too long");
@@ -130,7 +139,9 @@ test("TOL-3 given a late result that does not fit its schema, when it comes, the
   assert.ok(only !== undefined && "error" in only && only.error instanceof ToolValueInvalid);
 });
 
-test("TOL-3 given a function that ends in time, when the signal is aborted right after it or later, then it is a result and not late", async () => {
+test("TOL-3 a result in time is not late if the signal is aborted afterwards", async () => {
+  // Given a function that ends in time, when the signal is aborted right after it or later, then it is a result and not
+  // late.
   const { tool, resolve, late, onLate } = stubborn();
   const canceled = new AbortController();
   const calling = runTool(tool, {}, toolContext({ signal: canceled.signal }), { onLate });
@@ -141,14 +152,16 @@ test("TOL-3 given a function that ends in time, when the signal is aborted right
   assert.deepEqual([output, late], ["done", []]);
 });
 
-test("TOL-3 given a signal that is aborted before, when the tool is called, then the function does not run", async () => {
+test("TOL-3 does not run the function if the signal is already aborted", async () => {
+  // Given a signal that is aborted before, when the tool is called, then the function does not run.
   const { tool, seen } = stubborn();
   const reason = new Error("canceled before");
   await assert.rejects(runTool(tool, {}, toolContext({ signal: AbortSignal.abort(reason) })), reason);
   assert.equal(seen.signal, undefined);
 });
 
-test("TOL-3 given nobody who wants to hear of late results, when one fails late, then nothing is left unhandled", async () => {
+test("TOL-3 a late failure without a listener causes no unhandled rejection", async () => {
+  // Given nobody who wants to hear of late results, when one fails late, then nothing is left unhandled.
   const { tool, reject } = stubborn();
   await assert.rejects(runTool(tool, {}, toolContext(), { timeoutMs: 5 }), ToolTimeout);
   reject(new Error("broken"));

@@ -42,7 +42,8 @@ defineTool({
   run: () => ({ n: "one" }),
 });
 
-test("TOL-1 given tools of all kinds, when they are put together, then they fit one list and keep their types", async () => {
+test("TOL-1 tools of all kinds fit into one list and keep their types", async () => {
+  // Given tools of all kinds, when they are put together, then they fit one list and keep their types.
   const tools: AnyTool<{ say(text: string): Promise<void>; more: number }>[] = [search, ping, note];
   assert.deepEqual(
     tools.map(({ name }) => name),
@@ -58,7 +59,8 @@ test("TOL-1 given tools of all kinds, when they are put together, then they fit 
   assert.deepEqual(said, ["b"]);
 });
 
-test("TOL-1 given a tool that does not say its risk, when it is asked for, then it follows from the effect", () => {
+test("TOL-1 a tool without a declared risk derives it from its effect", () => {
+  // Given a tool that does not say its risk, when it is asked for, then it follows from the effect.
   assert.equal(riskOf({ effect: "none" }), "medium");
   assert.equal(riskOf({ effect: "irreversible" }), "high");
   assert.equal(riskOf({ effect: "irreversible", risk: "low" }), "low");

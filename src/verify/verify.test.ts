@@ -52,11 +52,13 @@ async function assertSameVerdict(value: unknown): Promise<boolean> {
 }
 
 describe("the verifier without dependencies", () => {
-  test("CLT-1 given a good receipt, when it is verified, then it is valid, and every check is as the server's", async () => {
+  test("CLT-1 a good receipt is valid, and every check equals the server's", async () => {
+    // Given a good receipt, when it is verified, then it is valid, and every check is as the server's.
     assert.equal(await assertSameVerdict(receipt), true);
   });
 
-  test("CLT-1 given a change anywhere in a receipt, when it is verified, then it is refused by the same checks as on the server", async () => {
+  test("CLT-1 a change anywhere in a receipt fails the same checks as on the server", async () => {
+    // Given a change anywhere in a receipt, when it is verified, then it is refused by the same checks as on the server.
     const others: unknown[] = [null, -0, 1.5, -1, "", "x", [], {}, undefined, "2026-02-30T00:00:00Z"];
     for (const path of paths(receipt).slice(1)) {
       for (const value of others) await assertSameVerdict(changed(receipt, path, value));
@@ -90,7 +92,8 @@ describe("the verifier without dependencies", () => {
     );
   });
 
-  test("CLT-1 given anything at all, when it is verified, then the answer is a verdict, and the server's", async () => {
+  test("CLT-1 any input at all gets a verdict, the same as the server's", async () => {
+    // Given anything at all, when it is verified, then the answer is a verdict, and the server's.
     await fc.assert(
       fc.asyncProperty(fc.anything(), async (value) => {
         const ours = await verifyReceipt(value, { keys });
@@ -102,11 +105,13 @@ describe("the verifier without dependencies", () => {
     assert.equal((await verifyReceipt(receipt, { keys: [] })).valid, false);
   });
 
-  test("CLT-1 given the form that verifiers know, when it is compared with the schema of receipts, then it is the same", () => {
+  test("CLT-1 the form that verifiers know equals the receipt schema", () => {
+    // Given the form that verifiers know, when it is compared with the schema of receipts, then it is the same.
     assert.deepEqual(receiptForm, JSON.parse(JSON.stringify(ReceiptSchema)));
   });
 
-  test("CLT-1 given a chain, when it is whole, cut, forged or out of order, then the report says so", async () => {
+  test("CLT-1 the report says whether a chain is whole, cut, forged or out of order", async () => {
+    // Given a chain, when it is whole, cut, forged or out of order, then the report says so.
     const { receipts, root } = sampleChain(7, key);
     assert.deepEqual(await verifyChain(receipts, keys), {
       valid: true,
@@ -127,7 +132,8 @@ describe("the verifier without dependencies", () => {
     );
   });
 
-  test("CLT-1 given inclusion proofs of trees of every size, when they are verified, then they hold as on the server", async () => {
+  test("CLT-1 inclusion proofs of trees of every size verify as on the server", async () => {
+    // Given inclusion proofs of trees of every size, when they are verified, then they hold as on the server.
     const hashes = sampleChain(9, key).receipts.map(({ chain }) => chain.receipt_hash);
     for (let treeSize = 1; treeSize <= hashes.length; treeSize++) {
       const root = rootAfter(hashes.slice(0, treeSize));

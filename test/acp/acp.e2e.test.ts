@@ -49,14 +49,18 @@ describe("Sessions", () => {
     assert.equal(editor.agent.agentCapabilities.loadSession, true);
   });
 
-  test("ACP-2 given a new session, when it is opened, then it is one of the server, for the chosen agent, and knows the directory", async () => {
+  test("ACP-2 a new session exists on the server with the chosen agent and the directory", async () => {
+    // Given a new session, when it is opened, then it is one of the server, for the chosen agent, and knows the
+    // directory.
     const sessionId = await editor.open("/home/me/project");
     const session = (await harn.get(`/v1/sessions/${sessionId}`)).body;
     assert.equal(session.persona_id, "persona_rehearsal");
     assert.deepEqual(session.metadata.acp, { cwd: "/home/me/project", client: "test-editor" });
   });
 
-  test("ACP-3 given a conversation, when another editor loads it, then it is told in order, and the question that it ended with takes the next prompt", async () => {
+  test("ACP-3 a loaded conversation replays in order and its open question takes the next prompt", async () => {
+    // Given a conversation, when another editor loads it, then it is told in order, and the question that it ended with
+    // takes the next prompt.
     const { sessionId } = await show("say first\nask Which region?");
     await using other = await TestEditor.start(server);
     await other.load(sessionId);
@@ -69,7 +73,8 @@ describe("Sessions", () => {
 });
 
 describe("Prompts", () => {
-  test("ACP-4 given a prompt, when its task says and does something, then that is shown as messages, thoughts and tool calls", async () => {
+  test("ACP-4 what a task says and does is shown as messages, thoughts and tool calls", async () => {
+    // Given a prompt, when its task says and does something, then that is shown as messages, thoughts and tool calls.
     const { stopReason, updates, sessionId } = await show(
       "progress packing\nsay hello\neffect mail.send\nartifact a.txt text\nreturn done",
     );
@@ -95,7 +100,8 @@ describe("Prompts", () => {
     assert.equal((await lastTask(sessionId)).status, "COMPLETED");
   });
 
-  test("ACP-5 given a prompt with a link, a file and an image, when it is sent, then the task has them as parts", async () => {
+  test("ACP-5 a link, a file and an image in a prompt reach the task as parts", async () => {
+    // Given a prompt with a link, a file and an image, when it is sent, then the task has them as parts.
     await using echo = await TestEditor.start(server);
     const sessionId = await echo.open();
     await echo.connection.agent.request(methods.agent.session.prompt, {
@@ -123,14 +129,18 @@ describe("Prompts", () => {
     await assert.rejects(refused, { code: -32602 });
   });
 
-  test("ACP-6 given a task that fails, or that the agent rejects, when it ends, then the prompt is an error with the sentence, or a refusal", async () => {
+  test("ACP-6 a failed task is a prompt error with its sentence, a rejected one a refusal", async () => {
+    // Given a task that fails, or that the agent rejects, when it ends, then the prompt is an error with the sentence,
+    // or a refusal.
     await assert.rejects(show("fail The disk is full."), /The disk is full\./);
     const { stopReason } = await show("reject Not my job.");
     assert.equal(stopReason, "refusal");
     assert.deepEqual(editor.texts(), ["Not my job."]);
   });
 
-  test("ACP-7 given a prompt under way, when the editor cancels it, then the task is canceled and the prompt says so; no second one runs beside it", async () => {
+  test("ACP-7 canceling a prompt cancels its task, and no second prompt runs beside the first", async () => {
+    // Given a prompt under way, when the editor cancels it, then the task is canceled and the prompt says so; no second
+    // one runs beside it.
     const sessionId = await editor.open();
     editor.updates.length = 0;
     const prompt = editor.prompt(sessionId, "progress begun\nsleep 3600000");
@@ -144,7 +154,9 @@ describe("Prompts", () => {
 });
 
 describe("Questions", () => {
-  test("ACP-8 given an editor without forms, when the task asks, then the turn ends with the question and the next prompt is the answer", async () => {
+  test("ACP-8 without forms a question ends the turn and the next prompt answers it", async () => {
+    // Given an editor without forms, when the task asks, then the turn ends with the question and the next prompt is the
+    // answer.
     const { sessionId, stopReason } = await show("ask Which region?\nreturn over");
     assert.equal(stopReason, "end_turn");
     assert.deepEqual(editor.texts(), ["Which region?"]);
@@ -153,7 +165,9 @@ describe("Questions", () => {
     assert.equal((await harn.get(`/v1/sessions/${sessionId}/tasks`)).body.data.length, 1);
   });
 
-  test("ACP-9 given an editor with forms, when the task asks, then the person fills in the question's form; one who declines answers later", async () => {
+  test("ACP-9 with forms a question is a form, and one who declines it answers later", async () => {
+    // Given an editor with forms, when the task asks, then the person fills in the question's form; one who declines
+    // answers later.
     const shown: Json[] = [];
     let isWilling = true;
     await using forms = await TestEditor.start(server, {
@@ -179,7 +193,8 @@ describe("Questions", () => {
 });
 
 describe("Approvals", () => {
-  test("ACP-10 given a task that needs an approval, when the person allows or rejects it, then that is the answer", async () => {
+  test("ACP-10 allowing or rejecting in the editor answers the approval", async () => {
+    // Given a task that needs an approval, when the person allows or rejects it, then that is the answer.
     const asked: Json[] = [];
     decide = (params) => {
       asked.push(params);
@@ -195,7 +210,8 @@ describe("Approvals", () => {
     await assert.rejects(show("approve deploy"), /denied|not approved|deploy/i);
   });
 
-  test("ACP-11 given an approval that is decided elsewhere, when the editor still asks, then the turn goes on", async () => {
+  test("ACP-11 an approval that is decided elsewhere lets the turn go on", async () => {
+    // Given an approval that is decided elsewhere, when the editor still asks, then the turn goes on.
     decide = () => new Promise(() => {});
     const sessionId = await editor.open();
     editor.updates.length = 0;
@@ -209,7 +225,9 @@ describe("Approvals", () => {
     assert.deepEqual(editor.texts(), ["Approved: deploy"]);
   });
 
-  test("ACP-12 given a persona for which only signatures count, when it asks, then the editor is told where to approve, and is not asked", async () => {
+  test("ACP-12 when only signatures count, the editor is told where to approve and is not asked", async () => {
+    // Given a persona for which only signatures count, when it asks, then the editor is told where to approve, and is
+    // not asked.
     const { body: persona } = await harn.post("/v1/personas", {
       name: "signed",
       version: "1",
@@ -238,7 +256,9 @@ describe("Approvals", () => {
 });
 
 describe("Servers that go away", () => {
-  test("ACP-13 given a prompt under way, when the server is killed and started again, then the stream is taken up and nothing is shown twice", async () => {
+  test("ACP-13 a prompt resumes after a server crash and shows nothing twice", async () => {
+    // Given a prompt under way, when the server is killed and started again, then the stream is taken up and nothing is
+    // shown twice.
     await using data = await temporaryDirectory();
     const first = await startProcess({ data: data.path });
     const { port } = new URL(first.url);
@@ -260,7 +280,8 @@ describe("Servers that go away", () => {
     assert.ok(back.url.endsWith(port));
   });
 
-  test("ACP-14 given an editor that quits, when its input ends, then the agent ends too, and the task goes on", async () => {
+  test("ACP-14 the agent exits when the editor quits, and the task goes on", async () => {
+    // Given an editor that quits, when its input ends, then the agent ends too, and the task goes on.
     await using leaving = await TestEditor.start(server, { flags: ["--agent", "rehearsal"] });
     const sessionId = await leaving.open();
     leaving.prompt(sessionId, "progress begun\nsleep 3600000").catch(() => {});
@@ -271,7 +292,9 @@ describe("Servers that go away", () => {
     await harn.post(`/v1/tasks/${id}/cancel`);
   });
 
-  test("ACP-15 given options that cannot be meant, when it is started, then it says so on standard error and nothing on standard output", async () => {
+  test("ACP-15 invalid options are reported on standard error, with nothing on standard output", async () => {
+    // Given options that cannot be meant, when it is started, then it says so on standard error and nothing on standard
+    // output.
     const both = await bridle(["acp", "--agent", "a", "--persona", "b"]);
     assert.match(errorLine(both, 2), /--persona/);
     await using unknown = await TestEditor.start(server, { flags: ["--agent", "nobody"] });

@@ -16,7 +16,9 @@ import { environment, main, startProcess, temporaryDirectory } from "../support/
 const page = new URL("../../docs/operations/backup.md", import.meta.url);
 
 describe("bridle backup", () => {
-  test("CMD-61 given a server that takes work all the time, when it is backed up and the copy is put in place as the documentation says, then the copy is sound and has all that was acknowledged before", async () => {
+  test("CMD-61 a backup of a busy server restores soundly with all that was acknowledged before", async () => {
+    // Given a server that takes work all the time, when it is backed up and the copy is put in place as the
+    // documentation says, then the copy is sound and has all that was acknowledged before.
     await using place = await temporaryDirectory();
     const data = join(place.path, "data");
     const backup = join(place.path, "backups", "first");
@@ -71,7 +73,9 @@ describe("bridle backup", () => {
     assert.equal((await now.rehearse(session.id, "return more")).status, "COMPLETED");
   });
 
-  test("CMD-61 given a directory at rest, when a backup of it is killed at any time, then there is a whole backup or none, and the next one is made", async () => {
+  test("CMD-61 a killed backup leaves a whole backup or none, and the next one succeeds", async () => {
+    // Given a directory at rest, when a backup of it is killed at any time, then there is a whole backup or none, and
+    // the next one is made.
     await using place = await temporaryDirectory();
     const data = join(place.path, "data");
     const server = await startProcess({ data });

@@ -25,7 +25,9 @@ async function offeredBy(directory: string, script: string, asked: readonly stri
 }
 
 describe("bridle completion", () => {
-  test("CMD-56 given the script for bash, when Tab is pressed in different places, then commands, options, choices and paths are offered", async () => {
+  test("CMD-56 pressing Tab in bash completes commands, options, choices and paths", async () => {
+    // Given the script for bash, when Tab is pressed in different places, then commands, options, choices and paths are
+    // offered.
     await using place = await temporaryDirectory();
     await writeFile(join(place.path, "bundle one.jsonl"), "");
     await mkdir(join(place.path, "bundles"));
@@ -57,7 +59,9 @@ describe("bridle completion", () => {
     assert.ok(unknown?.includes("serve"), "what is no command leads nowhere");
   });
 
-  test("CMD-55, CMD-56 given other shells, when their scripts are asked for, then they name every command and an unknown shell is refused with a suggestion", async () => {
+  test("CMD-55, CMD-56 scripts of other shells name every command; an unknown shell is refused", async () => {
+    // Given other shells, when their scripts are asked for, then they name every command and an unknown shell is refused
+    // with a suggestion.
     const [zsh, fish, wrong, choice] = await Promise.all([
       bridle(["completion", "zsh"]),
       bridle(["completion", "fish"]),
@@ -74,9 +78,10 @@ describe("bridle completion", () => {
     assert.match(errorLine(choice, 2), /BRIDLE_LOG_LEVEL.*Did you mean debug\?/);
   });
 
-  test("CMD-63 given a disk that is full, when a command writes to it, then a line says so, and the exit code that it failed", {
+  test("CMD-63 writing to a full disk prints a line and exits as failed", {
     skip: existsSync("/dev/full") ? false : "this system has no /dev/full",
   }, async () => {
+    // Given a disk that is full, when a command writes to it, then a line says so, and the exit code that it failed.
     const program = `"${process.execPath}" "${main}" completion bash > /dev/full`;
     const full = await run("sh", ["-c", program]);
     assert.match(errorLine(full, 1), /standard output: ENOSPC/);

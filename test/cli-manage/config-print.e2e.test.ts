@@ -21,7 +21,9 @@ interface Printed {
 }
 
 describe("bridle config print", () => {
-  test("CMD-53, CMD-54 given a flag, variables, files of secrets and a configuration, when the settings are printed, then each shows what beats what and where it comes from, no secret is shown, and the project's code sees none", async () => {
+  test("CMD-53, CMD-54 printed settings show precedence and origin, and no secret leaks", async () => {
+    // Given a flag, variables, files of secrets and a configuration, when the settings are printed, then each shows what
+    // beats what and where it comes from, no secret is shown, and the project's code sees none.
     await using place = await temporaryDirectory();
     const seen = join(place.path, "seen.json");
     await writeFile(
@@ -86,7 +88,9 @@ describe("bridle config print", () => {
     assert.ok(!handedOn.includes(masterKey) && !handedOn.includes(file));
   });
 
-  test("CMD-52, CMD-54, CMD-63, CLI-10 given a secret twice, and a configuration that is wrong, when the settings are printed, then one line says so as wrong use and repeats no secret", async () => {
+  test("CMD-52, CMD-54, CMD-63, CLI-10 a double secret or bad config is a usage error, not echoed", async () => {
+    // Given a secret twice, and a configuration that is wrong, when the settings are printed, then one line says so as
+    // wrong use and repeats no secret.
     await using place = await temporaryDirectory();
     const file = join(place.path, "api-key");
     await writeFile(file, secret);

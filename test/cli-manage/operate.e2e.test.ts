@@ -25,7 +25,9 @@ describe("bridle for operators", () => {
   const json = async (...args: string[]): Promise<Json> =>
     JSON.parse(succeeded(await call(...args, "--json")));
 
-  test("CMD-58 given quotas, when they are made, used, shown, changed and deleted, then each step says what is used and what is left", async () => {
+  test("CMD-58 creating, using, changing and deleting a quota shows what is used and left", async () => {
+    // Given quotas, when they are made, used, shown, changed and deleted, then each step says what is used and what is
+    // left.
     const made = await json("quota", "set", "tasks=2", "usd=1.5", "--scope", "tenant", "--reset", "month");
     assert.deepEqual(made.limits, { tasks: 2, usd: 1.5 });
     const { id: session } = await travel.client.createSession();
@@ -56,7 +58,8 @@ describe("bridle for operators", () => {
     assert.match(errorLine(await call("quota", "show", made.id), 1), /resource_not_found/);
   });
 
-  test("CMD-58 given limits and options that make no sense, when a quota is set, then one line says so as wrong use", async () => {
+  test("CMD-58 a quota with senseless limits or options is a usage error in one line", async () => {
+    // Given limits and options that make no sense, when a quota is set, then one line says so as wrong use.
     const wrong: [string[], RegExp][] = [
       [["--scope", "tenant"], /needs a limit/],
       [["tasks=1"], /--scope/],
@@ -69,9 +72,10 @@ describe("bridle for operators", () => {
     for (const [index, [, says]] of wrong.entries()) assert.match(errorLine(ended[index] as Ended, 2), says);
   });
 
-  test("CMD-58 given a terminal, when a quota is shown, then what is used is a bar, without colours where none are wanted", {
+  test("CMD-58 a terminal shows quota usage as a bar, without colours where none are wanted", {
     skip: noTerminal,
   }, async () => {
+    // Given a terminal, when a quota is shown, then what is used is a bar, without colours where none are wanted.
     const made = await json("quota", "set", "tool_calls=4", "--scope", "persona");
     const env = { BRIDLE_URL: travel.server.url, NO_COLOR: "1" };
     await using terminal = bridleInTerminal(["quota", "show", made.id], { env });
@@ -80,7 +84,9 @@ describe("bridle for operators", () => {
     assert.ok(!terminal.raw().includes("\x1b["), "no colours");
   });
 
-  test("CMD-50 given commands that had only words, when they are called with --json, then standard output is JSON and nothing else", async () => {
+  test("CMD-50 commands that printed only words print nothing but JSON with --json", async () => {
+    // Given commands that had only words, when they are called with --json, then standard output is JSON and nothing
+    // else.
     await using place = await temporaryDirectory();
     const { id: session } = await travel.client.createSession();
     const task = await travel.complete(session, "artifact");
@@ -119,9 +125,11 @@ describe("bridle for operators", () => {
     assert.ok(made.files.some((file: Json) => file.path === "bridle.config.ts" && !file.written_over));
   });
 
-  test("CMD-57, CMD-62 given an export without end, when it is shown on a terminal, and when it is interrupted, then there is a bar, and no file is left", {
+  test("CMD-57, CMD-62 an export shows a progress bar and leaves no file when interrupted", {
     skip: noTerminal,
   }, async () => {
+    // Given an export without end, when it is shown on a terminal, and when it is interrupted, then there is a bar, and
+    // no file is left.
     await using place = await temporaryDirectory();
     const slow = createServer(async (_request, response) => {
       response.writeHead(200, { "content-type": "application/jsonl" });

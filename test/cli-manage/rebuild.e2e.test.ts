@@ -10,7 +10,9 @@ import { assertRebuildable } from "../support/log.ts";
 import { startServer, temporaryDirectory } from "../support/server.ts";
 
 describe("bridle rebuild", () => {
-  test("CMD-59, CMD-60 given documents that were changed, lost and made up, when the directory is rebuilt, then they are found, put right in one go, and a server goes on with them", async () => {
+  test("CMD-59, CMD-60 rebuild repairs changed, lost and made-up documents, and a server goes on", async () => {
+    // Given documents that were changed, lost and made up, when the directory is rebuilt, then they are found, put right
+    // in one go, and a server goes on with them.
     await using place = await temporaryDirectory();
     const data = join(place.path, "data");
     const rebuild = (...args: string[]) => bridle(["rebuild", "--data", data, ...args]);

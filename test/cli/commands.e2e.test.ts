@@ -31,7 +31,9 @@ async function rehearse(...lines: string[]): Promise<Json> {
 }
 
 describe("bridle agents and bridle session", { concurrency }, () => {
-  test("CMD-1, CMD-14 given a server, when its agents are listed and shown, then each is there with its version, persona, skills and what it takes", async () => {
+  test("CMD-1, CMD-14 agents are listed and shown with version, persona, skills and input", async () => {
+    // Given a server, when its agents are listed and shown, then each is there with its version, persona, skills and
+    // what it takes.
     const [list, agents, shown] = await Promise.all([
       words("agents"),
       json("agents", "list"),
@@ -44,14 +46,17 @@ describe("bridle agents and bridle session", { concurrency }, () => {
     assert.match(shown, /^ {2}rehearse {2}Put a task into any state/m);
   });
 
-  test("CMD-1 given an agent that is not there, when it is given a task, then the error says which could be meant and which there are", async () => {
+  test("CMD-1 a task for an unknown agent suggests a similar name and lists the agents", async () => {
+    // Given an agent that is not there, when it is given a task, then the error says which could be meant and which
+    // there are.
     const [line, hint] = errorLines(await run(["task", "submit", "rehersal", "hi"]), 1);
     assert.match(line, /no agent rehersal\. Did you mean rehearsal\?/);
     assert.match(hint ?? "", /agents: .*echo/);
     assert.match(errorLines(await run(["agents", "show", "ecko"]), 1)[0], /Did you mean echo\?/);
   });
 
-  test("CMD-2 given sessions, when they are made, read, forked and closed by the commands, then that has happened", async () => {
+  test("CMD-2 the commands create, read, fork and close sessions", async () => {
+    // Given sessions, when they are made, read, forked and closed by the commands, then that has happened.
     const id = (await words("session", "create")).trim();
     const task = await client.submit(id, "hello\nthere");
     await client.untilTask(task.id, ({ status }) => status === "COMPLETED");
@@ -72,7 +77,9 @@ describe("bridle agents and bridle session", { concurrency }, () => {
 });
 
 describe("bridle task", { concurrency }, () => {
-  test("CMD-3, CMD-4 given words, JSON, a file and standard input, when they are submitted with --wait, then the agent was given them, and what it said is printed", async () => {
+  test("CMD-3, CMD-4 submit --wait takes words, JSON, a file or stdin and prints the answer", async () => {
+    // Given words, JSON, a file and standard input, when they are submitted with --wait, then the agent was given them,
+    // and what it said is printed.
     await using place = await temporaryDirectory();
     const file = join(place.path, "input.json");
     await writeFile(file, '{"text":"from a file"}');
@@ -89,14 +96,17 @@ describe("bridle task", { concurrency }, () => {
     }
   });
 
-  test("CMD-3 given an idempotency key, when a task is submitted twice under it, then it is the same task", async () => {
+  test("CMD-3 submitting twice under one idempotency key gives the same task", async () => {
+    // Given an idempotency key, when a task is submitted twice under it, then it is the same task.
     const submit = () => words("task", "submit", "echo", "once", "--idempotency-key", "only-once");
     const first = await submit();
     assert.match(first, /^task_\w+\n$/);
     assert.equal(await submit(), first);
   });
 
-  test("CMD-4 given tasks that fail or ask, when they are waited for, then the exit code says which, and standard error what helps", async () => {
+  test("CMD-4 waiting for a task that fails or asks sets the exit code and says what helps", async () => {
+    // Given tasks that fail or ask, when they are waited for, then the exit code says which, and standard error what
+    // helps.
     const failed = await run(["task", "submit", "rehearsal", "fail no disk", "--wait"]);
     assert.equal(failed.code, 1);
     assert.match(failed.stderr, /failed: no disk \(rehearsed_failure\)/);
@@ -108,7 +118,9 @@ describe("bridle task", { concurrency }, () => {
     );
   });
 
-  test("CMD-5 given tasks, when they are listed by session, status, agent and time, then those are listed, newest first and as many as wanted", async () => {
+  test("CMD-5 lists tasks by session, status, agent and time, newest first, up to a limit", async () => {
+    // Given tasks, when they are listed by session, status, agent and time, then those are listed, newest first and as
+    // many as wanted.
     const session = await client.createSession();
     const ids: string[] = [];
     for (const text of ["fail one", "return two", "return three"]) {
@@ -130,7 +142,8 @@ describe("bridle task", { concurrency }, () => {
     assert.match(table.stderr, /--all/);
   });
 
-  test("CMD-6, CMD-7 given a task that asks, when it is shown, explained and answered, then the command that helps is named, and does", async () => {
+  test("CMD-6, CMD-7 showing or explaining a task that asks names the command that answers it", async () => {
+    // Given a task that asks, when it is shown, explained and answered, then the command that helps is named, and does.
     const task = await rehearse("ask Which region?", "return done");
     const [shown, why, wrong] = await Promise.all([
       words("task", "show", task.id),
@@ -149,7 +162,8 @@ describe("bridle task", { concurrency }, () => {
     assert.equal((await json("task", "why", task.id)).object, "task_explanation");
   });
 
-  test("CMD-8 given a task that sleeps, when it is canceled with a reason, then it is, and the log says why", async () => {
+  test("CMD-8 a sleeping task is canceled with a reason that the log keeps", async () => {
+    // Given a task that sleeps, when it is canceled with a reason, then it is, and the log says why.
     const session = await client.createSession();
     const task = await client.submit(session.id, "sleep 600000", { persona_id: "persona_rehearsal" });
     assert.equal(
@@ -159,7 +173,9 @@ describe("bridle task", { concurrency }, () => {
     assert.match(await words("task", "logs", task.id), /canceled by \S+: wrong one\n/);
   });
 
-  test("CMD-9 given a task with all kinds of facts, when its log is read, then each is a line with its time, and with --json a line of JSON", async () => {
+  test("CMD-9 a task's log prints each fact as a line with its time, or as JSON with --json", async () => {
+    // Given a task with all kinds of facts, when its log is read, then each is a line with its time, and with --json a
+    // line of JSON.
     const task = await rehearse(
       "say hello",
       "step measure",
@@ -191,7 +207,9 @@ describe("bridle task", { concurrency }, () => {
     assert.equal(JSON.parse(await words("task", "receipt", task.id)).receipt_id, task.receipt_id);
   });
 
-  test("CMD-26 given no terminal, when a task is watched, then it is a line for every fact, it ends with the task, and the exit code is how that ended", async () => {
+  test("CMD-26 watch without a terminal prints a line per fact and exits as the task ended", async () => {
+    // Given no terminal, when a task is watched, then it is a line for every fact, it ends with the task, and the exit
+    // code is how that ended.
     const task = await rehearse("say hello", "fail no disk");
     const ended = await run(["task", "watch", task.id]);
     assert.equal(ended.code, 1);
@@ -206,7 +224,8 @@ describe("bridle task", { concurrency }, () => {
     assert.ok(events.every(({ object }) => object === "event"));
   });
 
-  test("CMD-15 given calls that cannot be meant, when they are made, then they are wrong use and nothing is done", async () => {
+  test("CMD-15 calls that cannot be meant are usage errors and do nothing", async () => {
+    // Given calls that cannot be meant, when they are made, then they are wrong use and nothing is done.
     for (const [args, says] of [
       [["task", "submit", "echo"], /say what it is to do/],
       [["task", "submit", "echo", "hi", "--input", "{}"], /either/],
@@ -234,7 +253,9 @@ describe("bridle task", { concurrency }, () => {
 
 /** Alone with the server: what waits, and which task is the last, is the same for everybody. */
 describe("bridle approve, deny, and last", () => {
-  test("CMD-11 given requests that wait, when they are listed, approved and denied by request and by task, then that is decided, and only that", async () => {
+  test("CMD-11 lists, approves and denies requests by request and by task, and decides no others", async () => {
+    // Given requests that wait, when they are listed, approved and denied by request and by task, then that is decided,
+    // and only that.
     assert.equal(await words("approve"), "Nothing waits for a decision.\n");
     const tasks = [];
     for (const action of ["one", "two", "three"])
@@ -266,7 +287,9 @@ describe("bridle approve, deny, and last", () => {
     assert.equal((await json("session", "show", "last")).id, task.session_id);
   });
 
-  test("CMD-13 given a persona that wants signatures, when its request is approved without one, then it is said how to, and it still waits", async () => {
+  test("CMD-13 approving without a required signature says how to sign, and the request waits", async () => {
+    // Given a persona that wants signatures, when its request is approved without one, then it is said how to, and it
+    // still waits.
     const persona = await client.post("/v1/personas", {
       name: "signed",
       version: "1",

@@ -44,7 +44,9 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
   const open = (...args: string[]) =>
     bridleInTerminal(args, { columns: 80, env: { BRIDLE_URL: server.url, BRIDLE_KEY: adminKey } });
 
-  test("CMD-24 given a task that asks and wants an approval, when the person answers both in the view, then it goes on, and how it ended stays on the screen", async () => {
+  test("CMD-24 answering and approving in the view continues the task, and its end stays shown", async () => {
+    // Given a task that asks and wants an approval, when the person answers both in the view, then it goes on, and how
+    // it ended stays on the screen.
     await using terminal = open(
       ...["task", "submit", "rehearsal", "--watch"],
       "ask Which region?\nstep measure\napprove deploy\nreturn deployed",
@@ -60,7 +62,8 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
     assertGivenBack(terminal);
   });
 
-  test("CMD-25 given a watch, when Ctrl-C is pressed, then the terminal is as it was, the exit code is 130 and the task goes on", async () => {
+  test("CMD-25 pressing Ctrl-C restores the terminal, exits with 130 and leaves the task running", async () => {
+    // Given a watch, when Ctrl-C is pressed, then the terminal is as it was, the exit code is 130 and the task goes on.
     const session = await client.createSession();
     const task = await client.submit(session.id, "sleep 600000", { persona_id: "persona_rehearsal" });
     await using terminal = open("task", "watch", task.id);
@@ -73,7 +76,8 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
     await client.post(`/v1/tasks/${task.id}/cancel`);
   });
 
-  test("CMD-24 given a question in the view, when somebody else answers it, then it is withdrawn and the view goes on", async () => {
+  test("CMD-24 a question that somebody else answers is withdrawn and the view goes on", async () => {
+    // Given a question in the view, when somebody else answers it, then it is withdrawn and the view goes on.
     const session = await client.createSession();
     const task = await client.rehearse(session.id, "ask Which region?", "return done");
     await using terminal = open("task", "watch", task.id);
@@ -84,7 +88,9 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
     assertGivenBack(terminal);
   });
 
-  test("CMD-12 given requests that wait, when bridle approve walks through them, then each is shown with all of it, and decided as the person says", async () => {
+  test("CMD-12 bridle approve shows each waiting request in full and decides as the person says", async () => {
+    // Given requests that wait, when bridle approve walks through them, then each is shown with all of it, and decided
+    // as the person says.
     const session = await client.createSession();
     const first = await client.rehearse(session.id, "approve ship it", "return done");
     const second = await client.rehearse(session.id, "approve delete it", "return done");
@@ -103,7 +109,9 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
     assert.equal((await client.untilTask(second.id, isFinal)).status, "FAILED");
   });
 
-  test("CMD-12, CMD-25 given results that go to a file, when one request is to be approved, then the person sees what it is all the same, and Ctrl-C decides nothing", async () => {
+  test("CMD-12, CMD-25 redirected output still shows the request, and Ctrl-C decides nothing", async () => {
+    // Given results that go to a file, when one request is to be approved, then the person sees what it is all the same,
+    // and Ctrl-C decides nothing.
     const session = await client.createSession();
     const task = await client.rehearse(session.id, `approve ship it ${". ".repeat(2000)}`, "return done");
     const words = ["sh", "-c", `exec "$0" "$@" > /dev/null`, process.execPath, main, "approve", task.id];
@@ -119,7 +127,9 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
   });
 });
 
-test("CMD-23 given a watch, when the server is killed and started again, then it says that it reconnects, goes on, misses nothing and ends with the task", async () => {
+test("CMD-23 a watch reconnects after a server crash, misses nothing and ends with the task", async () => {
+  // Given a watch, when the server is killed and started again, then it says that it reconnects, goes on, misses nothing
+  // and ends with the task.
   await using place = await temporaryDirectory();
   const first = await startProcess({ data: place.path });
   const client = new Client(first);

@@ -48,9 +48,11 @@ const program = `async ({ url, key }) => {
   return { heard, refused, lines: lines.length > 3, asked: asking.status, status, last: events.at(-1), genuine, forged, content, mimeType, error };
 }`;
 
-test("CLT-10 given a page in a browser, when it uses the client, then tasks, events, sessions over WebSocket, files, errors and receipts are as in Node", {
+test("CLT-10 the client works in a browser page as it does in Node", {
   skip: noBrowser,
 }, async () => {
+  // Given a page in a browser, when it uses the client, then tasks, events, sessions over WebSocket, files, errors and
+  // receipts are as in Node.
   const pages = createServer(async (request, reply) => {
     const path = (request.url ?? "/").slice(1);
     if (!/^(?:client|src)\/[a-z0-9/-]+\.ts$/.test(path)) {

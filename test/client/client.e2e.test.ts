@@ -56,7 +56,9 @@ async function all(events: AsyncIterable<BridleEvent>): Promise<BridleEvent[]> {
 }
 
 describe("tasks by the client", () => {
-  test("CLT-2 given a task that asks a person and for permission, when it is answered and approved, then it completes and all of it can be read", async () => {
+  test("CLT-2 a task completes after an answer and an approval, and all of it can be read", async () => {
+    // Given a task that asks a person and for permission, when it is answered and approved, then it completes and all of
+    // it can be read.
     const session = await bridle.sessions.create({ metadata: { purpose: "test" } });
     const input = "ask Where to?\napprove Launch it\nsay Done";
     const { id } = await bridle.tasks.submit({
@@ -92,7 +94,9 @@ describe("tasks by the client", () => {
     assert.deepEqual([replayed.status, replayed.replay?.source_task_id], ["COMPLETED", id]);
   });
 
-  test("CLT-2 given a task that waits, when it is canceled, then it is over, and to wait for it says so and to answer it is refused", async () => {
+  test("CLT-2 a canceled task is over: waiting for it says so and answering it is refused", async () => {
+    // Given a task that waits, when it is canceled, then it is over, and to wait for it says so and to answer it is
+    // refused.
     const { id } = await rehearse("sleep 86400000");
     const late = await caught(bridle.tasks.wait(id, { timeoutMs: 300 }));
     assert.ok(late instanceof DeadlineExceeded);
@@ -102,7 +106,9 @@ describe("tasks by the client", () => {
     assert.ok(refused instanceof InvalidState, refused.code);
   });
 
-  test("CLT-3 given a task, when its events are followed, then each comes once and in order, and the iteration ends with the task, also when it had ended before", async () => {
+  test("CLT-3 a task's events come once and in order, and the iteration ends with the task", async () => {
+    // Given a task, when its events are followed, then each comes once and in order, and the iteration ends with the
+    // task, also when it had ended before.
     const { id } = await rehearse("say 1", "say 2", "ask Go on?", "say 3");
     const live = all(bridle.tasks.events(id));
     await bridle.tasks.wait(id, { timeoutMs: waitMs });
@@ -128,7 +134,8 @@ describe("tasks by the client", () => {
     );
   });
 
-  test("CLT-3 given all events of a session, when whoever reads aborts or leaves, then the iteration is over at once", async () => {
+  test("CLT-3 following a session's events stops at once when the reader aborts or leaves", async () => {
+    // Given all events of a session, when whoever reads aborts or leaves, then the iteration is over at once.
     const session = await bridle.sessions.create();
     const task = await bridle.tasks.submit({ sessionId: session.id, input: "hello" });
     for await (const event of bridle.events({ sessionId: session.id })) {
@@ -140,7 +147,8 @@ describe("tasks by the client", () => {
     await assert.rejects(reading, /No longer wanted/);
   });
 
-  test("CLT-5 given what a server refuses, when it is asked for, then the error is of the class of its code and names its page", async () => {
+  test("CLT-5 a refusal throws the error class of its code and names its page", async () => {
+    // Given what a server refuses, when it is asked for, then the error is of the class of its code and names its page.
     const stranger = createClient({ url: server.url, key: "wrong", retries: 0 });
     const narrow = await new Client(server).withScopes("sessions:read");
     const reader = createClient({ url: server.url, key: narrow.key });
@@ -173,7 +181,8 @@ describe("tasks by the client", () => {
     }
   });
 
-  test("CLT-6 given answers that get lost after the request was sent, when the client sends it again, then it was done once", async () => {
+  test("CLT-6 a request sent again after a lost answer takes effect once", async () => {
+    // Given answers that get lost after the request was sent, when the client sends it again, then it was done once.
     await using proxy = await startTcpProxy(server.url);
     const through = createClient({ url: proxy.url, key: adminKey });
     const session = await bridle.sessions.create();
@@ -208,7 +217,9 @@ describe("tasks by the client", () => {
     assert.ok(reused instanceof IdempotencyKeyReused, reused.code);
   });
 
-  test("CLT-7 given content, when it is uploaded and downloaded, then it is the same, and what was changed on the way is refused", async () => {
+  test("CLT-7 content downloads as it was uploaded, and content changed on the way is refused", async () => {
+    // Given content, when it is uploaded and downloaded, then it is the same, and what was changed on the way is
+    // refused.
     const bytes = crypto.getRandomValues(new Uint8Array(50_000));
     const artifact = await bridle.artifacts.upload(bytes, {
       name: "noise.bin",
@@ -237,7 +248,9 @@ describe("tasks by the client", () => {
     assert.ok(large instanceof UnreadableAnswer);
   });
 
-  test("CLT-8 given the receipt of a task, when it is verified here, then it is valid with the server's keys, and not when a word of it was changed or the keys are others", async () => {
+  test("CLT-8 a receipt verifies locally with the server's keys, not if changed or with others", async () => {
+    // Given the receipt of a task, when it is verified here, then it is valid with the server's keys, and not when a
+    // word of it was changed or the keys are others.
     const { id } = await rehearse("say Proven");
     const { receipt_id } = await bridle.tasks.wait(id, { timeoutMs: waitMs });
     assert.ok(receipt_id !== null);

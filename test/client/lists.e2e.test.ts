@@ -23,7 +23,9 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe("lists by the client", () => {
-  test("CLT-11 given agents and personas, when they are listed and read, then an agent names its persona, and what is not there is not found", async () => {
+  test("CLT-11 lists and reads agents and personas; an unknown one is not found", async () => {
+    // Given agents and personas, when they are listed and read, then an agent names its persona, and what is not there
+    // is not found.
     const agents = await all(bridle.agents.all({ limit: 1 }));
     const rehearsal = agents.find(({ name }) => name === "rehearsal");
     assert.deepEqual(await bridle.agents.get("rehearsal"), rehearsal);
@@ -46,7 +48,8 @@ describe("lists by the client", () => {
     await assert.rejects(bridle.quotas.get(quota.id), NotFound);
   });
 
-  test("CLT-11 given many tasks, when all of a kind are walked, then each comes once, and whoever leaves asks for no more pages", async () => {
+  test("CLT-11 walking all tasks yields each once, and leaving early fetches no more pages", async () => {
+    // Given many tasks, when all of a kind are walked, then each comes once, and whoever leaves asks for no more pages.
     const session = await bridle.sessions.create();
     const began = new Date();
     const ids: string[] = [];
@@ -79,7 +82,8 @@ describe("lists by the client", () => {
     assert.equal(pages, 1);
   });
 
-  test("CLT-11 given a task that waits, when it is asked why, then it is said in a sentence, and another when it has ended", async () => {
+  test("CLT-11 explaining a task says in a sentence why it waits, and another once it ended", async () => {
+    // Given a task that waits, when it is asked why, then it is said in a sentence, and another when it has ended.
     const { id } = await bridle.tasks.submit({ agent: "rehearsal", input: "ask Where to?" });
     await bridle.tasks.wait(id, { timeoutMs: waitMs });
     const waiting = await bridle.tasks.why(id);
@@ -91,7 +95,9 @@ describe("lists by the client", () => {
 });
 
 describe("sessions on the move", () => {
-  test("CLT-12 given a session with work in it, when it is forked and closed, then the fork has its transcript and it takes no more", async () => {
+  test("CLT-12 a fork has the session's transcript, and the closed session takes no more tasks", async () => {
+    // Given a session with work in it, when it is forked and closed, then the fork has its transcript and it takes no
+    // more.
     const session = await bridle.sessions.create();
     const { id } = await bridle.tasks.submit({ sessionId: session.id, input: "remember me" });
     await bridle.tasks.wait(id, { timeoutMs: waitMs });
@@ -104,7 +110,9 @@ describe("sessions on the move", () => {
     await assert.rejects(bridle.tasks.submit({ sessionId: session.id, input: "late" }));
   });
 
-  test("CLT-12 given the log of a session, when its lines go straight from one server to another, as text or as they come, then the session is there, once", async () => {
+  test("CLT-12 a session log, as text or a stream, imports into another server once", async () => {
+    // Given the log of a session, when its lines go straight from one server to another, as text or as they come, then
+    // the session is there, once.
     await using other = await startServer();
     const there = createClient({ url: other.url, key: adminKey });
     const session = await bridle.sessions.create();

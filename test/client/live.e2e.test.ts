@@ -68,7 +68,9 @@ async function logOf(
 const rehearsal = { agent: "rehearsal" } as const;
 
 describe("a live session", () => {
-  test("CLT-13 given a session that is connected to, when a task asks, wants permission and goes on, then all of it is done over the connection, and the events are those of the log", async () => {
+  test("CLT-13 a connection carries questions, approvals and the same events as the log", async () => {
+    // Given a session that is connected to, when a task asks, wants permission and goes on, then all of it is done over
+    // the connection, and the events are those of the log.
     const { id } = await bridle.sessions.create();
     const open = await bridle.tasks.submit({ sessionId: id, ...rehearsal, input: "ask Since when?" });
     await bridle.tasks.wait(open.id, { timeoutMs: waitMs });
@@ -114,7 +116,9 @@ describe("a live session", () => {
     await assert.rejects(session.respond(asked?.requestId ?? "", { approved: false }), Conflict);
   });
 
-  test("CLT-13 given a cursor, when it is connected with, then what was missed comes first, and a loop that was left is gone on with", async () => {
+  test("CLT-13 connecting with a cursor delivers missed events first, and a left loop can resume", async () => {
+    // Given a cursor, when it is connected with, then what was missed comes first, and a loop that was left is gone on
+    // with.
     const { id } = await bridle.sessions.create();
     const first = await bridle.tasks.submit({ sessionId: id, input: "one" });
     await bridle.tasks.wait(first.id, { timeoutMs: waitMs });
@@ -133,7 +137,9 @@ describe("a live session", () => {
 });
 
 describe("connections that break", () => {
-  test("CLT-14 given a session, when the server is killed in the middle and comes back, and later the line falls silent, then no event is missing or comes twice, and what was said meanwhile is done once", async () => {
+  test("CLT-14 a crash and a silent line lose or repeat no event, and commands run once", async () => {
+    // Given a session, when the server is killed in the middle and comes back, and later the line falls silent, then no
+    // event is missing or comes twice, and what was said meanwhile is done once.
     await using data = await temporaryDirectory();
     let own = await startProcess({ data: data.path });
     await using proxy = await startTcpProxy(own.url);
@@ -168,7 +174,9 @@ describe("connections that break", () => {
     }
   });
 
-  test("CLT-14 given acknowledgements that get lost, when the commands are sent again, then each was done once and the answer is that of the first", async () => {
+  test("CLT-14 commands sent again after lost acknowledgements run once and get the first answer", async () => {
+    // Given acknowledgements that get lost, when the commands are sent again, then each was done once and the answer is
+    // that of the first.
     await using proxy = await startTcpProxy(server.url);
     const through = createClient({ url: proxy.url, key: adminKey });
     const { id } = await bridle.sessions.create();
@@ -185,7 +193,9 @@ describe("connections that break", () => {
 });
 
 describe("being a host", () => {
-  test("CLT-15 given handlers, when tasks call them, then their results go to the agent, what they throw fails the step, and a call is done once although the connection broke during it", async () => {
+  test("CLT-15 handlers return results, fail the step by throwing, and run once per call", async () => {
+    // Given handlers, when tasks call them, then their results go to the agent, what they throw fails the step, and a
+    // call is done once although the connection broke during it.
     await using proxy = await startTcpProxy(server.url);
     const through = createClient({ url: proxy.url, key: adminKey });
     const { id } = await bridle.sessions.create();
@@ -236,7 +246,9 @@ describe("being a host", () => {
 });
 
 describe("bounds and ends", () => {
-  test("CLT-16 given a reader that does not read, when far more happens than is held, then the connection is given up, commands still work, and later every event comes once and in order", async () => {
+  test("CLT-16 a stalled reader drops the connection, and later gets every event once, in order", async () => {
+    // Given a reader that does not read, when far more happens than is held, then the connection is given up, commands
+    // still work, and later every event comes once and in order.
     const sockets: WebSocket[] = [];
     class Watched extends WebSocket {
       constructor(...given: ConstructorParameters<typeof WebSocket>) {
@@ -263,7 +275,8 @@ describe("bounds and ends", () => {
     assert.ok(sockets.length >= 3, String(sockets.length));
   });
 
-  test("CLT-17 given what cannot be, when it is connected or said, then the error is of the class of its code", async () => {
+  test("CLT-17 an impossible connection or command throws the error class of its code", async () => {
+    // Given what cannot be, when it is connected or said, then the error is of the class of its code.
     const { id } = await bridle.sessions.create();
     await assert.rejects(bridle.sessions.connect("session_none"), NotFound);
     await assert.rejects(bridle.sessions.connect(id, { after: "evt_9000000000000000" }), CursorExpired);
@@ -285,7 +298,9 @@ describe("bounds and ends", () => {
     await assert.rejects(session.cancel("task_none"), NotFound);
   });
 
-  test("CLT-17 given a key that is revoked, a session that is closed here and a signal that is aborted, when somebody reads or says something, then it is over, with the reason", async () => {
+  test("CLT-17 a revoked key, a closed session and an aborted signal end it with the reason", async () => {
+    // Given a key that is revoked, a session that is closed here and a signal that is aborted, when somebody reads or
+    // says something, then it is over, with the reason.
     const { id } = await bridle.sessions.create();
     const admin = new Client(server);
     const key = await admin.createKey();

@@ -9,7 +9,9 @@ import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const lines = [...Array.from({ length: 15 }, (_, n) => `say ${n}\nsleep 20`), "ask Go on?", "say On"];
 
-test("CLT-4 given a stream of events, when the server is killed in the middle of it and comes back, and later a connection falls silent, then no event is missing and none comes twice", async () => {
+test("CLT-4 an event stream survives a server crash and a silent line without loss or repeats", async () => {
+  // Given a stream of events, when the server is killed in the middle of it and comes back, and later a connection falls
+  // silent, then no event is missing and none comes twice.
   await using data = await temporaryDirectory();
   let server = await startProcess({ data: data.path });
   await using proxy = await startTcpProxy(server.url);

@@ -21,7 +21,8 @@ function clientAnswered(...answers: Response[]) {
   return { sent, bridle: createClient({ url: "http://server.example/base", key: "k", fetch: answer }) };
 }
 
-test("CLT-6 given a server that refuses for now, when it takes the request later, then the client has sent it under one key", async () => {
+test("CLT-6 the client retries a temporary refusal under one idempotency key", async () => {
+  // Given a server that refuses for now, when it takes the request later, then the client has sent it under one key.
   const session = new Response(JSON.stringify({ object: "session", id: "session_1" }));
   const { bridle, sent } = clientAnswered(
     refusal("rate_limited", 429, "0"),
@@ -34,7 +35,8 @@ test("CLT-6 given a server that refuses for now, when it takes the request later
   assert.deepEqual([sent.length, keys.size], [4, 1]);
 });
 
-test("CLT-5 given a server that asks for more patience than anybody has, when it refuses, then the error says for how long", async () => {
+test("CLT-5 the client does not wait out a very long retry delay, and the error names it", async () => {
+  // Given a server that asks for more patience than anybody has, when it refuses, then the error says for how long.
   const { bridle, sent } = clientAnswered(refusal("rate_limited", 429, "3600"));
   await assert.rejects(bridle.sessions.list(), (error) => {
     assert.ok(error instanceof RateLimited && !(error instanceof Unavailable));
@@ -43,7 +45,9 @@ test("CLT-5 given a server that asks for more patience than anybody has, when it
   });
 });
 
-test("CLT-4 given streams that are refused for now, cut off and at last forbidden, when events are followed, then each connection goes on after the last event, and the error is thrown", async () => {
+test("CLT-4 refused or cut streams resume after the last event, and a final refusal throws", async () => {
+  // Given streams that are refused for now, cut off and at last forbidden, when events are followed, then each
+  // connection goes on after the last event, and the error is thrown.
   const body = { object: "event", event: "x", resource: {}, payload: {} };
   const frame = (id: string) => `id: ${id}\nevent: x\ndata: ${JSON.stringify({ ...body, id })}\n\n`;
   const { error } = JSON.parse(await refusal("unauthenticated", 401, "0").text());
@@ -64,7 +68,9 @@ test("CLT-4 given streams that are refused for now, cut off and at last forbidde
   );
 });
 
-test("CLT-4 given frames cut anywhere, also within a letter, when they are read, then they are the same, and the last that was cut off is none", async () => {
+test("CLT-4 frames cut anywhere, even within a letter, parse the same; a cut last one is dropped", async () => {
+  // Given frames cut anywhere, also within a letter, when they are read, then they are the same, and the last that was
+  // cut off is none.
   const frames: Frame[] = [
     { id: "evt_1", event: "task.created", data: '{"text":"grüße 🚀"}' },
     { id: null, event: "message", data: "two\nlines" },

@@ -28,7 +28,9 @@ describe("Crashes", () => {
       (found) => found === count,
     );
 
-  test("HND-4 given hand-offs at every stage, when the server is killed and started again, then each goes on where it was and no work is given twice", async () => {
+  test("HND-4 hand-offs at every stage resume after a crash and give no work twice", async () => {
+    // Given hand-offs at every stage, when the server is killed and started again, then each goes on where it was and no
+    // work is given twice.
     await using directory = await temporaryDirectory();
     const [streamed, polled] = [silent(true), silent(false)];
     const answering = silent(false, 2);
@@ -147,7 +149,8 @@ describe("From one server to another", () => {
   const open = (): Promise<BridleFront> => startFront(behind, "rehearsal");
   const tasksThere = () => other.listAll("/v1/tasks");
 
-  test("HND-10 given work that another server did, when both have ended, then each receipt names the other by its hash", async () => {
+  test("HND-10 receipts of work done on another server name each other by hash", async () => {
+    // Given work that another server did, when both have ended, then each receipt names the other by its hash.
     const { client } = shared;
     await using front = await open();
     const task = await delegate(client, [{ url: front.url, input: "return done" }]);
@@ -175,7 +178,9 @@ describe("From one server to another", () => {
     ]);
   });
 
-  test("HND-4 given another server whose answers are lost and one that asks, when ours is killed and started again, then there is one task and nothing is told twice", async () => {
+  test("HND-4 a crash amid lost answers and a question leaves one remote task and repeats nothing", async () => {
+    // Given another server whose answers are lost and one that asks, when ours is killed and started again, then there
+    // is one task and nothing is told twice.
     await using directory = await temporaryDirectory();
     await using losing = await open();
     await using asking = await open();
@@ -212,7 +217,8 @@ describe("From one server to another", () => {
     assert.equal((await tasksThere()).length, before + 2);
   });
 
-  test("HND-2 HND-3 given a chain of three agents, when the last one asks and then needs a permission, then both come up to the first", async () => {
+  test("HND-2 HND-3 a question and a permission of the last of three agents reach the first", async () => {
+    // Given a chain of three agents, when the last one asks and then needs a permission, then both come up to the first.
     const { client } = shared;
     await using front = await open();
     const session = await client.createSession();
@@ -238,7 +244,8 @@ describe("From one server to another", () => {
     assert.equal(launched.status, "COMPLETED", JSON.stringify(launched.failure));
   });
 
-  test("HND-6 HND-7 given another server's own card, when its keys are trusted and a key of it is in a vault, then it does the work", async () => {
+  test("HND-6 HND-7 another server works for us with a trusted card and a key from the vault", async () => {
+    // Given another server's own card, when its keys are trusted and a key of it is in a vault, then it does the work.
     const { client } = shared;
     const { key } = await other.createKey();
     const vault = await client.post("/v1/vaults", { provider: "local", capabilities: ["read", "write"] });
@@ -258,7 +265,8 @@ describe("From one server to another", () => {
     assert.equal(unknown.error, "remote_denied");
   });
 
-  test("HND-1 given a task that is part of a trace, when it hands work on, then the remote's work is part of it too", async () => {
+  test("HND-1 a traced task that hands work on makes the remote's work part of its trace", async () => {
+    // Given a task that is part of a trace, when it hands work on, then the remote's work is part of it too.
     const { client } = shared;
     await using front = await open();
     const traceId = "0af7651916cd43dd8448eb211c80319c";
@@ -291,7 +299,9 @@ describe("From one server to another", () => {
     assert.equal(all.filter(({ status }) => status === "CANCELED").length, 2);
   });
 
-  test("HND-14 given a session with hand-offs, when it is moved or erased, then no other server goes on with them and nothing of them is left", async () => {
+  test("HND-14 hand-offs of a moved or erased session go on nowhere else and leave nothing", async () => {
+    // Given a session with hand-offs, when it is moved or erased, then no other server goes on with them and nothing of
+    // them is left.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const word = "marzipan";

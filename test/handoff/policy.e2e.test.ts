@@ -21,7 +21,8 @@ describe("Trust and policy", () => {
     return { sign, jwk: { ...(await exportJWK(publicKey)), kid } };
   }
 
-  test("HND-6 OPVS-131, OPVS-132 given cards that are signed, or not, or by others, when a key is asked for, then only what it signed gets work", async () => {
+  test("HND-6 OPVS-131, OPVS-132 only a card signed by the required key gets work", async () => {
+    // Given cards that are signed, or not, or by others, when a key is asked for, then only what it signed gets work.
     const { client } = shared;
     const [ours, theirs] = [await signer("ours"), await signer("ours")];
     await using signed = await RemoteAgent.start({ sign: ours.sign });
@@ -69,7 +70,9 @@ describe("Trust and policy", () => {
     assert.deepEqual(sends(remote), []);
   });
 
-  test("HND-7 given credentials in a vault, when work is sent, then the remote gets them, the log does not, and nobody else does", async () => {
+  test("HND-7 vault credentials reach only the remote they are for, and never the log", async () => {
+    // Given credentials in a vault, when work is sent, then the remote gets them, the log does not, and nobody else
+    // does.
     const { client } = shared;
     const token = "tok-9f8e7d6c5b4a39281706";
     const vault = await client.post("/v1/vaults", { provider: "local", capabilities: ["read", "write"] });
@@ -105,7 +108,8 @@ describe("Trust and policy", () => {
     assert.ok(!JSON.stringify(granted).includes(token), "what the remote repeats is taken out");
   });
 
-  test("HND-8 given a persona's list of hand-offs, when a remote is not on it, then the step fails and nothing is sent", async () => {
+  test("HND-8 a remote that the persona does not list fails the step and is sent nothing", async () => {
+    // Given a persona's list of hand-offs, when a remote is not on it, then the step fails and nothing is sent.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const { host } = new URL(remote.url);
@@ -130,7 +134,8 @@ describe("Trust and policy", () => {
     assert.equal(remote.requests.filter(({ what }) => what.startsWith("POST")).length, 6);
   });
 
-  test("HND-8 given the tiers of autonomy, when work is handed off, then it is simulated, proposed, approved or done", async () => {
+  test("HND-8 the autonomy tier decides if a hand-off is simulated, proposed, approved or done", async () => {
+    // Given the tiers of autonomy, when work is handed off, then it is simulated, proposed, approved or done.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const under = async (autonomy_tier: string) => {
@@ -152,7 +157,8 @@ describe("Trust and policy", () => {
     assert.equal(remote.taskIds.size, 1);
   });
 
-  test("HND-8 given a quota of tool calls, when work is handed off, then it counts as one, whatever is asked back", async () => {
+  test("HND-8 a hand-off counts as one tool call of the quota, whatever is asked back", async () => {
+    // Given a quota of tool calls, when work is handed off, then it counts as one, whatever is asked back.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const quota = await createQuota(client, { limits: { tool_calls: 2 } });
@@ -167,7 +173,8 @@ describe("Trust and policy", () => {
     assert.equal((await usageOf(client, quota.id)).tool_calls, 2);
   });
 
-  test("HND-13 given remotes that are no agents or mean harm, when work is handed to them, then the step fails with a reason", async () => {
+  test("HND-13 a remote that is no agent or is hostile fails the step with a reason", async () => {
+    // Given remotes that are no agents or mean harm, when work is handed to them, then the step fails with a reason.
     const { client } = shared;
     await using strange = await serve((request, response) => {
       switch (request.url?.split("/")[1]) {
@@ -220,7 +227,8 @@ describe("Trust and policy", () => {
     );
   });
 
-  test("HND-13 given a server as it is started by default, when work goes to an address that is not public, then nothing is sent", async () => {
+  test("HND-13 a default server sends no work to an address that is not public", async () => {
+    // Given a server as it is started by default, when work goes to an address that is not public, then nothing is sent.
     await using server = await startProcess({ flags: ["--agents", fixtureAgents("delegator.ts")] });
     await using remote = await RemoteAgent.start();
     const result = await resultOf(new Client(server), [{ url: remote.url, input: "say hi" }]);

@@ -26,7 +26,9 @@ describe("Remote agents", () => {
     { binding: "HTTP+JSON", isStreaming: false },
   ] as const;
 
-  test("HND-1 OPVS-72 given a remote of every binding, with and without streams, when it is given work, then what comes of it is the result", async () => {
+  test("HND-1 OPVS-72 a remote of every binding returns its result, with and without streams", async () => {
+    // Given a remote of every binding, with and without streams, when it is given work, then what comes of it is the
+    // result.
     const { client } = shared;
     for (const way of ways) {
       await using remote = await RemoteAgent.start(way);
@@ -61,7 +63,9 @@ describe("Remote agents", () => {
     }
   });
 
-  test("HND-1 OPVS-66, OPVS-120, OPVS-121 given a card with several interfaces and a tenant, when work is sent, then the first that is known is used at its URL, with version and tenant", async () => {
+  test("HND-1 OPVS-66, OPVS-120, OPVS-121 uses the first known interface, with version and tenant", async () => {
+    // Given a card with several interfaces and a tenant, when work is sent, then the first that is known is used at its
+    // URL, with version and tenant.
     const { client } = shared;
     await using remote = await RemoteAgent.start({
       tenant: "acme",
@@ -85,7 +89,8 @@ describe("Remote agents", () => {
     }
   });
 
-  test("HND-2 OPVS-39, OPVS-40 given a remote that asks back, when the local task is answered, then the answer goes to the same remote task", async () => {
+  test("HND-2 OPVS-39, OPVS-40 the answer to a remote's question goes to the same remote task", async () => {
+    // Given a remote that asks back, when the local task is answered, then the answer goes to the same remote task.
     const { client } = shared;
     for (const isStreaming of [true, false]) {
       await using remote = await RemoteAgent.start({ isStreaming });
@@ -105,7 +110,8 @@ describe("Remote agents", () => {
     }
   });
 
-  test("HND-2 given several remotes that ask at once, when they are answered one after the other, then each gets its own answer", async () => {
+  test("HND-2 several remotes that ask at once each get their own answer", async () => {
+    // Given several remotes that ask at once, when they are answered one after the other, then each gets its own answer.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const requests = ["ask one?", "ask two?", "ask three?"].map((input) => ({ url: remote.url, input }));
@@ -127,7 +133,8 @@ describe("Remote agents", () => {
     assert.equal(remote.taskIds.size, 3);
   });
 
-  test("HND-3 given a remote that needs an authorization, when it is given out of band, then the local task goes on by itself", async () => {
+  test("HND-3 the local task resumes by itself once the remote is authorized out of band", async () => {
+    // Given a remote that needs an authorization, when it is given out of band, then the local task goes on by itself.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const task = await delegate(client, [{ url: remote.url, input: "auth Sign in at the bank" }]);
@@ -145,7 +152,8 @@ describe("Remote agents", () => {
     assert.deepEqual(moves, ["WORKING", "AUTH_REQUIRED", "WORKING", "COMPLETED"]);
   });
 
-  test("HND-3 given a remote that needs an authorization, when something is said to the local task, then the remote is told", async () => {
+  test("HND-3 a message to the local task reaches a remote that waits for an authorization", async () => {
+    // Given a remote that needs an authorization, when something is said to the local task, then the remote is told.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const task = await delegate(client, [{ url: remote.url, input: "auth Sign in" }]);
@@ -159,7 +167,8 @@ describe("Remote agents", () => {
     assert.deepEqual([...remote.taskIds], [second.taskId]);
   });
 
-  test("HND-5 given a remote at work, when the local task is canceled, then the remote task is canceled too", async () => {
+  test("HND-5 canceling the local task cancels the remote task too", async () => {
+    // Given a remote at work, when the local task is canceled, then the remote task is canceled too.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const task = await begin(client, [{ url: remote.url, input: "wait forever" }]);
@@ -172,7 +181,8 @@ describe("Remote agents", () => {
     await untilEvent(client, task, ({ payload }) => payload.changes?.status === "ended");
   });
 
-  test("HND-11 given a remote that goes away while it works, when it is back, then its result is taken", async () => {
+  test("HND-11 the result of a remote that goes away is taken once it is back", async () => {
+    // Given a remote that goes away while it works, when it is back, then its result is taken.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const task = await begin(client, [{ url: remote.url, input: "wait for it" }]);
@@ -186,7 +196,9 @@ describe("Remote agents", () => {
     assert.equal(sends(remote).length, 1);
   });
 
-  test("HND-11 given a remote that takes longer than it may, when the time is over, then the step fails and the remote is canceled", async () => {
+  test("HND-11 a remote that exceeds its time fails the step and is canceled", async () => {
+    // Given a remote that takes longer than it may, when the time is over, then the step fails and the remote is
+    // canceled.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const requests = ["wait long", "ask Who?"].map((input) => ({
@@ -208,7 +220,9 @@ describe("Remote agents", () => {
 });
 
 describe("Evidence", () => {
-  test("HND-9 given a hand-off with a question, when it is replayed, then the remote hears nothing and what it gave, or what is put in its place, is given", async () => {
+  test("HND-9 a replayed hand-off uses the recorded or overridden result and calls no remote", async () => {
+    // Given a hand-off with a question, when it is replayed, then the remote hears nothing and what it gave, or what is
+    // put in its place, is given.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const task = await delegate(client, [
@@ -239,7 +253,8 @@ describe("Evidence", () => {
     assert.equal(outcome.messages[0].parts[0].value[1].output, "another");
   });
 
-  test("HND-10 given work that went to remotes, when the task has ended, then its receipt names them and verifies", async () => {
+  test("HND-10 the receipt of a task names the remotes that worked for it and verifies", async () => {
+    // Given work that went to remotes, when the task has ended, then its receipt names them and verifies.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
     const inputs = ["say a", "fail b", "reject c"];
@@ -267,7 +282,9 @@ describe("Evidence", () => {
     assert.equal(verified.body.valid ?? verified.body.verified, true, JSON.stringify(verified.body));
   });
 
-  test("HND-12 given a persona or an agent that is loaded here, when work is handed to it, then it is a child task with the same result", async () => {
+  test("HND-12 a hand-off to a local persona or agent is a child task with the same result", async () => {
+    // Given a persona or an agent that is loaded here, when work is handed to it, then it is a child task with the same
+    // result.
     const { client } = shared;
     const requests = [
       { agent: "echo", input: "hello" },

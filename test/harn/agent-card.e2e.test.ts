@@ -36,7 +36,9 @@ async function isSigned(card: Json): Promise<boolean> {
   return verify(null, Buffer.from(text), createPublicKey({ key: jwk, format: "jwk" }), bytes);
 }
 
-test("CRD-1 given the card, when it is verified with the published keys, then it is signed, and not any more when anything in it is changed", async () => {
+test("CRD-1 the card verifies with the published keys, and fails after any change", async () => {
+  // Given the card, when it is verified with the published keys, then it is signed, and not any more when anything in it
+  // is changed.
   const { body: card } = await client.get("/v1/agent-card");
   assert.equal(card.object, "harn_agent_card");
   assert.equal(await isSigned(card), true);
@@ -50,7 +52,8 @@ test("CRD-1 given the card, when it is verified with the published keys, then it
   }
 });
 
-test("CRD-2 given a card that was read, when it is asked for again, then it is the same, and 304 for those who have it", async () => {
+test("CRD-2 the card is the same when read again, and 304 for those who have it", async () => {
+  // Given a card that was read, when it is asked for again, then it is the same, and 304 for those who have it.
   const first = await client.get("/v1/agent-card");
   const etag = first.headers.get("etag") ?? "";
   assert.match(etag, /^"[^"]+"$/);
@@ -68,7 +71,9 @@ test("CRD-2 given a card that was read, when it is asked for again, then it is t
   }
 });
 
-test("CRD-2 given the same agents, when the server is started again, then the card is the same; when the key is turned, then it is signed anew", async () => {
+test("CRD-2 the card survives a restart unchanged and is signed anew after a key rotation", async () => {
+  // Given the same agents, when the server is started again, then the card is the same; when the key is turned, then it
+  // is signed anew.
   const before = await client.get("/v1/agent-card");
   await server.kill();
   server = await startProcess({ data: directory.path, flags });
@@ -84,7 +89,9 @@ test("CRD-2 given the same agents, when the server is started again, then the ca
   assert.equal(await isSigned(before.body), true);
 });
 
-test("CRD-3 given the card, when a client looks for how to authenticate, then it finds bearer keys and the token endpoint that is served", async () => {
+test("CRD-3 the card names bearer keys and the token endpoint that is served", async () => {
+  // Given the card, when a client looks for how to authenticate, then it finds bearer keys and the token endpoint that
+  // is served.
   const { body } = await client.get("/v1/agent-card");
   assert.deepEqual(body.auth_schemes, ["bearer", "oauth2"]);
   const { clientCredentials } = body.a2a_card.securitySchemes.oauth2.oauth2SecurityScheme.flows;
@@ -95,7 +102,8 @@ test("CRD-3 given the card, when a client looks for how to authenticate, then it
   assert.ok("tasks:write" in clientCredentials.scopes);
 });
 
-test("CRD-3 given tenants, workspaces and personas, when the card is read, then nothing of anybody's is in it", async () => {
+test("CRD-3 the card reveals nothing of any tenant, workspace or persona", async () => {
+  // Given tenants, workspaces and personas, when the card is read, then nothing of anybody's is in it.
   await client.createKey({ tenant_id: "tenant_secretive", actor: "secretive" });
   await client.post("/v1/workspaces", { name: "Secretive", root: "." });
   const text = JSON.stringify((await client.get("/v1/agent-card")).body);

@@ -17,7 +17,9 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-test("LST-1 given loaded agents, when they are listed and read, then each is there once, by name, with its versions, its persona and what it can do", async () => {
+test("LST-1 lists each loaded agent once by name, with versions, persona and abilities", async () => {
+  // Given loaded agents, when they are listed and read, then each is there once, by name, with its versions, its persona
+  // and what it can do.
   const agents = await client.listAll("/v1/agents", 3);
   const names = agents.map(({ name }) => name);
   assert.deepEqual(names, [...new Set(names)].sort());
@@ -39,7 +41,9 @@ test("LST-1 given loaded agents, when they are listed and read, then each is the
   errorOf(await (await client.withScopes("tasks:read")).get("/v1/agents"), 403);
 });
 
-test("LST-2 given tasks of several agents, when they are listed by status, agent and time, then only those are there, page by page, the last changed first", async () => {
+test("LST-2 lists tasks by status, agent and time, page by page, last changed first", async () => {
+  // Given tasks of several agents, when they are listed by status, agent and time, then only those are there, page by
+  // page, the last changed first.
   const { id: sessionId } = await client.createSession();
   const asking = await client.rehearse(sessionId, "ask Go on?");
   const failed = await client.rehearse(sessionId, "fail");

@@ -50,7 +50,8 @@ describe("Authentication", () => {
     });
   }
 
-  test("AUT-1 given no key, when any route of the API is called, then it is 401 before anything else is looked at", async () => {
+  test("AUT-1 every API route answers 401 without a key before it looks at anything else", async () => {
+    // Given no key, when any route of the API is called, then it is 401 before anything else is looked at.
     const { paths } = (await client.get("/openapi.json")).body;
     let guarded = 0;
     for (const [path, item] of Object.entries<Json>(paths)) {
@@ -80,7 +81,8 @@ describe("Authentication", () => {
 });
 
 describe("Scopes", () => {
-  test("AUT-2 given a new key, when it is made, then it tells its actor, scopes, tenant and workspaces, and the key once", async () => {
+  test("AUT-2 a new key states its actor, scopes, tenant and workspaces, and shows itself once", async () => {
+    // Given a new key, when it is made, then it tells its actor, scopes, tenant and workspaces, and the key once.
     const workspace = await newWorkspace();
     const made = await client.createKey({
       name: "Ada's laptop",
@@ -149,7 +151,9 @@ describe("Scopes", () => {
   };
 
   for (const [scope, door] of Object.entries(doors)) {
-    test(`AUT-2 given the scope ${scope} alone and all others, when its door is tried, then it opens for the first and is 403 permission_denied for the second`, async () => {
+    test(`AUT-2 ${scope} alone opens its route; all other scopes get 403 permission_denied`, async () => {
+      // Given the scope ${scope} alone and all others, when its door is tried, then it opens for the first and is 403
+      // permission_denied for the second.
       const session = await client.createSession({ initial_messages: [userMessage("x")] });
       const task = await client.submit(session.id, "x");
       const [message] = await client.listAll(`/v1/sessions/${session.id}/messages`);
@@ -166,7 +170,8 @@ describe("Scopes", () => {
     });
   }
 
-  test("AUT-2 given a key that may only submit, when it submits and waits, then it is told of its task", async () => {
+  test("AUT-2 a key that may only submit still gets its task when it submits and waits", async () => {
+    // Given a key that may only submit, when it submits and waits, then it is told of its task.
     const { id } = await client.createSession();
     const submitter = await client.withScopes("tasks:write");
     const body = { session_id: id, input: userMessage("hello") };
@@ -188,7 +193,8 @@ describe("Scopes", () => {
     ],
   };
   for (const [what, request] of Object.entries(approvals)) {
-    test(`AUT-2 given a key without approvals:write, when it ${what}, then it is 403 and the task still waits`, async () => {
+    test(`AUT-2 a key without approvals:write that ${what} gets 403 and the task still waits`, async () => {
+      // Given a key without approvals:write, when it ${what}, then it is 403 and the task still waits.
       const { id } = await client.createSession();
       const task = await client.rehearse(id, "approve ship");
       const writer = await client.withScopes("tasks:write", "messages:write", "tasks:read", "messages:read");
@@ -198,7 +204,8 @@ describe("Scopes", () => {
     });
   }
 
-  test("AUT-2 given a key that may make keys, when it grants what it does not have, then it is 403 and no key is made", async () => {
+  test("AUT-2 a key that grants scopes it does not have gets 403 and makes no key", async () => {
+    // Given a key that may make keys, when it grants what it does not have, then it is 403 and no key is made.
     const maker = await client.withScopes("api_keys:write", "api_keys:read", "tasks:read");
     const before = (await client.listAll("/v1/api-keys")).length;
     const make = (scope: string) =>
@@ -215,7 +222,8 @@ describe("Scopes", () => {
     assert.equal(errorOf(answer, 400).param, "scopes");
   });
 
-  test("AUT-2 given a workspace that does not exist, when a key is bound to it, then it is not found and no key is made", async () => {
+  test("AUT-2 binding a key to an unknown workspace is not found and makes no key", async () => {
+    // Given a workspace that does not exist, when a key is bound to it, then it is not found and no key is made.
     for (const tenant of [{}, { tenant_id: otherTenant }]) {
       const request = {
         name: "k",
@@ -228,7 +236,8 @@ describe("Scopes", () => {
     }
   });
 
-  test("AUT-2 given the administrator of another tenant, when they make a key for a third, then it is 403", async () => {
+  test("AUT-2 another tenant's administrator gets 403 when making a key for a third tenant", async () => {
+    // Given the administrator of another tenant, when they make a key for a third, then it is 403.
     for (const tenant_id of ["tenant_default", "tenant_third"]) {
       const request = { name: "k", actor: "a", scopes: ["admin"], tenant_id };
       assert.equal(errorOf(await stranger.post("/v1/api-keys", request), 403).param, "tenant_id");
@@ -240,7 +249,8 @@ describe("Keys that make keys", () => {
   const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
   const request = { name: "k", actor: "a", scopes: ["tasks:read"] };
 
-  test("KEY-1 given a key that expires, when it makes keys, then they expire by then or are not made", async () => {
+  test("KEY-1 a key that expires makes only keys that expire by then", async () => {
+    // Given a key that expires, when it makes keys, then they expire by then or are not made.
     const expires_at = inMs(3_600_000);
     const maker = client.as((await client.createKey({ expires_at })).key);
     for (const asked of [undefined, null, inMs(3_700_000)]) {
@@ -253,7 +263,8 @@ describe("Keys that make keys", () => {
     }
   });
 
-  test("KEY-1 given a key bound to a workspace, when it makes keys, then they are bound to it or are not made", async () => {
+  test("KEY-1 a key bound to a workspace makes only keys bound to it", async () => {
+    // Given a key bound to a workspace, when it makes keys, then they are bound to it or are not made.
     const [mine, other] = [await newWorkspace(), await newWorkspace()];
     const maker = client.as((await client.createKey({ workspace_ids: [mine] })).key);
     errorOf(await maker.post("/v1/api-keys", request), 403);
@@ -268,7 +279,8 @@ describe("Keys that make keys", () => {
     assert.deepEqual((await maker.listAll("/v1/api-keys")).map(({ id }) => id).includes(body.id), true);
   });
 
-  test("KEY-1 given a key with some scopes, when it makes a key with each scope there is, then only its own are granted", async () => {
+  test("KEY-1 a key can grant only the scopes that it has", async () => {
+    // Given a key with some scopes, when it makes a key with each scope there is, then only its own are granted.
     const own = ["api_keys:write", "tasks:read", "vaults:read"];
     const maker = await client.withScopes(...own);
     const { scopes_supported } = (await client.get("/.well-known/oauth-authorization-server")).body;
@@ -281,7 +293,9 @@ describe("Keys that make keys", () => {
     assert.deepEqual(granted, own);
   });
 
-  test("KEY-2 given a key that is revoked, when it is read and listed, then it is still there and says when it ended, and revoking it again changes nothing", async () => {
+  test("KEY-2 a revoked key stays listed with its end, and revoking it again changes nothing", async () => {
+    // Given a key that is revoked, when it is read and listed, then it is still there and says when it ended, and
+    // revoking it again changes nothing.
     const { id } = await client.createKey();
     const first = await revoke(id);
     assert.equal(first.status, 200);
@@ -376,7 +390,9 @@ describe("Boundaries", () => {
       client.as((await client.createKey({ workspace_ids: [await newWorkspace()] })).key),
   };
   for (const [who, visitor] of Object.entries(visitors)) {
-    test(`AUT-3 given ${who}, when they ask for anything of ours, then each answer is the 404 of what does not exist, and nothing has changed`, async () => {
+    test(`AUT-3 ${who} gets the 404 of an unknown id for anything of ours and changes nothing`, async () => {
+      // Given ${who}, when they ask for anything of ours, then each answer is the 404 of what does not exist, and
+      // nothing has changed.
       const visiting = await visitor();
       const ids = await oneOfEach(await newWorkspace());
       const nowhere = Object.fromEntries(
@@ -436,7 +452,8 @@ describe("Boundaries", () => {
     });
   }
 
-  test("AUT-3 given another tenant, when it uses its own workspace, then it works there and has its own personas", async () => {
+  test("AUT-3 another tenant works in its own workspace and has its own personas", async () => {
+    // Given another tenant, when it uses its own workspace, then it works there and has its own personas.
     const { id, workspace_id } = await stranger.createSession({ workspace_id: otherWorkspace });
     assert.equal(workspace_id, otherWorkspace);
     const task = await stranger.submit(id, "hello");
@@ -445,7 +462,8 @@ describe("Boundaries", () => {
     for (const persona of await stranger.listAll("/v1/personas")) assert.match(persona.id, /\.tenant_other$/);
   });
 
-  test("AUT-3 given another tenant, when it reads and revokes our keys, then they are not there for it", async () => {
+  test("AUT-3 another tenant cannot read or revoke our keys: they are not found", async () => {
+    // Given another tenant, when it reads and revokes our keys, then they are not there for it.
     const { id, key } = await client.createKey();
     errorOf(await stranger.get(`/v1/api-keys/${id}`), 404);
     errorOf(await stranger.call(`/v1/api-keys/${id}`, { method: "DELETE" }), 404);
@@ -460,7 +478,9 @@ describe("Boundaries", () => {
     assert.deepEqual([body.session_count, body.task_count], [0, 0]);
   });
 
-  test("AUT-3 given a session that one key created with an Idempotency-Key, when a key of the same actor in another workspace repeats the request, then it does not get the answer", async () => {
+  test("AUT-3 a repeated Idempotency-Key from another workspace does not get the first answer", async () => {
+    // Given a session that one key created with an Idempotency-Key, when a key of the same actor in another workspace
+    // repeats the request, then it does not get the answer.
     const [mine, theirs] = [await newWorkspace(), await newWorkspace()];
     const bound = async (workspace: string) =>
       client.as((await client.createKey({ actor: "ada", workspace_ids: [workspace] })).key);
@@ -476,7 +496,8 @@ describe("Boundaries", () => {
     assert.equal(errorOf(await write(there), 404).code, "resource_not_found");
   });
 
-  test("AUT-2 given a key bound to a workspace, when it works there, then it may, and its lists hold what is there", async () => {
+  test("AUT-2 a key bound to a workspace works there, and its lists hold what is there", async () => {
+    // Given a key bound to a workspace, when it works there, then it may, and its lists hold what is there.
     const workspace_id = await newWorkspace();
     const bound = client.as((await client.createKey({ workspace_ids: [workspace_id] })).key);
     const { id } = await bound.createSession({ workspace_id });
@@ -489,7 +510,8 @@ describe("Boundaries", () => {
     assert.ok(events.every((event) => event.workspace_id === workspace_id));
   });
 
-  test("AUT-2 given a key bound to a workspace, when it lists personas, then they are those that it may read and use", async () => {
+  test("AUT-2 a key bound to a workspace lists the personas that it may read and use", async () => {
+    // Given a key bound to a workspace, when it lists personas, then they are those that it may read and use.
     const bound = client.as((await client.createKey({ workspace_ids: [await newWorkspace()] })).key);
     assert.equal((await bound.get("/v1/personas/persona_rehearsal")).status, 200);
     assert.deepEqual(
@@ -498,7 +520,8 @@ describe("Boundaries", () => {
     );
   });
 
-  test("AUT-2 given a key bound to a workspace, when it makes keys for more than that, then it is refused", async () => {
+  test("AUT-2 a key bound to a workspace cannot make keys that reach further", async () => {
+    // Given a key bound to a workspace, when it makes keys for more than that, then it is refused.
     const [mine, theirs] = [await newWorkspace(), await newWorkspace()];
     const bound = client.as((await client.createKey({ workspace_ids: [mine] })).key);
     const make = (change: object) =>
@@ -508,7 +531,8 @@ describe("Boundaries", () => {
     assert.equal((await make({ workspace_ids: [mine] })).status, 201);
   });
 
-  test("AUT-2 given a key bound to a workspace, when it makes a key for another tenant, then it is 403", async () => {
+  test("AUT-2 a key bound to a workspace gets 403 when making a key for another tenant", async () => {
+    // Given a key bound to a workspace, when it makes a key for another tenant, then it is 403.
     const bound = client.as((await client.createKey({ workspace_ids: [await newWorkspace()] })).key);
     const request = {
       name: "k",
@@ -520,7 +544,9 @@ describe("Boundaries", () => {
     assert.equal(errorOf(await bound.post("/v1/api-keys", request), 403).code, "permission_denied");
   });
 
-  test("AUT-2 given a key bound to a workspace, when it revokes a key of the whole tenant, then it is refused and that key still works", async () => {
+  test("AUT-2 a key bound to a workspace cannot revoke a key of the whole tenant", async () => {
+    // Given a key bound to a workspace, when it revokes a key of the whole tenant, then it is refused and that key still
+    // works.
     const bound = client.as((await client.createKey({ workspace_ids: [await newWorkspace()] })).key);
     const { id, key } = await client.createKey();
     const { status } = await bound.call(`/v1/api-keys/${id}`, { method: "DELETE" });
@@ -573,7 +599,8 @@ describe("The end of keys", () => {
     assert.ok(Date.now() >= expires);
   });
 
-  test("AUT-5 given an expiry that is no time, when a key is made with it, then the request is refused", async () => {
+  test("AUT-5 making a key with an expiry that is no time is refused", async () => {
+    // Given an expiry that is no time, when a key is made with it, then the request is refused.
     for (const expires_at of ["soon", "2040-13-01T00:00:00Z", "2040-01-01", 2040]) {
       const answer = await client.post("/v1/api-keys", {
         name: "k",
@@ -585,7 +612,8 @@ describe("The end of keys", () => {
     }
   });
 
-  test("AUT-5 given a revoked key, when the server is started again, then the key is still refused and others still work", async () => {
+  test("AUT-5 a revoked key is still refused after a restart, and others still work", async () => {
+    // Given a revoked key, when the server is started again, then the key is still refused and others still work.
     await using data = await temporaryDirectory();
     const made: Json[] = [];
     {
@@ -602,7 +630,8 @@ describe("The end of keys", () => {
 });
 
 describe("Where keys are kept", () => {
-  test("AUT-4 given an API key, when everything that can be read is read, then neither the key nor its hash is in it", async () => {
+  test("AUT-4 nothing that can be read contains an API key or its hash", async () => {
+    // Given an API key, when everything that can be read is read, then neither the key nor its hash is in it.
     const { id, key } = await client.createKey();
     const said = [
       (await client.get(`/v1/api-keys/${id}`)).body,
@@ -615,7 +644,8 @@ describe("Where keys are kept", () => {
     assert.ok(!/"hash"/.test(text));
   });
 
-  test("AUT-4 given a request that is refused, when the key was in its body or its path, then the error does not repeat it", async () => {
+  test("AUT-4 the error of a refused request does not repeat a key from its body or path", async () => {
+    // Given a request that is refused, when the key was in its body or its path, then the error does not repeat it.
     const { key } = await client.createKey();
     const answers = [
       await client.as(`${key}x`).get("/v1/sessions"),
@@ -628,7 +658,9 @@ describe("Where keys are kept", () => {
     }
   });
 
-  test("AUT-4 given keys that were made, used, repeated and revoked, when the server has stopped, then no file and no output has any of them", async () => {
+  test("AUT-4 no file and no output contains any key that was made, used or revoked", async () => {
+    // Given keys that were made, used, repeated and revoked, when the server has stopped, then no file and no output has
+    // any of them.
     await using data = await temporaryDirectory();
     await using running = await startServer({ data: data.path, env: { BRIDLE_LOG_LEVEL: "trace" } });
     const admin = new Client(running);

@@ -297,7 +297,9 @@ function named(operation: Operation): string[] {
 }
 
 describe("Every operation", () => {
-  test("AZN-1 given no key, when any operation is called about what is there, then it is 401 and says no more than about what is not", async () => {
+  test("AZN-1 without a key every operation answers 401, alike for known and unknown ids", async () => {
+    // Given no key, when any operation is called about what is there, then it is 401 and says no more than about what is
+    // not.
     for (const operation of operations) {
       const answer = await call(client, operation, ids, null);
       assert.equal(errorOf(answer, 401).code, "unauthenticated", operation.id);
@@ -307,7 +309,9 @@ describe("Every operation", () => {
     }
   });
 
-  test("AZN-1 given operations that ask for something else than a key, when they are called with any key and without it, then it is 401, about what is there and what is not", async () => {
+  test("AZN-1 operations not authenticated by a key answer 401 with any key or none", async () => {
+    // Given operations that ask for something else than a key, when they are called with any key and without it, then it
+    // is 401, about what is there and what is not.
     for (const operation of signed) {
       for (const key of [null, client.key]) {
         const present = await call(client, operation, ids, key);
@@ -318,7 +322,9 @@ describe("Every operation", () => {
     }
   });
 
-  test("AZN-2 given a key without the scope that it needs, when any operation is called, then it is 403 and names the scope, about what is there and what is not", async () => {
+  test("AZN-2 every operation answers 403 and names the missing scope, for known and unknown ids", async () => {
+    // Given a key without the scope that it needs, when any operation is called, then it is 403 and names the scope,
+    // about what is there and what is not.
     const [one, other] = [await client.withScopes("branches:read"), await client.withScopes("outcomes:read")];
     const { scopes_supported } = (await client.get("/.well-known/oauth-authorization-server")).body;
     const lacking = new Map<string, Client>();
@@ -345,7 +351,8 @@ describe("Every operation", () => {
     assert.ok(lacking.size > 12, `${[...lacking.keys()]}`);
   });
 
-  test("AZN-2 given operations that need no scope, when any key calls them, then they answer, and there are no others", async () => {
+  test("AZN-2 operations without a scope answer any key, and there are no others", async () => {
+    // Given operations that need no scope, when any key calls them, then they answer, and there are no others.
     const holder = await client.withScopes("branches:read");
     for (const operation of operations.filter(({ id }) => scopeless.has(id))) {
       assert.equal((await call(holder, operation, ids)).status, 200, operation.id);
@@ -364,7 +371,9 @@ describe("Every operation", () => {
     },
   };
   for (const [who, { make, mayAlsoSee }] of Object.entries(visitors)) {
-    test(`AZN-3 given ${who}, when any operation is called about something of ours, then it is the 404 of what never was, and nothing has changed`, async () => {
+    test(`AZN-3 ${who} gets the 404 of an unknown id from every operation and changes nothing`, async () => {
+      // Given ${who}, when any operation is called about something of ours, then it is the 404 of what never was, and
+      // nothing has changed.
       const visitor = await make();
       const absent = nowhere(ids);
       const log = await client.listAll(`/v1/events?workspace_id=${ids.workspace_id}`);
@@ -382,7 +391,8 @@ describe("Every operation", () => {
       assert.deepEqual(await client.listAll(`/v1/events?workspace_id=${ids.workspace_id}`), log);
     });
 
-    test(`AZN-3 given ${who}, when any list is read, also filtered by our ids, then nothing of ours is in it`, async () => {
+    test(`AZN-3 ${who} finds nothing of ours in any list, even filtered by our ids`, async () => {
+      // Given ${who}, when any list is read, also filtered by our ids, then nothing of ours is in it.
       const visitor = await make();
       const ours = new Set(
         Object.entries(ids).flatMap(([name, id]) =>
@@ -412,7 +422,9 @@ describe("Every operation", () => {
     });
   }
 
-  test("AZN-3 given all operations, when they are sorted by what they name, then each is tried by a visitor above or known to name nothing", () => {
+  test("AZN-3 every operation is tried by a visitor or known to name nothing", () => {
+    // Given all operations, when they are sorted by what they name, then each is tried by a visitor above or known to
+    // name nothing.
     const untried = operations.filter(
       (operation) =>
         named(operation).length === 0 && !operation.isList && !operation.query.includes("session_id"),
@@ -433,7 +445,8 @@ describe("Every operation", () => {
     }
   });
 
-  test("AZN-4 given a key that is bound to a workspace, when it changes what is the whole tenant's, then it is 403", async () => {
+  test("AZN-4 a key bound to a workspace gets 403 when it changes what is the whole tenant's", async () => {
+    // Given a key that is bound to a workspace, when it changes what is the whole tenant's, then it is 403.
     const bound = await visitors["a key that is bound to another workspace"]?.make();
     assert.ok(bound !== undefined);
     const writes = operations.filter(
@@ -448,7 +461,9 @@ describe("Every operation", () => {
     }
   });
 
-  test("AZN-4 given keys that do not run the server, when they turn its keys or make workspaces beyond their own, then it is 403", async () => {
+  test("AZN-4 non-operator keys get 403 for key rotation and workspaces beyond their own", async () => {
+    // Given keys that do not run the server, when they turn its keys or make workspaces beyond their own, then it is
+    // 403.
     const stranger = await visitors["the administrator of another tenant"]?.make();
     const bound = await visitors["a key that is bound to another workspace"]?.make();
     assert.ok(stranger !== undefined && bound !== undefined);

@@ -33,7 +33,9 @@ async function eventsAbout(id: string): Promise<Json[]> {
 }
 
 describe("Branches", () => {
-  test("BRA-2 given a branch, when its working copy and metadata are changed, then it says so, keeps its lineage, and the change is an event", async () => {
+  test("BRA-2 changing a branch's working copy and metadata keeps its lineage and is an event", async () => {
+    // Given a branch, when its working copy and metadata are changed, then it says so, keeps its lineage, and the change
+    // is an event.
     const session = await client.createSession();
     const branch = await newBranch(session.id, { worktree_uri: "file:///tmp/a", kind: "workspace" });
     assert.equal(branch.worktree_uri, "file:///tmp/a");
@@ -50,7 +52,9 @@ describe("Branches", () => {
     assert.deepEqual([last.event, last.payload], ["branch.updated", { changes }]);
   });
 
-  test("BRA-2 given a fork with something said in it, when its branch is merged, then both transcripts are as they were and the parent's log names both tips", async () => {
+  test("BRA-2 merging a fork's branch keeps both transcripts and logs both tips in the parent", async () => {
+    // Given a fork with something said in it, when its branch is merged, then both transcripts are as they were and the
+    // parent's log names both tips.
     const parent = await client.createSession();
     await client.rehearse(parent.id, "say before");
     const { body: fork } = await client.post(`/v1/sessions/${parent.id}/fork`);
@@ -79,7 +83,9 @@ describe("Branches", () => {
   const tipOf = async (sessionId: string) =>
     (await client.get(`/v1/sessions/${sessionId}`)).body.last_event_id;
 
-  test("BRA-3 given a branch that was merged or abandoned, when it is merged, abandoned, worked on or forked onto, then it is a conflict that says what became of it", async () => {
+  test("BRA-3 using a merged or abandoned branch is a conflict that says what became of it", async () => {
+    // Given a branch that was merged or abandoned, when it is merged, abandoned, worked on or forked onto, then it is a
+    // conflict that says what became of it.
     const session = await client.createSession();
     const [gone, kept, target] = [
       await newBranch(session.id),
@@ -109,7 +115,9 @@ describe("Branches", () => {
     }
   });
 
-  test("BRA-3 given a fork whose branch was abandoned, when a task is submitted in it, then it is a conflict and no task is there", async () => {
+  test("BRA-3 a task in a fork whose branch was abandoned is a conflict and is not created", async () => {
+    // Given a fork whose branch was abandoned, when a task is submitted in it, then it is a conflict and no task is
+    // there.
     const parent = await client.createSession();
     const { body: fork } = await client.post(`/v1/sessions/${parent.id}/fork`);
     await client.rehearse(fork.id, "say works");
@@ -119,7 +127,8 @@ describe("Branches", () => {
     await client.rehearse(parent.id, "say goes on");
   });
 
-  test("BRA-3 given a branch and what came of it, when they are merged the wrong way, then it is refused and both stay open", async () => {
+  test("BRA-3 merging a branch into itself or a descendant is refused and leaves both open", async () => {
+    // Given a branch and what came of it, when they are merged the wrong way, then it is refused and both stay open.
     const session = await client.createSession();
     const branch = await newBranch(session.id);
     const child = await newBranch(session.id, { parent_branch_id: branch.id });
@@ -136,7 +145,8 @@ describe("Branches", () => {
     assert.equal((await merge(grandchild.id, branch.id)).status, 200);
   });
 
-  test("BRA-3 given the main path of a workspace, when it is merged or abandoned, then it is a conflict: work goes on there", async () => {
+  test("BRA-3 merging or abandoning the main path of a workspace is a conflict", async () => {
+    // Given the main path of a workspace, when it is merged or abandoned, then it is a conflict: work goes on there.
     const session = await client.createSession();
     const branch = await newBranch(session.id);
     errorOf(await abandon(session.branch_id), 409);
@@ -144,7 +154,9 @@ describe("Branches", () => {
     await client.rehearse(session.id, "say still open");
   });
 
-  test("BRA-3 given many merges of one branch at once, when all are answered, then one was done; under one Idempotency-Key all hear the same", async () => {
+  test("BRA-3 concurrent merges of a branch merge once; one Idempotency-Key gives one answer", async () => {
+    // Given many merges of one branch at once, when all are answered, then one was done; under one Idempotency-Key all
+    // hear the same.
     const session = await client.createSession();
     const branch = await newBranch(session.id);
     const targets = await Promise.all(Array.from({ length: 8 }, () => newBranch(session.id)));
@@ -162,7 +174,9 @@ describe("Branches", () => {
     );
   });
 
-  test("BRA-3 given keys without the scope, of another workspace and of another tenant, when they change a branch, then they are refused", async () => {
+  test("BRA-3 keys without the scope or of another workspace or tenant cannot change a branch", async () => {
+    // Given keys without the scope, of another workspace and of another tenant, when they change a branch, then they are
+    // refused.
     const session = await client.createSession();
     const branch = await newBranch(session.id);
     const { body: other } = await client.post("/v1/workspaces", { name: "Other", root: "." });

@@ -27,7 +27,9 @@ const compact = (id: string, keep_last: number, body: object = {}) =>
   client.post(`/v1/sessions/${id}/compact`, { keep_last, ...body });
 
 describe("compacting", () => {
-  test("CMP-1 given turns with an artifact, when the session is compacted, then the transcript has the last turns and the session names all the rest", async () => {
+  test("CMP-1 a compacted session keeps the last turns and names all the rest", async () => {
+    // Given turns with an artifact, when the session is compacted, then the transcript has the last turns and the
+    // session names all the rest.
     const { id } = await client.createSession({
       initial_messages: [{ ...userMessage("be kind"), role: "system" }],
     });
@@ -91,7 +93,9 @@ describe("compacting", () => {
     assert.ok(!events.some(({ event }) => event === "session.compacted"));
   });
 
-  test("CMP-1 given a key that may not write sessions, a closed session and bad numbers, when compaction is asked for, then it is refused", async () => {
+  test("CMP-1 compaction refuses a key without the scope, a closed session and bad numbers", async () => {
+    // Given a key that may not write sessions, a closed session and bad numbers, when compaction is asked for, then it
+    // is refused.
     const { id } = await client.sessionWithTurns("a");
     const reader = await client.withScopes("sessions:read");
     errorOf(await reader.post(`/v1/sessions/${id}/compact`, { keep_last: 0 }), 403);
@@ -108,7 +112,9 @@ describe("compacting", () => {
     errorOf(await stranger.post(`/v1/sessions/${id}/compact`, { keep_last: 0 }), 404);
   });
 
-  test("CMP-1 given a compacted session, when a message is asked for with a page in hand, then the walk goes on with what is left", async () => {
+  test("CMP-1 a page cursor from before the compaction continues with what is left", async () => {
+    // Given a compacted session, when a message is asked for with a page in hand, then the walk goes on with what is
+    // left.
     const { id } = await client.sessionWithTurns("a", "b", "c");
     const { body: page } = await client.get(`/v1/sessions/${id}/messages?limit=1`);
     await compact(id, 1);
@@ -121,7 +127,9 @@ describe("compacting", () => {
 });
 
 describe("what still runs", () => {
-  test("CMP-2 given a task that waits in the second of three turns, when all is to be compacted, then only the first turn goes and the task ends well", async () => {
+  test("CMP-2 compaction stops before the turn of a waiting task, which then completes", async () => {
+    // Given a task that waits in the second of three turns, when all is to be compacted, then only the first turn goes
+    // and the task ends well.
     const { id } = await client.sessionWithTurns("a");
     const waiting = await client.rehearse(id, "ask who?", "return thanks");
     await client.append(id, "third");
@@ -134,7 +142,9 @@ describe("what still runs", () => {
     assert.deepEqual(await client.texts(id), []);
   });
 
-  test("CMP-2 given tasks that are submitted while a session is compacted again and again, when all is over, then every turn is either left or folded away, once", async () => {
+  test("CMP-2 tasks submitted during compactions leave every turn kept or folded, once", async () => {
+    // Given tasks that are submitted while a session is compacted again and again, when all is over, then every turn is
+    // either left or folded away, once.
     const { id } = await client.createSession();
     const texts = Array.from({ length: 30 }, (_, index) => `t${index}`);
     const submitted = Promise.all(texts.map((text) => client.submit(id, text)));
@@ -226,7 +236,9 @@ const moves = {
   },
 };
 
-test("CMP-3 given any order of messages, compactions, truncations and forks, when the transcripts are read, then they are those of a simple model", async () => {
+test("CMP-3 any mix of messages, compactions, truncations and forks matches a simple model", async () => {
+  // Given any order of messages, compactions, truncations and forks, when the transcripts are read, then they are those
+  // of a simple model.
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 25 }), async (script) => {
       const { id } = await client.createSession();

@@ -28,7 +28,8 @@ async function tasksOf(by: Client, sessionId: string): Promise<Json[]> {
 }
 
 describe("Connectors", () => {
-  test("CON-1 given a connector, when it is created, read, changed and deleted, then each is so, and the secret is shown once", async () => {
+  test("CON-1 creates, reads, changes and deletes a connector and shows its secret once", async () => {
+    // Given a connector, when it is created, read, changed and deleted, then each is so, and the secret is shown once.
     const connector = await client.createConnector({ event_kinds: ["a"], metadata: { of: "billing" } });
     const { secret, ...shown } = connector;
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -78,7 +79,8 @@ describe("Connectors", () => {
     });
   }
 
-  test("CON-1 given an Idempotency-Key, when the creation is repeated, then it is the same connector without the secret", async () => {
+  test("CON-1 a creation repeated under its Idempotency-Key returns the connector, not the secret", async () => {
+    // Given an Idempotency-Key, when the creation is repeated, then it is the same connector without the secret.
     const body = { provider: "webhook", workspace_id: "workspace_default" };
     const headers = { "idempotency-key": "connector-once" };
     const first = await client.post("/v1/connectors", body, headers);
@@ -87,7 +89,9 @@ describe("Connectors", () => {
     assert.equal(second.body.secret, null);
   });
 
-  test("CON-1 given keys without the scope, of another workspace and of another tenant, when they use a connector, then they are refused", async () => {
+  test("CON-1 keys without the scope or of another workspace or tenant cannot use a connector", async () => {
+    // Given keys without the scope, of another workspace and of another tenant, when they use a connector, then they are
+    // refused.
     const { body: other } = await client.post("/v1/workspaces", { name: "Other", root: "." });
     const connector = await client.createConnector({ workspace_id: other.id });
     const path = `/v1/connectors/${connector.id}`;
@@ -110,7 +114,8 @@ describe("Connectors", () => {
     assert.equal(errorOf(answer, 400).param, "target_session_id");
   });
 
-  test("CON-2 given a secret, when everything that the server says and keeps is searched, then it is nowhere", async () => {
+  test("CON-2 the secret is nowhere in what the server says and keeps", async () => {
+    // Given a secret, when everything that the server says and keeps is searched, then it is nowhere.
     await using directory = await temporaryDirectory();
     await using own = await startProcess({ data: directory.path, env: { BRIDLE_LOG_LEVEL: "debug" } });
     const by = new Client(own);
@@ -137,7 +142,8 @@ describe("Connectors", () => {
 });
 
 describe("Deliveries", () => {
-  test("CON-3 given a signed delivery, when it arrives, then it is a task of the connector, and the log says how, in one commit", async () => {
+  test("CON-3 a signed delivery becomes a task of the connector, logged in one commit", async () => {
+    // Given a signed delivery, when it arrives, then it is a task of the connector, and the log says how, in one commit.
     const session = await client.createSession();
     const connector = await client.createConnector({
       target_session_id: session.id,
@@ -162,7 +168,8 @@ describe("Deliveries", () => {
     assert.ok(events.every(({ payload }) => payload.delivery_id === body.delivery_id));
   });
 
-  test("CON-2 given a connector, when the master key is turned, then its secret is sealed again and deliveries go on", async () => {
+  test("CON-2 rotating the master key seals the secret again and deliveries go on", async () => {
+    // Given a connector, when the master key is turned, then its secret is sealed again and deliveries go on.
     const connector = await client.createConnector();
     const rotated = await client.post("/v1/vaults/rotate-master-key");
     assert.equal(rotated.status, 200, JSON.stringify(rotated.body));
@@ -174,7 +181,9 @@ describe("Deliveries", () => {
     );
   });
 
-  test("CON-3 given no session to go to, when deliveries arrive at once, then they share one session of the connector's own, and get another when it is closed", async () => {
+  test("CON-3 concurrent deliveries share one own session, and get another once it is closed", async () => {
+    // Given no session to go to, when deliveries arrive at once, then they share one session of the connector's own, and
+    // get another when it is closed.
     const connector = await client.createConnector();
     const ids = Array.from({ length: 6 }, (_, n) => `msg_${n}`);
     const answers = await Promise.all(ids.map((id) => sendDelivery(client, { connector, id, body: ping })));
@@ -186,7 +195,9 @@ describe("Deliveries", () => {
     assert.notEqual((await client.get(`/v1/tasks/${body.task_id}`)).body.session_id, webhook.session_id);
   });
 
-  test("CON-4 given deliveries that are not signed as they must be, when they arrive, then they are 401 as for a connector that is not there, and leave no trace", async () => {
+  test("CON-4 a badly signed delivery answers 401 like an unknown connector and leaves no trace", async () => {
+    // Given deliveries that are not signed as they must be, when they arrive, then they are 401 as for a connector that
+    // is not there, and leave no trace.
     const connector = await client.createConnector();
     const other = await client.createConnector();
     const good = { connector, id: "msg_1", body: ping };
@@ -233,7 +244,9 @@ describe("Deliveries", () => {
     return { "webhook-timestamp": time, "webhook-signature": `v1,${"A".repeat(43)}= v1,${signature}` };
   }
 
-  test("CON-5 given a delivery that comes again, alone and many at once, when it is answered, then there is one task and each hears of it", async () => {
+  test("CON-5 a repeated delivery, even many at once, makes one task and every answer names it", async () => {
+    // Given a delivery that comes again, alone and many at once, when it is answered, then there is one task and each
+    // hears of it.
     const connector = await client.createConnector();
     const delivery = { connector, id: "again", body: ping };
     const answers = await Promise.all(Array.from({ length: 20 }, () => sendDelivery(client, delivery)));
@@ -255,7 +268,8 @@ describe("Deliveries", () => {
     assert.equal(elsewhere.status, 202, "an id counts per connector");
   });
 
-  test("CON-6 given event kinds, when deliveries of other kinds arrive, then they are recorded as ignored and are no tasks", async () => {
+  test("CON-6 deliveries of other event kinds are recorded as ignored and make no task", async () => {
+    // Given event kinds, when deliveries of other kinds arrive, then they are recorded as ignored and are no tasks.
     const connector = await client.createConnector({ event_kinds: ["invoice.paid"] });
     const bodies: [string, unknown, boolean][] = [
       ["m1", ping, true],
@@ -286,7 +300,9 @@ describe("Deliveries", () => {
     );
   });
 
-  test("CON-3 given personas with triggers, when a delivery arrives, then each that asked for its kind has a task, in one session", async () => {
+  test("CON-3 a delivery makes a task for each persona triggered by its kind, in one session", async () => {
+    // Given personas with triggers, when a delivery arrives, then each that asked for its kind has a task, in one
+    // session.
     const connector = await client.createConnector();
     const createPersona = async (triggers: object[]) => {
       const answer = await client.post("/v1/personas", {
@@ -321,7 +337,9 @@ describe("Deliveries", () => {
     assert.deepEqual(await personasOf("m4", "invoice.voided"), []);
   });
 
-  test("CON-6 given a connector that takes nothing now, when a delivery arrives, then it is refused, recorded, and taken when it comes again later", async () => {
+  test("CON-6 an inactive connector refuses and records a delivery, and takes it once active", async () => {
+    // Given a connector that takes nothing now, when a delivery arrives, then it is refused, recorded, and taken when it
+    // comes again later.
     const connector = await client.createConnector({ status: "PAUSED" });
     const delivery = { connector, id: "patient", body: ping };
     errorOf(await sendDelivery(client, delivery), 409);
@@ -338,7 +356,8 @@ describe("Deliveries", () => {
     );
   });
 
-  test("CON-6 given a session that was closed, when a delivery for it arrives, then it is a conflict and recorded as failed", async () => {
+  test("CON-6 a delivery for a closed session is a conflict and is recorded as failed", async () => {
+    // Given a session that was closed, when a delivery for it arrives, then it is a conflict and recorded as failed.
     const session = await client.createSession();
     const connector = await client.createConnector({ target_session_id: session.id });
     await client.post(`/v1/sessions/${session.id}/close`);
@@ -346,7 +365,9 @@ describe("Deliveries", () => {
     assert.equal((await eventsOf(client, connector.id)).at(-1).event, "connector.failed");
   });
 
-  test("CON-6 given signed deliveries that cannot be read, when they arrive, then each has its error, no task, and the server goes on", async () => {
+  test("CON-6 unreadable signed deliveries get an error and no task, and the server goes on", async () => {
+    // Given signed deliveries that cannot be read, when they arrive, then each has its error, no task, and the server
+    // goes on.
     const connector = await client.createConnector();
     const deep = `${"[".repeat(5000)}${"]".repeat(5000)}`;
     const cases: [id: string, body: string, status: number][] = [
@@ -370,7 +391,8 @@ describe("Deliveries", () => {
     assert.equal((await tasksOf(client, webhook.session_id)).length, 1);
   });
 
-  test("CON-6 given a delivery with a credential in it, when it is taken, then what looks like one is not kept", async () => {
+  test("CON-6 a credential in a delivery is redacted", async () => {
+    // Given a delivery with a credential in it, when it is taken, then what looks like one is not kept.
     const connector = await client.createConnector();
     const token = `sk-live-${"Q7zKv9Rt".repeat(4)}`;
     const { body } = await sendDelivery(client, {
@@ -383,7 +405,9 @@ describe("Deliveries", () => {
     assert.ok(!JSON.stringify(await eventsOf(client, connector.id)).includes(token));
   });
 
-  test("CON-7 given a server that is killed again and again, when the sender repeats what was not answered, then every delivery is one task", async () => {
+  test("CON-7 deliveries repeated across server crashes make one task each", async () => {
+    // Given a server that is killed again and again, when the sender repeats what was not answered, then every delivery
+    // is one task.
     await using directory = await temporaryDirectory();
     let own = await startProcess({ data: directory.path });
     let by = new Client(own);

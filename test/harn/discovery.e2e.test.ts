@@ -89,7 +89,8 @@ describe("Versioning", () => {
     "an empty version": "",
   };
   for (const [what, version] of Object.entries(refused)) {
-    test(`VER-1 given ${what}, when a resource is asked for, then it is 426 with the supported versions`, async () => {
+    test(`VER-1 a resource request with ${what} answers 426 with the supported versions`, async () => {
+      // Given ${what}, when a resource is asked for, then it is 426 with the supported versions.
       const error = errorOf(await client.get("/v1/sessions", { [versionHeader]: version }), 426);
       assert.equal(error.code, "unsupported_protocol_version");
       assert.deepEqual(error.details.supported_versions, [protocolVersion]);
@@ -113,14 +114,16 @@ describe("Versioning", () => {
       assert.equal(typeof body, "object");
     });
 
-    test(`VER-2 given a wrong key and an unknown version, when ${path} is read, then it is there all the same`, async () => {
+    test(`VER-2 ${path} is readable even with a wrong key and an unknown version`, async () => {
+      // Given a wrong key and an unknown version, when ${path} is read, then it is there all the same.
       const { status } = await client.call(path, { key: "wrong", headers: { [versionHeader]: "unknown" } });
       assert.equal(status, 200);
     });
   }
 
   for (const [what, key] of Object.entries({ "no key": null, "a wrong key": "wrong" })) {
-    test(`VER-3 given ${what} and no version, when a resource is asked for, then it is 401 and not 426`, async () => {
+    test(`VER-3 a resource request with ${what} and no version answers 401 and not 426`, async () => {
+      // Given ${what} and no version, when a resource is asked for, then it is 401 and not 426.
       const answer = await client.call("/v1/sessions", { key, headers: { [versionHeader]: undefined } });
       assert.equal(errorOf(answer, 401).code, "unauthenticated");
     });
@@ -153,7 +156,8 @@ describe("Versioning", () => {
 });
 
 describe("Discovery", () => {
-  test("DIS-1 given a server, when GET /v1 is read, then it names the protocol family and the version that it accepts", async () => {
+  test("DIS-1 GET /v1 names the protocol family and the version that it accepts", async () => {
+    // Given a server, when GET /v1 is read, then it names the protocol family and the version that it accepts.
     const { body } = await client.get("/v1");
     assert.equal(body.object, "protocol_discovery");
     assert.equal(body.protocol_family, "harn_agents_protocol");
@@ -171,7 +175,9 @@ describe("Discovery", () => {
     receipts: "/v1/receipts/{receipt_id}",
     replay: "/v1/tasks/{task_id}/replay",
   };
-  test("DIS-1 given the capabilities of GET /v1, when their routes are looked for, then those that are true are served and no others", async () => {
+  test("DIS-1 exactly the capabilities that GET /v1 declares true have served routes", async () => {
+    // Given the capabilities of GET /v1, when their routes are looked for, then those that are true are served and no
+    // others.
     const { capabilities } = (await client.get("/v1")).body;
     assert.deepEqual(Object.keys(capabilities).sort(), Object.keys(proofs).sort());
     for (const [capability, path] of Object.entries(proofs)) {
@@ -229,7 +235,8 @@ describe("Discovery", () => {
     }
   });
 
-  test("DIS-2 given the agent card, when its skills are read, then they are those of the personas that can be used", async () => {
+  test("DIS-2 the skills of the agent card are those of the usable personas", async () => {
+    // Given the agent card, when its skills are read, then they are those of the personas that can be used.
     const { body } = await client.get("/v1/agent-card");
     const personas = await client.listAll("/v1/personas");
     assert.deepEqual(
@@ -240,7 +247,8 @@ describe("Discovery", () => {
 });
 
 describe("The OpenAPI document", () => {
-  test("DIS-3 given the document, when its shape is checked, then it is OpenAPI 3.1 with a described answer for every operation", () => {
+  test("DIS-3 the document is OpenAPI 3.1 and describes an answer for every operation", () => {
+    // Given the document, when its shape is checked, then it is OpenAPI 3.1 with a described answer for every operation.
     assert.match(document.openapi, /^3\.1\.\d+$/);
     assert.equal(typeof document.info.title, "string");
     assert.equal(document.info.version, protocolVersion);
@@ -271,7 +279,8 @@ describe("The OpenAPI document", () => {
     for (const ref of refs) assert.equal(typeof target(ref), "object", ref);
   });
 
-  test("DIS-3 given the document, when path parameters are compared with the paths, then each is described once", () => {
+  test("DIS-3 the document describes each path parameter once", () => {
+    // Given the document, when path parameters are compared with the paths, then each is described once.
     for (const [path, item] of Object.entries<Json>(document.paths)) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
       for (const [method, { parameters }] of Object.entries<Json>(item)) {
@@ -286,12 +295,14 @@ describe("The OpenAPI document", () => {
     }
   });
 
-  test("DIS-3 given the document, when the public pages are looked for, then all of them are described as public", () => {
+  test("DIS-3 the document describes all public pages as public", () => {
+    // Given the document, when the public pages are looked for, then all of them are described as public.
     const described = operations().filter(isPublic);
     assert.deepEqual(described.map(({ path }) => path).sort(), [...publicPaths].sort());
   });
 
-  test("DIS-3 given no key, when a described route that is not public is called, then it exists: 401 and not 404", async () => {
+  test("DIS-3 a described route that is not public answers 401 and not 404 without a key", async () => {
+    // Given no key, when a described route that is not public is called, then it exists: 401 and not 404.
     const guarded = operations().filter((operation) => !isPublic(operation));
     assert.ok(guarded.length > 35);
     for (const { name, method, path } of guarded) {
@@ -300,7 +311,8 @@ describe("The OpenAPI document", () => {
     }
   });
 
-  test("DIS-3 given a key, when a route that the document does not have is called, then it is not there", async () => {
+  test("DIS-3 a route that the document does not have is not found", async () => {
+    // Given a key, when a route that the document does not have is called, then it is not there.
     for (const method of ["PUT", "PATCH", "DELETE"]) {
       const described = operations().some((operation) => operation.name === `${method} /v1/sessions`);
       assert.ok(!described);
@@ -308,7 +320,8 @@ describe("The OpenAPI document", () => {
     }
   });
 
-  test("DIS-3 given the required fields of a described body, when an empty body is sent, then one of them is named", async () => {
+  test("DIS-3 an empty body is refused by the name of a field described as required", async () => {
+    // Given the required fields of a described body, when an empty body is sent, then one of them is named.
     const demanding = operations().flatMap((operation) => {
       const schema = operation.described.requestBody?.content["application/json"]?.schema;
       const { required = [] } = schema === undefined ? {} : resolve(schema);
@@ -375,7 +388,8 @@ describe("The OpenAPI document", () => {
     for (const { path, status, body } of await readEverything()) assertAsDescribed("GET", path, status, body);
   });
 
-  test("DIS-3 given resources of every kind, when their fields are compared with the document, then none is undescribed", async () => {
+  test("DIS-3 resources of every kind have no undescribed field", async () => {
+    // Given resources of every kind, when their fields are compared with the document, then none is undescribed.
     const undescribed = new Set<string>();
     for (const { path, body } of await readEverything()) {
       const { properties } = resolve(
@@ -394,7 +408,8 @@ describe("The OpenAPI document", () => {
     assert.deepEqual([...undescribed], []);
   });
 
-  test("DIS-3 given a part that the caller may not see, when the message is read, then the answer is as described", async () => {
+  test("DIS-3 a message with a redacted part is as described", async () => {
+    // Given a part that the caller may not see, when the message is read, then the answer is as described.
     const { id } = await client.createSession({ initial_messages: [userMessage("hidden", "internal")] });
     const reader = await client.withScopes("messages:read", "sessions:read");
     const path = "/v1/sessions/{session_id}/messages";

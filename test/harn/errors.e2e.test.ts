@@ -96,7 +96,9 @@ describe("The shape of errors", () => {
     "a path that cannot be decoded": [400, "invalid_request", "request_error", "/v1/sessions/%E0%A4%A"],
   };
   for (const [what, [status, code, type, path, options]] of Object.entries(refused)) {
-    test(`ERR-1 given ${what}, when the request is refused, then the error has code, message, type, param, request id and details`, async () => {
+    test(`ERR-1 the error for ${what} has code, message, type, param, request id and details`, async () => {
+      // Given ${what}, when the request is refused, then the error has code, message, type, param, request id and
+      // details.
       const answer = await client.call(path, options);
       const error = errorOf(answer, status);
       assert.deepEqual(Object.keys(answer.body), ["error"]);
@@ -116,7 +118,8 @@ describe("The shape of errors", () => {
     });
   }
 
-  test("ERR-1 given two requests, when both are answered, then each has a request id of its own, also when it succeeds", async () => {
+  test("ERR-1 every answer has a request id of its own, also on success", async () => {
+    // Given two requests, when both are answered, then each has a request id of its own, also when it succeeds.
     const ids = new Set<string | null>();
     for (const path of ["/v1/sessions", "/v1/sessions", "/v1/sessions/unknown", "/health"]) {
       ids.add((await client.get(path)).headers.get("x-request-id"));
@@ -125,12 +128,14 @@ describe("The shape of errors", () => {
     assert.ok(!ids.has(null));
   });
 
-  test("ERR-1 given a request id that the client made up, when it is sent, then the server gives its own", async () => {
+  test("ERR-1 the server ignores a client's request id and gives its own", async () => {
+    // Given a request id that the client made up, when it is sent, then the server gives its own.
     const answer = await client.get("/v1/sessions/unknown", { "x-request-id": "mine" });
     assert.notEqual(errorOf(answer, 404).request_id, "mine");
   });
 
-  test("ERR-1 given an error, when its text is read, then it has no stack and no file of the server", async () => {
+  test("ERR-1 the text of an error contains no stack and no file of the server", async () => {
+    // Given an error, when its text is read, then it has no stack and no file of the server.
     for (const path of [
       "/v1/sessions/unknown",
       "/v1/nothing",
@@ -262,7 +267,9 @@ describe("Bad bodies", () => {
     [workspaces, "root", () => ({ name: "W", root: 7 })],
   ];
   for (const [n, [path, param, body]] of wrong.entries()) {
-    test(`ERR-2 given a bad ${param} (case ${n + 1}), when POST ${path} is sent with it, then the error names it and nothing is recorded`, async () => {
+    test(`ERR-2 POST ${path} with a bad ${param} (case ${n + 1}) names it and records nothing`, async () => {
+      // Given a bad ${param} (case ${n + 1}), when POST ${path} is sent with it, then the error names it and nothing is
+      // recorded.
       const error = errorOf(await withoutTrace(() => client.post(fill(path), body())), 400);
       assert.equal(error.code, "invalid_request");
       assert.equal(error.param, param, error.message);
@@ -287,7 +294,8 @@ describe("Bad bodies", () => {
     "form data": "workspace_id=workspace_default",
   };
   for (const [what, raw] of Object.entries(notObjects)) {
-    test(`ERR-2 given ${what} as the body, when it is sent, then it is invalid_request and nothing is recorded`, async () => {
+    test(`ERR-2 ${what} as the body is invalid_request and records nothing`, async () => {
+      // Given ${what} as the body, when it is sent, then it is invalid_request and nothing is recorded.
       const answer = await withoutTrace(() =>
         client.call("/v1/sessions", { raw, method: "POST", headers: { "idempotency-key": `body ${what}` } }),
       );
@@ -310,7 +318,8 @@ describe("Bad bodies", () => {
   for (const [what, raw] of Object.entries(hostile)) {
     for (const headers of [{}, { "idempotency-key": crypto.randomUUID() }]) {
       const how = "idempotency-key" in headers ? "with a key" : "without a key";
-      test(`ERR-2 given ${what}, when it is sent ${how}, then it is invalid_request and everything can still be read`, async () => {
+      test(`ERR-2 ${what}, sent ${how}, is invalid_request and leaves everything readable`, async () => {
+        // Given ${what}, when it is sent ${how}, then it is invalid_request and everything can still be read.
         const answer = await writer.call("/v1/sessions", { raw, headers });
         const reads = ["/v1/sessions", "/v1/events"].map((path) => writer.get(path));
         assert.deepEqual(
@@ -323,14 +332,17 @@ describe("Bad bodies", () => {
     }
   }
 
-  test("ERR-2 given a body where none is needed, when a session is closed with an array, then it is refused", async () => {
+  test("ERR-2 closing a session with an array as its body is refused", async () => {
+    // Given a body where none is needed, when a session is closed with an array, then it is refused.
     const { id } = await client.createSession();
     errorOf(await client.call(`/v1/sessions/${id}/close`, { raw: "[1]" }), 400);
     assert.equal((await client.get(`/v1/sessions/${id}`)).body.state, "ACTIVE");
   });
 
   for (const [path, body] of Object.entries({ sessions: { summary: 7 }, workspaces: { name: "" } })) {
-    test(`ERR-2 given a bad change, when PATCH /v1/${path} is sent with it, then the error names the field and nothing is recorded`, async () => {
+    test(`ERR-2 a bad PATCH /v1/${path} names the field and records nothing`, async () => {
+      // Given a bad change, when PATCH /v1/${path} is sent with it, then the error names the field and nothing is
+      // recorded.
       const id = path === "sessions" ? session.id : "workspace_default";
       const answer = await withoutTrace(() => client.call(`/v1/${path}/${id}`, { method: "PATCH", body }));
       assert.equal(errorOf(answer, 400).param, Object.keys(body)[0]);
@@ -339,7 +351,9 @@ describe("Bad bodies", () => {
 
   const tooMuch = 5 * 1024 * 1024;
 
-  test("ERR-3 given a body over the limit, when it is announced, then it is 413 payload_too_large before it is sent, and nothing is recorded", async () => {
+  test("ERR-3 an announced body over the limit answers 413 before it is sent, recording nothing", async () => {
+    // Given a body over the limit, when it is announced, then it is 413 payload_too_large before it is sent, and nothing
+    // is recorded.
     const answer = await withoutTrace(async () => {
       const headers = {
         ...client.headers({ "content-type": "application/json" }),
@@ -357,7 +371,8 @@ describe("Bad bodies", () => {
     assert.equal(error.type, "request_error");
   });
 
-  test("ERR-3 given a body over the limit, when a client sends all of it before it reads, then it still gets the 413", async () => {
+  test("ERR-3 a client that sends all of an oversized body before it reads still gets the 413", async () => {
+    // Given a body over the limit, when a client sends all of it before it reads, then it still gets the 413.
     for (let n = 0; n < 10; n++) {
       const answer = await client.post(fill(messages), { message: userMessage("x".repeat(tooMuch)) });
       assert.equal(errorOf(answer, 413).code, "payload_too_large");
@@ -374,7 +389,9 @@ describe("Bad bodies", () => {
   });
 
   for (const type of ["text/plain", "application/xml", "application/x-www-form-urlencoded", "nonsense"]) {
-    test(`ERR-3 given a body of the media type ${type}, when it is sent, then it is refused, names the header, and nothing is recorded`, async () => {
+    test(`ERR-3 a body of media type ${type} is refused by the header's name and records nothing`, async () => {
+      // Given a body of the media type ${type}, when it is sent, then it is refused, names the header, and nothing is
+      // recorded.
       const raw = JSON.stringify(ok);
       const answer = await withoutTrace(() =>
         client.call("/v1/sessions", { raw, headers: { "content-type": type } }),
@@ -391,7 +408,8 @@ describe("Bad bodies", () => {
     assert.equal((await client.call("/v1/sessions", { raw: JSON.stringify(ok), headers })).status, 201);
   });
 
-  test("ERR-1 given something that is not HTTP, when it is sent, then the connection ends with 400 and the server lives on", async () => {
+  test("ERR-1 input that is not HTTP gets a 400, its connection ends and the server lives on", async () => {
+    // Given something that is not HTTP, when it is sent, then the connection ends with 400 and the server lives on.
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     socket.write("this is not HTTP\r\n\r\n");
@@ -425,7 +443,8 @@ describe("What is not there", () => {
     "events/{id}",
   ];
   for (const path of reads) {
-    test(`ERR-4 given an unknown id, when GET /v1/${path} is sent with it, then it is resource_not_found`, async () => {
+    test(`ERR-4 GET /v1/${path} with an unknown id is resource_not_found`, async () => {
+      // Given an unknown id, when GET /v1/${path} is sent with it, then it is resource_not_found.
       for (const id of ["unknown", "session_01ARZ3NDEKTSV4RRFFQ69G5FAV", "evt_9000000000000000", "a%20b"]) {
         const error = errorOf(await client.get(`/v1/${path.replace("{id}", id)}`), 404);
         assert.equal(error.code, "resource_not_found", id);
@@ -433,7 +452,8 @@ describe("What is not there", () => {
     });
   }
 
-  test("ERR-4 given an id that is longer than any, when something is asked for by it, then it is resource_not_found", async () => {
+  test("ERR-4 an overlong id is resource_not_found", async () => {
+    // Given an id that is longer than any, when something is asked for by it, then it is resource_not_found.
     for (const path of ["sessions", "tasks", "events"]) {
       assert.equal(
         errorOf(await client.get(`/v1/${path}/${"x".repeat(500)}`), 404).code,
@@ -461,7 +481,8 @@ describe("What is not there", () => {
     ["POST", "sessions", { workspace_id: "unknown" }],
   ];
   for (const [method, path, body] of unknownWrites) {
-    test(`ERR-4 given an unknown id, when ${method} /v1/${path} is sent, then it is resource_not_found and nothing is recorded`, async () => {
+    test(`ERR-4 ${method} /v1/${path} with an unknown id is resource_not_found and records nothing`, async () => {
+      // Given an unknown id, when ${method} /v1/${path} is sent, then it is resource_not_found and nothing is recorded.
       const answer = await withoutTrace(() => client.call(`/v1/${path}`, { method, body }));
       assert.equal(errorOf(answer, 404).code, "resource_not_found");
     });
@@ -474,7 +495,8 @@ describe("What is not there", () => {
     ["DELETE", "/v1/sessions"],
     ["PUT", "/v1/workspaces"],
   ] as const) {
-    test(`ERR-4 given no such route, when ${method} ${path} is sent, then it is resource_not_found and says what was asked for`, async () => {
+    test(`ERR-4 unrouted ${method} ${path} is resource_not_found and says what was asked for`, async () => {
+      // Given no such route, when ${method} ${path} is sent, then it is resource_not_found and says what was asked for.
       const error = errorOf(await client.call(path, { method }), 404);
       assert.equal(error.code, "resource_not_found");
       assert.ok(error.message.includes(`${method} ${path}`), error.message);
@@ -483,7 +505,8 @@ describe("What is not there", () => {
 
   const badCursors = ["nonsense", "", "eyJ4IjoxfQ", Buffer.from('["session",-1,"x"]').toString("base64url")];
   for (const list of [...lists, "personas", "events"]) {
-    test(`ERR-4 given bad cursors, when GET /v1/${list} is sent with them, then each is refused and the cursor is named`, async () => {
+    test(`ERR-4 GET /v1/${list} refuses bad cursors and names the cursor`, async () => {
+      // Given bad cursors, when GET /v1/${list} is sent with them, then each is refused and the cursor is named.
       for (const cursor of badCursors) {
         const error = errorOf(await client.get(`/v1/${list}?cursor=${cursor}`), 400);
         assert.equal(error.code, "invalid_request", cursor);
@@ -500,7 +523,8 @@ describe("What is not there", () => {
     errorOf(await client.get(`/v1/sessions/${session.id}/messages?cursor=${next_cursor}`), 400);
   });
 
-  test("ERR-4 given an event id that the log does not have, when events are read after it, then it is 410 cursor_expired", async () => {
+  test("ERR-4 reading events after an id that the log does not have is 410 cursor_expired", async () => {
+    // Given an event id that the log does not have, when events are read after it, then it is 410 cursor_expired.
     for (const path of ["/v1/events", `/v1/sessions/${session.id}/events`, `/v1/tasks/${asking.id}/events`]) {
       const error = errorOf(await client.get(`${path}?after_event_id=evt_9000000000000000`), 410);
       assert.equal(error.code, "cursor_expired");
@@ -508,7 +532,8 @@ describe("What is not there", () => {
     }
   });
 
-  test("ERR-4 given something that is no event id, when events are read after it, then it is refused and the field is named", async () => {
+  test("ERR-4 reading events after something that is no event id is refused by the field's name", async () => {
+    // Given something that is no event id, when events are read after it, then it is refused and the field is named.
     const error = errorOf(await client.get("/v1/events?after_event_id=nonsense"), 400);
     assert.equal(error.param, "after_event_id");
   });

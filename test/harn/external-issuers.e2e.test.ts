@@ -113,7 +113,8 @@ async function token(claims: Json = {}, by: Signer = first, header: Json = {}): 
 const use = (presented: string) => client.as(presented).get("/v1/sessions");
 
 describe("Trusted issuers", () => {
-  test("OAU-6 given a token of a trusted issuer, when it is used, then its claims say who acts, where, and what they may do", async () => {
+  test("OAU-6 the claims of a trusted issuer's token say who acts, where, and what they may do", async () => {
+    // Given a token of a trusted issuer, when it is used, then its claims say who acts, where, and what they may do.
     const robot = client.as(await token());
     const { id } = await robot.createSession();
     const [event] = await client.listAll(`/v1/sessions/${id}/events`);
@@ -135,7 +136,8 @@ describe("Trusted issuers", () => {
     });
   }
 
-  test("OAU-6 given a token of another tenant that names workspaces, when it is used, then it sees these and nothing else", async () => {
+  test("OAU-6 a token of another tenant that names workspaces sees only these", async () => {
+    // Given a token of another tenant that names workspaces, when it is used, then it sees these and nothing else.
     const stranger = client.as((await client.createKey({ tenant_id: "tenant_other" })).key);
     const workspace_id = (await stranger.post("/v1/workspaces", { name: "W", root: "." })).body.id;
     const inside = await stranger.createSession({ workspace_id });
@@ -197,7 +199,8 @@ describe("Each check", () => {
     },
   };
   for (const [what, make] of Object.entries(bad)) {
-    test(`OAU-7 given a token with ${what}, when it is used, then it is 401 unauthenticated and does not say why`, async () => {
+    test(`OAU-7 a token with ${what} is 401 unauthenticated and the error does not say why`, async () => {
+      // Given a token with ${what}, when it is used, then it is 401 unauthenticated and does not say why.
       const answer = await use(await make());
       const { request_id: _, ...error } = errorOf(answer, 401);
       const { request_id: __, ...expected } = errorOf(await use("wrong"), 401);
@@ -206,14 +209,17 @@ describe("Each check", () => {
     });
   }
 
-  test("OAU-7 given a token whose scopes mean nothing here, when it is used, then it is known and may do nothing", async () => {
+  test("OAU-7 a token with only unknown scopes is authenticated and may do nothing", async () => {
+    // Given a token whose scopes mean nothing here, when it is used, then it is known and may do nothing.
     errorOf(await use(await token({ scope: "openid profile" })), 403);
     assert.equal((await client.as(await token({ scope: "" })).get("/v1/capabilities")).status, 200);
   });
 });
 
 describe("The keys of issuers", () => {
-  test("OAU-8 given many tokens, known and unknown keys, when they are used, then the key set is fetched once and again only for a key that is new, not for every one", async () => {
+  test("OAU-8 the key set is fetched once and again only for a new key, not for each unknown one", async () => {
+    // Given many tokens, known and unknown keys, when they are used, then the key set is fetched once and again only for
+    // a key that is new, not for every one.
     await Promise.all(Array.from({ length: 20 }, async (_, n) => await use(await token({ jti: `a${n}` }))));
     const before = login.asked.keys;
     assert.equal(before, 1);
@@ -223,7 +229,9 @@ describe("The keys of issuers", () => {
     assert.equal(login.asked.keys, before);
   });
 
-  test("OAU-8 given an issuer that gives no keys, when its tokens are used, then it is 502, it is not asked every time, and others work", async () => {
+  test("OAU-8 an issuer without keys answers 502, is not asked every time, and others keep working", async () => {
+    // Given an issuer that gives no keys, when its tokens are used, then it is 502, it is not asked every time, and
+    // others work.
     for (let n = 0; n < 5; n++) {
       const answer = await use(await token({ iss: deadIssuer, jti: `d${n}` }));
       assert.equal(errorOf(answer, 502).code, "upstream_unavailable");
@@ -233,11 +241,13 @@ describe("The keys of issuers", () => {
     assert.match(server.output(), /dead\.example\.com.*keys of a token issuer cannot be had/);
   });
 
-  test("OAU-8 given an issuer whose key set is enormous, when its token is used, then it is not read to the end", async () => {
+  test("OAU-8 an enormous key set of an issuer is not read to the end", async () => {
+    // Given an issuer whose key set is enormous, when its token is used, then it is not read to the end.
     assert.equal(errorOf(await use(await token({ iss: hugeIssuer })), 502).code, "upstream_unavailable");
   });
 
-  test("OAU-8 given settings of issuers that cannot be right, when the server is started, then it is one line and exit code 2", async () => {
+  test("OAU-8 invalid issuer settings stop the server start with one line and exit code 2", async () => {
+    // Given settings of issuers that cannot be right, when the server is started, then it is one line and exit code 2.
     const wrong: Record<string, string[]> = {
       "no keys": ["--oauth-issuer", "https://login.example.com", "--oauth-audience", "a"],
       "keys over plain http": [

@@ -53,7 +53,8 @@ async function endings(taskId: string, by = client): Promise<Json[]> {
 }
 
 describe("Host calls", () => {
-  test("HST-1 given a connected host, when an agent calls it, then it is asked with the input, and the agent gets what it gives", async () => {
+  test("HST-1 a connected host receives the agent's input, and its result reaches the agent", async () => {
+    // Given a connected host, when an agent calls it, then it is asked with the input, and the agent gets what it gives.
     const sessionId = await newSession();
     await using host = await openSession(client, sessionId, clipboard);
     const task = await readClipboard(sessionId);
@@ -76,7 +77,8 @@ describe("Host calls", () => {
     assert.ok(JSON.stringify(receipt).includes("host:clipboard.read:1"));
   });
 
-  test("HST-1 given several hosts, when an agent makes calls, then each call goes to exactly one host that can do it", async () => {
+  test("HST-1 each call goes to exactly one of the hosts that are capable of it", async () => {
+    // Given several hosts, when an agent makes calls, then each call goes to exactly one host that can do it.
     const sessionId = await newSession();
     const hosts = [
       await openSession(client, sessionId, { host_capabilities: ["a", "b"] }),
@@ -121,7 +123,8 @@ describe("Host calls", () => {
     assert.deepEqual(failed.failure, error);
   });
 
-  test("HST-1 given content that is large, when it goes to the host and back, then it is whole both ways", async () => {
+  test("HST-1 large content reaches the host and comes back complete", async () => {
+    // Given content that is large, when it goes to the host and back, then it is whole both ways.
     const sessionId = await newSession();
     await using host = await openSession(client, sessionId, clipboard);
     const large = "é".repeat(300_000);
@@ -134,7 +137,9 @@ describe("Host calls", () => {
     assert.deepEqual(message.parts[0].value, [large]);
   });
 
-  test("HST-2 given an answered call, when another result comes, then it is a conflict and the first stays; from another session it is not there", async () => {
+  test("HST-2 a second result for an answered call is a conflict, from another session not found", async () => {
+    // Given an answered call, when another result comes, then it is a conflict and the first stays; from another session
+    // it is not there.
     const sessionId = await newSession();
     await using host = await openSession(client, sessionId, clipboard);
     await using other = await openSession(client, sessionId, clipboard);
@@ -157,7 +162,8 @@ describe("Host calls", () => {
     assert.equal((await host.refusal(repeated)).code, "conflict");
   });
 
-  test("HST-2 given a canceled task, when its call is answered, then it is a conflict, and no host is asked any more", async () => {
+  test("HST-2 a result for a canceled task's call is a conflict, and no host is asked any more", async () => {
+    // Given a canceled task, when its call is answered, then it is a conflict, and no host is asked any more.
     const sessionId = await newSession();
     await using host = await openSession(client, sessionId, clipboard);
     const task = await readClipboard(sessionId);
@@ -171,7 +177,9 @@ describe("Host calls", () => {
     assert.equal((await client.get(`/v1/tasks/${task.id}`)).body.waiting_for, null);
   });
 
-  test("HST-3 given a host that dies in the middle of a call, when another is there or comes, then it is asked the same, and the result counts once", async () => {
+  test("HST-3 a call whose host dies moves to another host, and its result counts once", async () => {
+    // Given a host that dies in the middle of a call, when another is there or comes, then it is asked the same, and the
+    // result counts once.
     const sessionId = await newSession();
     const first = await openSession(client, sessionId, clipboard);
     const task = await readClipboard(sessionId);
@@ -197,7 +205,8 @@ describe("Host calls", () => {
     assert.deepEqual(requestsOf(returned), []);
   });
 
-  test("HST-3 given hosts that come and go at random, when a hundred calls are made, then each is answered exactly once", async () => {
+  test("HST-3 a hundred calls are answered exactly once while hosts come and go at random", async () => {
+    // Given hosts that come and go at random, when a hundred calls are made, then each is answered exactly once.
     const sessionId = await newSession();
     const served = new Map<string, number>();
     let isOver = false;
@@ -235,7 +244,9 @@ describe("Host calls", () => {
     for (const id of tasks) assert.equal((await endings(id)).length, 20);
   });
 
-  test("HST-4 given a call that is offered, when the server is killed and started again, then the call is still open, is offered again, and ends once", async () => {
+  test("HST-4 an open call survives a server kill, is offered again and ends once", async () => {
+    // Given a call that is offered, when the server is killed and started again, then the call is still open, is offered
+    // again, and ends once.
     await using directory = await temporaryDirectory();
     const first = await startProcess({ data: directory.path });
     const mine = new Client(first);
@@ -262,7 +273,9 @@ describe("Host calls", () => {
     await assertRebuildable(directory.path);
   });
 
-  test("HST-5 given no host, when an agent calls one, then the task says what it waits for and until when, and a host that comes is asked", async () => {
+  test("HST-5 a task without a host says what it waits for and how long, and asks a new host", async () => {
+    // Given no host, when an agent calls one, then the task says what it waits for and until when, and a host that comes
+    // is asked.
     const sessionId = await newSession();
     const task = await readClipboard(sessionId);
     const { waiting_for, status } = await client.untilTask(task.id, waitsForHost);
@@ -276,7 +289,9 @@ describe("Host calls", () => {
     await client.untilTask(task.id, ({ status: now }) => now === "COMPLETED");
   });
 
-  test("HST-5 given a call with a deadline, when nobody does it in time, then the step fails saying so, and a late result is a conflict", async () => {
+  test("HST-5 a call that passes its deadline fails its step, and a late result is a conflict", async () => {
+    // Given a call with a deadline, when nobody does it in time, then the step fails saying so, and a late result is a
+    // conflict.
     const sessionId = await newSession();
     await using host = await openSession(client, sessionId, { host_capabilities: ["slow"] });
     const calls = [{ capability: "slow" }, { capability: "nobody" }];
@@ -295,7 +310,9 @@ describe("Host calls", () => {
     }
   });
 
-  test("HST-5 given more calls at once than a task may wait for, when they are made, then those beyond fail and the others are served", async () => {
+  test("HST-5 calls beyond a task's limit of concurrent calls fail, and the others are served", async () => {
+    // Given more calls at once than a task may wait for, when they are made, then those beyond fail and the others are
+    // served.
     const sessionId = await newSession();
     const calls = Array.from({ length: 40 }, () => ({ capability: "many" }));
     const task = await mediated(sessionId, { calls });
@@ -311,7 +328,9 @@ describe("Host calls", () => {
     assert.equal(refused.length, 8);
   });
 
-  test("HST-6 given a task that called a host, when it is replayed, then the host's answer comes from the log, or is the one that was given, and no host is asked", async () => {
+  test("HST-6 a replay takes a host's answer from the log or the override and asks no host", async () => {
+    // Given a task that called a host, when it is replayed, then the host's answer comes from the log, or is the one
+    // that was given, and no host is asked.
     const sessionId = await newSession();
     const host = await openSession(client, sessionId, clipboard);
     const task = await readClipboard(sessionId);
@@ -342,7 +361,9 @@ describe("Host calls", () => {
     host.socket.terminate();
   });
 
-  test("HST-6 given a task that was canceled while it waited for a host, when it is replayed, then it says what is missing, unless it is given", async () => {
+  test("HST-6 replaying a task canceled awaiting a host names the missing answer unless overridden", async () => {
+    // Given a task that was canceled while it waited for a host, when it is replayed, then it says what is missing,
+    // unless it is given.
     const sessionId = await newSession();
     const task = await readClipboard(sessionId);
     await client.untilTask(task.id, waitsForHost);
@@ -361,7 +382,8 @@ describe("Host calls", () => {
     assert.deepEqual(requestsOf(host), []);
   });
 
-  test("HST-7 given a key that may not write tasks, when it wants to be a host, then it may not, and it may still listen", async () => {
+  test("HST-7 a key without the scope to write tasks cannot be a host but can still listen", async () => {
+    // Given a key that may not write tasks, when it wants to be a host, then it may not, and it may still listen.
     const reader = await client.withScopes("events:read", "sessions:read");
     await using socket = await openSocket(reader, `/v1/sessions/${await newSession()}/ws`);
     const error = await socket.refusal({ type: "hello", ...clipboard });
@@ -370,7 +392,8 @@ describe("Host calls", () => {
     assert.equal((await socket.ask({ type: "hello" })).type, "ready");
   });
 
-  test("HST-7 given capabilities that are no names, when hello says them, then it is refused naming the field", async () => {
+  test("HST-7 a hello with invalid capability names is rejected naming the field", async () => {
+    // Given capabilities that are no names, when hello says them, then it is refused naming the field.
     await using socket = await openSocket(client, `/v1/sessions/${await newSession()}/ws`);
     for (const capabilities of ["all", [5], ["a b"], [""], ["x:1"], Array(101).fill("a")]) {
       const error = await socket.refusal({ type: "hello", host_capabilities: capabilities });
@@ -379,7 +402,9 @@ describe("Host calls", () => {
     }
   });
 
-  test("HST-7 given a reader without the scope for internal content, when a host call is in the log, then it sees that there was one and not what was in it", async () => {
+  test("HST-7 a reader without the internal scope sees that a host call happened, not its content", async () => {
+    // Given a reader without the scope for internal content, when a host call is in the log, then it sees that there was
+    // one and not what was in it.
     const sessionId = await newSession();
     await using host = await openSession(client, sessionId, clipboard);
     const task = await readClipboard(sessionId);
@@ -398,7 +423,9 @@ describe("Host calls", () => {
     });
   });
 
-  test("HST-7 given a host that answers with a credential, when it is recorded, then the credential is not in the log and the agent does not get it", async () => {
+  test("HST-7 a credential in a host's answer reaches neither the log nor the agent", async () => {
+    // Given a host that answers with a credential, when it is recorded, then the credential is not in the log and the
+    // agent does not get it.
     const sessionId = await newSession();
     await using host = await openSession(client, sessionId, clipboard);
     const task = await readClipboard(sessionId);
@@ -411,7 +438,9 @@ describe("Host calls", () => {
     assert.ok(log.includes("[redacted:"));
   });
 
-  test("HST-7 given a persona that does not list a capability, when its agent asks a host for it, then no host is asked and the step fails", async () => {
+  test("HST-7 a call to a capability the persona does not list fails its step and asks no host", async () => {
+    // Given a persona that does not list a capability, when its agent asks a host for it, then no host is asked and the
+    // step fails.
     const { status, body: persona } = await client.post("/v1/personas", {
       name: "Bound",
       version: "1",
@@ -438,7 +467,8 @@ describe("Host calls", () => {
     assert.equal(requestsOf(host).length, 1);
   });
 
-  test("HST-7 given a line of a script that calls a host with no JSON, when it is read, then the line is named", async () => {
+  test("HST-7 a script line that calls a host with invalid JSON is named in the error", async () => {
+    // Given a line of a script that calls a host with no JSON, when it is read, then the line is named.
     const failed = await client.rehearse(await newSession(), "say fine", "host clipboard.read {broken");
     assert.equal(failed.failure.code, "bad_instruction");
     assert.match(failed.failure.message, /^Line 2/);

@@ -80,7 +80,8 @@ async function quiet(): Promise<void> {
 
 describe("Repeated writes", () => {
   for (const [what, write] of Object.entries(writes)) {
-    test(`IDM-1 given a key, when a client repeats to ${what}, then it gets the first answer again and nothing more is recorded`, async () => {
+    test(`IDM-1 repeating to ${what} with the same key returns the first answer and records nothing`, async () => {
+      // Given a key, when a client repeats to ${what}, then it gets the first answer again and nothing more is recorded.
       const [path, body, method = "POST"] = await write();
       const options = { method, body, headers: { "idempotency-key": newKey() } };
       const first = await client.call(path, options);
@@ -96,7 +97,8 @@ describe("Repeated writes", () => {
     });
   }
 
-  test("IDM-1 given a session that has gone on since, when its creation is repeated, then the answer is the first one", async () => {
+  test("IDM-1 repeating the creation of a session that changed since returns the first answer", async () => {
+    // Given a session that has gone on since, when its creation is repeated, then the answer is the first one.
     const key = newKey();
     const body = { workspace_id: "workspace_default" };
     const first = await write("/v1/sessions", body, key);
@@ -104,7 +106,8 @@ describe("Repeated writes", () => {
     assert.deepEqual((await write("/v1/sessions", body, key)).body, first.body);
   });
 
-  test("IDM-1 given a task that has ended since, when its submission is repeated, then the answer is the first one", async () => {
+  test("IDM-1 repeating the submission of a task that ended since returns the first answer", async () => {
+    // Given a task that has ended since, when its submission is repeated, then the answer is the first one.
     const key = newKey();
     const body = { session_id: await session(), input: userMessage("hello") };
     const first = await write("/v1/tasks", body, key);
@@ -113,7 +116,9 @@ describe("Repeated writes", () => {
     assert.deepEqual((await write("/v1/tasks", body, key)).body, first.body);
   });
 
-  test("IDM-1 given a submission that waited for its task, when it is repeated with the same wait, then it waits for that task again and submits nothing", async () => {
+  test("IDM-1 repeating a submission with wait waits for the same task and submits nothing", async () => {
+    // Given a submission that waited for its task, when it is repeated with the same wait, then it waits for that task
+    // again and submits nothing.
     const headers = { "idempotency-key": newKey(), prefer: "wait=30" };
     const body = {
       session_id: await session(),
@@ -130,7 +135,8 @@ describe("Repeated writes", () => {
     assert.equal((await client.listAll(`/v1/sessions/${body.session_id}/tasks`)).length, 1);
   });
 
-  test("IDM-1 given the fields of the body in another order, when the write is repeated, then it is the same write", async () => {
+  test("IDM-1 a repeated write with its body fields in another order is the same write", async () => {
+    // Given the fields of the body in another order, when the write is repeated, then it is the same write.
     const key = newKey();
     const sessionId = await session();
     const one = `{"session_id":"${sessionId}","input":{"a":1,"b":{"c":[1,2],"d":null}}}`;
@@ -149,7 +155,8 @@ describe("Repeated writes", () => {
     assert.notEqual(one.body.id, two.body.id);
   });
 
-  test("IDM-1 given a write that was refused, when it is repeated with the same key after its cause is gone, then it is made", async () => {
+  test("IDM-1 a rejected write succeeds with the same key once its cause is gone", async () => {
+    // Given a write that was refused, when it is repeated with the same key after its cause is gone, then it is made.
     const key = newKey();
     const { id } = await waiting("ask who are you?");
     const message = { kind: "tool_confirmation", message: userMessage("x") };
@@ -165,7 +172,9 @@ describe("Repeated writes", () => {
     "a field less": ({ metadata: _, ...body }) => body,
   };
   for (const [what, change] of Object.entries(otherBodies)) {
-    test(`IDM-2 given a key that was used, when it is sent with ${what}, then it is 409 idempotency_key_reused and nothing is made`, async () => {
+    test(`IDM-2 reusing a key with ${what} answers 409 idempotency_key_reused and creates nothing`, async () => {
+      // Given a key that was used, when it is sent with ${what}, then it is 409 idempotency_key_reused and nothing is
+      // made.
       const key = newKey();
       const body = { workspace_id: "workspace_default", metadata: { a: 1 } };
       await write("/v1/sessions", body, key);
@@ -185,7 +194,8 @@ describe("Repeated writes", () => {
   });
 
   for (const [what, write] of Object.entries(writes)) {
-    test(`IDM-3 given 20 clients at once, when they all ${what} with one key, then it happens once and all get the same answer`, async () => {
+    test(`IDM-3 20 concurrent requests to ${what} with one key act once and get the same answer`, async () => {
+      // Given 20 clients at once, when they all ${what} with one key, then it happens once and all get the same answer.
       const [path, body, method = "POST"] = await write();
       const options = { method, body, headers: { "idempotency-key": newKey() } };
       const answers = await Promise.all(Array.from({ length: 20 }, () => client.call(path, options)));
@@ -199,7 +209,8 @@ describe("Repeated writes", () => {
     });
   }
 
-  test("IDM-3 given 20 clients at once, when they submit one task with one key, then there is one task and one message", async () => {
+  test("IDM-3 20 concurrent submissions with one key create one task and one message", async () => {
+    // Given 20 clients at once, when they submit one task with one key, then there is one task and one message.
     const [id, key] = [await session(), newKey()];
     const body = { session_id: id, persona_id: "persona_rehearsal", input: userMessage("ask who?") };
     await Promise.all(Array.from({ length: 20 }, () => write("/v1/tasks", body, key)));
@@ -207,7 +218,8 @@ describe("Repeated writes", () => {
     assert.deepEqual(await client.texts(id), ["first", "ask who?"]);
   });
 
-  test("IDM-3 given 20 clients at once, when half of them send another body, then one body wins and the others are told", async () => {
+  test("IDM-3 of two bodies sent concurrently with one key one wins, and the others get an error", async () => {
+    // Given 20 clients at once, when half of them send another body, then one body wins and the others are told.
     const key = newKey();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
@@ -222,14 +234,17 @@ describe("Repeated writes", () => {
     }
   });
 
-  test("IDM-3 given 20 clients at once, when they all send the same bad request with one key, then all are told why", async () => {
+  test("IDM-3 20 concurrent copies of a bad request with one key all get the reason", async () => {
+    // Given 20 clients at once, when they all send the same bad request with one key, then all are told why.
     const key = newKey();
     const body = { session_id: "unknown", input: userMessage("hello") };
     const answers = await Promise.all(Array.from({ length: 20 }, () => write("/v1/tasks", body, key)));
     for (const answer of answers) assert.equal(errorOf(answer, 404).code, "resource_not_found");
   });
 
-  test("IDM-4 given a write, when the server is stopped or killed and started again, then repeating it gives the first answer and another body is refused", async () => {
+  test("IDM-4 a restart or kill keeps the first answer, and another body is still rejected", async () => {
+    // Given a write, when the server is stopped or killed and started again, then repeating it gives the first answer
+    // and another body is refused.
     await using data = await temporaryDirectory();
     const body = { workspace_id: "workspace_default", metadata: { a: 1 } };
     let first: Answer | null = null;
@@ -264,7 +279,8 @@ describe("What a key counts for", () => {
     assert.equal(ids.size, 2);
   });
 
-  test("IDM-5 given two keys of one actor, when both send one write with one idempotency key, then it is one write", async () => {
+  test("IDM-5 two API keys of one actor share an idempotency key and make one write", async () => {
+    // Given two keys of one actor, when both send one write with one idempotency key, then it is one write.
     const key = newKey();
     const ids = new Set<string>();
     for (let n = 0; n < 2; n++) {
@@ -274,7 +290,8 @@ describe("What a key counts for", () => {
     assert.equal(ids.size, 1);
   });
 
-  test("IDM-5 given the same actor in two tenants, when both use one key, then each makes a write of its own", async () => {
+  test("IDM-5 the same actor in two tenants makes a separate write in each with one key", async () => {
+    // Given the same actor in two tenants, when both use one key, then each makes a write of its own.
     const key = newKey();
     const body = { name: "W", root: "." };
     const ids = new Set<string>();
@@ -304,7 +321,8 @@ describe("What a key counts for", () => {
     assert.equal(ids.size, 2);
   });
 
-  test("IDM-5 given two methods on one target, when one key is used for both, then both are carried out", async () => {
+  test("IDM-5 one key used for two methods on one target carries out both", async () => {
+    // Given two methods on one target, when one key is used for both, then both are carried out.
     const key = newKey();
     const { id } = await client.createKey();
     const path = `/v1/api-keys/${id}`;
@@ -315,7 +333,8 @@ describe("What a key counts for", () => {
     assert.ok(!isReplay(revoked));
   });
 
-  test("IDM-5 given one target written in two ways, when one key is used for both, then it is one write", async () => {
+  test("IDM-5 one key used for two spellings of the same target makes one write", async () => {
+    // Given one target written in two ways, when one key is used for both, then it is one write.
     const key = newKey();
     const id = await session();
     const body = { message: userMessage("hello") };
@@ -332,7 +351,8 @@ describe("What a key counts for", () => {
   });
 
   for (const [what, key] of Object.entries({ "too long": "k".repeat(256), empty: "" })) {
-    test(`IDM-1 given a key that is ${what}, when something is written with it, then it is refused and nothing is made`, async () => {
+    test(`IDM-1 a write with a key that is ${what} is rejected and creates nothing`, async () => {
+      // Given a key that is ${what}, when something is written with it, then it is refused and nothing is made.
       const events = await eventCount();
       const error = errorOf(await write("/v1/sessions", { workspace_id: "workspace_default" }, key), 400);
       assert.equal(error.code, "invalid_request");
@@ -341,14 +361,16 @@ describe("What a key counts for", () => {
     });
   }
 
-  test("IDM-1 given a key of the greatest length, when a write is repeated with it, then it is recognized", async () => {
+  test("IDM-1 a repeated write with a key of maximum length is recognized", async () => {
+    // Given a key of the greatest length, when a write is repeated with it, then it is recognized.
     const key = "k".repeat(255);
     const body = { workspace_id: "workspace_default" };
     assert.equal((await write("/v1/sessions", body, key)).status, 201);
     assert.ok(isReplay(await write("/v1/sessions", body, key)));
   });
 
-  test("IDM-1 given half a surrogate pair in the body, when the write is repeated, then it is recognized", async () => {
+  test("IDM-1 a repeated write with a lone surrogate in its body is recognized", async () => {
+    // Given half a surrogate pair in the body, when the write is repeated, then it is recognized.
     const key = newKey();
     const body = { workspace_id: "workspace_default", metadata: { text: "\ud83d alone" } };
     const first = await write("/v1/sessions", body, key);

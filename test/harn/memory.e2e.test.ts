@@ -46,7 +46,9 @@ async function newWorkspace(): Promise<string> {
 }
 
 describe("Memories", () => {
-  test("MEM-1 given a memory with everything said about it, when it is read, then all of it is there; when it is deleted, then it is gone", async () => {
+  test("MEM-1 a memory returns every field it was created with and is gone once deleted", async () => {
+    // Given a memory with everything said about it, when it is read, then all of it is there; when it is deleted, then
+    // it is gone.
     const said = {
       ...base,
       key: "favourite colour",
@@ -75,7 +77,9 @@ describe("Memories", () => {
     assert.deepEqual(await search(client, "favourite"), []);
   });
 
-  test("MEM-1 given a key that is taken, when it is used again, then it is a conflict that names the memory; once that is deleted, then the key is free", async () => {
+  test("MEM-1 a taken key is a conflict that names the memory, and deletion frees the key", async () => {
+    // Given a key that is taken, when it is used again, then it is a conflict that names the memory; once that is
+    // deleted, then the key is free.
     const first = await client.createMemory({ key: "taken", content: "one" });
     const error = errorOf(await client.post("/v1/memories", { ...base, key: "taken", content: "two" }), 409);
     assert.equal(error.param, "key");
@@ -128,7 +132,9 @@ describe("Memories", () => {
     assert.equal(second.headers.get("idempotent-replayed"), "true");
   });
 
-  test("MEM-2 given memories of every scope, when they are listed by scope, owner, workspace and session, then each list has its own", async () => {
+  test("MEM-2 lists by scope, owner, workspace and session each return only their own memories", async () => {
+    // Given memories of every scope, when they are listed by scope, owner, workspace and session, then each list has its
+    // own.
     const workspace = await newWorkspace();
     const session = await client.createSession({ workspace_id: workspace });
     const owners = {
@@ -156,7 +162,9 @@ describe("Memories", () => {
     }
   });
 
-  test("MEM-2 given keys of another tenant, another workspace and without the scope, when they ask, then what is not theirs is not there", async () => {
+  test("MEM-2 keys of other tenants and workspaces or without the scope do not see the memories", async () => {
+    // Given keys of another tenant, another workspace and without the scope, when they ask, then what is not theirs is
+    // not there.
     const workspace = await newWorkspace();
     const memory = await client.createMemory({ owner_id: workspace, content: "zanzibar" });
     const stranger = client.as((await client.createKey({ tenant_id: "tenant_stranger" })).key);
@@ -177,7 +185,9 @@ describe("Memories", () => {
     errorOf(await writer.get("/v1/memories"), 403);
   });
 
-  test("MEM-2 given a key bound to a workspace, when it writes what is for the whole tenant, then it is denied; for its workspace it is not", async () => {
+  test("MEM-2 a workspace-bound key writes memories for its workspace but not for the whole tenant", async () => {
+    // Given a key bound to a workspace, when it writes what is for the whole tenant, then it is denied; for its
+    // workspace it is not.
     const bound = client.as((await client.createKey({ workspace_ids: ["workspace_default"] })).key);
     const persona = { ...base, scope: "persona", owner_id: "persona_porter", content: "c" };
     const tenant = { ...base, scope: "tenant", owner_id: "tenant_default", content: "c" };
@@ -187,7 +197,9 @@ describe("Memories", () => {
     assert.equal(own.status, 201);
   });
 
-  test("MEM-3 given a memory that expires, when its time is over, then nobody sees it at once, and its deletion is recorded soon", async () => {
+  test("MEM-3 an expired memory disappears at once, and its deletion is recorded soon", async () => {
+    // Given a memory that expires, when its time is over, then nobody sees it at once, and its deletion is recorded
+    // soon.
     const expires = new Date(Date.now() + 400).toISOString();
     const memory = await client.createMemory({ content: "ephemeral", key: "fleeting", expires_at: expires });
     const lasting = await client.createMemory({ content: "ephemeral but lasting" });
@@ -233,7 +245,9 @@ describe("Searching memories", () => {
   const keysFor = async (words: string) =>
     (await search(client, words, `&workspace_id=${workspace}`)).map(({ key }) => key);
 
-  test("MEM-4 given words, when they are searched for, then memories with all of them are found, best first, whatever case, accents or place in JSON", async () => {
+  test("MEM-4 search finds memories with all words, best first, ignoring case, accents and nesting", async () => {
+    // Given words, when they are searched for, then memories with all of them are found, best first, whatever case,
+    // accents or place in JSON.
     assert.deepEqual(await keysFor("certificate"), ["note-1", "note-0", "note-3"]);
     assert.deepEqual(await keysFor("billing certificate"), ["note-0"]);
     assert.deepEqual(await keysFor("BILLING"), ["note-2", "note-0"]);
@@ -268,7 +282,9 @@ describe("Searching memories", () => {
     "\\",
     "+".repeat(1000),
   ];
-  test("MEM-4 given what looks like a query language, when it is searched for, then it is words: no error, and nothing that is not asked for", async () => {
+  test("MEM-4 search treats query syntax as plain words, without errors or extra matches", async () => {
+    // Given what looks like a query language, when it is searched for, then it is words: no error, and nothing that is
+    // not asked for.
     for (const words of hostile) {
       const { status, body } = await client.get(
         `/v1/memories?workspace_id=${workspace}&q=${encodeURIComponent(words.toWellFormed())}`,
@@ -283,7 +299,9 @@ describe("Searching memories", () => {
     errorOf(await client.get(`/v1/memories?q=${"x".repeat(1001)}`), 400);
   });
 
-  test("MEM-4 given more matches than fit on a page, when the cursors are followed, then each match comes once; a cursor of a list is refused", async () => {
+  test("MEM-4 search cursors return each match once, and a list's cursor is rejected", async () => {
+    // Given more matches than fit on a page, when the cursors are followed, then each match comes once; a cursor of a
+    // list is refused.
     const other = await newWorkspace();
     for (let n = 0; n < 23; n++)
       await client.createMemory({ owner_id: other, content: `paging ${"word ".repeat(n % 5)}${n}` });
@@ -296,7 +314,9 @@ describe("Searching memories", () => {
     errorOf(await client.get(`/v1/memories?cursor=${searched.next_cursor}`), 400);
   });
 
-  test("MEM-4 given an internal memory, when a caller without the scope for it looks, then it shows that there is one, and searching does not tell what it says", async () => {
+  test("MEM-4 an internal memory shows only its existence without the scope, even to searches", async () => {
+    // Given an internal memory, when a caller without the scope for it looks, then it shows that there is one, and
+    // searching does not tell what it says.
     const hidden = await client.createMemory({ content: "xylophone", visibility: "internal" });
     const reader = await client.withScopes("memories:read", "events:read");
     assert.equal((await search(client, "xylophone"))[0].content, "xylophone");
@@ -309,7 +329,9 @@ describe("Searching memories", () => {
 });
 
 describe("Memories and runs", () => {
-  test("MEM-5 given a script, when a run writes and another reads, then it says what is known; the transcript holds only what was said", async () => {
+  test("MEM-5 a run reads what another run wrote, and the transcript holds only what was said", async () => {
+    // Given a script, when a run writes and another reads, then it says what is known; the transcript holds only what
+    // was said.
     const first = await client.createSession();
     await client.rehearse(first.id, "memory write drink tea", "memory read drink", "memory read food");
     const second = await client.createSession();
@@ -345,7 +367,9 @@ describe("Memories and runs", () => {
     });
   }
 
-  test("MEM-5 given a run that writes, reads and searches, when its events are read, then each is told with its step and no message holds it", async () => {
+  test("MEM-5 memory writes, reads and searches are events with their step and in no message", async () => {
+    // Given a run that writes, reads and searches, when its events are read, then each is told with its step and no
+    // message holds it.
     const session = await client.createSession();
     const task = await act(
       client,
@@ -377,7 +401,9 @@ describe("Memories and runs", () => {
     assert.deepEqual(said, []);
   });
 
-  test("MEM-5 given the same key in every scope, when runs read it, then each scope has its own value and a persona knows in one workspace what it does not know in another", async () => {
+  test("MEM-5 one key has its own value in each scope, and a persona's differs by workspace", async () => {
+    // Given the same key in every scope, when runs read it, then each scope has its own value and a persona knows in one
+    // workspace what it does not know in another.
     const [one, two] = [await newWorkspace(), await newWorkspace()];
     const first = await client.createSession({ workspace_id: one });
     const second = await client.createSession({ workspace_id: two });
@@ -399,7 +425,8 @@ describe("Memories and runs", () => {
     assert.deepEqual(await resultsOf(client, second.id, { do: "read", key: "everywhere" }), [7]);
   });
 
-  test("MEM-5 given content or a key that cannot be kept, when a run writes it, then the run fails and nothing is kept", async () => {
+  test("MEM-5 a run that writes invalid content or an invalid key fails and stores nothing", async () => {
+    // Given content or a key that cannot be kept, when a run writes it, then the run fails and nothing is kept.
     const session = await client.createSession();
     const bad = [
       { do: "write", key: "big", content: "x".repeat(20_000) },
@@ -418,7 +445,9 @@ describe("Memories and runs", () => {
     assert.equal(expired, null);
   });
 
-  test("MEM-5 given a persona that may read and not write, when its runs do either, then reading works and writing fails the task, also when it is replayed", async () => {
+  test("MEM-5 a read-only persona reads, and its writes fail the task, also on replay", async () => {
+    // Given a persona that may read and not write, when its runs do either, then reading works and writing fails the
+    // task, also when it is replayed.
     const { body: persona } = await client.post("/v1/personas", {
       name: "reader",
       version: "1",
@@ -447,7 +476,9 @@ describe("Memories and runs", () => {
     assert.equal(replay.failure?.code, "policy_violation");
   });
 
-  test("MEM-5 given many runs that write one key at once, when all have ended, then there is one memory and every write is in the log", async () => {
+  test("MEM-5 concurrent runs writing one key leave one memory and log every write", async () => {
+    // Given many runs that write one key at once, when all have ended, then there is one memory and every write is in
+    // the log.
     const session = await client.createSession();
     const writers = Array.from({ length: 12 }, (_, n) => ({
       do: "write",
@@ -463,7 +494,9 @@ describe("Memories and runs", () => {
     assert.equal(log.filter(({ event }) => event === "agent.memory_write").length, 12);
   });
 
-  test("MEM-6 given a memory that changed since, when the run that read it is replayed, then it is given what it read, and nothing is written", async () => {
+  test("MEM-6 a replay gets the memory as its run read it and writes nothing", async () => {
+    // Given a memory that changed since, when the run that read it is replayed, then it is given what it read, and
+    // nothing is written.
     const session = await client.createSession();
     const source = await act(
       client,
@@ -496,7 +529,9 @@ describe("Memories and runs", () => {
     assert.equal(outcome.messages[0].parts[0].value.results[1], "given");
   });
 
-  test("MEM-6 given a run that waits, when the memory it read changes and the server is killed, then the run goes on with what it read", async () => {
+  test("MEM-6 a waiting run keeps the memory it read across a change and a server kill", async () => {
+    // Given a run that waits, when the memory it read changes and the server is killed, then the run goes on with what
+    // it read.
     await using directory = await temporaryDirectory();
     let server = await startProcess({ script, data: directory.path });
     let by = new Client(server);
@@ -528,7 +563,8 @@ describe("Memories and runs", () => {
   after(() => prepared[Symbol.asyncDispose]());
 
   for (const point of ["commit.durable:2", "commit.written:3"]) {
-    test(`MEM-6 given a kill at ${point}, when the run is driven on, then each write is in the log once`, async () => {
+    test(`MEM-6 a run resumed after a kill at ${point} logs each write once`, async () => {
+      // Given a kill at ${point}, when the run is driven on, then each write is in the log once.
       await using directory = await temporaryDirectory();
       await cp(prepared.path, directory.path, { recursive: true });
       await using killed = await startProcess({
@@ -570,7 +606,9 @@ describe("Memories and runs", () => {
     });
   }
 
-  test("MEM-7 given a session with memories of its own choice, when its runs read, then they find them; what may not be chosen is refused", async () => {
+  test("MEM-7 runs find the memories chosen for their session, and a forbidden choice is rejected", async () => {
+    // Given a session with memories of its own choice, when its runs read, then they find them; what may not be chosen
+    // is refused.
     const workspace = await newWorkspace();
     const porters = await client.createMemory({
       scope: "persona",

@@ -57,7 +57,8 @@ const everyPart = (visibility: string) => [
 
 describe("Messages", () => {
   for (const role of ["user", "assistant", "system", "tool", "agent"]) {
-    test(`MSG-1 given a message of the role ${role} with every type of part, when it is read, then role and parts are as sent`, async () => {
+    test(`MSG-1 a message of role ${role} with every part type is returned as sent`, async () => {
+      // Given a message of the role ${role} with every type of part, when it is read, then role and parts are as sent.
       const { id } = await client.createSession();
       const parts = everyPart("public");
       const message = await append(id, { role, parts, metadata: { a: 1 } });
@@ -72,7 +73,8 @@ describe("Messages", () => {
     });
   }
 
-  test("MSG-1 given many parts, when the message is read, then they are in the order in which they were sent", async () => {
+  test("MSG-1 the parts of a message keep the order in which they were sent", async () => {
+    // Given many parts, when the message is read, then they are in the order in which they were sent.
     const { id } = await client.createSession();
     const parts = Array.from({ length: 300 }, (_, n) => ({
       type: "text",
@@ -109,7 +111,8 @@ describe("Messages", () => {
     "text that looks like a stored reference": '{"blob":"abc","bytes":1}',
   };
   for (const [what, text] of Object.entries(awkward)) {
-    test(`MSG-1 given ${what}, when it is appended, then the message and its event give it back exactly`, async () => {
+    test(`MSG-1 a message and its event return ${what} exactly`, async () => {
+      // Given ${what}, when it is appended, then the message and its event give it back exactly.
       const { id } = await client.createSession();
       const message = await append(id, userMessage(text));
       assert.equal(message.parts[0].text, text);
@@ -120,7 +123,8 @@ describe("Messages", () => {
     });
   }
 
-  test("MSG-1 given 100 KB of input, when an agent echoes it, then task, transcript and outcome give it back exactly", async () => {
+  test("MSG-1 echoed 100 KB of input come back exactly in task, transcript and outcome", async () => {
+    // Given 100 KB of input, when an agent echoes it, then task, transcript and outcome give it back exactly.
     const text = "0123456789abcdef".repeat(6400);
     const { id } = await client.createSession();
     const submitted = await client.submit(id, text);
@@ -133,7 +137,8 @@ describe("Messages", () => {
     assert.ok(outcome.summary.length < 1000);
   });
 
-  test("MSG-1 given 100 KB of structured input, when an agent echoes it, then the result is the same object", async () => {
+  test("MSG-1 echoed 100 KB of structured input come back as the same object", async () => {
+    // Given 100 KB of structured input, when an agent echoes it, then the result is the same object.
     const input = { rows: Array.from({ length: 2000 }, (_, n) => ({ n, text: "x".repeat(40) })) };
     const { id } = await client.createSession();
     const task = await client.untilTask((await client.submit(id, "", { input })).id, isFinal);
@@ -152,7 +157,9 @@ describe("Content that is not public", () => {
   }
 
   for (const visibility of ["internal", "receipt_only"]) {
-    test(`MSG-2 given ${visibility} parts of every type, when an outsider reads the message, then each is a descriptor with type and hash`, async () => {
+    test(`MSG-2 an outsider sees ${visibility} parts of every type as descriptors with type and hash`, async () => {
+      // Given ${visibility} parts of every type, when an outsider reads the message, then each is a descriptor with type
+      // and hash.
       const { id } = await client.createSession();
       const parts = everyPart(visibility);
       const message = await append(id, { role: "tool", parts });
@@ -172,7 +179,9 @@ describe("Content that is not public", () => {
     });
   }
 
-  test("MSG-2 given public and internal parts, when an outsider reads the message, then the public ones stay as they are, in their place", async () => {
+  test("MSG-2 public parts beside internal ones stay unchanged and in place for an outsider", async () => {
+    // Given public and internal parts, when an outsider reads the message, then the public ones stay as they are, in
+    // their place.
     const { id } = await client.createSession();
     const [hidden, open] = [userMessage(secret, "internal"), userMessage("open")] as Json[];
     const parts = [...hidden.parts, ...open.parts, ...hidden.parts];
@@ -183,7 +192,9 @@ describe("Content that is not public", () => {
     assertDescriptor(shown[2], "text");
   });
 
-  test("MSG-2 given internal parts, when their hashes are compared, then equal content has equal hashes and other content others", async () => {
+  test("MSG-2 internal parts with equal content have equal hashes, others have different ones", async () => {
+    // Given internal parts, when their hashes are compared, then equal content has equal hashes and other content
+    // others.
     const { id } = await client.createSession();
     const hashes: string[] = [];
     for (const text of ["one", "one", "two"]) {
@@ -194,7 +205,9 @@ describe("Content that is not public", () => {
     assert.notEqual(hashes[0], hashes[2]);
   });
 
-  test("MSG-2 given a task with an internal part, when it is read, then outsiders get a descriptor in its input and insiders the part", async () => {
+  test("MSG-2 an internal part of a task's input is a descriptor to outsiders, whole to insiders", async () => {
+    // Given a task with an internal part, when it is read, then outsiders get a descriptor in its input and insiders the
+    // part.
     const { id } = await client.createSession();
     const hidden = { type: "json", value: { note: secret }, visibility: "internal" };
     const script = { type: "text", text: "say hello", visibility: "public" };
@@ -229,7 +242,9 @@ describe("Content that is not public", () => {
     return JSON.stringify([listed, single, streamed]);
   }
 
-  test("MSG-2 given a message with internal parts, when its events are read as lists, one by one and as a stream, then outsiders do not see the content and insiders do", async () => {
+  test("MSG-2 event lists, single events and streams hide internal parts from outsiders only", async () => {
+    // Given a message with internal parts, when its events are read as lists, one by one and as a stream, then outsiders
+    // do not see the content and insiders do.
     const { id } = await client.createSession();
     const parts = [
       { type: "text", text: "say hello", visibility: "public" },
@@ -247,7 +262,9 @@ describe("Content that is not public", () => {
     assert.ok((await logOf(insider, task)).includes(secret));
   });
 
-  test("MSG-2 given an agent that keeps everything internal, when an outsider reads the transcript and the outcome, then the content is not there", async () => {
+  test("MSG-2 transcript and outcome hide an agent's internal content from an outsider", async () => {
+    // Given an agent that keeps everything internal, when an outsider reads the transcript and the outcome, then the
+    // content is not there.
     const task = await run("secretive", { content: secret });
     assert.equal(task.status, "COMPLETED", JSON.stringify(task.failure));
     const paths = [
@@ -269,7 +286,9 @@ describe("Content that is not public", () => {
     "step results": "span.completed",
     "chunks of internal artifacts": "artifact.updated",
   })) {
-    test(`MSG-2 given an agent that keeps everything internal, when an outsider reads the events of its ${what}, then the content is not there`, async () => {
+    test(`MSG-2 events of an agent's ${what} hide internal content from an outsider`, async () => {
+      // Given an agent that keeps everything internal, when an outsider reads the events of its ${what}, then the
+      // content is not there.
       const task = await run("secretive", { content: secret });
       const eventsFor = async (viewer: Client) =>
         JSON.stringify(
@@ -282,7 +301,9 @@ describe("Content that is not public", () => {
     });
   }
 
-  test("MSG-2 given a tool confirmation in an internal part, when an outsider reads the permission request and the events, then only the decision shows", async () => {
+  test("MSG-2 an internal tool confirmation shows an outsider only the decision", async () => {
+    // Given a tool confirmation in an internal part, when an outsider reads the permission request and the events, then
+    // only the decision shows.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "approve ship");
     const value = { approved: true, reason: secret, note: secret };
@@ -311,7 +332,8 @@ describe("Artifacts", () => {
     metadata: { rows: 3 },
   };
 
-  test("ART-1 given something that lives elsewhere, when it is registered, then it can be read and listed as it was described", async () => {
+  test("ART-1 a registered external artifact is read and listed as it was described", async () => {
+    // Given something that lives elsewhere, when it is registered, then it can be read and listed as it was described.
     const { id } = await client.createSession();
     const { status, body } = await client.post("/v1/artifacts", { ...elsewhere, session_id: id });
     assert.equal(status, 201);
@@ -323,14 +345,16 @@ describe("Artifacts", () => {
     assert.deepEqual(await client.listAll(`/v1/artifacts?session_id=${id}`), [body]);
   });
 
-  test("ART-1 given a task, when an artifact is registered for it, then it belongs to the task's session and workspace", async () => {
+  test("ART-1 an artifact registered for a task belongs to the task's session and workspace", async () => {
+    // Given a task, when an artifact is registered for it, then it belongs to the task's session and workspace.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "say hello");
     const { body } = await client.post("/v1/artifacts", { ...elsewhere, task_id: task.id });
     assert.deepEqual([body.task_id, body.session_id, body.workspace_id], [task.id, id, task.workspace_id]);
   });
 
-  test("ART-1 given a task of another session, when an artifact is registered for both, then it is refused", async () => {
+  test("ART-1 an artifact registered for a session and another session's task is rejected", async () => {
+    // Given a task of another session, when an artifact is registered for both, then it is refused.
     const [one, other] = [await client.createSession(), await client.createSession()];
     const task = await client.rehearse(one.id, "say hello");
     const answer = await client.post("/v1/artifacts", {
@@ -341,14 +365,18 @@ describe("Artifacts", () => {
     assert.equal(errorOf(answer, 400).param, "session_id");
   });
 
-  test("ART-1 given an artifact that lives elsewhere, when its content is asked for, then it is not found and the answer says where it is", async () => {
+  test("ART-1 the content of an external artifact is not found, and the answer says where it is", async () => {
+    // Given an artifact that lives elsewhere, when its content is asked for, then it is not found and the answer says
+    // where it is.
     const { body } = await client.post("/v1/artifacts", elsewhere);
     const error = errorOf(await client.get(`/v1/artifacts/${body.id}/content`), 404);
     assert.equal(error.code, "resource_not_found");
     assert.equal(error.details.uri, elsewhere.uri);
   });
 
-  test("ART-1 given an artifact that is still being written, when it is read, then it has no hash, and its content is a conflict until it is closed", async () => {
+  test("ART-1 an artifact still being written has no hash, and its content is a conflict", async () => {
+    // Given an artifact that is still being written, when it is read, then it has no hash, and its content is a conflict
+    // until it is closed.
     const task = await run("drafter", {});
     assert.equal(task.status, "INPUT_REQUIRED");
     const [draft] = await client.listAll(`/v1/artifacts?task_id=${task.id}`);
@@ -373,7 +401,8 @@ describe("Artifacts", () => {
     "of 100 KB": [`artifact big.txt ${"0123456789".repeat(10_240)}`, "big.txt", "0123456789".repeat(10_240)],
   };
   for (const [what, [line, name, content]] of Object.entries(scripts)) {
-    test(`ART-2 given an artifact ${what}, when it is downloaded, then its bytes have the stated hash and length`, async () => {
+    test(`ART-2 the download of an artifact ${what} has the stated hash and length`, async () => {
+      // Given an artifact ${what}, when it is downloaded, then its bytes have the stated hash and length.
       const { id } = await client.createSession();
       const task = await client.rehearse(id, line);
       assert.equal(task.status, "COMPLETED", JSON.stringify(task.failure));
@@ -392,7 +421,8 @@ describe("Artifacts", () => {
     });
   }
 
-  test("ART-2 given a streamed artifact, when the chunks of its events are put together, then they are the content", async () => {
+  test("ART-2 the chunks in a streamed artifact's events add up to its content", async () => {
+    // Given a streamed artifact, when the chunks of its events are put together, then they are the content.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "stream 20");
     const [artifact] = await client.listAll(`/v1/artifacts?task_id=${task.id}`);
@@ -413,7 +443,8 @@ describe("Artifacts", () => {
     );
   });
 
-  test("ART-2 given internal artifacts, when they are downloaded, then outsiders are refused and insiders get the bytes", async () => {
+  test("ART-2 downloads of internal artifacts are denied to outsiders and served to insiders", async () => {
+    // Given internal artifacts, when they are downloaded, then outsiders are refused and insiders get the bytes.
     const task = await run("secretive", { content: secret });
     const artifacts = await outsider.listAll(`/v1/artifacts?task_id=${task.id}`);
     assert.equal(artifacts.length, 2);
@@ -429,7 +460,9 @@ describe("Artifacts", () => {
 });
 
 describe("Pages of large messages", () => {
-  test("RES-4 given more content than one answer should hold, when lists are walked, then pages are shorter and nothing is missing", async () => {
+  test("RES-4 large content makes list pages shorter, and nothing is missing", async () => {
+    // Given more content than one answer should hold, when lists are walked, then pages are shorter and nothing is
+    // missing.
     const { id } = await client.createSession();
     const text = "x".repeat(3_000_000);
     for (let n = 0; n < 7; n++) {

@@ -39,7 +39,8 @@ describe("The token endpoint", () => {
     }),
   };
   for (const [way, request] of Object.entries(ways)) {
-    test(`OAU-1 given an API key, when it asks for a token by ${way}, then the token does what the key may do, as its actor`, async () => {
+    test(`OAU-1 a token obtained by ${way} has the rights and the actor of its API key`, async () => {
+      // Given an API key, when it asks for a token by ${way}, then the token does what the key may do, as its actor.
       const { status, headers, body } = await ask(server.url, request());
       assert.equal(status, 200, JSON.stringify(body));
       assert.equal(headers.get("cache-control"), "no-store");
@@ -53,7 +54,8 @@ describe("The token endpoint", () => {
     });
   }
 
-  test("OAU-1 given a token, when anybody verifies it with the published keys, then it says who, for whom, what and until when", async () => {
+  test("OAU-1 a token verifies with the published keys and states actor, audience, scope, expiry", async () => {
+    // Given a token, when anybody verifies it with the published keys, then it says who, for whom, what and until when.
     const workspace = (await client.post("/v1/workspaces", { name: "W", root: "." })).body.id;
     const bound = await client.createKey({
       actor: "bob",
@@ -81,7 +83,9 @@ describe("The token endpoint", () => {
     });
   });
 
-  test("OAU-9 given the server's metadata, when a client that knows only the server's address reads it, then it finds the token endpoint and the keys", async () => {
+  test("OAU-9 a client finds the token endpoint and the keys from the server's address alone", async () => {
+    // Given the server's metadata, when a client that knows only the server's address reads it, then it finds the token
+    // endpoint and the keys.
     const response = await fetch(`${server.url}/.well-known/oauth-authorization-server`);
     const metadata: Json = await response.json();
     assert.equal(metadata.issuer, server.url);
@@ -99,7 +103,8 @@ describe("The token endpoint", () => {
     assert.equal(new URL(clientCredentials.tokenUrl, server.url).href, metadata.token_endpoint);
   });
 
-  test("OAU-9 given a public URL, when metadata and tokens are read, then both name it as the issuer, and the token works", async () => {
+  test("OAU-9 metadata and tokens name the public URL as issuer, and the token works", async () => {
+    // Given a public URL, when metadata and tokens are read, then both name it as the issuer, and the token works.
     const publicUrl = "https://bridle.example.com";
     await using other = await startServer({ flags: ["--public-url", publicUrl] });
     const admin = new Client(other);
@@ -192,7 +197,8 @@ describe("Refusals of the token endpoint", () => {
     },
   };
   for (const [what, { request, error, status }] of Object.entries(refused)) {
-    test(`OAU-2 given ${what}, when a token is asked for, then it is ${status} ${error} and quotes nothing`, async () => {
+    test(`OAU-2 a token request with ${what} answers ${status} ${error} and quotes nothing`, async () => {
+      // Given ${what}, when a token is asked for, then it is ${status} ${error} and quotes nothing.
       const answer = await ask(server.url, request());
       assert.equal(answer.status, status, JSON.stringify(answer.body));
       assert.deepEqual(Object.keys(answer.body), ["error", "error_description"]);
@@ -204,7 +210,8 @@ describe("Refusals of the token endpoint", () => {
     });
   }
 
-  test("OAU-2 given a secret in the address, when a token is asked for, then it is not read from there", async () => {
+  test("OAU-2 a secret in the URL of a token request is ignored", async () => {
+    // Given a secret in the address, when a token is asked for, then it is not read from there.
     const query = new URLSearchParams({ grant_type: "client_credentials", ...credentials() });
     const response = await fetch(`${server.url}/oauth/token?${query}`, {
       method: "POST",
@@ -215,7 +222,8 @@ describe("Refusals of the token endpoint", () => {
 });
 
 describe("Scopes of tokens", () => {
-  test("OAU-3 given a token for some of the key's scopes, when it is used, then it may do these and nothing else", async () => {
+  test("OAU-3 a token for some of its key's scopes is limited to these", async () => {
+    // Given a token for some of the key's scopes, when it is used, then it may do these and nothing else.
     const { body } = await ask(server.url, { form: { ...credentials(), scope: "sessions:read" } });
     assert.equal(body.scope, "sessions:read");
     const holder = client.as(body.access_token);
@@ -233,7 +241,9 @@ describe("Scopes of tokens", () => {
     errorOf(await holder.post("/v1/api-keys", { name: "k", actor: "a", scopes: ["tasks:read"] }), 403);
   });
 
-  test("OAU-3 given a key of another tenant that is bound to a workspace, when its token is used, then it sees what the key sees", async () => {
+  test("OAU-3 a token of another tenant's workspace-bound key sees what the key sees", async () => {
+    // Given a key of another tenant that is bound to a workspace, when its token is used, then it sees what the key
+    // sees.
     const stranger = client.as((await client.createKey({ tenant_id: "tenant_other" })).key);
     const workspace_id = (await stranger.post("/v1/workspaces", { name: "W", root: "." })).body.id;
     const inside = await stranger.createSession({ workspace_id });
@@ -247,7 +257,8 @@ describe("Scopes of tokens", () => {
     errorOf(await holder.get(`/v1/sessions/${outside.id}`), 404);
   });
 
-  test("OAU-3 given a token that may make keys, when it grants what its key has and it has not, then it is 403", async () => {
+  test("OAU-3 a token that grants a new key scopes only its own key has gets 403", async () => {
+    // Given a token that may make keys, when it grants what its key has and it has not, then it is 403.
     const admin = await client.createKey();
     const holder = client.as(await tokenFor(client, admin, "api_keys:write tasks:read"));
     const make = (scope: string) => holder.post("/v1/api-keys", { name: "k", actor: "a", scopes: [scope] });
@@ -258,7 +269,8 @@ describe("Scopes of tokens", () => {
 });
 
 describe("The end of tokens", () => {
-  test("OAU-4 given a token that works, when its key is revoked, then it stops at once, and the tokens of other keys do not", async () => {
+  test("OAU-4 revoking a key stops its tokens at once and leaves those of other keys", async () => {
+    // Given a token that works, when its key is revoked, then it stops at once, and the tokens of other keys do not.
     const [doomed, other] = [await client.createKey(), await client.createKey()];
     const [first, second] = [await tokenFor(client, doomed), await tokenFor(client, other)];
     for (const token of [first, second])
@@ -282,7 +294,9 @@ describe("The end of tokens", () => {
     assert.ok(Date.now() >= expires);
   });
 
-  test("OAU-4 given tokens, when the server is killed and started again and its signing key is turned, then they still work, and one of a revoked key does not", async () => {
+  test("OAU-4 tokens survive a kill and a key rotation, those of a revoked key do not", async () => {
+    // Given tokens, when the server is killed and started again and its signing key is turned, then they still work, and
+    // one of a revoked key does not.
     await using data = await temporaryDirectory();
     const keys: Json[] = [];
     const tokens: string[] = [];
@@ -311,7 +325,8 @@ describe("The end of tokens", () => {
     }
   });
 
-  test("OAU-4 given keys and tokens that were used, when the server has stopped, then no file and no output has any of them", async () => {
+  test("OAU-4 no file and no output contains the keys and tokens that were used", async () => {
+    // Given keys and tokens that were used, when the server has stopped, then no file and no output has any of them.
     await using data = await temporaryDirectory();
     await using running = await startServer({ data: data.path, env: { BRIDLE_LOG_LEVEL: "trace" } });
     const admin = new Client(running);
@@ -354,7 +369,8 @@ describe("Forged tokens", () => {
       .sign(by ?? (await stolenKey()));
   }
 
-  test("OAU-5 given nothing changed, when the forgery is used, then it works: the tests below fail for what they change", async () => {
+  test("OAU-5 an unmodified forged token works, so the tests below fail only for their change", async () => {
+    // Given nothing changed, when the forgery is used, then it works: the tests below fail for what they change.
     assert.equal((await client.as(await forge({})).get("/v1/sessions")).status, 200);
   });
 
@@ -401,7 +417,8 @@ describe("Forged tokens", () => {
     },
   };
   for (const [what, forgery] of Object.entries(forgeries)) {
-    test(`OAU-5 given a token with ${what}, when it is used, then it is the same 401 as for any wrong key`, async () => {
+    test(`OAU-5 a token with ${what} gets the same 401 as any wrong key`, async () => {
+      // Given a token with ${what}, when it is used, then it is the same 401 as for any wrong key.
       const token = typeof forgery === "function" ? await forgery() : await forge(forgery);
       const answer = await client.as(token).get("/v1/sessions");
       const plain = await client.as("wrong").get("/v1/sessions");
@@ -412,13 +429,15 @@ describe("Forged tokens", () => {
     });
   }
 
-  test("OAU-5 given the stolen key, when a token claims more scopes than its client has, then it gets no more than these", async () => {
+  test("OAU-5 a token forged with the stolen key gets no more scopes than its client has", async () => {
+    // Given the stolen key, when a token claims more scopes than its client has, then it gets no more than these.
     const holder = client.as(await forge({ claims: { scope: "admin sessions:read" } }));
     assert.equal((await holder.get("/v1/sessions")).status, 200);
     errorOf(await holder.get("/v1/api-keys"), 403);
   });
 
-  test("OAU-5 given the stolen key, when a token claims another tenant or actor, then its client's are what counts", async () => {
+  test("OAU-5 a token forged with the stolen key keeps its client's tenant and actor", async () => {
+    // Given the stolen key, when a token claims another tenant or actor, then its client's are what counts.
     const holder = client.as(await forge({ claims: { tenant_id: "tenant_other", sub: "eve" } }));
     const { id } = await holder.createSession();
     const [event] = await client.listAll(`/v1/sessions/${id}/events`);

@@ -56,7 +56,8 @@ describe("personas", () => {
     await directory[Symbol.asyncDispose]();
   });
 
-  test("PER-1 given a persona, when it is changed, then each change is a version of its own and an equal one is none", async () => {
+  test("PER-1 each change of a persona creates a new version, and an equal one creates none", async () => {
+    // Given a persona, when it is changed, then each change is a version of its own and an equal one is none.
     const { id } = await createPersona(client, { tools: ["a"] });
     assert.equal((await patch(id, { tools: ["b"] })).body.version, "1.0.1");
     assert.equal((await patch(id, { tools: ["b"] })).body.version, "1.0.1");
@@ -68,7 +69,8 @@ describe("personas", () => {
     assert.ok((await client.listAll("/v1/personas")).some((persona) => persona.id === id));
   });
 
-  test("PER-1 given a task that waits, when its persona is changed meanwhile, then it keeps the version it was submitted under", async () => {
+  test("PER-1 a waiting task keeps the persona version it was submitted under", async () => {
+    // Given a task that waits, when its persona is changed meanwhile, then it keeps the version it was submitted under.
     const { id: personaId } = await createPersona(client, { autonomy_tier: "shadow" });
     const work = { sessionId, personaId };
     const waiting = await perform(client, work, { do: "ask", question: "?" }, mail);
@@ -87,7 +89,9 @@ describe("personas", () => {
     ["suggest", "proposed"],
     ["act_auto", "done"],
   ] as const) {
-    test(`PER-2 given the autonomy ${tier}, when the agent acts, then the effect is ${outcome}, the receipt says so, and it repeats`, async () => {
+    test(`PER-2 with autonomy ${tier} the effect is ${outcome} in result, receipt and replay`, async () => {
+      // Given the autonomy ${tier}, when the agent acts, then the effect is ${outcome}, the receipt says so, and it
+      // repeats.
       const task = await work({ autonomy_tier: tier }, mail);
       assert.deepEqual(await resultsOf(client, task), [outcome]);
       assert.deepEqual(done(), tier === "act_auto" ? ["mail"] : []);
@@ -106,7 +110,9 @@ describe("personas", () => {
     });
   }
 
-  test("PER-3 given an effect that needs approval, when the server dies while it is asked and it is approved then, then the effect is carried out once", async () => {
+  test("PER-3 an effect approved after the server died while asking is carried out once", async () => {
+    // Given an effect that needs approval, when the server dies while it is asked and it is approved then, then the
+    // effect is carried out once.
     const asked = await work({ autonomy_tier: "act_with_approval" }, mail);
     assert.equal(asked.status, "AUTH_REQUIRED");
     await server.kill();
@@ -120,7 +126,8 @@ describe("personas", () => {
     assert.deepEqual(done(), ["mail"]);
   });
 
-  test("PER-3 given an effect that needs approval, when it is denied or nobody answers, then it is not carried out", async () => {
+  test("PER-3 an effect whose approval is denied or never answered is not carried out", async () => {
+    // Given an effect that needs approval, when it is denied or nobody answers, then it is not carried out.
     const denied = await work({ autonomy_tier: "act_with_approval" }, mail);
     await respond(denied, false);
     const task = await client.untilTask(denied.id, isFinal);
@@ -136,7 +143,9 @@ describe("personas", () => {
     for (const ended of [task, expired]) await assertRepeatable(client, ended);
   });
 
-  test("PER-8 given a persona that acts by itself and asks from a risk on, when effects of each risk are next, then those below are done and those from there on wait for approval", async () => {
+  test("PER-8 a persona that acts alone asks for approval from its risk threshold on", async () => {
+    // Given a persona that acts by itself and asks from a risk on, when effects of each risk are next, then those below
+    // are done and those from there on wait for approval.
     const effectOf = (risk: string) => ({ do: "effect", name: `mail-${risk}`, risk });
     const policy = { autonomy_tier: "act_auto", approval_policy: { ask_from: "high" } };
     const effects = ["low", "medium", "high", "dangerous"].map(effectOf);
@@ -156,13 +165,17 @@ describe("personas", () => {
     await assertRepeatable(client, task);
   });
 
-  test("PER-8 given a persona that asks for everything, when it also names a risk to ask from, then it still asks for everything", async () => {
+  test("PER-8 a persona that asks for everything still does so with a risk threshold", async () => {
+    // Given a persona that asks for everything, when it also names a risk to ask from, then it still asks for
+    // everything.
     const policy = { autonomy_tier: "act_with_approval", approval_policy: { ask_from: "dangerous" } };
     const task = await work(policy, { ...mail, risk: "low" });
     assert.deepEqual([task.status, done()], ["AUTH_REQUIRED", []]);
   });
 
-  test("PER-8 given a parent and a child that ask from different risks on, when the child acts, then the one that asks sooner counts", async () => {
+  test("PER-8 a child acts under the lower risk threshold of itself and its parent", async () => {
+    // Given a parent and a child that ask from different risks on, when the child acts, then the one that asks sooner
+    // counts.
     const asking = (ask_from: string) => ({ approval_policy: { ask_from } });
     const handOver = async (own: object, child: object) => {
       const { id } = await createPersona(client, child);
@@ -178,7 +191,9 @@ describe("personas", () => {
     assert.deepEqual(await handOver(asking("high"), asking("dangerous")), ["done"]);
   });
 
-  test("PER-4 given lists of tools, hand-offs and models, when the agent goes beyond them, then that step fails by name and nothing is done", async () => {
+  test("PER-4 a step beyond the allowed tools, hand-offs or models fails by name and does nothing", async () => {
+    // Given lists of tools, hand-offs and models, when the agent goes beyond them, then that step fails by name and
+    // nothing is done.
     const other = await createPersona(client);
     const task = await work(
       {
@@ -211,14 +226,16 @@ describe("personas", () => {
     assert.deepEqual(await resultsOf(client, await work({ tools: [] }, mail)), [no]);
   });
 
-  test("PER-5 given a restricted persona, when its work is handed to a freer one, then the child is not freer", async () => {
+  test("PER-5 a child with a freer persona is not freer than its restricted parent", async () => {
+    // Given a restricted persona, when its work is handed to a freer one, then the child is not freer.
     const free = await createPersona(client, { autonomy_tier: "act_auto" });
     const task = await work({ autonomy_tier: "shadow" }, { do: "spawn", persona: free.id, ops: [mail] });
     assert.deepEqual(await resultsOf(client, task), [[{ status: "SUCCEEDED", output: ["simulated"] }]]);
     assert.deepEqual(done(), []);
   });
 
-  test("PER-5 given one persona, when its tasks come through a session, as a child or by the clock, then the same policy holds", async () => {
+  test("PER-5 a persona's policy applies equally to session, child and scheduled tasks", async () => {
+    // Given one persona, when its tasks come through a session, as a child or by the clock, then the same policy holds.
     const { id: personaId } = await createPersona(client, { autonomy_tier: "shadow" });
     const { body } = await client.post(`/v1/sessions/${sessionId}/tasks`, {
       persona_id: personaId,
@@ -237,7 +254,9 @@ describe("personas", () => {
     assert.deepEqual(done(), []);
   });
 
-  test("PER-3 given an effect that was carried out, when its task is replayed with another result for it, then the agent goes on with that and nothing is done", async () => {
+  test("PER-3 a replay with an overridden effect result uses it and carries out nothing", async () => {
+    // Given an effect that was carried out, when its task is replayed with another result for it, then the agent goes on
+    // with that and nothing is done.
     const session = await client.createSession();
     const source = await client.rehearse(session.id, "effect deploy");
     const { body } = await client.post(`/v1/tasks/${source.id}/replay`, {
@@ -252,14 +271,17 @@ describe("personas", () => {
     assert.deepEqual(said, ["Effect deploy was done (42)"]);
   });
 
-  test("PER-6 given each receipt policy, when a task ends, then there is a receipt unless it is disabled", async () => {
+  test("PER-6 a task gets a receipt under every receipt policy except disabled", async () => {
+    // Given each receipt policy, when a task ends, then there is a receipt unless it is disabled.
     for (const receipt_policy of ["required", "optional", "disabled"]) {
       const { receipt_id } = await work({ receipt_policy }, mail);
       assert.equal(receipt_id === null, receipt_policy === "disabled", receipt_policy);
     }
   });
 
-  test("PER-7 given a bound key, another tenant, or a body that is wrong, when it comes to personas, then it is refused by name and nothing changes", async () => {
+  test("PER-7 bound keys, other tenants and invalid bodies cannot change personas", async () => {
+    // Given a bound key, another tenant, or a body that is wrong, when it comes to personas, then it is refused by name
+    // and nothing changes.
     const persona = await createPersona(client);
     const path = `/v1/personas/${persona.id}`;
     const change = { method: "PATCH", body: { name: "Mine" } };

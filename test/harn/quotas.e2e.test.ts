@@ -56,7 +56,9 @@ describe("quotas", () => {
     ["tenant", "concurrency"],
     ["organization", "tasks"],
   ] as const) {
-    test(`QUO-1 given ${scope}'s quota of ${most} ${limit}, when ${attempts} tasks are submitted at once, then exactly ${most} are accepted`, async () => {
+    test(`QUO-1 a quota of ${most} ${limit} per ${scope} accepts ${most} of ${attempts} tasks`, async () => {
+      // Given ${scope}'s quota of ${most} ${limit}, when ${attempts} tasks are submitted at once, then exactly ${most}
+      // are accepted.
       const other = client.as((await client.createKey({ tenant_id: `tenant_${scope}` })).key);
       const callers = scope === "organization" ? [client, other] : [scope === "tenant" ? other : client];
       const owner = scope === "tenant" ? other : client;
@@ -104,7 +106,9 @@ describe("quotas", () => {
     });
   }
 
-  test("QUO-2 given a limit on tasks under way, when a parent spawns more children than fit, then the spawns beyond it fail by name and the rest ends", async () => {
+  test("QUO-2 spawns beyond the limit on concurrent tasks fail by name, and the rest ends", async () => {
+    // Given a limit on tasks under way, when a parent spawns more children than fit, then the spawns beyond it fail by
+    // name and the rest ends.
     const work = await workUnder(client, { limits: { concurrency: 5 } });
     const task = await perform(client, work, { do: "spawn", times: 12, ops: [{ do: "step", name: "a" }] });
     const [children] = await resultsOf(client, task);
@@ -117,14 +121,18 @@ describe("quotas", () => {
     await assertRepeatable(client, task);
   });
 
-  test("QUO-2 given a limit of one task under way, when a task waits for a child, then the spawn fails instead of waiting for ever", async () => {
+  test("QUO-2 a spawn under a limit of one concurrent task fails instead of deadlocking", async () => {
+    // Given a limit of one task under way, when a task waits for a child, then the spawn fails instead of waiting for
+    // ever.
     const work = await workUnder(client, { limits: { concurrency: 1 } });
     assert.deepEqual(await resultsOf(client, await perform(client, work, { do: "spawn" })), [
       ["rate_limited"],
     ]);
   });
 
-  test("QUO-3 given families whose members count against quotas in opposite orders, when they are canceled while others end, then all of it ends", async () => {
+  test("QUO-3 canceling task families with quotas in opposite orders does not deadlock", async () => {
+    // Given families whose members count against quotas in opposite orders, when they are canceled while others end,
+    // then all of it ends.
     const one = await workUnder(client, { limits: { tasks: 10_000 } });
     const two = await workUnder(client, { limits: { tasks: 10_000 } });
     const family = (child: Work) => ({
@@ -155,7 +163,9 @@ describe("quotas", () => {
     for (const { quota } of [one, two]) assert.equal((await usageOf(client, quota.id)).concurrency, 0);
   });
 
-  test("QUO-4 given a hard limit that ends tasks, when a step comes to it, then the task fails with its work kept, and quota, events and receipt say why", async () => {
+  test("QUO-4 a task that reaches a hard limit fails with its work kept and the reason recorded", async () => {
+    // Given a hard limit that ends tasks, when a step comes to it, then the task fails with its work kept, and quota,
+    // events and receipt say why.
     const work = await workUnder(client, { limits: { output_tokens: 10 } });
     const task = await perform(
       client,
@@ -191,7 +201,9 @@ describe("quotas", () => {
     assert.equal(body.metadata.exhausted_quotas.length, 1);
   });
 
-  test("QUO-5 given a hard limit that asks, when a task comes to it and the server dies meanwhile, then an approval lets it go on and a denial ends it", async () => {
+  test("QUO-5 an approval at a hard limit resumes the task and a denial ends it, despite a kill", async () => {
+    // Given a hard limit that asks, when a task comes to it and the server dies meanwhile, then an approval lets it go
+    // on and a denial ends it.
     const work = await workUnder(client, { limits: { output_tokens: 10 }, on_exhaustion: "ask" });
     const spending = [
       { do: "spend", tokens: 8 },
@@ -224,14 +236,16 @@ describe("quotas", () => {
     assert.match(body.exhaustion_reason, /^tool_calls/);
   });
 
-  test("QUO-7 given money that adds up to the limit, when it is spent, then the last cent is not refused", async () => {
+  test("QUO-7 spending that adds up exactly to the limit is accepted to the last cent", async () => {
+    // Given money that adds up to the limit, when it is spent, then the last cent is not refused.
     const work = await workUnder(client, { limits: { usd: 0.3 } });
     const task = await perform(client, work, { do: "spend", usd: 0.1 }, { do: "spend", usd: 0.2 });
     assert.deepEqual(await resultsOf(client, task), ["spent", "spent"]);
     assert.equal((await usageOf(client, work.quota.id)).usd, 0.3);
   });
 
-  test("QUO-7 given a limit that is added while tasks run, when another is submitted, then those that run count", async () => {
+  test("QUO-7 a limit added while tasks run counts the running tasks", async () => {
+    // Given a limit that is added while tasks run, when another is submitted, then those that run count.
     const work = await workUnder(client, { limits: { tasks: 100 } });
     const waiting = await perform(client, work, { do: "ask", question: "?" });
     const path = `/v1/quotas/${work.quota.id}`;
@@ -242,7 +256,9 @@ describe("quotas", () => {
     assert.equal((await client.post("/v1/tasks", workOf(work))).status, 202);
   });
 
-  test("QUO-8 given a limit on tasks per minute, when it is reached, then the refusal says when to come back, and a retried request counts once", async () => {
+  test("QUO-8 the limit on tasks per minute tells the retry time and counts a retry once", async () => {
+    // Given a limit on tasks per minute, when it is reached, then the refusal says when to come back, and a retried
+    // request counts once.
     const work = await workUnder(client, { limits: { tasks_per_minute: 2 } });
     const send = (key: string) => client.post("/v1/tasks", workOf(work), { "idempotency-key": key });
     const [first, again] = [await send("a"), await send("a")];
@@ -256,7 +272,8 @@ describe("quotas", () => {
     assert.equal(refused.headers.get("ratelimit-policy"), `"tasks_per_minute";q=2`);
   });
 
-  test("QUO-9 given a window that ends soon, when it is over, then what was used is forgotten and work is accepted again", async () => {
+  test("QUO-9 the end of a quota window resets its usage and accepts work again", async () => {
+    // Given a window that ends soon, when it is over, then what was used is forgotten and work is accepted again.
     const reset_at = new Date(Date.now() + 1000).toISOString();
     const work = await workUnder(client, { limits: { tasks: 1 }, reset_at });
     assert.equal((await client.post("/v1/tasks", workOf(work))).status, 202);
@@ -269,7 +286,9 @@ describe("quotas", () => {
     assert.equal((await usageOf(client, work.quota.id)).tasks, 1);
   });
 
-  test("QUO-10 given a key that is bound to workspaces, another tenant's, or nonsense, when it comes to quotas, then it is refused", async () => {
+  test("QUO-10 workspace-bound keys, other tenants and invalid bodies are rejected for quotas", async () => {
+    // Given a key that is bound to workspaces, another tenant's, or nonsense, when it comes to quotas, then it is
+    // refused.
     const quota = await createQuota(client, { scope: "workspace", limits: { tasks: 1 } });
     const bound = client.as((await client.createKey({ workspace_ids: ["workspace_default"] })).key);
     const path = `/v1/quotas/${quota.id}`;
@@ -293,7 +312,9 @@ describe("quotas", () => {
     assert.equal(unknown.message, "limits.cats is not a field that is known here.");
   });
 
-  test("QUO-11 given a server that is killed under load again and again, when all has ended, then what is used is what the log says was done", async () => {
+  test("QUO-11 quota usage matches the log after repeated kills under load", async () => {
+    // Given a server that is killed under load again and again, when all has ended, then what is used is what the log
+    // says was done.
     const work = await workUnder(client, { limits: { tool_calls: 1_000_000, concurrency: 1000 } });
     const ops = [
       { do: "step", name: "a" },

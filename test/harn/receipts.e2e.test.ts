@@ -234,7 +234,8 @@ describe("The receipt of a task", () => {
     },
   };
   for (const [how, make] of Object.entries(endings)) {
-    test(`RCP-1 given a task that ${how}, when it has ended, then it has a receipt of the right form that verifies`, async () => {
+    test(`RCP-1 a task that ${how} has a valid receipt that verifies`, async () => {
+      // Given a task that ${how}, when it has ended, then it has a receipt of the right form that verifies.
       const task = await make();
       assert.ok(isFinal(task), task.status);
       const receipt = await receiptOf(task);
@@ -248,7 +249,8 @@ describe("The receipt of a task", () => {
     });
   }
 
-  test("RCP-1 given a receipt, when it is read, then the body is the receipt itself, with nothing added", async () => {
+  test("RCP-1 reading a receipt returns the receipt itself with nothing added", async () => {
+    // Given a receipt, when it is read, then the body is the receipt itself, with nothing added.
     const task = await play("return done");
     const { body, headers } = await client.get(`/v1/receipts/${task.receipt_id}`);
     assert.match(headers.get("content-type") ?? "", /^application\/json/);
@@ -279,7 +281,8 @@ describe("The receipt of a task", () => {
 
   const carelessness = ["names a step nothing", "names its failure after ours"];
   for (const how of carelessness) {
-    test(`RCP-1 given an agent that ${how}, when its task has ended, then the receipt has the right form all the same`, async () => {
+    test(`RCP-1 the receipt of an agent that ${how} still matches the schema`, async () => {
+      // Given an agent that ${how}, when its task has ended, then the receipt has the right form all the same.
       const task = await run("careless", { how });
       assert.ok(isFinal(task), task.status);
       assertSound(await receiptOf(task), await keysOf(client));
@@ -287,13 +290,16 @@ describe("The receipt of a task", () => {
     });
   }
 
-  test("RCP-1 given an agent whose failure holds what is no JSON, when it throws it, then the task fails with a receipt", async () => {
+  test("RCP-1 an agent that throws a non-JSON failure fails its task with a receipt", async () => {
+    // Given an agent whose failure holds what is no JSON, when it throws it, then the task fails with a receipt.
     const task = await run("careless", { how: "puts what is no JSON into its failure" }, client, 10);
     assert.equal(task.status, "FAILED");
     assertSound(await receiptOf(task), await keysOf(client));
   });
 
-  test("RCP-1 given an artifact registered with an empty address, when its task ends, then the receipt has the right form all the same", async () => {
+  test("RCP-1 an artifact registered with an empty address leaves the receipt valid", async () => {
+    // Given an artifact registered with an empty address, when its task ends, then the receipt has the right form all
+    // the same.
     const task = await play("ask who?");
     const artifact = { kind: "file", mime_type: "text/plain", visibility: "public", task_id: task.id };
     const { status } = await client.post("/v1/artifacts", { ...artifact, uri: "" });
@@ -301,7 +307,8 @@ describe("The receipt of a task", () => {
     assertSound(await receiptOf(await cancel(task)), await keysOf(client));
   });
 
-  test("RCP-2 given a run that did all that runs do, when its receipt is compared with its log, then it says the same", async () => {
+  test("RCP-2 the receipt of a run that uses every feature agrees with its log", async () => {
+    // Given a run that did all that runs do, when its receipt is compared with its log, then it says the same.
     await using own = await startProcess({ script });
     const from = new Client(own);
     const waiting = await run("worker", { order: 7, items: ["b", "a"] }, from);
@@ -427,7 +434,9 @@ describe("The receipt of a task", () => {
     }
   }
 
-  test("RCP-2 given tasks canceled in the middle of their steps, when their receipts are compared with their logs, then no step is missing", async () => {
+  test("RCP-2 receipts of tasks canceled in the middle of a step miss no step of the log", async () => {
+    // Given tasks canceled in the middle of their steps, when their receipts are compared with their logs, then no step
+    // is missing.
     const { id } = await client.createSession({ persona_id: "persona_walker" });
     const tasks = await Promise.all(Array.from({ length: 5 }, () => client.submit(id, "go")));
     for (const task of tasks) {
@@ -447,7 +456,8 @@ describe("The receipt of a task", () => {
     }
   });
 
-  test("RCP-2 given a run that had others work for it, when it has ended, then its receipt names them and their receipts", async () => {
+  test("RCP-2 the receipt of a run names its child tasks and their receipts", async () => {
+    // Given a run that had others work for it, when it has ended, then its receipt names them and their receipts.
     const scripts = ["return done", "fail on purpose", "sleep 600000"];
     const task = await run("director", { scripts });
     assert.equal(task.status, "COMPLETED");
@@ -463,13 +473,16 @@ describe("The receipt of a task", () => {
     await cancel(asleep);
   });
 
-  test("RCP-2 given a run that used a secret, when its receipt is read, then a replay is best effort and the secret is nowhere", async () => {
+  test("RCP-2 the receipt of a run with a secret says best-effort replay and omits the secret", async () => {
+    // Given a run that used a secret, when its receipt is read, then a replay is best effort and the secret is nowhere.
     const receipt = await receiptOf(await run("secretive"));
     assert.equal(receipt.replay_input.determinism, "best_effort");
     assert.ok(!JSON.stringify(receipt).includes("battery staple"));
   });
 
-  test("RCP-2 given a caller who wrote down a credential, when the receipt is read, then it lists that something was removed, and what kind", async () => {
+  test("RCP-2 a credential written by the caller is listed as a redaction with its kind", async () => {
+    // Given a caller who wrote down a credential, when the receipt is read, then it lists that something was removed,
+    // and what kind.
     const receipt = await receiptOf(await play(`say Authorization: Bearer ${"t0k3n".repeat(8)}`));
     assert.ok(!JSON.stringify(receipt).includes("t0k3n"));
     const reasons = receipt.redactions.map(({ reason }: Json) => reason);
@@ -481,7 +494,8 @@ describe("The receipt of a task", () => {
 
   const failures = ["fails with a credential", "puts a time into its failure"];
   for (const how of failures) {
-    test(`RCP-2 given an agent that ${how}, when its receipt is read, then the failure is the one in the log`, async () => {
+    test(`RCP-2 the receipt of an agent that ${how} has the same failure as the log`, async () => {
+      // Given an agent that ${how}, when its receipt is read, then the failure is the one in the log.
       const task = await run("careless", { how });
       assert.equal(task.status, "FAILED");
       const receipt = await receiptOf(task);
@@ -490,7 +504,8 @@ describe("The receipt of a task", () => {
     });
   }
 
-  test("RCP-2 given a failure of great length, when its receipt is read, then it is whole or the receipt says that it was cut", async () => {
+  test("RCP-2 a very long failure is complete in the receipt or marked as cut", async () => {
+    // Given a failure of great length, when its receipt is read, then it is whole or the receipt says that it was cut.
     const task = await play(`fail ${"🦊".repeat(20_000)}`);
     const receipt = await receiptOf(task);
     assertSound(receipt, await keysOf(client));
@@ -531,7 +546,9 @@ describe("The receipt of a task", () => {
     },
   };
   for (const [what, { make, listed, field }] of Object.entries(long)) {
-    test(`RCP-2 given a run with 101 ${what}, when it has ended, then its receipt lists them all or says that it leaves some out`, async () => {
+    test(`RCP-2 the receipt of a run with 101 ${what} lists them all or states the omission`, async () => {
+      // Given a run with 101 ${what}, when it has ended, then its receipt lists them all or says that it leaves some
+      // out.
       const task = await make();
       assert.ok(isFinal(task), task.status);
       const receipt = await receiptOf(task);
@@ -545,7 +562,8 @@ describe("The receipt of a task", () => {
     });
   }
 
-  test("RCP-3 given an ended task, when it, its outcome, its events and its artifacts are read, then they name the receipt", async () => {
+  test("RCP-3 an ended task, its outcome, events and artifacts name the receipt", async () => {
+    // Given an ended task, when it, its outcome, its events and its artifacts are read, then they name the receipt.
     const task = await play("artifact a.txt content", "return done");
     assert.match(task.receipt_id, /^receipt_/);
     const outcome = (await client.get(`/v1/outcomes/${task.outcome_id}`)).body;
@@ -571,7 +589,8 @@ describe("The receipt of a task", () => {
     assert.equal(payload.previous_receipt_hash, chain.previous_receipt_hash);
   });
 
-  test("RCP-3 given a task that has not ended, when it and its artifacts are read, then they name no receipt", async () => {
+  test("RCP-3 a task that has not ended and its artifacts name no receipt", async () => {
+    // Given a task that has not ended, when it and its artifacts are read, then they name no receipt.
     const task = await play("artifact a.txt content", "ask who?");
     assert.equal(task.receipt_id, null);
     const [artifact] = await client.listAll(`/v1/artifacts?task_id=${task.id}`);
@@ -579,7 +598,9 @@ describe("The receipt of a task", () => {
     await cancel(task);
   });
 
-  test("RCP-3 given an artifact registered for a task that had ended, when it is read, then it names no receipt that does not list it", async () => {
+  test("RCP-3 an artifact registered after its task ended names no receipt that does not list it", async () => {
+    // Given an artifact registered for a task that had ended, when it is read, then it names no receipt that does not
+    // list it.
     const task = await play("return done");
     const request = { kind: "file", mime_type: "text/plain", visibility: "public", task_id: task.id };
     const { status, body } = await client.post("/v1/artifacts", {
@@ -635,7 +656,9 @@ describe("The receipt of a decision", () => {
     },
   };
   for (const [how, { decision, final_state, actor, make }] of Object.entries(decisions)) {
-    test(`RCP-4 given a permission that ${how}, when the receipts are read, then the decision has one with its evidence, and the task's lists it`, async () => {
+    test(`RCP-4 a permission that ${how} has a receipt with evidence, listed in the task's`, async () => {
+      // Given a permission that ${how}, when the receipts are read, then the decision has one with its evidence, and the
+      // task's lists it.
       const task = await ended(await make());
       const [request] = await client.listAll(`/v1/tasks/${task.id}/permission-requests`);
       const receipt = await receiptOf(request);
@@ -665,7 +688,8 @@ describe("The receipt of a decision", () => {
     });
   }
 
-  test("RCP-4 given a task that asked several times, when it has ended, then its receipt lists the decisions in their order", async () => {
+  test("RCP-4 a task's receipt lists its permission decisions in their order", async () => {
+    // Given a task that asked several times, when it has ended, then its receipt lists the decisions in their order.
     const task = await run("petitioner", { actions: ["build", "test", "ship"] });
     for (const approved of [true, false, true]) await respond(task, approved);
     const receipt = await receiptOf(await ended(task));
@@ -679,7 +703,9 @@ describe("The receipt of a decision", () => {
     );
   });
 
-  test("RCP-4 given a denial that quotes a credential, when the receipts are read, then neither holds it and both have the same evidence", async () => {
+  test("RCP-4 a credential quoted in a denial is in neither receipt, and their evidence is equal", async () => {
+    // Given a denial that quotes a credential, when the receipts are read, then neither holds it and both have the same
+    // evidence.
     const task = await run("petitioner", { actions: ["ship it"] });
     const request = await respond(task, false, `your key ${adminKey} is wrong`);
     const receipt = await receiptOf(request);
@@ -691,7 +717,9 @@ describe("The receipt of a decision", () => {
 });
 
 describe("Hash and signature", () => {
-  test("RCP-5 given a receipt, when its hash is computed as RFC 8785 and SHA-256 say, then it is the one it names, and a published key signed it", async () => {
+  test("RCP-5 a receipt's hash follows RFC 8785 and SHA-256, and a published key signed it", async () => {
+    // Given a receipt, when its hash is computed as RFC 8785 and SHA-256 say, then it is the one it names, and a
+    // published key signed it.
     const receipt = await receiptOf(await play("artifact a.txt content", "return done"));
     assert.match(receipt.chain.receipt_hash, /^sha256:[0-9a-f]{64}$/);
     assert.equal(receipt.chain.receipt_hash, hashOf(receipt));
@@ -704,7 +732,9 @@ describe("Hash and signature", () => {
     assert.ok(!isSigned(sha256("another"), signature, jwk));
   });
 
-  test("RCP-5 given nobody's key, when the key set is read, then it has public Ed25519 keys, named by their thumbprints, and nothing private", async () => {
+  test("RCP-5 the key set is public and has only public Ed25519 keys named by thumbprint", async () => {
+    // Given nobody's key, when the key set is read, then it has public Ed25519 keys, named by their thumbprints, and
+    // nothing private.
     const response = await fetch(`${client.url}/.well-known/jwks.json`);
     assert.equal(response.status, 200);
     const { keys }: Json = await response.json();
@@ -735,7 +765,8 @@ describe("Hash and signature", () => {
     },
   };
   for (const [where, make] of Object.entries(halves)) {
-    test(`RCP-5 RCP-1 given half a letter in ${where}, when the task has ended, then its receipt has a hash and verifies`, async () => {
+    test(`RCP-5 RCP-1 a receipt with a lone surrogate in ${where} has a hash and verifies`, async () => {
+      // Given half a letter in ${where}, when the task has ended, then its receipt has a hash and verifies.
       const task = await make();
       assert.ok(isFinal(task), task.status);
       const receipt = await receiptOf(task);
@@ -748,7 +779,9 @@ describe("Hash and signature", () => {
 });
 
 describe("The chain", () => {
-  test("RCP-6 given 100 tasks in one workspace and 30 in another, when they complete at once, then each workspace has one chain without a gap or a fork", async () => {
+  test("RCP-6 tasks completing at once form one chain per workspace without a gap or a fork", async () => {
+    // Given 100 tasks in one workspace and 30 in another, when they complete at once, then each workspace has one chain
+    // without a gap or a fork.
     const [one, other] = [await newWorkspace(), await newWorkspace()];
     const complete = async (workspace_id: string, count: number) => {
       const { id } = await client.createSession({ workspace_id });
@@ -761,7 +794,8 @@ describe("The chain", () => {
     assert.deepEqual(ids, [ofOne.sort(), ofOther.sort()]);
   });
 
-  test("RCP-6 given a chain, when its order is compared with the log's, then it is the order of the commits", async () => {
+  test("RCP-6 the order of the chain is the order of the commits in the log", async () => {
+    // Given a chain, when its order is compared with the log's, then it is the order of the commits.
     const workspace = await newWorkspace();
     const { id } = await client.createSession({ workspace_id: workspace });
     await Promise.all(Array.from({ length: 10 }, () => client.rehearse(id, "return done")));
@@ -779,7 +813,8 @@ describe("The chain", () => {
     );
   });
 
-  test("RCP-6 given a receipt that was just verified, when the next task ends, then the chain goes on from it", async () => {
+  test("RCP-6 the chain continues from a receipt that was just verified", async () => {
+    // Given a receipt that was just verified, when the next task ends, then the chain goes on from it.
     const workspace = await newWorkspace();
     const { id } = await client.createSession({ workspace_id: workspace });
     for (let n = 0; n < 3; n++) {
@@ -789,7 +824,9 @@ describe("The chain", () => {
     assert.equal((await readChain(client, workspace)).length, 3);
   });
 
-  test("RCP-6 given tasks that are canceled while they end by themselves, when all have ended, then each has one receipt and the chain is whole", async () => {
+  test("RCP-6 tasks canceled while they end get one receipt each, and the chain is whole", async () => {
+    // Given tasks that are canceled while they end by themselves, when all have ended, then each has one receipt and the
+    // chain is whole.
     const workspace = await newWorkspace();
     const { id } = await client.createSession({ workspace_id: workspace, persona_id: "persona_rehearsal" });
     const tasks = await Promise.all(
@@ -837,13 +874,16 @@ describe("The chain", () => {
     const proofOf = async (index: number, query = ""): Promise<Json> =>
       (await client.get(`/v1/receipts/${chain[index].receipt_id}/proof${query}`)).body;
 
-    test("RCP-7 given 140 receipts, when each is compared with the chain before it, then its Merkle root is the RFC 6962 root over it", () => {
+    test("RCP-7 the Merkle root of each of 140 receipts is the RFC 6962 root over its chain", () => {
+      // Given 140 receipts, when each is compared with the chain before it, then its Merkle root is the RFC 6962 root
+      // over it.
       for (const [index, receipt] of chain.entries()) {
         assert.equal(receipt.chain.merkle_root, merkleRoot(hashes.slice(0, index)), `receipt ${index}`);
       }
     });
 
-    test("RCP-7 given 140 receipts, when their inclusion in today's chain is proved, then each path is the RFC 6962 path", async () => {
+    test("RCP-7 the inclusion path of each of 140 receipts is the RFC 6962 path", async () => {
+      // Given 140 receipts, when their inclusion in today's chain is proved, then each path is the RFC 6962 path.
       for (const [index, { receipt_id, chain: links }] of chain.entries()) {
         assert.deepEqual(await proofOf(index), {
           object: "receipt_proof",
@@ -859,7 +899,8 @@ describe("The chain", () => {
     });
 
     for (const size of [1, 2, 3, 62, 63, 64, 65, 66, 127, 128, 129, 130, 139]) {
-      test(`RCP-7 given a chain of 140, when inclusion is proved as it was at ${size}, then root and path are those of then`, async () => {
+      test(`RCP-7 an inclusion proof at size ${size} of 140 has the root and path of that size`, async () => {
+        // Given a chain of 140, when inclusion is proved as it was at ${size}, then root and path are those of then.
         const then = hashes.slice(0, size);
         const places = [0, 1, 2, 33, 61, 62, 63, 64, 65, 126, 127, 128, 129, size - 1];
         for (const index of new Set(places.filter((place) => place < size))) {
@@ -874,7 +915,8 @@ describe("The chain", () => {
       });
     }
 
-    test("RCP-7 RCP-8 given 140 receipts, when those around the boundaries are verified, then link and root are found to be right", async () => {
+    test("RCP-7 RCP-8 receipts around the tree boundaries verify with the right link and root", async () => {
+      // Given 140 receipts, when those around the boundaries are verified, then link and root are found to be right.
       for (const index of [0, 1, 62, 63, 64, 65, 127, 128, 129, 139]) {
         const answer = await verifyStored(chain[index].receipt_id);
         assert.equal(answer.body.valid, true, answer.body.reason);
@@ -883,7 +925,8 @@ describe("The chain", () => {
       }
     });
 
-    test("RCP-7 given a tree_size that cannot be, when a proof is asked for, then it is 400 and names tree_size", async () => {
+    test("RCP-7 a proof for an impossible tree_size answers 400 naming tree_size", async () => {
+      // Given a tree_size that cannot be, when a proof is asked for, then it is 400 and names tree_size.
       const path = `/v1/receipts/${chain[70].receipt_id}/proof`;
       for (const size of ["0", "-1", "141", "70", "1099511627777", "9".repeat(30), "1.5", "all", ""]) {
         const error = errorOf(await client.get(`${path}?tree_size=${size}`), 400);
@@ -893,7 +936,8 @@ describe("The chain", () => {
       assert.equal((await client.get(`${path}?tree_size=71`)).status, 200);
     });
 
-    test("RCP-7 given tasks that complete meanwhile, when proofs are asked for, then each is right for the size it names", async () => {
+    test("RCP-7 proofs requested while tasks complete are right for the size they name", async () => {
+      // Given tasks that complete meanwhile, when proofs are asked for, then each is right for the size it names.
       const { id } = await client.createSession({ workspace_id: workspace });
       const more = Promise.all(Array.from({ length: 60 }, () => client.rehearse(id, "return done")));
       const proofs: Json[] = [];
@@ -912,7 +956,9 @@ describe("The chain", () => {
     });
   });
 
-  test("RCP-6 RCP-7 given 150 tasks that are canceled in one commit, when their chain is read, then it is whole and each inclusion can be proved", async () => {
+  test("RCP-6 RCP-7 150 tasks canceled in one commit form a whole chain with provable inclusions", async () => {
+    // Given 150 tasks that are canceled in one commit, when their chain is read, then it is whole and each inclusion can
+    // be proved.
     const workspace = await newWorkspace();
     const { id: session_id } = await client.createSession({ workspace_id: workspace });
     const body = { session_id, persona_id: "persona_crowd", input: { count: 149 } };
@@ -932,7 +978,9 @@ describe("The chain", () => {
     }
   });
 
-  test("RCP-12 given a server killed again and again under load, when it is started again, then the chain goes on without a gap or a fork", async (t) => {
+  test("RCP-12 the chain continues without a gap or a fork after repeated kills under load", async (t) => {
+    // Given a server killed again and again under load, when it is started again, then the chain goes on without a gap
+    // or a fork.
     await using directory = await temporaryDirectory();
     const accepted: string[] = [];
     let session = "";
@@ -1005,7 +1053,8 @@ describe("Verification of our own", () => {
     "issuer_key",
   ];
 
-  test("RCP-8 given a receipt, when it is verified, then each check is reported by name and the result is in the log", async () => {
+  test("RCP-8 verification reports each check by name and records the result in the log", async () => {
+    // Given a receipt, when it is verified, then each check is reported by name and the result is in the log.
     const task = await play("return done");
     const receipt = await receiptOf(task);
     const answer = await client.call(`/v1/receipts/${task.receipt_id}/verify`, { method: "POST" });
@@ -1037,7 +1086,8 @@ describe("Verification of our own", () => {
     assert.deepEqual(verified.payload.checks, Object.fromEntries(checkNames.map((name) => [name, true])));
   });
 
-  test("RCP-8 given a trust anchor, when a receipt is verified, then only a signature of that key will do", async () => {
+  test("RCP-8 verification with a trust anchor accepts only a signature of that key", async () => {
+    // Given a trust anchor, when a receipt is verified, then only a signature of that key will do.
     const task = await play("return done");
     const { public_key_id } = (await receiptOf(task)).issuer;
     const trusted = await verifyStored(task.receipt_id, { trust_anchor: public_key_id });
@@ -1075,7 +1125,9 @@ describe("Verification of our own", () => {
     }
   });
 
-  test("RCP-8 given a time that few can read, when a receipt is verified, then it is understood or refused, never taken for another", async () => {
+  test("RCP-8 verification accepts or rejects an unusual time format but never misreads it", async () => {
+    // Given a time that few can read, when a receipt is verified, then it is understood or refused, never taken for
+    // another.
     const { receipt_id } = await play("return done");
     for (const at_time of [
       "2999-12-31T23:59:60Z",
@@ -1095,7 +1147,8 @@ describe("Verification of our own", () => {
     assert.equal(answer.body.details.checks.length, checkNames.length);
   });
 
-  test("RCP-8 given a receipt changed on disk, when it is verified, then it says which hash was expected and which was found", async () => {
+  test("RCP-8 verification of a receipt changed on disk names the expected and the found hash", async () => {
+    // Given a receipt changed on disk, when it is verified, then it says which hash was expected and which was found.
     await using own = await startProcess();
     const task = await new Client(own).rehearse((await new Client(own).createSession()).id, "return done");
     const { chain } = await receiptOf(task, new Client(own));
@@ -1126,7 +1179,8 @@ describe("Verification of our own", () => {
     assert.equal(failed.length, 1);
   });
 
-  test("RCP-8 given a body that asks for nonsense, when a receipt is verified, then it is 400 and names the field", async () => {
+  test("RCP-8 verification with an invalid body answers 400 naming the field", async () => {
+    // Given a body that asks for nonsense, when a receipt is verified, then it is 400 and names the field.
     const { receipt_id } = await play("return done");
     const path = `/v1/receipts/${receipt_id}/verify`;
     for (const [body, param] of [
@@ -1153,7 +1207,9 @@ describe("Verification of anybody's", () => {
     assert.equal(receipt.approvals.length + receipt.final_artifacts.length, 2);
   });
 
-  test("RCP-9 given one of our receipts, when it is sent alone or in an envelope, then it is valid; what needs the chain is left open", async () => {
+  test("RCP-9 our receipt sent alone or in an envelope is valid, with chain checks left open", async () => {
+    // Given one of our receipts, when it is sent alone or in an envelope, then it is valid; what needs the chain is left
+    // open.
     const { keys } = (await client.get("/.well-known/jwks.json")).body;
     for (const body of [receipt, { receipt }, { receipt, jwks: { keys } }]) {
       const answer = await verifyForeign(body);
@@ -1176,7 +1232,8 @@ describe("Verification of anybody's", () => {
     );
   }
 
-  test("RCP-9 given a receipt whose members stand in another order, with white space between, when it is sent, then it is valid", async () => {
+  test("RCP-9 a receipt with reordered members and white space is valid", async () => {
+    // Given a receipt whose members stand in another order, with white space between, when it is sent, then it is valid.
     const other = turned(receipt);
     assert.notEqual(JSON.stringify(other), JSON.stringify(receipt));
     for (const raw of [
@@ -1211,7 +1268,8 @@ describe("Verification of anybody's", () => {
     return typeof value === "boolean" ? !value : "x";
   }
 
-  test("RCP-9 given a receipt, when any one value in it is changed, taken away or added to, then it is not valid", async () => {
+  test("RCP-9 a receipt with any one value changed, removed or added is invalid", async () => {
+    // Given a receipt, when any one value in it is changed, taken away or added to, then it is not valid.
     const places = placesIn(receipt);
     assert.ok(places.length > 80, String(places.length));
     const forgeries = places.flatMap((path): [string, Json][] => {
@@ -1247,7 +1305,8 @@ describe("Verification of anybody's", () => {
     }
   });
 
-  test("RCP-9 given a changed receipt with its hash made right again, when it is sent, then the signature gives it away", async () => {
+  test("RCP-9 a changed receipt with a recomputed hash fails by its signature", async () => {
+    // Given a changed receipt with its hash made right again, when it is sent, then the signature gives it away.
     const forged = structuredClone(receipt);
     forged.lifecycle.final_state = "SUCCEEDED";
     forged.chain.receipt_hash = hashOf(forged);
@@ -1269,7 +1328,9 @@ describe("Verification of anybody's", () => {
     return { receipt: foreign, jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), kid }] } };
   }
 
-  test("RCP-9 given a receipt from elsewhere, when it is sent with its issuer's keys, then it is valid, and without them it is not", async () => {
+  test("RCP-9 a foreign receipt is valid only with its issuer's keys", async () => {
+    // Given a receipt from elsewhere, when it is sent with its issuer's keys, then it is valid, and without them it is
+    // not.
     const foreign = issuedElsewhere("key_elsewhere");
     assert.equal((await verifyForeign(foreign)).body.valid, true);
     const alone = await verifyForeign(foreign.receipt);
@@ -1279,26 +1340,31 @@ describe("Verification of anybody's", () => {
     assert.equal((await verifyForeign({ ...foreign, jwks: stranger.jwks })).body.valid, false);
   });
 
-  test("RCP-9 given a foreign key that has taken the name of ours, when its receipt is sent alone, then ours decides", async () => {
+  test("RCP-9 our key decides on a receipt of a foreign key with the same id", async () => {
+    // Given a foreign key that has taken the name of ours, when its receipt is sent alone, then ours decides.
     const foreign = issuedElsewhere(receipt.issuer.public_key_id);
     assert.equal((await verifyForeign(foreign)).body.valid, true);
     assert.equal((await verifyForeign(foreign.receipt)).body.valid, false);
   });
 
-  test("RCP-9 given one of our receipts, when it is sent with keys that are not ours, then our keys do not help it", async () => {
+  test("RCP-9 our receipt sent with foreign keys is invalid, without fallback to our keys", async () => {
+    // Given one of our receipts, when it is sent with keys that are not ours, then our keys do not help it.
     for (const jwks of [{ keys: [] }, issuedElsewhere("key_elsewhere").jwks]) {
       assert.equal((await verifyForeign({ receipt, jwks })).body.valid, false);
     }
   });
 
-  test("RCP-9 given something that is no key set, when a receipt is sent with it, then it is 400 and our keys do not stand in for it", async () => {
+  test("RCP-9 a malformed key set answers 400, without fallback to our keys", async () => {
+    // Given something that is no key set, when a receipt is sent with it, then it is 400 and our keys do not stand in
+    // for it.
     for (const jwks of ["keys", 7, [], {}, { keys: "none" }, { keys: [1] }, { keys: null }]) {
       const answer = await verifyForeign({ receipt, jwks });
       assert.equal(errorOf(answer, 400).code, "invalid_request", JSON.stringify(jwks));
     }
   });
 
-  test("RCP-9 given objects that are no receipts, when they are sent, then they are found to be invalid", async () => {
+  test("RCP-9 objects that are not receipts are reported as invalid", async () => {
+    // Given objects that are no receipts, when they are sent, then they are found to be invalid.
     const deep = JSON.parse(`${'{"a":'.repeat(90)}1${"}".repeat(90)}`);
     const { signatures: _, ...unsigned } = receipt;
     for (const body of [{}, { receipt: {} }, { chain: {} }, { chain: { receipt_hash: 1 } }, deep, unsigned]) {
@@ -1384,7 +1450,9 @@ describe("The signing key", () => {
     await directory[Symbol.asyncDispose]();
   });
 
-  test("RCP-10 given a rotated key, when tasks end before and after, then new receipts have the new key, old ones still verify, and the old private key is gone", async () => {
+  test("RCP-10 after a rotation the new key signs, old receipts verify, old private key is gone", async () => {
+    // Given a rotated key, when tasks end before and after, then new receipts have the new key, old ones still verify,
+    // and the old private key is gone.
     const from = new Client(own);
     const session = (await from.createSession()).id;
     const file = join(own.data, "signing.key");
@@ -1423,7 +1491,8 @@ describe("The signing key", () => {
     assert.equal((await later.post(`/v1/receipts/${before.receipt_id}/verify`)).body.valid, true);
   });
 
-  test("RCP-10 given tasks that end while keys are rotated, when all is done, then every receipt verifies and the last key signs", async () => {
+  test("RCP-10 receipts issued during key rotations all verify, and the last key signs", async () => {
+    // Given tasks that end while keys are rotated, when all is done, then every receipt verifies and the last key signs.
     const from = new Client(own);
     const session = (await from.createSession()).id;
     const [issued, known] = [(await readChain(from, "workspace_default")).length, (await keysOf(from)).size];
@@ -1447,7 +1516,9 @@ describe("The signing key", () => {
     assert.ok(!retired.includes(key_id), "a retired key signed");
   });
 
-  test("RCP-10 given a server that dies in the middle of a rotation, when it is started again, then the key that it signs with is not one that its log calls retired", async () => {
+  test("RCP-10 a server that dies during a rotation does not sign with a retired key afterwards", async () => {
+    // Given a server that dies in the middle of a rotation, when it is started again, then the key that it signs with is
+    // not one that its log calls retired.
     await own.stop();
     {
       const env = { BRIDLE_FAIL_POINT: "commit.durable:1" };
@@ -1467,7 +1538,8 @@ describe("The signing key", () => {
     assert.ok(!retired.some(({ resource }) => resource.id === receipt.signatures[0].key_id));
   });
 
-  test("RCP-10 given somebody who does not run the server, when they rotate the key, then it is 403 and the key stays", async () => {
+  test("RCP-10 a caller who is not the operator gets 403 for a key rotation, and the key stays", async () => {
+    // Given somebody who does not run the server, when they rotate the key, then it is 403 and the key stays.
     const before = await keysOf(client);
     const callers = [
       await client.withScopes("receipts:read", "receipts:write"),
@@ -1520,7 +1592,8 @@ describe("CBOR", () => {
     return bytes;
   }
 
-  test("RCP-11 given a receipt, when it is asked for as CBOR, then the bytes are the deterministic encoding of the same model", async () => {
+  test("RCP-11 a receipt requested as CBOR is the deterministic encoding of the same model", async () => {
+    // Given a receipt, when it is asked for as CBOR, then the bytes are the deterministic encoding of the same model.
     const task = await play("step a", "artifact ä.txt content", "fail with a wéird 🦊 letter");
     const receipt = await receiptOf(task);
     const { type, bytes } = await readCbor(task.receipt_id, mediaType);
@@ -1531,7 +1604,8 @@ describe("CBOR", () => {
     assert.equal(hashOf(decode(bytes)), receipt.chain.receipt_hash);
   });
 
-  test("RCP-11 given other wishes, when a receipt is read, then it is JSON, and caches are told what it depends on", async () => {
+  test("RCP-11 a receipt requested in any other type is JSON, with Accept in its Vary header", async () => {
+    // Given other wishes, when a receipt is read, then it is JSON, and caches are told what it depends on.
     const { receipt_id } = await play("return done");
     for (const accept of ["*/*", "application/json", "text/html", `${mediaType};q=0, application/json`]) {
       const { type, bytes } = await readCbor(receipt_id, accept);
@@ -1583,7 +1657,8 @@ describe("Who may see receipts", () => {
     });
   }
 
-  test("RCP-13 given a key with every scope but receipts:read, when it asks for receipts in any way, then it is 403", async () => {
+  test("RCP-13 a key with every scope but receipts:read gets 403 on every receipt request", async () => {
+    // Given a key with every scope but receipts:read, when it asks for receipts in any way, then it is 403.
     const all = [
       "tasks:read",
       "tasks:write",
@@ -1627,7 +1702,9 @@ describe("Who may see receipts", () => {
     assert.equal(errorOf(await client.get("/v1/tasks/task_nobody/receipts"), 404).code, "resource_not_found");
   });
 
-  test("RCP-7 RCP-8 given the receipt of a replay, when it is asked for, then it is in no chain: it verifies, and a proof is a conflict", async () => {
+  test("RCP-7 RCP-8 a replay's receipt is in no chain: it verifies, and its proof is a conflict", async () => {
+    // Given the receipt of a replay, when it is asked for, then it is in no chain: it verifies, and a proof is a
+    // conflict.
     const task = await play("return done");
     const answer = await client.post(`/v1/tasks/${task.id}/replay`, {}, { prefer: "wait=30" });
     assert.equal(answer.body.status, "COMPLETED", JSON.stringify(answer.body));
@@ -1666,7 +1743,9 @@ describe("A persona that wants none", () => {
     },
   };
 
-  test("RCP-14 RCP-2 given personas with each receipt policy, when their tasks end and their permissions are decided, then only the one that disabled receipts has none", async () => {
+  test("RCP-14 RCP-2 only a persona that disables receipts gets none for tasks and permissions", async () => {
+    // Given personas with each receipt policy, when their tasks end and their permissions are decided, then only the one
+    // that disabled receipts has none.
     await using directory = await temporaryDirectory();
     const logger = pino({ level: "silent" });
     const here = await startHere({ port: 0, dataDirectory: directory.path, apiKey: adminKey, logger });
@@ -1734,7 +1813,9 @@ describe("Lists", () => {
   const idsIn = async (path: string, limit?: number): Promise<string[]> =>
     (await client.listAll(path, limit)).map(({ receipt_id }) => receipt_id);
 
-  test("RCP-15 given receipts of two sessions, when they are listed, then each filter gives its own, newest first, each the receipt itself", async () => {
+  test("RCP-15 each filter lists its own full receipts, newest first", async () => {
+    // Given receipts of two sessions, when they are listed, then each filter gives its own, newest first, each the
+    // receipt itself.
     const newest = issued.toReversed();
     assert.deepEqual(await idsIn(`/v1/receipts?workspace_id=${workspace}`), newest);
     for (const [n, { id }] of sessions.entries()) {
@@ -1751,7 +1832,8 @@ describe("Lists", () => {
   });
 
   for (const limit of [1, 2, 3, 7, 8]) {
-    test(`RCP-15 given pages of ${limit}, when a list of receipts is walked by its cursors, then each is there once`, async () => {
+    test(`RCP-15 walking the receipts in pages of ${limit} returns each once`, async () => {
+      // Given pages of ${limit}, when a list of receipts is walked by its cursors, then each is there once.
       assert.deepEqual(await idsIn(`/v1/receipts?workspace_id=${workspace}`, limit), issued.toReversed());
       const { body } = await client.get(`/v1/receipts?workspace_id=${workspace}&limit=${limit}`);
       assert.equal(body.object, "list");
@@ -1760,7 +1842,8 @@ describe("Lists", () => {
     });
   }
 
-  test("RCP-15 given receipts that are issued while a list is walked, when it goes on, then it goes on where it was", async () => {
+  test("RCP-15 a walk through the receipts keeps its place while new ones are issued", async () => {
+    // Given receipts that are issued while a list is walked, when it goes on, then it goes on where it was.
     const path = `/v1/receipts?session_id=${sessions[0].id}&limit=2`;
     const first = (await client.get(path)).body;
     await client.rehearse(sessions[0].id, "return more");
@@ -1771,7 +1854,8 @@ describe("Lists", () => {
     );
   });
 
-  test("RCP-15 given receipts that are being issued, when they are listed again and again, then every answer is a list", async () => {
+  test("RCP-15 listing receipts while they are being issued always returns a list", async () => {
+    // Given receipts that are being issued, when they are listed again and again, then every answer is a list.
     const { id } = await client.createSession({ workspace_id: workspace });
     const done = { yet: false };
     const listing = Array.from({ length: 4 }, async () => {
@@ -1790,7 +1874,8 @@ describe("Lists", () => {
     assert.equal((await idsIn(`/v1/receipts?session_id=${id}`)).length, 200);
   });
 
-  test("RCP-15 given a task with approvals, when its receipts are listed, then they are its own and its approvals', newest first", async () => {
+  test("RCP-15 a task's list has its own and its approvals' receipts, newest first", async () => {
+    // Given a task with approvals, when its receipts are listed, then they are its own and its approvals', newest first.
     const task = await run("petitioner", { actions: ["build", "ship"] });
     const decided = [await respond(task, true), await respond(task, false)];
     const { receipt_id } = await ended(task);
@@ -1800,7 +1885,8 @@ describe("Lists", () => {
     assert.deepEqual(await idsIn(`/v1/receipts?task_id=${task.id}`), expected);
   });
 
-  test("RCP-15 given a task that has not ended, when its receipts are listed, then there are those of its decisions only", async () => {
+  test("RCP-15 the list of a task that has not ended has only its decisions' receipts", async () => {
+    // Given a task that has not ended, when its receipts are listed, then there are those of its decisions only.
     const task = await run("petitioner", { actions: ["build", "ship"] });
     assert.deepEqual(await idsIn(`/v1/tasks/${task.id}/receipts`), []);
     const { receipt_id } = await respond(task, true);
@@ -1809,7 +1895,8 @@ describe("Lists", () => {
     await cancel(task);
   });
 
-  test("RCP-15 given a cursor or a limit that cannot be, when receipts are listed, then it is 400 and names it", async () => {
+  test("RCP-15 an invalid cursor or limit answers 400 naming it", async () => {
+    // Given a cursor or a limit that cannot be, when receipts are listed, then it is 400 and names it.
     for (const [query, param] of [
       ["limit=0", "limit"],
       ["limit=201", "limit"],

@@ -302,7 +302,9 @@ after(() => stage[Symbol.asyncDispose]());
 const llm = (value: Json, more: object = {}) => ({ kind: "llm_provider_response", value, ...more });
 
 describe("The replay as a task", () => {
-  test("RPL-1 given a task that has ended, when it is replayed without a body, then a new task is answered with 202, under its source, in the same session and workspace", async () => {
+  test("RPL-1 a replay without a body answers 202 with a new task under its source", async () => {
+    // Given a task that has ended, when it is replayed without a body, then a new task is answered with 202, under its
+    // source, in the same session and workspace.
     const { status, body } = await stage.request(richSource.id);
     assert.equal(status, 202);
     assert.equal(body.object, "task");
@@ -330,7 +332,9 @@ describe("The replay as a task", () => {
     );
   });
 
-  test("RPL-1 given a replay, when its events are read, then its life is a task's life, and says where the replay starts and ends", async () => {
+  test("RPL-1 a replay has the events of a task and marks where the replay starts and ends", async () => {
+    // Given a replay, when its events are read, then its life is a task's life, and says where the replay starts and
+    // ends.
     const source = await stage.play([{ do: "step", name: "s" }]);
     const replay = await stage.replay(source);
     const events = await stage.events(replay);
@@ -369,7 +373,9 @@ describe("The replay as a task", () => {
     });
   });
 
-  test("RPL-1 given a source that asked at its beginning, when its replay is awaited with Prefer: wait, then the answer is the ended replay", async () => {
+  test("RPL-1 Prefer: wait returns the ended replay even if its source began with a question", async () => {
+    // Given a source that asked at its beginning, when its replay is awaited with Prefer: wait, then the answer is the
+    // ended replay.
     const source = await stage.play(
       [
         { do: "ask", question: "Ready?" },
@@ -382,7 +388,8 @@ describe("The replay as a task", () => {
     assert.equal(body.status, "COMPLETED");
   });
 
-  test("RPL-1 given a closed session, when a task of it is replayed, then the replay completes and the session stays closed", async () => {
+  test("RPL-1 a replay in a closed session completes, and the session stays closed", async () => {
+    // Given a closed session, when a task of it is replayed, then the replay completes and the session stays closed.
     const source = await stage.play([
       { do: "step", name: "s" },
       { do: "say", text: "before" },
@@ -394,7 +401,8 @@ describe("The replay as a task", () => {
     assert.equal((await client.get(`/v1/sessions/${source.session_id}`)).body.state, "CLOSED");
   });
 
-  test("RPL-1 given a task that another one had spawned, when it is replayed, then its parent hears nothing of it", async () => {
+  test("RPL-1 a replay of a spawned task does not notify its parent", async () => {
+    // Given a task that another one had spawned, when it is replayed, then its parent hears nothing of it.
     const [spawned] = (await client.listAll(`/v1/tasks?session_id=${richSource.session_id}`)).filter(
       (task) =>
         task.parent_task_id === richSource.id &&
@@ -617,7 +625,8 @@ describe("Exact replays", () => {
     ],
   };
   for (const [what, [ops, answers]] of Object.entries(scripts)) {
-    test(`RPL-2 given a run with ${what}, when it is replayed, then it comes to the same from the log alone`, async () => {
+    test(`RPL-2 a replay of a run with ${what} gives the same result from the log alone`, async () => {
+      // Given a run with ${what}, when it is replayed, then it comes to the same from the log alone.
       const { source } = await exactly(ops, answers);
       assert.ok(["COMPLETED", "FAILED"].includes(source.status));
     });
@@ -632,7 +641,8 @@ describe("Exact replays", () => {
     assert.ok(tookMs < 3000, `${tookMs} ms`);
   });
 
-  test("RPL-2 given a task that failed, when it is replayed, then the replay fails in the same way and says that it went well", async () => {
+  test("RPL-2 a replay of a failed task fails in the same way and reports success as a replay", async () => {
+    // Given a task that failed, when it is replayed, then the replay fails in the same way and says that it went well.
     const { source, replay } = await exactly([
       { do: "step", name: "before", as: "before" },
       { do: "say", text: "{before}" },
@@ -645,7 +655,9 @@ describe("Exact replays", () => {
     assert.deepEqual(receipt.lifecycle.failure, source.failure);
   });
 
-  test("RPL-2 given a run that left artifacts, when it is replayed, then its receipt names the same artifacts and their content is still theirs", async () => {
+  test("RPL-2 a replay's receipt names the source's artifacts, whose content is unchanged", async () => {
+    // Given a run that left artifacts, when it is replayed, then its receipt names the same artifacts and their content
+    // is still theirs.
     const source = await stage.play([
       { do: "artifact", name: "a.txt", content: "text" },
       { do: "stream", name: "s.txt", chunks: ["one", "two"] },
@@ -659,14 +671,17 @@ describe("Exact replays", () => {
     assert.deepEqual(await client.listAll(`/v1/artifacts?session_id=${source.session_id}`), before);
   });
 
-  test("RPL-2 given a mode with_overrides and no overrides, when a run is replayed, then it is as strict as exact", async () => {
+  test("RPL-2 a replay in mode with_overrides without overrides is as strict as exact", async () => {
+    // Given a mode with_overrides and no overrides, when a run is replayed, then it is as strict as exact.
     const replay = await stage.override(richSource, {});
     assert.equal(replay.status, "COMPLETED", JSON.stringify(replay.failure));
     await stage.assertFaithful(richSource, replay);
   });
 
   for (const about of ["saying", "making", "stepping", "failing", "returning"]) {
-    test(`RPL-2 given an agent that leaves ${about} to chance, when its run is replayed, then it fails with nondeterministic_run and shows what was recorded beside what was attempted`, async () => {
+    test(`RPL-2 a replay with random ${about} fails as nondeterministic_run showing the difference`, async () => {
+      // Given an agent that leaves ${about} to chance, when its run is replayed, then it fails with nondeterministic_run
+      // and shows what was recorded beside what was attempted.
       const session = await client.createSession();
       const submitted = await client.post("/v1/tasks", {
         session_id: session.id,
@@ -716,7 +731,8 @@ describe("Overrides", () => {
     "checkpoint:half:1": ["checkpoint_value", { any: 1 }, {}],
   };
   for (const [key, [kind, value, seen]] of Object.entries(forms)) {
-    test(`RPL-3 given an override of ${key}, when the run is replayed, then the agent sees it and everything else is as it was`, async () => {
+    test(`RPL-3 an override of ${key} reaches the agent and changes nothing else`, async () => {
+      // Given an override of ${key}, when the run is replayed, then the agent sees it and everything else is as it was.
       const notes = await stage.notes();
       const replay = await stage.override(richSource, { [key]: { kind, value } });
       assert.deepEqual(await stage.result(replay), { ...richSeen, ...seen });
@@ -733,7 +749,8 @@ describe("Overrides", () => {
     });
   }
 
-  test("RPL-3 given overrides of many kinds at once, when the run is replayed, then all of them are seen", async () => {
+  test("RPL-3 overrides of many kinds at once all reach the agent", async () => {
+    // Given overrides of many kinds at once, when the run is replayed, then all of them are seen.
     const all = Object.entries(forms).filter(([key]) => key.endsWith(":1") || key.endsWith(":2"));
     const overrides = Object.fromEntries(all.map(([key, [kind, value]]) => [key, { kind, value }]));
     const replay = await stage.override(richSource, overrides);
@@ -742,7 +759,8 @@ describe("Overrides", () => {
     assert.equal((await stage.receipt(replay)).deltas.length, all.length);
   });
 
-  test("RPL-3 given a value in an artifact, when an override names it, then the agent sees the artifact's JSON, or its text", async () => {
+  test("RPL-3 an override by artifact gives the agent the artifact's JSON or text", async () => {
+    // Given a value in an artifact, when an override names it, then the agent sees the artifact's JSON, or its text.
     const { json, plain } = await stage.result(
       await stage.play([
         { do: "artifact", name: "a.json", content: { from: "an artifact" }, as: "json" },
@@ -770,7 +788,8 @@ describe("Overrides", () => {
     );
   });
 
-  test("RPL-3 given times of the source's life, when they are overridden, then the receipt has them, and deltas say so", async () => {
+  test("RPL-3 overridden lifecycle times appear in the receipt and its deltas", async () => {
+    // Given times of the source's life, when they are overridden, then the receipt has them, and deltas say so.
     const [created, started, completed] = [
       "2026-04-25T19:16:10Z",
       "2026-04-25T19:16:14Z",
@@ -799,7 +818,9 @@ describe("Overrides", () => {
     assert.equal(deltas.length, 3);
   });
 
-  test("RPL-3 given the event in which the source started, when time:started_at is overridden and names it, then it is accepted, as in the protocol's own example", async () => {
+  test("RPL-3 an override of time:started_at accepts the source's start event, as in the protocol", async () => {
+    // Given the event in which the source started, when time:started_at is overridden and names it, then it is accepted,
+    // as in the protocol's own example.
     const [started] = (await stage.events(richSource)).filter(({ event }) => event === "task.started");
     const replay = await stage.override(richSource, {
       "time:started_at": {
@@ -812,7 +833,8 @@ describe("Overrides", () => {
     assert.equal(replay.status, "COMPLETED");
   });
 
-  test("RPL-3 given a step that failed, when it is overridden, then the agent sees the value and no failure", async () => {
+  test("RPL-3 an override of a failed step gives the agent the value and no failure", async () => {
+    // Given a step that failed, when it is overridden, then the agent sees the value and no failure.
     const source = await stage.play([{ do: "mcp", name: "fails", code: "no_luck", as: "it" }]);
     assert.equal(source.status, "FAILED");
     const replay = await stage.override(source, {
@@ -821,7 +843,8 @@ describe("Overrides", () => {
     assert.deepEqual(await stage.result(replay), { it: "luck" });
   });
 
-  test("RPL-3 given one of several parallel steps, when it is overridden, then the others are as they were", async () => {
+  test("RPL-3 an override of one parallel step leaves the others unchanged", async () => {
+    // Given one of several parallel steps, when it is overridden, then the others are as they were.
     const branch = (name: string, ms: number) => [
       { do: "llm", name, ms, as: name },
       { do: "step", name: `${name} after`, as: `${name}2` },
@@ -842,7 +865,9 @@ describe("Overrides", () => {
     );
   });
 
-  test("RPL-3 given an override that makes the code leave out recorded steps, when the run is replayed, then it goes its own way to its end", async () => {
+  test("RPL-3 a replay whose override skips recorded steps runs its own way to the end", async () => {
+    // Given an override that makes the code leave out recorded steps, when the run is replayed, then it goes its own way
+    // to its end.
     const source = await stage.play(
       [
         { do: "llm", name: "route", gives: "long", as: "route" },
@@ -883,7 +908,8 @@ describe("Overrides", () => {
     assert.equal(delta.after_sha256, hashOf(value));
   });
 
-  test("RPL-3 given a recorded large value, when the same value is given as override, then before and after have the same hash", async () => {
+  test("RPL-3 an override equal to a large recorded value has the same hash before and after", async () => {
+    // Given a recorded large value, when the same value is given as override, then before and after have the same hash.
     const value = { text: "x".repeat(10_000), a: 1 };
     const source = await stage.play([{ do: "llm", name: "large", gives: value, as: "it" }]);
     const replay = await stage.override(source, { "llm:large:1": llm(value) });
@@ -891,7 +917,9 @@ describe("Overrides", () => {
     assert.equal(delta.before_sha256, delta.after_sha256);
   });
 
-  test("RPL-3 given a question that was never answered, when an answer is given, then the replay goes on with it to the end of the log", async () => {
+  test("RPL-3 an override that answers an open question lets the replay reach the log's end", async () => {
+    // Given a question that was never answered, when an answer is given, then the replay goes on with it to the end of
+    // the log.
     const asked = await stage.waiting(
       await stage.submit([
         { do: "ask", question: "Who?", as: "who" },
@@ -906,7 +934,9 @@ describe("Overrides", () => {
     assert.equal(delta.before_sha256, null);
   });
 
-  test("RPL-3 given a child that had not ended when its parent was canceled, when its result is given, then the replay goes on with it", async () => {
+  test("RPL-3 an override with the result of an unfinished child lets the replay go on", async () => {
+    // Given a child that had not ended when its parent was canceled, when its result is given, then the replay goes on
+    // with it.
     const task = await stage.waiting(
       await stage.submit([
         { do: "spawn", input: { ops: [{ do: "ask", question: "Stay?" }] }, as: "child" },
@@ -927,7 +957,9 @@ describe("Deltas and secrets", () => {
   });
   after(() => own[Symbol.asyncDispose]());
 
-  test("RPL-4 given overrides with reasons, when the replay has ended, then each substitution is a delta with key, path, hashes and reason", async () => {
+  test("RPL-4 each override is a delta with key, path, hashes and reason", async () => {
+    // Given overrides with reasons, when the replay has ended, then each substitution is a delta with key, path, hashes
+    // and reason.
     const replay = await stage.override(richSource, {
       "ask:1": { kind: "event_payload", value: "Grace", reason: "another person" },
       "llm:main": llm({ text: "other" }, { reason: "what if" }),
@@ -972,7 +1004,8 @@ describe("Deltas and secrets", () => {
     assert.deepEqual(started.payload.override_keys.sort(), ["ask:1", "llm:main", "time:now:1"]);
   });
 
-  test("RPL-4 given steps whose names differ in a sign only, when both are overridden, then their deltas have different ids", async () => {
+  test("RPL-4 overrides of steps whose names differ in one character have different delta ids", async () => {
+    // Given steps whose names differ in a sign only, when both are overridden, then their deltas have different ids.
     const source = await stage.play([
       { do: "step", name: "read-file", as: "a" },
       { do: "step", name: "read_file", as: "b" },
@@ -1011,7 +1044,9 @@ describe("Deltas and secrets", () => {
   const given = "given-secret-value-0815";
   const shapes: Record<string, Json> = { text: given, "an object": { user: "ada", credential: given } };
   for (const [shape, value] of Object.entries(shapes)) {
-    test(`RPL-4 given a secret as ${shape} that the agent says aloud, when a run is replayed with it, then neither it nor its hash is anywhere`, async () => {
+    test(`RPL-4 neither a secret override as ${shape} nor its hash leaks if the agent says it`, async () => {
+      // Given a secret as ${shape} that the agent says aloud, when a run is replayed with it, then neither it nor its
+      // hash is anywhere.
       const source = await own.play(blabbing);
       assert.equal(source.status, "COMPLETED", JSON.stringify(source.failure));
       const asked = await own.noted("secret:token");
@@ -1044,7 +1079,9 @@ describe("Deltas and secrets", () => {
     });
   }
 
-  test("RPL-4 given a secret as override, when the replay has ended, then the event of its step names the override and its delta", async () => {
+  test("RPL-4 the event of a step with a secret override names the override and its delta", async () => {
+    // Given a secret as override, when the replay has ended, then the event of its step names the override and its
+    // delta.
     const source = await stage.play(blabbing);
     const replay = await stage.override(source, { "secret:token:1": { kind: "secret_value", value: given } });
     assert.equal(replay.status, "COMPLETED", JSON.stringify(replay.failure));
@@ -1054,7 +1091,8 @@ describe("Deltas and secrets", () => {
     assert.equal(span.replay.receipt_delta_id, delta.delta_id);
   });
 
-  test("RPL-4 given a secret that another override repeats, when the replay has ended, then it is on no disk", async () => {
+  test("RPL-4 a secret repeated by another override is not stored on disk", async () => {
+    // Given a secret that another override repeats, when the replay has ended, then it is on no disk.
     const source = await own.play(blabbing);
     const replay = await own.override(source, {
       "secret:token:1": { kind: "secret_value", value: given },
@@ -1064,7 +1102,8 @@ describe("Deltas and secrets", () => {
     assert.deepEqual(await filesWith(own.data, [given]), []);
   });
 
-  test("RPL-4 given a run that used a secret, when it is replayed exactly, then it fails, names the secret, and asks no vault", async () => {
+  test("RPL-4 an exact replay of a run with a secret fails naming it and asks no vault", async () => {
+    // Given a run that used a secret, when it is replayed exactly, then it fails, names the secret, and asks no vault.
     const source = await stage.play(blabbing);
     const calls = await stage.noted("secret:token");
     const replay = await stage.replay(source);
@@ -1132,7 +1171,9 @@ describe("Checkpoints", () => {
     ],
   };
   for (const [what, [request, boundary]] of Object.entries(boundaries)) {
-    test(`RPL-5 given ${what}, when a run is replayed from there, then what came before is restored and only what came after is told again`, async () => {
+    test(`RPL-5 a replay from ${what} restores what came before and emits only what came after`, async () => {
+      // Given ${what}, when a run is replayed from there, then what came before is restored and only what came after is
+      // told again.
       const notes = await stage.notes();
       const replay = await stage.replay(source, { mode: "from_checkpoint", ...request() });
       assert.deepEqual(await stage.result(replay), seen);
@@ -1147,7 +1188,9 @@ describe("Checkpoints", () => {
     });
   }
 
-  test("RPL-5 given a checkpoint in one of two branches, when a run is replayed from there, then what ended later in the other branch is told again", async () => {
+  test("RPL-5 a replay from a checkpoint in one branch emits what ended later in the other branch", async () => {
+    // Given a checkpoint in one of two branches, when a run is replayed from there, then what ended later in the other
+    // branch is told again.
     const parallel = await stage.play([
       {
         do: "all",
@@ -1172,7 +1215,8 @@ describe("Checkpoints", () => {
     await stage.assertFaithful(parallel, replay, boundary.id);
   });
 
-  test("RPL-5 given an override after the checkpoint, when a run is replayed from there, then only what follows it is different", async () => {
+  test("RPL-5 an override after the checkpoint changes only what follows it", async () => {
+    // Given an override after the checkpoint, when a run is replayed from there, then only what follows it is different.
     const replay = await stage.replay(source, {
       mode: "from_checkpoint",
       checkpoint_id: "half",
@@ -1182,7 +1226,9 @@ describe("Checkpoints", () => {
     assert.equal((await stage.receipt(replay)).deltas.length, 1);
   });
 
-  test("RPL-5 given another answer to the question that is the checkpoint, when a run is replayed from there, then the agent goes on with it", async () => {
+  test("RPL-5 a replay from a question continues with another answer to it", async () => {
+    // Given another answer to the question that is the checkpoint, when a run is replayed from there, then the agent
+    // goes on with it.
     const replay = await stage.replay(source, {
       mode: "from_checkpoint",
       checkpoint_id: "ask:1",
@@ -1209,7 +1255,9 @@ describe("What the log cannot supply", () => {
     { do: "step", name: "common", as: "common" },
   ];
 
-  test("RPL-6 given an override that leads to steps which were never recorded, when a run is replayed, then it fails at the first, names it, and calls nothing", async () => {
+  test("RPL-6 a replay that reaches an unrecorded step fails naming it and calls nothing", async () => {
+    // Given an override that leads to steps which were never recorded, when a run is replayed, then it fails at the
+    // first, names it, and calls nothing.
     const source = await stage.play(branching);
     const notes = await stage.notes();
     const replay = await stage.override(source, { "llm:route:1": llm("unknown") });
@@ -1227,7 +1275,9 @@ describe("What the log cannot supply", () => {
     assert.equal(receipt.deltas.length, 1);
   });
 
-  test("RPL-6 given that only one kind may be live, when a step of another kind is missing, then the replay fails there after calling the first once", async () => {
+  test("RPL-6 a replay fails at a missing step whose kind is not allowed live, after one live call", async () => {
+    // Given that only one kind may be live, when a step of another kind is missing, then the replay fails there after
+    // calling the first once.
     const source = await stage.play(branching);
     const [llmBefore, mcpBefore] = [await stage.noted("llm:unknown"), await stage.noted("mcp:unknown:tool")];
     const replay = await stage.override(
@@ -1240,7 +1290,9 @@ describe("What the log cannot supply", () => {
     assert.equal(await stage.noted("mcp:unknown:tool"), mcpBefore);
   });
 
-  test("RPL-6 given a denial that is overridden, when the steps behind it may be live, then they are not called all the same, and the replay says why", async () => {
+  test("RPL-6 overriding a denial does not call the live steps behind it, and the replay says why", async () => {
+    // Given a denial that is overridden, when the steps behind it may be live, then they are not called all the same,
+    // and the replay says why.
     const source = await stage.play(
       [
         { do: "approve", action: "Launch", as: "launch" },
@@ -1256,7 +1308,9 @@ describe("What the log cannot supply", () => {
     assert.deepEqual(await stage.notes(), before);
   });
 
-  test("RPL-16 given two versions of an agent, when a replay names the other one, then that one runs, under the rules of every replay, and the receipt says which it was", async () => {
+  test("RPL-16 a replay runs the agent version it names, and its receipt says which", async () => {
+    // Given two versions of an agent, when a replay names the other one, then that one runs, under the rules of every
+    // replay, and the receipt says which it was.
     const source = await stage.play([{ do: "llm", name: "main", as: "main" }]);
     const asked = await stage.noted("llm:more");
     const agentOf = async (replay: Json) => [
@@ -1280,7 +1334,9 @@ describe("What the log cannot supply", () => {
     assert.equal(await stage.noted("llm:more"), asked + 1);
   });
 
-  test("RPL-16 given a version that is not loaded, when a replay names it, then it is refused with what is missing and nothing is created", async () => {
+  test("RPL-16 a replay with a version that is not loaded is rejected naming it, creating nothing", async () => {
+    // Given a version that is not loaded, when a replay names it, then it is refused with what is missing and nothing is
+    // created.
     const tasks = await stage.taskCount();
     const request = { mode: "with_overrides", metadata: { agent_version: "7.0.0" } };
     const { details } = errorOf(await stage.request(richSource.id, request), 422);
@@ -1288,7 +1344,9 @@ describe("What the log cannot supply", () => {
     assert.equal(await stage.taskCount(), tasks);
   });
 
-  test("RPL-6 given that their kinds may be live, when steps are missing, then they are called once each, their events are the replay's own, and the receipt says so", async () => {
+  test("RPL-6 missing steps allowed live are called once each, with own events and in the receipt", async () => {
+    // Given that their kinds may be live, when steps are missing, then they are called once each, their events are the
+    // replay's own, and the receipt says so.
     const source = await stage.play(branching);
     const before = await stage.notes();
     const replay = await stage.override(
@@ -1319,7 +1377,8 @@ describe("What the log cannot supply", () => {
     assert.ok(valid, reason);
   });
 
-  test("RPL-6 given that secrets may be live, when a run that used one is replayed, then the vault is asked once more", async () => {
+  test("RPL-6 a replay with live secrets asks the vault once more", async () => {
+    // Given that secrets may be live, when a run that used one is replayed, then the vault is asked once more.
     const source = await stage.play([
       { do: "secret", name: "live", as: "token" },
       { do: "return", value: "done" },
@@ -1340,7 +1399,9 @@ describe("What the log cannot supply", () => {
     "a child": ["spawn", "spawn:1", { do: "spawn", input: { ops: [{ do: "ask", question: "Stay?" }] } }],
   };
   for (const [what, [kind, key, op]] of Object.entries(unfinished)) {
-    test(`RPL-6 given a task that was canceled while it waited for ${what}, when it is replayed, then the replay fails and names the step`, async () => {
+    test(`RPL-6 a replay of a task canceled while waiting for ${what} fails naming the step`, async () => {
+      // Given a task that was canceled while it waited for ${what}, when it is replayed, then the replay fails and names
+      // the step.
       const task = await stage.waiting(await stage.submit([{ do: "step", name: "before" }, op]));
       await client.post(`/v1/tasks/${task.id}/cancel`);
       const notes = await stage.notes();
@@ -1356,7 +1417,9 @@ describe("What the log cannot supply", () => {
     });
   }
 
-  test("RPL-6 given a task that was canceled in the middle of a step, when it is replayed, then the replay fails, names the step and does not call it", async () => {
+  test("RPL-6 a replay of a task canceled within a step fails naming the step without calling it", async () => {
+    // Given a task that was canceled in the middle of a step, when it is replayed, then the replay fails, names the step
+    // and does not call it.
     const task = await stage.submit([{ do: "step", name: "interrupted", gate: "never" }]);
     await stage.untilNoted("step:interrupted");
     await client.post(`/v1/tasks/${task.id}/cancel`);
@@ -1366,7 +1429,9 @@ describe("What the log cannot supply", () => {
     assert.equal(await stage.noted("step:interrupted"), 1);
   });
 
-  test("RPL-6 given a task that was canceled before it started, when it is replayed, then the replay fails and names the first step", async () => {
+  test("RPL-6 a replay of a task canceled before its start fails naming the first step", async () => {
+    // Given a task that was canceled before it started, when it is replayed, then the replay fails and names the first
+    // step.
     await using own = await Stage.open({ flags: ["--concurrency", "1"] });
     const busy = await own.submit([{ do: "step", name: "busy", gate: "busy" }]);
     await own.untilNoted("step:busy");
@@ -1385,7 +1450,8 @@ describe("What the log cannot supply", () => {
 });
 
 describe("Replayed events", () => {
-  test("RPL-7 given a replay, when its events are read by REST and by SSE, then both mark each copy and name its original", async () => {
+  test("RPL-7 REST and SSE mark each copied event of a replay and name its original", async () => {
+    // Given a replay, when its events are read by REST and by SSE, then both mark each copy and name its original.
     const { status, body } = await stage.request(richSource.id, {
       mode: "with_overrides",
       override: { "llm:main:2": llm("other") },
@@ -1423,7 +1489,8 @@ describe("Replayed events", () => {
     }
   });
 
-  test("RPL-7 given a replay_cursor, when a reader goes on from it, then it gets exactly what came after", async () => {
+  test("RPL-7 a reader that resumes from a replay_cursor gets exactly what came after", async () => {
+    // Given a replay_cursor, when a reader goes on from it, then it gets exactly what came after.
     const replay = await stage.replay(richSource);
     const events = await stage.events(replay);
     const copies = events.filter((event) => event.replayed);
@@ -1440,7 +1507,9 @@ describe("Replayed events", () => {
     assert.deepEqual(await read("", { "last-event-id": cursor }), rest);
   });
 
-  test("RPL-7 given a caller without events:read_internal, when a replay's events are read, then overridden values are hidden as recorded ones are", async () => {
+  test("RPL-7 overridden values are hidden like recorded ones without events:read_internal", async () => {
+    // Given a caller without events:read_internal, when a replay's events are read, then overridden values are hidden as
+    // recorded ones are.
     const replay = await stage.override(richSource, { "llm:main:1": llm({ text: "not for everybody" }) });
     const reader = await client.withScopes("events:read", "tasks:read");
     const spans = (await reader.listAll(`/v1/tasks/${replay.id}/events`)).filter(
@@ -1480,13 +1549,15 @@ describe("Receipts", () => {
     },
   };
   for (const [what, request] of Object.entries(requests)) {
-    test(`RPL-8 given ${what}, when it is run three times, then the canonical receipts are the same to the byte`, async () => {
+    test(`RPL-8 three runs of ${what} have byte-identical canonical receipts`, async () => {
+      // Given ${what}, when it is run three times, then the canonical receipts are the same to the byte.
       const receipts = await receiptsOf(request, 3);
       assert.equal(new Set(receipts).size, 1);
     });
   }
 
-  test("RPL-8 given the same overrides in another order, when both are replayed, then the receipts are the same to the byte", async () => {
+  test("RPL-8 the same overrides in another order give byte-identical receipts", async () => {
+    // Given the same overrides in another order, when both are replayed, then the receipts are the same to the byte.
     const reversed = Object.fromEntries(Object.entries(overrides).reverse());
     const [one] = await receiptsOf({ mode: "with_overrides", override: overrides }, 1);
     const [other] = await receiptsOf({ mode: "with_overrides", override: reversed }, 1);
@@ -1505,7 +1576,9 @@ describe("Receipts", () => {
     ],
   };
   for (const [what, [one = {}, other = {}]] of Object.entries(variations)) {
-    test(`RPL-8 given two replays that differ in their overrides' ${what}, when each is run twice in turns, then each has a receipt of its own, the same both times`, async () => {
+    test(`RPL-8 replays that differ in override ${what} have different but repeatable receipts`, async () => {
+      // Given two replays that differ in their overrides' ${what}, when each is run twice in turns, then each has a
+      // receipt of its own, the same both times.
       const turns: string[] = [];
       for (const override of [one, other, one, other]) {
         turns.push(...(await receiptsOf({ mode: "with_overrides", override }, 1)));
@@ -1516,7 +1589,9 @@ describe("Receipts", () => {
     });
   }
 
-  test("RPL-8 given the same log on two servers, when each replays it, one of them after another replay, then the receipts are the same to the byte", async () => {
+  test("RPL-8 two servers with the same log issue byte-identical replay receipts", async () => {
+    // Given the same log on two servers, when each replays it, one of them after another replay, then the receipts are
+    // the same to the byte.
     await using first = await Stage.open();
     const ops = rich.filter((op) => op.do !== "spawn");
     const source = await first.play(ops, richAnswers);
@@ -1531,7 +1606,9 @@ describe("Receipts", () => {
     assert.equal(here, there);
   });
 
-  test("RPL-8 given an override that makes another artifact, when it is run twice, then both receipts name the same artifact, which holds the other content", async () => {
+  test("RPL-8 two replays that change an artifact name the same one with the new content", async () => {
+    // Given an override that makes another artifact, when it is run twice, then both receipts name the same artifact,
+    // which holds the other content.
     const source = await stage.play([
       { do: "llm", name: "main", gives: "recorded", as: "text" },
       { do: "artifact", name: "a.txt", content: "whole {text}", as: "whole" },
@@ -1551,7 +1628,9 @@ describe("Receipts", () => {
     assert.equal(await content(recorded.streamed), "part recorded");
   });
 
-  test("RPL-8 given an override that changes a streamed artifact, when the agent names the artifact, then the name is of the one with the other content", async () => {
+  test("RPL-8 an agent gets the id of the streamed artifact with the overridden content", async () => {
+    // Given an override that changes a streamed artifact, when the agent names the artifact, then the name is of the one
+    // with the other content.
     const source = await stage.play([
       { do: "llm", name: "main", gives: "recorded", as: "text" },
       { do: "stream", name: "s.txt", chunks: ["part ", "{text}"], as: "streamed" },
@@ -1561,7 +1640,9 @@ describe("Receipts", () => {
     assert.equal((await client.get(`/v1/artifacts/${streamed}/content`)).body, "part other");
   });
 
-  test("RPL-12 given a replay, when its receipt is read, then it is of a replay segment, hangs on its source's receipt, and verifies", async () => {
+  test("RPL-12 a replay's receipt is a replay segment, links to its source's receipt and verifies", async () => {
+    // Given a replay, when its receipt is read, then it is of a replay segment, hangs on its source's receipt, and
+    // verifies.
     const sourceReceipt = await stage.receipt(richSource);
     for (const request of Object.values(requests)) {
       const replay = await stage.replay(richSource, request);
@@ -1576,7 +1657,8 @@ describe("Receipts", () => {
     }
   });
 
-  test("RPL-12 given two equal replays, when the receipts of each are listed, then each has the one that its task names", async () => {
+  test("RPL-12 the receipt list of each of two equal replays has the one its task names", async () => {
+    // Given two equal replays, when the receipts of each are listed, then each has the one that its task names.
     for (let n = 0; n < 2; n++) {
       const replay = await stage.override(richSource, {
         "host:env:cwd": { kind: "host_fact", value: "equal" },
@@ -1622,7 +1704,9 @@ describe("Session replays", () => {
       });
   }
 
-  test("RPL-9 given a session with history, when it is replayed, then its events come again under their own ids, marked, and session.replayed is the last", async () => {
+  test("RPL-9 a session replay repeats events marked, with their ids, and session.replayed last", async () => {
+    // Given a session with history, when it is replayed, then its events come again under their own ids, marked, and
+    // session.replayed is the last.
     const { sessionId, events } = await history();
     const frames = await streamed(sessionId);
     const last = frames.pop();
@@ -1643,7 +1727,8 @@ describe("Session replays", () => {
     }
   });
 
-  test("RPL-9 given a cursor, when a session is replayed from it, then only what came after is told", async () => {
+  test("RPL-9 a session replay from a cursor repeats only what came after", async () => {
+    // Given a cursor, when a session is replayed from it, then only what came after is told.
     const { sessionId, events } = await history();
     const cursor = events[3].id;
     const rest = events.slice(4).map(({ id }) => id);
@@ -1658,7 +1743,8 @@ describe("Session replays", () => {
     }
   });
 
-  test("RPL-9 given Accept: application/json, when a session is replayed, then a page of its history is answered", async () => {
+  test("RPL-9 a session replay with Accept: application/json returns a page of history", async () => {
+    // Given Accept: application/json, when a session is replayed, then a page of its history is answered.
     const { sessionId, events } = await history();
     const accept = { accept: "application/json" };
     const { status, body } = await client.post(`/v1/sessions/${sessionId}/replay?limit=5`, {}, accept);
@@ -1677,7 +1763,8 @@ describe("Session replays", () => {
     assert.equal(rest.data[0].id, events[5].id);
   });
 
-  test("RPL-9 given an unknown session, a foreign one, or no scope, when it is replayed, then it is refused", async () => {
+  test("RPL-9 a replay of an unknown or foreign session or without the scope is rejected", async () => {
+    // Given an unknown session, a foreign one, or no scope, when it is replayed, then it is refused.
     const { sessionId } = await history();
     errorOf(await client.post("/v1/sessions/session_unknown/replay"), 404);
     const stranger = client.as((await client.createKey({ tenant_id: "tenant_other" })).key);
@@ -1811,7 +1898,8 @@ describe("Requests that are refused", () => {
     "a body that is no object": [400, null, []],
   };
   for (const [what, [status, param, body, details]] of Object.entries(refused)) {
-    test(`RPL-10 given ${what}, when a replay is asked for, then it is refused with ${status} and nothing is created`, async () => {
+    test(`RPL-10 a replay with ${what} is rejected with ${status} and creates nothing`, async () => {
+      // Given ${what}, when a replay is asked for, then it is refused with ${status} and nothing is created.
       const tasks = await stage.taskCount();
       const error = errorOf(await stage.request(richSource.id, body), status);
       assert.equal(error.param ?? null, param);
@@ -1822,7 +1910,9 @@ describe("Requests that are refused", () => {
   }
 
   for (const value of [8.64e15, -1e14]) {
-    test(`RPL-10 given the time ${value}, which no receipt can say, when a replay is asked for with it as the time of the ending, then it is refused and nothing is created`, async () => {
+    test(`RPL-10 a replay with the unrepresentable end time ${value} is rejected and creates nothing`, async () => {
+      // Given the time ${value}, which no receipt can say, when a replay is asked for with it as the time of the ending,
+      // then it is refused and nothing is created.
       const tasks = await stage.taskCount();
       const request = overriding("time:completed_at", { kind: "time", value });
       const error = errorOf(await stage.request(richSource.id, request), 400);
@@ -1831,7 +1921,8 @@ describe("Requests that are refused", () => {
     });
   }
 
-  test("RPL-10 RPL-4 given a secret with a hash that does not match, when it is refused, then the error does not tell its hash", async () => {
+  test("RPL-10 RPL-4 the error about a secret's wrong hash does not disclose its hash", async () => {
+    // Given a secret with a hash that does not match, when it is refused, then the error does not tell its hash.
     const source = await stage.play([{ do: "secret", name: "token" }]);
     const secret = { kind: "secret_value", value: "given-secret-value", sha256: unknownHash };
     const answer = await stage.request(source.id, overriding("secret:token", secret));
@@ -1839,7 +1930,8 @@ describe("Requests that are refused", () => {
     assert.ok(!JSON.stringify(answer.body).includes(hashOf("given-secret-value")));
   });
 
-  test("RPL-10 given an unknown override key, when the error is read, then it lists every key that is known", async () => {
+  test("RPL-10 the error about an unknown override key lists all known keys", async () => {
+    // Given an unknown override key, when the error is read, then it lists every key that is known.
     const { details } = errorOf(await stage.request(richSource.id, overriding("llm:no:1", llm(value))), 400);
     assert.deepEqual(
       details.known_keys,
@@ -1849,13 +1941,15 @@ describe("Requests that are refused", () => {
     );
   });
 
-  test("RPL-10 given an unknown checkpoint, when the error is read, then it lists every checkpoint that is known", async () => {
+  test("RPL-10 the error about an unknown checkpoint lists all known checkpoints", async () => {
+    // Given an unknown checkpoint, when the error is read, then it lists every checkpoint that is known.
     const request = { mode: "from_checkpoint", checkpoint_id: "nowhere" };
     const { details } = errorOf(await stage.request(richSource.id, request), 400);
     assert.deepEqual(details.known_checkpoints, ["ask:1", "ask:2", "approve:1", "checkpoint:half:1"]);
   });
 
-  test("RPL-10 given an event, when an override names it, then it is accepted for its own step and refused for another", async () => {
+  test("RPL-10 an override that names an event is accepted only for that event's step", async () => {
+    // Given an event, when an override names it, then it is accepted for its own step and refused for another.
     const spans = (await stage.events(richSource)).filter(({ event }) => event === "span.completed");
     const eventOf = (step: string) => spans.find(({ payload }) => payload.step === step).id;
     const naming = (event_id: string) => overriding("llm:main:1", llm(value, { event_id }));
@@ -1866,7 +1960,8 @@ describe("Requests that are refused", () => {
     assert.equal(await stage.taskCount(), tasks);
   });
 
-  test("RPL-10 given a task that runs or waits, when its replay is asked for, then it is a conflict until it has ended", async () => {
+  test("RPL-10 a replay of a running or waiting task is a conflict until it ends", async () => {
+    // Given a task that runs or waits, when its replay is asked for, then it is a conflict until it has ended.
     const running = await stage.submit([{ do: "step", name: "held", gate: "held" }]);
     await stage.untilNoted("step:held");
     const waiting = await stage.waiting(await stage.submit([{ do: "ask", question: "Who?" }]));
@@ -1885,13 +1980,16 @@ describe("Requests that are refused", () => {
     }
   });
 
-  test("RPL-10 given a replay, when its own replay is asked for, then it is a conflict that names the source", async () => {
+  test("RPL-10 a replay of a replay is a conflict that names the source", async () => {
+    // Given a replay, when its own replay is asked for, then it is a conflict that names the source.
     const replay = await stage.replay(richSource);
     const error = errorOf(await stage.request(replay.id), 409);
     assert.equal(error.details.source_task_id, richSource.id);
   });
 
-  test("RPL-10 given an unknown task, a foreign task or artifact, or a key without tasks:write, when a replay is asked for, then it is refused and nothing is created", async () => {
+  test("RPL-10 a replay with a foreign task or artifact or without tasks:write is rejected", async () => {
+    // Given an unknown task, a foreign task or artifact, or a key without tasks:write, when a replay is asked for, then
+    // it is refused and nothing is created.
     errorOf(await stage.request("task_unknown"), 404);
     const stranger = client.as((await client.createKey({ tenant_id: "tenant_other" })).key);
     errorOf(await stranger.post(`/v1/tasks/${richSource.id}/replay`), 404);
@@ -1912,7 +2010,8 @@ describe("Crashes", () => {
   });
   after(() => own[Symbol.asyncDispose]());
 
-  test("RPL-11 RPL-2 given a source that was itself killed and went on, when it is replayed, then it comes to the same", async () => {
+  test("RPL-11 RPL-2 a replay of a source that survived a kill gives the same result", async () => {
+    // Given a source that was itself killed and went on, when it is replayed, then it comes to the same.
     const task = await own.submit([
       {
         do: "all",
@@ -1948,7 +2047,9 @@ describe("Crashes", () => {
     "a long run of parallel branches": [{ do: "all", branches: ["a", "b", "c"].map(branch) }],
   };
   for (const [what, ops] of Object.entries(long)) {
-    test(`RPL-11 given a replay of ${what}, when the server is killed again and again in the middle, then the replay goes on and its events are neither doubled nor lost`, async () => {
+    test(`RPL-11 a replay of ${what} survives repeated kills without doubled or lost events`, async () => {
+      // Given a replay of ${what}, when the server is killed again and again in the middle, then the replay goes on and
+      // its events are neither doubled nor lost.
       const source = await own.play([{ do: "ask", question: "Ready?", as: "ready" }, ...ops], ["yes"]);
       assert.equal(source.status, "COMPLETED", JSON.stringify(source.failure));
       const { body: replay } = await own.request(source.id);
@@ -1967,7 +2068,9 @@ describe("Crashes", () => {
     });
   }
 
-  test("RPL-11 given a replay that makes and says something else, when the server is killed afterwards, then it goes on as an unharmed one does", async () => {
+  test("RPL-11 a replay with changed output ends after a kill as it does without one", async () => {
+    // Given a replay that makes and says something else, when the server is killed afterwards, then it goes on as an
+    // unharmed one does.
     const source = await own.play([
       { do: "llm", name: "main", gives: "recorded", as: "text" },
       { do: "say", text: "{text}" },
@@ -1995,7 +2098,9 @@ describe("Crashes", () => {
     assert.equal(canonical(await own.receipt(ended)), canonical(await own.receipt(unharmed)));
   });
 
-  test("RPL-11 RPL-6 given a replay with live steps, when the server is killed after the first was recorded, then that one is not called again and the agent sees what it gave", async () => {
+  test("RPL-11 RPL-6 a recorded live step is not called again after a kill, and its result is kept", async () => {
+    // Given a replay with live steps, when the server is killed after the first was recorded, then that one is not
+    // called again and the agent sees what it gave.
     const source = await own.play([
       { do: "llm", name: "route", gives: "known", as: "route" },
       {
@@ -2027,7 +2132,9 @@ describe("Crashes", () => {
     );
   });
 
-  test("RPL-11 given a replay that was given a secret, when the server is killed before it ended, then it fails afterwards and names the secret", async () => {
+  test("RPL-11 a replay with a secret override fails naming the secret after a server kill", async () => {
+    // Given a replay that was given a secret, when the server is killed before it ended, then it fails afterwards and
+    // names the secret.
     const source = await own.play([
       { do: "secret", name: "token", as: "token" },
       { do: "llm", name: "route", gives: "known", as: "route" },
@@ -2049,14 +2156,16 @@ describe("Crashes", () => {
     assert.deepEqual(ended.failure.details.dependency, { kind: "secret", key: "secret:token:1" });
   });
 
-  test("RPL-11 given all that these kills have left, when the log is folded again, then it comes to what is stored", async () => {
+  test("RPL-11 refolding the log after all these kills gives the stored state", async () => {
+    // Given all that these kills have left, when the log is folded again, then it comes to what is stored.
     await own.server.kill();
     await assertRebuildable(own.data);
   });
 });
 
 describe("The conversation", () => {
-  test("RPL-13 given replays that say the same and something else, when the session's messages are read, then they are as before", async () => {
+  test("RPL-13 replays with equal or other output leave the session's messages unchanged", async () => {
+    // Given replays that say the same and something else, when the session's messages are read, then they are as before.
     const source = await stage.play(
       [
         { do: "llm", name: "main", gives: "recorded", as: "text" },
@@ -2100,7 +2209,8 @@ describe("The conversation", () => {
 describe("Sent twice", () => {
   const body = { mode: "with_overrides", override: { "llm:main:1": llm("idempotent") } };
 
-  test("RPL-14 given a key, when a replay is asked for again with it, then the same task is answered", async () => {
+  test("RPL-14 a replay request repeated with the same key returns the same task", async () => {
+    // Given a key, when a replay is asked for again with it, then the same task is answered.
     const headers = { "idempotency-key": "replay-1" };
     const first = await stage.request(richSource.id, body, headers);
     const tasks = await stage.taskCount();
@@ -2113,7 +2223,8 @@ describe("Sent twice", () => {
     assert.notEqual(without.body.id, first.body.id);
   });
 
-  test("RPL-14 given a key, when duplicates come at the same time, then all are answered with one task", async () => {
+  test("RPL-14 concurrent replay requests with the same key all return one task", async () => {
+    // Given a key, when duplicates come at the same time, then all are answered with one task.
     const tasks = await stage.taskCount();
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => stage.request(richSource.id, body, { "idempotency-key": "replay-2" })),
@@ -2133,7 +2244,8 @@ describe("Sent twice", () => {
 });
 
 describe("Many and long", () => {
-  test("RPL-8 RPL-2 given one source, when fifty replays of it run at once, then each is faithful and equal ones have equal receipts", async () => {
+  test("RPL-8 RPL-2 fifty concurrent replays are faithful, and equal ones have equal receipts", async () => {
+    // Given one source, when fifty replays of it run at once, then each is faithful and equal ones have equal receipts.
     const requests = Array.from({ length: 50 }, (_, n) =>
       n % 2 === 0 ? {} : { mode: "with_overrides", override: { "llm:main:1": llm(`at once ${n % 10}`) } },
     );
@@ -2152,7 +2264,8 @@ describe("Many and long", () => {
     assert.deepEqual(await stage.notes(), notes);
   });
 
-  test("RPL-1 given a replay with a live step under way, when it is canceled, then it ends there for good", async () => {
+  test("RPL-1 canceling a replay within a live step ends it for good", async () => {
+    // Given a replay with a live step under way, when it is canceled, then it ends there for good.
     const source = await stage.play([
       { do: "llm", name: "route", gives: "known", as: "route" },
       {
@@ -2186,7 +2299,9 @@ describe("Many and long", () => {
     assert.equal((await client.post(`/v1/receipts/${receipt.receipt_id}/verify`)).body.valid, true);
   });
 
-  test("RPL-15 given a run of ten thousand steps, when it is replayed several times, then each takes seconds and memory stays flat", async (context) => {
+  test("RPL-15 replays of a run of ten thousand steps take seconds each and memory stays flat", async (context) => {
+    // Given a run of ten thousand steps, when it is replayed several times, then each takes seconds and memory stays
+    // flat.
     await using own = await Stage.open();
     const source = await own.play([{ do: "many", name: "s", times: 10_000, as: "last" }]);
     assert.equal(source.status, "COMPLETED");
@@ -2211,7 +2326,9 @@ describe("Many and long", () => {
     await own.assertFaithful(source, last);
   });
 
-  test("RPL-15 given a run of five thousand steps of one name, when all are overridden at once, then the replay completes and each was given the value", async () => {
+  test("RPL-15 a replay that overrides five thousand steps of one name gives each the value", async () => {
+    // Given a run of five thousand steps of one name, when all are overridden at once, then the replay completes and
+    // each was given the value.
     const source = await stage.play([{ do: "many", name: "bulk", times: 5000, as: "last" }]);
     const replay = await stage.override(source, { "step:bulk": { kind: "tool_result", value: 7 } });
     assert.deepEqual(await stage.result(replay), { last: 7 });

@@ -52,7 +52,8 @@ function timesIn(value: Json): [name: string, time: Json][] {
 }
 
 describe("The envelope", () => {
-  test("RES-1 given a resource of every kind, when it is read, then it has id, object, times and metadata", async () => {
+  test("RES-1 every kind of resource has id, object, times and metadata", async () => {
+    // Given a resource of every kind, when it is read, then it has id, object, times and metadata.
     const resources = Object.entries(await oneOfEach());
     assert.equal(new Set(resources.map(([, { object }]) => object)).size, 12);
     for (const [path, resource] of resources) {
@@ -65,7 +66,8 @@ describe("The envelope", () => {
     }
   });
 
-  test("RES-1 given a resource of every kind, when it is read, then every time in it is RFC 3339 in UTC", async () => {
+  test("RES-1 every time in every kind of resource is RFC 3339 in UTC", async () => {
+    // Given a resource of every kind, when it is read, then every time in it is RFC 3339 in UTC.
     for (const [path, resource] of Object.entries(await oneOfEach())) {
       const times = timesIn(resource);
       assert.ok(times.length >= 2, path);
@@ -73,14 +75,16 @@ describe("The envelope", () => {
     }
   });
 
-  test("RES-1 given an expiry with another offset, when the key is read, then the same moment is told in UTC", async () => {
+  test("RES-1 a key's expiry sent with another offset is returned as the same moment in UTC", async () => {
+    // Given an expiry with another offset, when the key is read, then the same moment is told in UTC.
     const given = "2040-01-01T02:00:00+02:00";
     const { expires_at } = await client.createKey({ expires_at: given });
     assert.equal(Date.parse(expires_at), Date.parse(given));
     assert.match(expires_at, rfc3339Utc);
   });
 
-  test("RES-1 given a resource of every kind, when it is read, then nothing shows that is the server's own business", async () => {
+  test("RES-1 no kind of resource exposes internal fields of the server", async () => {
+    // Given a resource of every kind, when it is read, then nothing shows that is the server's own business.
     for (const [path, resource] of Object.entries(await oneOfEach())) {
       // The protocol gives a tenant_id to workspaces; our API keys tell theirs to their administrators.
       const own = ["workspace", "api_key"].includes(resource.object) ? [] : ["tenant_id"];
@@ -99,7 +103,8 @@ describe("The envelope", () => {
     }
   });
 
-  test("RES-1 given metadata, when the resource is created and read, then it is kept as it was sent", async () => {
+  test("RES-1 metadata of a created resource is returned as it was sent", async () => {
+    // Given metadata, when the resource is created and read, then it is kept as it was sent.
     const metadata = { "vendor.example": { deep: [1, "two", null, true] }, empty: {}, ключ: "значение" };
     const { id } = await client.createSession({ metadata });
     assert.deepEqual((await client.get(`/v1/sessions/${id}`)).body.metadata, metadata);
@@ -114,7 +119,8 @@ describe("The envelope", () => {
     assert.equal(body.created_at, created.created_at);
   });
 
-  test("RES-2 given many resources made at once and after a restart, when their ids are compared, then none is used twice", async () => {
+  test("RES-2 ids are unique among concurrent creations and across a restart", async () => {
+    // Given many resources made at once and after a restart, when their ids are compared, then none is used twice.
     await using data = await temporaryDirectory();
     const ids: string[] = [];
     for (let round = 0; round < 2; round++) {
@@ -166,7 +172,8 @@ describe("Lists", () => {
 
   const idsOf = ({ body }: { body: Json }): string[] => body.data.map(({ id }: Json) => id);
 
-  test("RES-4 given fewer resources than fit on a page, when they are listed, then the envelope says that there is no more", async () => {
+  test("RES-4 a list shorter than a page says that there is no more", async () => {
+    // Given fewer resources than fit on a page, when they are listed, then the envelope says that there is no more.
     const { path, ids } = await workspaceWith(2);
     const { status, body } = await client.get(path);
     assert.equal(status, 200);
@@ -187,12 +194,14 @@ describe("Lists", () => {
     assert.deepEqual(idsOf(await client.get(path)), ids.toReversed());
   });
 
-  test("RES-4 given exactly as many resources as the limit, when they are listed, then there is no next page", async () => {
+  test("RES-4 a list of exactly as many resources as the limit has no next page", async () => {
+    // Given exactly as many resources as the limit, when they are listed, then there is no next page.
     const { path } = await workspaceWith(3);
     assert.deepEqual((await client.get(`${path}&limit=3`)).body.page, { next_cursor: null, has_more: false });
   });
 
-  test("RES-4 given more than 50 resources, when no limit is given, then a page has 50 and a cursor to the rest", async () => {
+  test("RES-4 a list without a limit returns 50 resources and a cursor to the rest", async () => {
+    // Given more than 50 resources, when no limit is given, then a page has 50 and a cursor to the rest.
     const { path, ids } = await workspaceWith(53);
     const first = await client.get(path);
     assert.deepEqual(idsOf(first), ids.toReversed().slice(0, 50));
@@ -202,7 +211,9 @@ describe("Lists", () => {
     assert.equal(second.body.page.has_more, false);
   });
 
-  test("RES-4 given a first page, when newer resources are created before the second, then the second goes on where the first ended", async () => {
+  test("RES-4 the second page continues where the first ended despite newer resources", async () => {
+    // Given a first page, when newer resources are created before the second, then the second goes on where the first
+    // ended.
     const { path, ids } = await workspaceWith(4);
     const first = await client.get(`${path}&limit=2`);
     await client.createSession({ workspace_id: path.split("=")[1] });
@@ -210,7 +221,8 @@ describe("Lists", () => {
     assert.deepEqual([...idsOf(first), ...idsOf(second)], ids.toReversed());
   });
 
-  test("RES-4 given 250 messages, when they are listed with the largest limit, then a page has 200, oldest first", async () => {
+  test("RES-4 a list of 250 messages with the largest limit returns 200, oldest first", async () => {
+    // Given 250 messages, when they are listed with the largest limit, then a page has 200, oldest first.
     const texts = Array.from({ length: 250 }, (_, n) => `message ${n}`);
     const { id } = await client.createSession({ initial_messages: texts.map((text) => userMessage(text)) });
     const { body } = await client.get(`/v1/sessions/${id}/messages?limit=200`);
@@ -232,7 +244,8 @@ describe("Lists", () => {
   });
 
   for (const limit of ["0", "201", "-1", "1.5", "many", "", "1&limit=2"]) {
-    test(`RES-4 given the limit "${limit}", when a list is read, then the request is refused and names the limit`, async () => {
+    test(`RES-4 a list with the limit "${limit}" is rejected naming the limit`, async () => {
+      // Given the limit "${limit}", when a list is read, then the request is refused and names the limit.
       for (const path of ["/v1/sessions", "/v1/events", "/v1/tasks"]) {
         const error = errorOf(await client.get(`${path}?limit=${limit}`), 400);
         assert.equal(error.code, "invalid_request");
@@ -241,7 +254,8 @@ describe("Lists", () => {
     });
   }
 
-  test("RES-4 given the filters that the API describes, when a list is filtered by an id that nothing has, then it is empty", async () => {
+  test("RES-4 every documented filter returns an empty list for an unknown id", async () => {
+    // Given the filters that the API describes, when a list is filtered by an id that nothing has, then it is empty.
     await oneOfEach();
     const { paths } = (await client.get("/openapi.json")).body;
     const ignored: string[] = [];
@@ -258,7 +272,8 @@ describe("Lists", () => {
     assert.deepEqual(ignored, []);
   });
 
-  test("RES-4 given two tasks, when lists are filtered by session and task, then they hold only what belongs there", async () => {
+  test("RES-4 lists filtered by session and task return only what belongs there", async () => {
+    // Given two tasks, when lists are filtered by session and task, then they hold only what belongs there.
     const [one, other] = [await client.createSession(), await client.createSession()];
     const task = await client.rehearse(one.id, "artifact a.txt hello", "approve ship");
     await client.rehearse(other.id, "artifact b.txt hello", "approve ship");
@@ -317,7 +332,8 @@ describe("Branches", () => {
     assert.equal(child.body.parent_branch_id, parent.id);
   });
 
-  test("BRA-1 given a workspace, when its default branch is read, then it is the workspace's main path", async () => {
+  test("BRA-1 the default branch of a workspace is its main path", async () => {
+    // Given a workspace, when its default branch is read, then it is the workspace's main path.
     const { body: workspace } = await client.post("/v1/workspaces", { name: "W", root: "." });
     const { body } = await client.get(`/v1/branches/${workspace.default_branch_id}`);
     const { workspace_id, kind, parent_branch_id, session_id, task_id } = body;
@@ -334,7 +350,8 @@ describe("Branches", () => {
   });
 
   for (const field of ["parent_branch_id", "task_id"]) {
-    test(`BRA-1 given an unknown ${field}, when a branch is created, then it is not found and there is no branch`, async () => {
+    test(`BRA-1 a branch with an unknown ${field} is not found and not created`, async () => {
+      // Given an unknown ${field}, when a branch is created, then it is not found and there is no branch.
       const { id } = await client.createSession();
       const path = `/v1/sessions/${id}/branches`;
       const answer = await client.post(path, { kind: "sandbox", base_ref: "main", [field]: "unknown" });
@@ -358,7 +375,8 @@ describe("Workspaces and personas", () => {
     assert.deepEqual((await client.listAll("/v1/workspaces"))[0], body);
   });
 
-  test("RES-1 given a workspace, when some fields are changed, then those change and the others stay", async () => {
+  test("RES-1 updating some fields of a workspace leaves the others unchanged", async () => {
+    // Given a workspace, when some fields are changed, then those change and the others stay.
     const { body: created } = await client.post("/v1/workspaces", {
       name: "Old",
       root: "/srv",
@@ -382,7 +400,8 @@ describe("Workspaces and personas", () => {
     assert.deepEqual(body, created);
   });
 
-  test("RES-1 given a fresh server, when personas are listed, then there is one for every agent, and each can be read", async () => {
+  test("RES-1 a fresh server lists one readable persona for every agent", async () => {
+    // Given a fresh server, when personas are listed, then there is one for every agent, and each can be read.
     const personas = await client.listAll("/v1/personas");
     const ids = personas.map(({ id }) => id).sort();
     assert.deepEqual(ids, ["persona_assistant", "persona_default", "persona_rehearsal", "persona_tour"]);
@@ -392,7 +411,8 @@ describe("Workspaces and personas", () => {
     }
   });
 
-  test("RES-1 given a persona in the session, when a task names none, then it runs with the session's", async () => {
+  test("RES-1 a task that names no persona runs with the session's", async () => {
+    // Given a persona in the session, when a task names none, then it runs with the session's.
     const { id } = await client.createSession({ persona_id: "persona_rehearsal" });
     const task = await client.submit(id, "say hello");
     assert.equal(task.persona_id, "persona_rehearsal");

@@ -34,7 +34,9 @@ describe("schedules", () => {
     await directory[Symbol.asyncDispose]();
   });
 
-  test("SCH-1 given a schedule for every second, when the server is killed and started again, then each tick has one task, in one session, until it is stopped", async () => {
+  test("SCH-1 a schedule creates one task per tick in one session across a kill until stopped", async () => {
+    // Given a schedule for every second, when the server is killed and started again, then each tick has one task, in
+    // one session, until it is stopped.
     const persona = await createPersona(client, { schedules: [{ cron: everySecond, input: { ops: [] } }] });
     const [{ id }] = persona.schedules;
     await until(
@@ -58,7 +60,9 @@ describe("schedules", () => {
     for (const tick of ticks) assert.match(tick, /\.000Z$/);
   });
 
-  test("SCH-2 given one schedule whose session is closed and one whose quota is used up, when they are due, then that is recorded and others go on", async () => {
+  test("SCH-2 ticks refused by a closed session or a used-up quota are recorded, others go on", async () => {
+    // Given one schedule whose session is closed and one whose quota is used up, when they are due, then that is
+    // recorded and others go on.
     const session = await client.createSession();
     const quota = await createQuota(client, { limits: { tasks: 0 } });
     const closed = await createPersona(client, {
@@ -93,7 +97,8 @@ describe("schedules", () => {
     assert.match((await client.get(`/v1/quotas/${quota.id}`)).body.exhaustion_reason, /^tasks/);
   });
 
-  test("SCH-3 given schedules that cannot be, when a persona is to have them, then the field is named and no persona made", async () => {
+  test("SCH-3 an invalid schedule is rejected naming the field and creates no persona", async () => {
+    // Given schedules that cannot be, when a persona is to have them, then the field is named and no persona made.
     const before = (await client.listAll("/v1/personas")).length;
     for (const [schedule, param] of [
       [{ cron: "now and then" }, "schedules[1].cron"],
@@ -109,7 +114,8 @@ describe("schedules", () => {
     assert.equal((await client.listAll("/v1/personas")).length, before);
   });
 
-  test("SCH-4 given a time zone, when its clocks change, then a daily time comes once a day and an hourly one every hour", () => {
+  test("SCH-4 clock changes keep a daily schedule once a day and an hourly one every hour", () => {
+    // Given a time zone, when its clocks change, then a daily time comes once a day and an hourly one every hour.
     const ticks = (cron: string, from: string, count: number) => {
       const seen: string[] = [];
       for (let at = Date.parse(from); seen.length < count; at = Date.parse(seen.at(-1) ?? ""))

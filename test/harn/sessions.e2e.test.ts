@@ -22,7 +22,8 @@ const truncate = (id: string, keep_first: number) =>
 const eventsOf = (id: string) => client.listAll(`/v1/sessions/${id}/events`);
 
 describe("The life of a session", () => {
-  test("SES-1 given a workspace, when a session is created, then it is active, empty, and can be read and listed", async () => {
+  test("SES-1 a new session is active and empty and can be read and listed", async () => {
+    // Given a workspace, when a session is created, then it is active, empty, and can be read and listed.
     const { status, body } = await client.post("/v1/sessions", { workspace_id: "workspace_default" });
     assert.equal(status, 201);
     assert.equal(body.state, "ACTIVE");
@@ -32,7 +33,8 @@ describe("The life of a session", () => {
     assert.deepEqual((await client.get("/v1/sessions?limit=1")).body.data, [body]);
   });
 
-  test("SES-1 given a session, when something happens in it, then last_event_id is the last of its events", async () => {
+  test("SES-1 last_event_id of a session is the last of its events", async () => {
+    // Given a session, when something happens in it, then last_event_id is the last of its events.
     const { id } = await client.sessionWithTurns("hello");
     const { body } = await client.get(`/v1/sessions/${id}`);
     assert.equal(body.last_event_id, (await eventsOf(id)).at(-1).id);
@@ -48,7 +50,8 @@ describe("The life of a session", () => {
     });
   }
 
-  test("SES-1 given a session, when its summary and metadata are changed, then it is read with them", async () => {
+  test("SES-1 a session returns its changed summary and metadata", async () => {
+    // Given a session, when its summary and metadata are changed, then it is read with them.
     const { id } = await client.createSession({ metadata: { old: true } });
     const { status, body } = await patch(id, { summary: "What it was about", metadata: { new: true } });
     assert.equal(status, 200);
@@ -57,7 +60,8 @@ describe("The life of a session", () => {
     assert.deepEqual((await client.get(`/v1/sessions/${id}`)).body, body);
   });
 
-  test("SES-1 given a session with a summary, when only metadata is changed, then the summary stays", async () => {
+  test("SES-1 changing only the metadata of a session keeps its summary", async () => {
+    // Given a session with a summary, when only metadata is changed, then the summary stays.
     const { id } = await client.createSession();
     await patch(id, { summary: "kept" });
     assert.equal((await patch(id, { metadata: { a: 1 } })).body.summary, "kept");
@@ -73,7 +77,8 @@ describe("The life of a session", () => {
     assert.equal((await eventsOf(id)).at(-1).event, "session.closed");
   });
 
-  test("SES-1 given a closed session, when it is closed again, then the answer is the same and nothing happens", async () => {
+  test("SES-1 closing a closed session returns the same answer and does nothing", async () => {
+    // Given a closed session, when it is closed again, then the answer is the same and nothing happens.
     const { id } = await client.createSession();
     const first = await close(id);
     const second = await close(id);
@@ -102,7 +107,8 @@ describe("The life of a session", () => {
     });
   }
 
-  test("SES-1 given waiting and sleeping tasks, when their session is closed, then they are canceled", async () => {
+  test("SES-1 closing a session cancels its waiting and sleeping tasks", async () => {
+    // Given waiting and sleeping tasks, when their session is closed, then they are canceled.
     const { id } = await client.createSession({ persona_id: "persona_rehearsal" });
     const waiting = await client.rehearse(id, "ask who are you?");
     const sleeping = await client.submit(id, "sleep 600000");
@@ -120,13 +126,15 @@ describe("The life of a session", () => {
     assert.deepEqual((await client.get(`/v1/tasks/${task.id}`)).body, task);
   });
 
-  test("SES-2 given initial messages, when the transcript is read, then they are there in their order", async () => {
+  test("SES-2 the transcript has the initial messages in their order", async () => {
+    // Given initial messages, when the transcript is read, then they are there in their order.
     const texts = Array.from({ length: 20 }, (_, n) => `message ${n}`);
     const { id } = await client.createSession({ initial_messages: texts.map((text) => userMessage(text)) });
     assert.deepEqual(await client.texts(id), texts);
   });
 
-  test("SES-2 given messages appended one after the other, when the transcript is read, then it has them in that order", async () => {
+  test("SES-2 the transcript has successively appended messages in that order", async () => {
+    // Given messages appended one after the other, when the transcript is read, then it has them in that order.
     const { id } = await client.createSession();
     const appended: string[] = [];
     for (let n = 0; n < 10; n++)
@@ -138,7 +146,9 @@ describe("The life of a session", () => {
     );
   });
 
-  test("SES-2 given messages appended all at once, when the transcript is read twice, then each is there once and the order is that of the events", async () => {
+  test("SES-2 the transcript has concurrently appended messages once, in the order of the events", async () => {
+    // Given messages appended all at once, when the transcript is read twice, then each is there once and the order is
+    // that of the events.
     const { id } = await client.createSession();
     await Promise.all(Array.from({ length: 30 }, (_, n) => client.append(id, `message ${n}`)));
     const texts = await client.texts(id);
@@ -151,7 +161,8 @@ describe("The life of a session", () => {
     assert.deepEqual(await client.texts(id), texts);
   });
 
-  test("SES-2 given a task that speaks, when the transcript is read, then the input comes before what was said", async () => {
+  test("SES-2 the transcript has a task's input before what the task says", async () => {
+    // Given a task that speaks, when the transcript is read, then the input comes before what was said.
     const { id } = await client.createSession();
     const script = "say one\nsay two\nreturn three";
     await client.rehearse(id, script);
@@ -166,7 +177,8 @@ describe("Truncation", () => {
     [1, ["a", "a"]],
     [2, ["a", "a", "b", "b"]],
   ] as const) {
-    test(`SES-3 given three turns, when the first ${keep} are kept, then the transcript has only those`, async () => {
+    test(`SES-3 truncating three turns to the first ${keep} leaves only those in the transcript`, async () => {
+      // Given three turns, when the first ${keep} are kept, then the transcript has only those.
       const { id } = await client.sessionWithTurns(...turns);
       const before = await client.listAll(`/v1/sessions/${id}/messages`);
       const { status, body } = await truncate(id, keep);
@@ -182,7 +194,8 @@ describe("Truncation", () => {
   }
 
   for (const keep of [3, 4, 1_000_000]) {
-    test(`SES-3 given three turns, when the first ${keep} are kept, then nothing changes and nothing is recorded`, async () => {
+    test(`SES-3 truncating three turns to the first ${keep} changes and records nothing`, async () => {
+      // Given three turns, when the first ${keep} are kept, then nothing changes and nothing is recorded.
       const { id } = await client.sessionWithTurns(...turns);
       const [texts, events] = [await client.texts(id), await eventsOf(id)];
       const { body } = await truncate(id, keep);
@@ -206,7 +219,8 @@ describe("Truncation", () => {
     assert.deepEqual(await client.texts(id), ["be kind"]);
   });
 
-  test("SES-3 given a truncated session, when the dropped messages and events are asked for, then all are still there", async () => {
+  test("SES-3 dropped messages and events of a truncated session can still be read", async () => {
+    // Given a truncated session, when the dropped messages and events are asked for, then all are still there.
     const { id } = await client.sessionWithTurns(...turns);
     const messages = await client.listAll(`/v1/sessions/${id}/messages`);
     const events = await eventsOf(id);
@@ -239,7 +253,8 @@ describe("Truncation", () => {
     assert.deepEqual(await client.texts(id), ["a", "a", "e"]);
   });
 
-  test("SES-3 given a task that waits in a dropped turn, when the session is truncated, then the task is canceled before", async () => {
+  test("SES-3 truncation first cancels a task that waits in a dropped turn", async () => {
+    // Given a task that waits in a dropped turn, when the session is truncated, then the task is canceled before.
     const { id } = await client.sessionWithTurns("a");
     const waiting = await client.rehearse(id, "ask who are you?");
     assert.equal(waiting.status, "INPUT_REQUIRED");
@@ -255,7 +270,8 @@ describe("Truncation", () => {
     sleeps: ["sleep 600000", ({ waiting_for }) => waiting_for !== null],
   };
   for (const [what, [line, holds]] of Object.entries(running)) {
-    test(`SES-3 given a task that ${what} in a kept turn, when later turns are dropped, then it goes on`, async () => {
+    test(`SES-3 a task that ${what} in a kept turn survives the dropping of later turns`, async () => {
+      // Given a task that ${what} in a kept turn, when later turns are dropped, then it goes on.
       const { id } = await client.createSession({ persona_id: "persona_rehearsal" });
       const task = await client.submit(id, line);
       const before = await client.untilTask(task.id, holds);
@@ -266,7 +282,8 @@ describe("Truncation", () => {
     });
   }
 
-  test("SES-3 given an ended task in a dropped turn, when the session is truncated, then the task stays as it ended", async () => {
+  test("SES-3 truncation leaves an ended task in a dropped turn as it ended", async () => {
+    // Given an ended task in a dropped turn, when the session is truncated, then the task stays as it ended.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "say done");
     await truncate(id, 0);
@@ -275,7 +292,9 @@ describe("Truncation", () => {
 });
 
 describe("Forks", () => {
-  test("SES-4 given a session, when it is forked, then the fork has its transcript, its parent, its root and a branch of its own", async () => {
+  test("SES-4 a fork has the transcript, the parent, the root and a branch of its own", async () => {
+    // Given a session, when it is forked, then the fork has its transcript, its parent, its root and a branch of its
+    // own.
     const parent = await client.sessionWithTurns("a", "b");
     const { status, body } = await fork(parent.id, { metadata: { why: "try" } });
     assert.equal(status, 201);
@@ -300,7 +319,8 @@ describe("Forks", () => {
     assert.deepEqual(await client.texts(body.id), ["a", "a"]);
   });
 
-  test("SES-4 given an event in the middle, when the session is forked at it, then the fork has what was said up to it", async () => {
+  test("SES-4 a fork at an event has what was said up to it", async () => {
+    // Given an event in the middle, when the session is forked at it, then the fork has what was said up to it.
     const parent = await client.sessionWithTurns("a", "b", "c");
     const spoken = (await eventsOf(parent.id)).filter(({ event }) => event === "user.message");
     const { body } = await fork(parent.id, { at_event_id: spoken[1].id });
@@ -323,7 +343,8 @@ describe("Forks", () => {
     assert.deepEqual(told.payload, { session_id: body.id, branch_id: body.branch_id, at_event_id });
   });
 
-  test("SES-4 given a fork, when the fork and its parent go on, then neither shows what the other says", async () => {
+  test("SES-4 a fork and its parent do not show each other's new messages", async () => {
+    // Given a fork, when the fork and its parent go on, then neither shows what the other says.
     const parent = await client.sessionWithTurns("a");
     const { body } = await fork(parent.id);
     await client.append(parent.id, "in the parent");
@@ -332,7 +353,8 @@ describe("Forks", () => {
     assert.deepEqual(await client.texts(body.id), ["a", "a", "in the fork"]);
   });
 
-  test("SES-4 given a fork, when a task runs in it, then its events are the fork's and not the parent's", async () => {
+  test("SES-4 events of a task in a fork belong to the fork and not to the parent", async () => {
+    // Given a fork, when a task runs in it, then its events are the fork's and not the parent's.
     const parent = await client.sessionWithTurns("a");
     const { body } = await fork(parent.id);
     const events = await eventsOf(parent.id);
@@ -342,7 +364,8 @@ describe("Forks", () => {
     assert.ok((await eventsOf(body.id)).some(({ task_id }) => task_id === task.id));
   });
 
-  test("SES-4 given a fork, when its inherited messages are listed, then they say that they are in the fork", async () => {
+  test("SES-4 inherited messages listed in a fork name the fork as their session", async () => {
+    // Given a fork, when its inherited messages are listed, then they say that they are in the fork.
     const parent = await client.sessionWithTurns("a");
     const { body } = await fork(parent.id);
     const messages = await client.listAll(`/v1/sessions/${body.id}/messages`);
@@ -358,7 +381,8 @@ describe("Forks", () => {
     assert.deepEqual(await client.texts(body.id), ["a", "a", "b", "b"]);
   });
 
-  test("SES-3 SES-4 given a fork with turns of its own, when it is truncated into the inherited ones, then the parent stays whole", async () => {
+  test("SES-3 SES-4 truncating a fork into its inherited turns leaves the parent whole", async () => {
+    // Given a fork with turns of its own, when it is truncated into the inherited ones, then the parent stays whole.
     const parent = await client.sessionWithTurns("a", "b");
     const { body } = await fork(parent.id);
     await client.append(body.id, "c");
@@ -368,14 +392,16 @@ describe("Forks", () => {
     assert.deepEqual(await client.texts(parent.id), ["a", "a", "b", "b"]);
   });
 
-  test("SES-3 SES-4 given a truncated session, when it is forked, then the fork does not bring back what was dropped", async () => {
+  test("SES-3 SES-4 a fork of a truncated session does not bring back what was dropped", async () => {
+    // Given a truncated session, when it is forked, then the fork does not bring back what was dropped.
     const parent = await client.sessionWithTurns("a", "b");
     await truncate(parent.id, 1);
     await client.append(parent.id, "c");
     assert.deepEqual(await client.texts((await fork(parent.id)).body.id), ["a", "a", "c"]);
   });
 
-  test("SES-4 given a fork of a fork, when it is read, then its parent is the fork and its root the first session", async () => {
+  test("SES-4 a fork of a fork has the fork as parent and the first session as root", async () => {
+    // Given a fork of a fork, when it is read, then its parent is the fork and its root the first session.
     const root = await client.sessionWithTurns("a");
     const { body: child } = await fork(root.id);
     await client.append(child.id, "b");
@@ -407,7 +433,8 @@ describe("Forks", () => {
     assert.deepEqual(await client.texts(body.id), ["a", "a", "b"]);
   });
 
-  test("SES-4 given an event of another session, when a session is forked at it, then it is refused", async () => {
+  test("SES-4 a fork at an event of another session is rejected", async () => {
+    // Given an event of another session, when a session is forked at it, then it is refused.
     const [one, other] = [await client.sessionWithTurns("a"), await client.sessionWithTurns("b")];
     const foreign = (await eventsOf(other.id)).at(-1).id;
     for (const at_event_id of [foreign, "evt_9999999999999999", "nonsense"]) {

@@ -28,7 +28,8 @@ const patch = (id: string, body: object) => client.call(`/v1/skills/${id}`, { me
 const remove = (id: string) => client.call(`/v1/skills/${id}`, { method: "DELETE" });
 
 describe("Skills", () => {
-  test("SKL-1 given loaded agents, when skills are listed and read, then theirs are there with the schemas of their code", async () => {
+  test("SKL-1 skills of loaded agents are listed and read with the schemas of their code", async () => {
+    // Given loaded agents, when skills are listed and read, then theirs are there with the schemas of their code.
     const skills = await client.listAll("/v1/skills");
     const lend = skills.find(({ id }) => id === "librarian/lend");
     assert.equal(lend.input_schema.properties.days.minimum, 1);
@@ -47,7 +48,8 @@ describe("Skills", () => {
     }
   });
 
-  test("SKL-2 given a registered skill, when it is read, changed and deleted, then each is so from then on", async () => {
+  test("SKL-2 a registered skill can be read, changed and deleted", async () => {
+    // Given a registered skill, when it is read, changed and deleted, then each is so from then on.
     const input_schema = {
       type: "object",
       properties: { n: { $ref: "#/$defs/num" } },
@@ -82,7 +84,8 @@ describe("Skills", () => {
     "a reference to elsewhere": { $ref: "https://example.com/schema" },
   };
   for (const [what, schema] of Object.entries(noSchemas)) {
-    test(`SKL-2 given ${what} in a schema, when a skill is registered or changed with it, then it is refused naming the field`, async () => {
+    test(`SKL-2 a skill with ${what} in its schema is rejected naming the field`, async () => {
+      // Given ${what} in a schema, when a skill is registered or changed with it, then it is refused naming the field.
       const skill = await createSkill();
       for (const name of ["input_schema", "output_schema"]) {
         assert.equal(errorOf(await client.post("/v1/skills", { ...sum, [name]: schema }), 400).param, name);
@@ -92,7 +95,8 @@ describe("Skills", () => {
     });
   }
 
-  test("SKL-2 given a schema that is too large, when a skill is registered with it, then it is refused", async () => {
+  test("SKL-2 a skill with a schema that is too large is rejected", async () => {
+    // Given a schema that is too large, when a skill is registered with it, then it is refused.
     const input_schema = { description: "x".repeat(70_000) };
     assert.equal(
       errorOf(await client.post("/v1/skills", { ...sum, input_schema }), 413).param,
@@ -100,7 +104,8 @@ describe("Skills", () => {
     );
   });
 
-  test("SKL-2 given registered skills and those of agents, when all are walked by pages of any size, then each comes once", async () => {
+  test("SKL-2 pages of any size return each registered and agent skill once", async () => {
+    // Given registered skills and those of agents, when all are walked by pages of any size, then each comes once.
     for (let n = 0; n < 5; n++) await createSkill();
     const all = (await client.listAll("/v1/skills")).map(({ id }) => id);
     assert.ok(all.length > 8);
@@ -112,7 +117,9 @@ describe("Skills", () => {
     errorOf(await client.get("/v1/skills?cursor=nonsense"), 400);
   });
 
-  test("SKL-2 given keys without the scope, of another tenant and bound to a workspace, when they use skills, then they are refused", async () => {
+  test("SKL-2 rejects keys without the scope, of another tenant or bound to a workspace", async () => {
+    // Given keys without the scope, of another tenant and bound to a workspace, when they use skills, then they are
+    // refused.
     const skill = await createSkill();
     const reader = await client.withScopes("skills:read");
     errorOf(await reader.post("/v1/skills", sum), 403);
@@ -126,7 +133,8 @@ describe("Skills", () => {
     assert.equal((await bound.get(`/v1/skills/${skill.id}`)).status, 200);
   });
 
-  test("SKL-3 given skills, when a session is created with their ids, then it has them; an unknown one is refused", async () => {
+  test("SKL-3 a session is created with its skill ids, an unknown skill is rejected", async () => {
+    // Given skills, when a session is created with their ids, then it has them; an unknown one is refused.
     const skill = await createSkill();
     const session = await client.createSession({ skill_ids: [skill.id, "librarian/lend"] });
     assert.deepEqual((await client.get(`/v1/sessions/${session.id}`)).body.skill_ids, [
@@ -139,7 +147,9 @@ describe("Skills", () => {
     );
   });
 
-  test("SKL-3 given a task that names a skill of its agent, when its input is not what the skill takes, then it is refused naming the field", async () => {
+  test("SKL-3 a task whose input does not fit the named skill is rejected naming the field", async () => {
+    // Given a task that names a skill of its agent, when its input is not what the skill takes, then it is refused
+    // naming the field.
     const session = await client.createSession();
     const submit = (skill_id: unknown, input: object, persona_id = "persona_librarian") =>
       client.post("/v1/tasks", { session_id: session.id, persona_id, input, metadata: { skill_id } });
@@ -160,7 +170,8 @@ describe("Skills", () => {
 });
 
 describe("Tools", () => {
-  test("TOL-1 given agents that declare tools, when they are listed and read, then each name is there once with its schemas", async () => {
+  test("TOL-1 lists and returns each declared tool once with its schemas", async () => {
+    // Given agents that declare tools, when they are listed and read, then each name is there once with its schemas.
     const tools = await client.listAll("/v1/tools", 1);
     assert.deepEqual(
       tools.map(({ id }) => id),
@@ -183,7 +194,8 @@ describe("Tools", () => {
   });
 
   for (const names of [["two words"], ["same", "same"], [""]]) {
-    test(`TOL-1 given tools called ${JSON.stringify(names)}, when the agent is defined, then it is refused`, () => {
+    test(`TOL-1 defining an agent with tools named ${JSON.stringify(names)} is rejected`, () => {
+      // Given tools called ${JSON.stringify(names)}, when the agent is defined, then it is refused.
       const tools = names.map((name) => ({ name, description: "d" }));
       assert.throws(
         () => defineAgent({ name: "a", version: "1", tools, run: async () => undefined }),

@@ -65,7 +65,9 @@ async function anotherTenant(name: string): Promise<Client> {
 }
 
 describe("events", () => {
-  test("EVT-1 EVT-3 given a finished task, when its session's events are listed, then each is complete and each resource's events are numbered and linked without gap", async () => {
+  test("EVT-1 EVT-3 session events are complete, and each resource numbers and links its own", async () => {
+    // Given a finished task, when its session's events are listed, then each is complete and each resource's events are
+    // numbered and linked without gap.
     const task = await endedTask();
     const events = await client.listAll(`/v1/sessions/${task.session_id}/events`);
     assert.ok(events.length > 15);
@@ -85,7 +87,9 @@ describe("events", () => {
     assert.ok(lastOf.size >= 4, "a session, a task, messages and artifacts");
   });
 
-  test("EVT-2 given a finished task, when its events come by list, one by one and by stream, then they are the same and their ids sort in log order", async () => {
+  test("EVT-2 list, single read and stream return the same events with ids in log order", async () => {
+    // Given a finished task, when its events come by list, one by one and by stream, then they are the same and their
+    // ids sort in log order.
     const task = await endedTask();
     const listed = await client.listAll(`/v1/tasks/${task.id}/events`);
     const frames = await framesOf(`/v1/tasks/${task.id}/stream`);
@@ -102,7 +106,8 @@ describe("events", () => {
     assert.deepEqual(single, listed);
   });
 
-  test("EVT-4 given the events of a task, when ranges of any size continue after any event, then each event is given once", async () => {
+  test("EVT-4 paging with any size from any event returns each event once", async () => {
+    // Given the events of a task, when ranges of any size continue after any event, then each event is given once.
     const task = await endedTask();
     const path = `/v1/tasks/${task.id}/events`;
     const all = await client.listAll(path);
@@ -114,7 +119,8 @@ describe("events", () => {
     }
   });
 
-  test("EVT-4 given a cursor that the log does not have, when a range is asked for, then it is refused", async () => {
+  test("EVT-4 a range after a cursor unknown to the log is rejected", async () => {
+    // Given a cursor that the log does not have, when a range is asked for, then it is refused.
     const answer = await client.get("/v1/events?after_event_id=evt_9999999999999999");
     assert.equal(errorOf(answer, answer.status).code, "cursor_expired");
     const malformed = await client.get("/v1/events?after_event_id=nonsense");
@@ -123,7 +129,9 @@ describe("events", () => {
 });
 
 describe("streams", () => {
-  test("SSE-1 given a stream, when its bytes are read, then it starts with a retry and each frame has id, event and data on one line each", async () => {
+  test("SSE-1 a stream starts with retry, each frame has id, event and data on one line each", async () => {
+    // Given a stream, when its bytes are read, then it starts with a retry and each frame has id, event and data on one
+    // line each.
     const task = await endedTask();
     const response = await fetch(`${client.url}/v1/tasks/${task.id}/stream`, { headers: client.headers() });
     const text = await response.text();
@@ -142,7 +150,9 @@ describe("streams", () => {
     }
   });
 
-  test("SSE-2 given a finished task, when its stream is resumed from every one of its events by header and by query, then it continues exactly", async () => {
+  test("SSE-2 a stream resumes exactly after any event, by header and by query", async () => {
+    // Given a finished task, when its stream is resumed from every one of its events by header and by query, then it
+    // continues exactly.
     const task = await endedTask();
     const path = `/v1/tasks/${task.id}/stream`;
     const all = await framesOf(path);
@@ -162,7 +172,9 @@ describe("streams", () => {
     );
   });
 
-  test("SSE-2 SSE-4 given a reader that is cut off again and again while a task runs, when it resumes each time after its last frame, then it has every event once", async () => {
+  test("SSE-2 SSE-4 a reader cut off repeatedly while a task runs resumes and gets each event once", async () => {
+    // Given a reader that is cut off again and again while a task runs, when it resumes each time after its last frame,
+    // then it has every event once.
     const { id: sessionId } = await client.createSession();
     const path = `/v1/sessions/${sessionId}/events/stream`;
     const task = await client.submit(sessionId, "say start\nstream 400\nreturn end", {
@@ -187,7 +199,9 @@ describe("streams", () => {
     );
   });
 
-  test("SSE-3 given a cursor that the log does not have, when any stream is opened with it, then one error frame says cursor_expired and the stream closes", async () => {
+  test("SSE-3 a cursor unknown to the log gets one cursor_expired error frame and a close", async () => {
+    // Given a cursor that the log does not have, when any stream is opened with it, then one error frame says
+    // cursor_expired and the stream closes.
     const task = await endedTask();
     const future = "evt_9999999999999999";
     for (const path of streamsOf(task)) {
@@ -204,7 +218,9 @@ describe("streams", () => {
     }
   });
 
-  test("SSE-3 given something that is no event id, when a stream is opened with it, then one error frame says invalid_request and the stream closes", async () => {
+  test("SSE-3 a malformed event id gets one invalid_request error frame and a close", async () => {
+    // Given something that is no event id, when a stream is opened with it, then one error frame says invalid_request
+    // and the stream closes.
     const task = await endedTask();
     for (const bad of ["nonsense", "evt_", "evt_12", "-1", "evt_00000000000000zz", task.id]) {
       const frames = await framesOf(`/v1/tasks/${task.id}/stream`, { "last-event-id": bad });
@@ -216,7 +232,9 @@ describe("streams", () => {
     }
   });
 
-  test("SSE-4 given a task that waits, when a stream is opened and the task is answered, then history and live events come without gap or duplicate", async () => {
+  test("SSE-4 a stream opened on a waiting task joins history and live events without gap", async () => {
+    // Given a task that waits, when a stream is opened and the task is answered, then history and live events come
+    // without gap or duplicate.
     const { id: sessionId } = await client.createSession();
     const waiting = await client.rehearse(sessionId, "say one", "ask Sure?", "say two", "return end");
     const history = await client.listAll(`/v1/tasks/${waiting.id}/events`);
@@ -236,7 +254,8 @@ describe("streams", () => {
     assert.ok(live.length > 3);
   });
 
-  test("SSE-4 given streams opened at any moment of a running task, when it ends, then each of them saw all of its events once", async () => {
+  test("SSE-4 streams opened at any moment of a running task get all its events once", async () => {
+    // Given streams opened at any moment of a running task, when it ends, then each of them saw all of its events once.
     const { id: sessionId } = await client.createSession();
     const task = await client.submit(sessionId, "stream 300\nreturn end", {
       persona_id: "persona_rehearsal",
@@ -247,7 +266,9 @@ describe("streams", () => {
     for (const frames of seen) assert.deepEqual(idsOf(frames), expected);
   });
 
-  test("SSE-4 given two concurrent readers of everything, when several tasks run at once, then both see the same events in the same order", async () => {
+  test("SSE-4 two concurrent readers of all events see the same events in the same order", async () => {
+    // Given two concurrent readers of everything, when several tasks run at once, then both see the same events in the
+    // same order.
     const start = (await client.listAll("/v1/events")).at(-1);
     const path = `/v1/events/stream?after_event_id=${start.id}`;
     await using left = await openStream(client, path);
@@ -266,7 +287,8 @@ describe("streams", () => {
     }
   });
 
-  test("SSE-5 given tasks that end in every way, when their streams are read, then each ends by itself after the terminal event", async () => {
+  test("SSE-5 a task stream closes after the terminal event, however the task ends", async () => {
+    // Given tasks that end in every way, when their streams are read, then each ends by itself after the terminal event.
     const { id: sessionId } = await client.createSession();
     const completed = await client.rehearse(sessionId, "return end");
     const failed = await client.rehearse(sessionId, "fail badly");
@@ -283,7 +305,8 @@ describe("streams", () => {
     assert.deepEqual(ends, terminalEvents);
   });
 
-  test("SSE-5 given an ended task, when its stream is resumed at its terminal event or after it, then it is empty and ends", async () => {
+  test("SSE-5 resuming at or after the terminal event returns an empty stream that closes", async () => {
+    // Given an ended task, when its stream is resumed at its terminal event or after it, then it is empty and ends.
     const task = await endedTask();
     const later = await endedTask(task.session_id);
     const path = `/v1/tasks/${task.id}/stream`;
@@ -294,7 +317,9 @@ describe("streams", () => {
     assert.deepEqual(await framesOf(`${path}?after_event_id=${laterEvents.at(-1).id}`), []);
   });
 
-  test("SSE-5 SSE-6 given a parent whose child ends first, when the parent's stream is read, then it ends with the parent, not with the child", async () => {
+  test("SSE-5 SSE-6 the stream of a parent task ends with the parent, not with its child", async () => {
+    // Given a parent whose child ends first, when the parent's stream is read, then it ends with the parent, not with
+    // the child.
     const { id: sessionId } = await client.createSession();
     const parent = await client.rehearse(sessionId, "ask Sure?", "return end");
     const child = await client.post("/v1/tasks", {
@@ -310,7 +335,9 @@ describe("streams", () => {
     assert.deepEqual([last?.event, last?.data.resource.id], ["task.completed", parent.id]);
   });
 
-  test("SSE-6 given two tasks in each of two sessions, when streams of a task, a session and everything are read, then each shows only what belongs there, and all of it", async () => {
+  test("SSE-6 task, session and global streams show all events of their scope and no others", async () => {
+    // Given two tasks in each of two sessions, when streams of a task, a session and everything are read, then each
+    // shows only what belongs there, and all of it.
     const start = (await client.listAll("/v1/events")).at(-1).id;
     const sessions = [await client.createSession(), await client.createSession()];
     const tasks: Json[] = [];
@@ -332,7 +359,9 @@ describe("streams", () => {
     assert.deepEqual(idsOf(await next(all.frames, everything.length)), idsOf(everything));
   });
 
-  test("SSE-6 AUT-3 given another tenant, when it opens streams of a task or a session that is not its own, then they do not exist, and its own shows nothing of others", async () => {
+  test("SSE-6 AUT-3 streams of another tenant's tasks or sessions return 404 and leak no events", async () => {
+    // Given another tenant, when it opens streams of a task or a session that is not its own, then they do not exist,
+    // and its own shows nothing of others.
     const other = await anotherTenant("streams");
     const task = await endedTask();
     for (const path of [`/v1/tasks/${task.id}/stream`, `/v1/sessions/${task.session_id}/events/stream`]) {
@@ -367,7 +396,9 @@ const messageCount = 250;
 const growthMbMax = 150;
 
 describe("readers that do not read", () => {
-  test("SSE-7 given a client that opened a stream and does not read, when 50 MB of messages come, then the server's memory stays bounded and the client gets every event once when it reads on", async () => {
+  test("SSE-7 memory stays bounded for a client that stops reading, and it loses no event", async () => {
+    // Given a client that opened a stream and does not read, when 50 MB of messages come, then the server's memory stays
+    // bounded and the client gets every event once when it reads on.
     await using own = await startProcess();
     const mine = new Client(own);
     const { id: sessionId } = await mine.createSession();
@@ -389,7 +420,9 @@ describe("readers that do not read", () => {
     assert.deepEqual(texts, Array(messageCount).fill(messageChars));
   });
 
-  test("SSE-7 given 50 MB of messages in the log, when eight clients open streams from the start and do not read, then the server's memory does not grow by what they could read", async () => {
+  test("SSE-7 memory stays bounded when eight clients open a 50 MB log and do not read", async () => {
+    // Given 50 MB of messages in the log, when eight clients open streams from the start and do not read, then the
+    // server's memory does not grow by what they could read.
     await using own = await startProcess();
     const mine = new Client(own);
     const { id: sessionId } = await mine.createSession();

@@ -65,7 +65,8 @@ const text = (value: string) => ({ type: "text", text: value, visibility: "publi
 const json = (value: unknown) => ({ type: "json", value, visibility: "public" });
 
 describe("Submitting", () => {
-  test("TSK-1 given a session, when a task is submitted, then it is answered with 202 and SUBMITTED", async () => {
+  test("TSK-1 submitting a task returns 202 and SUBMITTED", async () => {
+    // Given a session, when a task is submitted, then it is answered with 202 and SUBMITTED.
     const session = await client.createSession();
     const { status, body } = await client.post("/v1/tasks", {
       session_id: session.id,
@@ -84,7 +85,9 @@ describe("Submitting", () => {
     assert.equal(body.session_id, id);
   });
 
-  test("TSK-1 given a task that was just accepted, when the server is killed and started again, then the task is there and goes on to its end", async () => {
+  test("TSK-1 an accepted task survives a killed server and runs to its end after the restart", async () => {
+    // Given a task that was just accepted, when the server is killed and started again, then the task is there and goes
+    // on to its end.
     await using data = await temporaryDirectory();
     let accepted: Json;
     {
@@ -109,7 +112,8 @@ describe("Submitting", () => {
     assert.deepEqual(await read(answer.body.id), answer.body);
   });
 
-  test("TSK-1 given a task that outlasts Prefer: wait, when it is submitted, then the answer is the task as it is by then", async () => {
+  test("TSK-1 a task that outlasts Prefer: wait is returned in its current state", async () => {
+    // Given a task that outlasts Prefer: wait, when it is submitted, then the answer is the task as it is by then.
     const { id } = await client.createSession({ persona_id: "persona_rehearsal" });
     const body = { session_id: id, input: userMessage("sleep 600000") };
     const answer = await client.post("/v1/tasks", body, { prefer: "respond-async, wait=1" });
@@ -117,7 +121,8 @@ describe("Submitting", () => {
     assert.equal(answer.body.status, "WORKING");
   });
 
-  test("TSK-2 given a submitted task, when it is read, then it names its session, workspace, status, input and creator", async () => {
+  test("TSK-2 a submitted task returns its session, workspace, status, input and creator", async () => {
+    // Given a submitted task, when it is read, then it names its session, workspace, status, input and creator.
     const session = await client.createSession();
     const alice = client.as((await client.createKey({ actor: "alice" })).key);
     const { id } = await alice.submit(session.id, "hello", { metadata: { a: 1 } });
@@ -153,7 +158,8 @@ describe("Submitting", () => {
     "another workspace than the session's": [400, "workspace_id", { workspace_id: "workspace_other" }],
   };
   for (const [what, [status, param, change]] of Object.entries(refused)) {
-    test(`TSK-2 given ${what}, when a task is submitted, then it is refused with ${status} and there is no task`, async () => {
+    test(`TSK-2 submitting a task with ${what} returns ${status} and creates no task`, async () => {
+      // Given ${what}, when a task is submitted, then it is refused with ${status} and there is no task.
       const { id } = await client.createSession();
       const answer = await client.post("/v1/tasks", {
         session_id: id,
@@ -166,7 +172,8 @@ describe("Submitting", () => {
     });
   }
 
-  test("TSK-2 given a session in the path and another in the body, when a task is submitted, then it is refused", async () => {
+  test("TSK-2 different sessions in path and body are rejected", async () => {
+    // Given a session in the path and another in the body, when a task is submitted, then it is refused.
     const [one, other] = [await client.createSession(), await client.createSession()];
     const body = { session_id: other.id, input: userMessage("hello") };
     assert.equal(errorOf(await client.post(`/v1/sessions/${one.id}/tasks`, body), 400).param, "session_id");
@@ -199,7 +206,8 @@ describe("Moving between states", () => {
   }
 
   for (const [what, story] of Object.entries(stories)) {
-    test(`TSK-3 given a task that ${what}, when its moves are read, then each starts where the last ended and is in the table`, async () => {
+    test(`TSK-3 each transition of a task that ${what} is allowed and follows the last`, async () => {
+      // Given a task that ${what}, when its moves are read, then each starts where the last ended and is in the table.
       const { id, status } = await story();
       let at = "SUBMITTED";
       const moves = (await eventsOf(id)).filter(({ event }) => event === "task.status_changed");
@@ -212,7 +220,9 @@ describe("Moving between states", () => {
       assert.equal(at, status);
     });
 
-    test(`TSK-4 given a task that ${what}, when its events are read, then beside each move stands the event that names it, from the same commit`, async () => {
+    test(`TSK-4 each transition of a task that ${what} is committed with its event`, async () => {
+      // Given a task that ${what}, when its events are read, then beside each move stands the event that names it, from
+      // the same commit.
       const { id } = await story();
       const log = await client.listAll("/v1/events");
       const names: Record<string, string[]> = {
@@ -239,7 +249,8 @@ describe("Moving between states", () => {
   }
 
   for (const state of ["COMPLETED", "FAILED", "CANCELED"]) {
-    test(`TSK-5 given a ${state} task, when everything is tried on it, then it stays as it is and nothing is recorded`, async () => {
+    test(`TSK-5 a ${state} task ignores cancel and messages and records nothing`, async () => {
+      // Given a ${state} task, when everything is tried on it, then it stays as it is and nothing is recorded.
       const task = await taskIn(state);
       assert.equal(task.status, state);
       const events = await eventsOf(task.id);
@@ -252,7 +263,9 @@ describe("Moving between states", () => {
     });
   }
 
-  test("TSK-6 given a sleeping task that is canceled, when its time to wake has passed, then it is still canceled and has said nothing", async () => {
+  test("TSK-6 a task canceled while asleep stays canceled and silent past its wake time", async () => {
+    // Given a sleeping task that is canceled, when its time to wake has passed, then it is still canceled and has said
+    // nothing.
     const { id } = await client.createSession({ persona_id: "persona_rehearsal" });
     const task = await client.submit(id, "sleep 1000\nreturn too late");
     const { status, body } = await cancel(task.id);
@@ -264,7 +277,8 @@ describe("Moving between states", () => {
     assert.deepEqual(await client.texts(id), ["sleep 1000\nreturn too late"]);
   });
 
-  test("TSK-6 given tasks that end and are canceled at the same time, when all is over, then each kept what was recorded first", async () => {
+  test("TSK-6 when end and cancel race, the first recorded one stands", async () => {
+    // Given tasks that end and are canceled at the same time, when all is over, then each kept what was recorded first.
     const { id } = await client.createSession({ persona_id: "persona_rehearsal" });
     const tasks = await Promise.all(
       Array.from({ length: 20 }, (_, n) => client.submit(id, `sleep ${n}\nsay x`)),
@@ -324,7 +338,8 @@ describe("Moving between states", () => {
     CANCELED: ["canceled_at", "completed_at"],
   };
   for (const [state, [at, not]] of Object.entries(endings)) {
-    test(`TSK-9 given a ${state} task, when it is read, then ${at} is when it ended and ${not} is null`, async () => {
+    test(`TSK-9 a ${state} task has its end time in ${at} and null in ${not}`, async () => {
+      // Given a ${state} task, when it is read, then ${at} is when it ended and ${not} is null.
       const task = await taskIn(state);
       assert.equal(task[at], (await eventsOf(task.id)).at(-1).created_at);
       assert.equal(task[not], null);
@@ -333,7 +348,8 @@ describe("Moving between states", () => {
   }
 
   for (const state of ["WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED"]) {
-    test(`TSK-9 TSK-10 given a ${state} task, when it is read, then it has neither an end nor an outcome`, async () => {
+    test(`TSK-9 TSK-10 a ${state} task has no end time and no outcome`, async () => {
+      // Given a ${state} task, when it is read, then it has neither an end nor an outcome.
       const task = await taskIn(state);
       const { status, completed_at, canceled_at, outcome_id, failure } = task;
       assert.deepEqual(
@@ -349,7 +365,8 @@ describe("Moving between states", () => {
     FAILED: "FAILED",
     CANCELED: "CANCELED",
   })) {
-    test(`TSK-10 given a ${state} task, when outcomes are listed, then it has exactly one and it is ${status}`, async () => {
+    test(`TSK-10 a ${state} task has exactly one outcome, with status ${status}`, async () => {
+      // Given a ${state} task, when outcomes are listed, then it has exactly one and it is ${status}.
       const task = await taskIn(state);
       const outcomes = await client.listAll(`/v1/outcomes?task_id=${task.id}`);
       assert.equal(outcomes.length, 1);
@@ -363,7 +380,8 @@ describe("Moving between states", () => {
     });
   }
 
-  test("TSK-10 given a task that returns a text, when its outcome is read, then the text is its summary and its message", async () => {
+  test("TSK-10 a text that a task returns is its outcome's summary and message", async () => {
+    // Given a task that returns a text, when its outcome is read, then the text is its summary and its message.
     const { outcome_id } = await play("say working", "return the result");
     const { body } = await client.get(`/v1/outcomes/${outcome_id}`);
     assert.equal(body.summary, "the result");
@@ -390,7 +408,8 @@ describe("Moving between states", () => {
 });
 
 describe("Questions", () => {
-  test("TSK-8 given a task that asks, when it is read, then it is INPUT_REQUIRED and says what it waits for and until when", async () => {
+  test("TSK-8 a task that asks is INPUT_REQUIRED with what it waits for and until when", async () => {
+    // Given a task that asks, when it is read, then it is INPUT_REQUIRED and says what it waits for and until when.
     const { status, waiting_for } = await play("ask who are you?");
     assert.equal(status, "INPUT_REQUIRED");
     const { until, ...rest } = waiting_for;
@@ -403,7 +422,8 @@ describe("Questions", () => {
     assert.ok(Date.parse(until) > Date.now());
   });
 
-  test("TSK-8 given a task that asks, when it is answered, then the answer is a message of the task and the agent hears it", async () => {
+  test("TSK-8 an answer becomes a message of the task and reaches the agent", async () => {
+    // Given a task that asks, when it is answered, then the answer is a message of the task and the agent hears it.
     const { id, session_id } = await play("ask who are you?");
     const { status, body } = await client.answer(id, "Ada");
     assert.equal(status, 201);
@@ -415,7 +435,8 @@ describe("Questions", () => {
     assert.equal(answered.payload.message_id, body.id);
   });
 
-  test("TSK-8 given a task that asks, when two answers arrive at once, then one is taken and the other is a conflict", async () => {
+  test("TSK-8 of two simultaneous answers one is accepted, the other is a conflict", async () => {
+    // Given a task that asks, when two answers arrive at once, then one is taken and the other is a conflict.
     const { id, session_id } = await play("ask who are you?");
     const answers = await Promise.all([client.answer(id, "Ada"), client.answer(id, "Bob")]);
     assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409]);
@@ -426,7 +447,8 @@ describe("Questions", () => {
 
   for (const state of ["COMPLETED", "FAILED", "CANCELED"]) {
     for (const kind of ["input", "interrupt", "tool_confirmation"]) {
-      test(`TSK-8 given a ${state} task, when a message of kind ${kind} is sent to it, then it is an invalid state transition`, async () => {
+      test(`TSK-8 a message of kind ${kind} to a ${state} task is an invalid state transition`, async () => {
+        // Given a ${state} task, when a message of kind ${kind} is sent to it, then it is an invalid state transition.
         const { id } = await taskIn(state);
         const error = errorOf(await sendMessage(id, kind, [json({ approved: true })]), 400);
         assert.equal(error.code, "invalid_state_transition");
@@ -442,7 +464,9 @@ describe("Questions", () => {
     ["INPUT_REQUIRED", "tool_confirmation"],
   ];
   for (const [state, kind] of misfits) {
-    test(`TSK-8 given a ${state} task, when a message of kind ${kind} is sent to it, then it is a conflict and nothing is recorded`, async () => {
+    test(`TSK-8 a message of kind ${kind} to a ${state} task is a conflict and records nothing`, async () => {
+      // Given a ${state} task, when a message of kind ${kind} is sent to it, then it is a conflict and nothing is
+      // recorded.
       const { id } = await taskIn(state);
       const events = await eventsOf(id);
       assert.equal(errorOf(await sendMessage(id, kind, [json({ approved: true })]), 409).code, "conflict");
@@ -452,7 +476,9 @@ describe("Questions", () => {
   }
 
   for (const state of ["WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED"]) {
-    test(`TSK-8 given a ${state} task, when an interrupt is sent to it, then it is in the transcript and the task stays ${state}`, async () => {
+    test(`TSK-8 an interrupt to a ${state} task enters the transcript, the task stays ${state}`, async () => {
+      // Given a ${state} task, when an interrupt is sent to it, then it is in the transcript and the task stays
+      // ${state}.
       const { id, session_id } = await taskIn(state);
       const { status, body } = await sendMessage(id, "interrupt", [text("hurry")]);
       assert.equal(status, 201);
@@ -463,7 +489,9 @@ describe("Questions", () => {
   }
 
   for (const kind of ["answer", "", null, undefined]) {
-    test(`TSK-8 given the kind ${JSON.stringify(kind)}, when a message is sent to a waiting task, then it is refused and the task still waits`, async () => {
+    test(`TSK-8 a message of kind ${JSON.stringify(kind)} is rejected and the task still waits`, async () => {
+      // Given the kind ${JSON.stringify(kind)}, when a message is sent to a waiting task, then it is refused and the
+      // task still waits.
       const { id } = await play("ask who are you?");
       const message = userMessage("Ada");
       const error = errorOf(await client.post(`/v1/tasks/${id}/messages`, { kind, message }), 400);
@@ -479,7 +507,8 @@ describe("Questions", () => {
     return await client.untilTask(task.id, ({ status }) => status === "INPUT_REQUIRED");
   }
 
-  test("TSK-8 given a task that asks for JSON, when it is read, then it shows the schema of the answer", async () => {
+  test("TSK-8 a task that asks for JSON shows the schema of the answer", async () => {
+    // Given a task that asks for JSON, when it is read, then it shows the schema of the answer.
     const { waiting_for } = await askForCount();
     assert.equal(waiting_for.schema.type, "object");
     assert.deepEqual(waiting_for.schema.required, ["count"]);
@@ -489,7 +518,8 @@ describe("Questions", () => {
     "a json part": json({ count: 3 }),
     "text that is JSON": text('{"count":3}'),
   })) {
-    test(`TSK-8 given a task that asks for JSON, when it is answered with ${what}, then the agent gets the value`, async () => {
+    test(`TSK-8 a question for JSON accepts ${what} and gives the agent the value`, async () => {
+      // Given a task that asks for JSON, when it is answered with ${what}, then the agent gets the value.
       const { id, session_id } = await askForCount();
       assert.equal((await sendMessage(id, "input", [part])).status, 201);
       assert.equal((await client.untilTask(id, isFinal)).status, "COMPLETED");
@@ -505,7 +535,9 @@ describe("Questions", () => {
     "text that is not JSON": text("three"),
   };
   for (const [what, part] of Object.entries(badAnswers)) {
-    test(`TSK-8 given a task that asks for JSON, when it is answered with ${what}, then the answer is refused and the task still waits`, async () => {
+    test(`TSK-8 a question for JSON rejects ${what} and the task still waits`, async () => {
+      // Given a task that asks for JSON, when it is answered with ${what}, then the answer is refused and the task still
+      // waits.
       const { id } = await askForCount();
       const events = await eventsOf(id);
       const error = errorOf(await sendMessage(id, "input", [part]), 400);
@@ -524,7 +556,8 @@ describe("Permission", () => {
     return { task, respond: (body) => client.post(path, body) };
   }
 
-  test("TSK-11 given a task that asks for permission, when it is read, then it is AUTH_REQUIRED and names a pending request", async () => {
+  test("TSK-11 a task that asks for permission is AUTH_REQUIRED and names a pending request", async () => {
+    // Given a task that asks for permission, when it is read, then it is AUTH_REQUIRED and names a pending request.
     const { task } = await asking();
     assert.equal(task.status, "AUTH_REQUIRED");
     assert.equal(task.waiting_for.kind, "approval");
@@ -545,7 +578,8 @@ describe("Permission", () => {
     { outcome: "selected" },
   ];
   for (const body of yes) {
-    test(`TSK-11 given a pending request, when it is answered ${JSON.stringify(body)}, then the task goes on and is told yes`, async () => {
+    test(`TSK-11 the answer ${JSON.stringify(body)} approves the request and the task continues`, async () => {
+      // Given a pending request, when it is answered ${JSON.stringify(body)}, then the task goes on and is told yes.
       const { task, respond } = await asking();
       const { status, body: request } = await respond(body);
       assert.equal(status, 200);
@@ -564,7 +598,8 @@ describe("Permission", () => {
     { outcome: "rejected" },
   ];
   for (const body of no) {
-    test(`TSK-11 given a pending request, when it is answered ${JSON.stringify(body)}, then the task goes on and is told no`, async () => {
+    test(`TSK-11 the answer ${JSON.stringify(body)} denies the request and the task continues`, async () => {
+      // Given a pending request, when it is answered ${JSON.stringify(body)}, then the task goes on and is told no.
       const { task, respond } = await asking();
       const { status, body: request } = await respond({ ...body, reason: "too risky" });
       assert.equal(status, 200);
@@ -577,7 +612,8 @@ describe("Permission", () => {
     });
   }
 
-  test("TSK-11 given a decision with a note, when the request is read, then it says who decided and why", async () => {
+  test("TSK-11 a decided request returns who decided and the note", async () => {
+    // Given a decision with a note, when the request is read, then it says who decided and why.
     const { task, respond } = await asking();
     await respond({ decision: "approved", note: "looks good", reviewer: "Ada" });
     const [request] = await client.listAll(`/v1/tasks/${task.id}/permission-requests`);
@@ -588,7 +624,9 @@ describe("Permission", () => {
     );
   });
 
-  test("TSK-11 given an answered request, when the same decision is sent again, then the answer is the same and nothing is recorded", async () => {
+  test("TSK-11 repeating the same decision returns the same answer and records nothing", async () => {
+    // Given an answered request, when the same decision is sent again, then the answer is the same and nothing is
+    // recorded.
     const { task, respond } = await asking();
     const first = await respond({ approved: true });
     await client.untilTask(task.id, isFinal);
@@ -599,14 +637,16 @@ describe("Permission", () => {
     assert.deepEqual(await eventsOf(task.id), events);
   });
 
-  test("TSK-11 given an answered request, when the other decision is sent, then it is a conflict and the first one stands", async () => {
+  test("TSK-11 the opposite decision on an answered request is a conflict, the first stands", async () => {
+    // Given an answered request, when the other decision is sent, then it is a conflict and the first one stands.
     const { task, respond } = await asking();
     await respond({ approved: true });
     assert.equal(errorOf(await respond({ approved: false }), 409).code, "conflict");
     assert.equal((await client.untilTask(task.id, isFinal)).status, "COMPLETED");
   });
 
-  test("TSK-11 given a pending request, when both decisions arrive at once, then one is taken and the other is a conflict", async () => {
+  test("TSK-11 of two simultaneous opposite decisions one is accepted, the other is a conflict", async () => {
+    // Given a pending request, when both decisions arrive at once, then one is taken and the other is a conflict.
     const { task, respond } = await asking();
     const answers = await Promise.all([respond({ approved: true }), respond({ approved: false })]);
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
@@ -621,7 +661,8 @@ describe("Permission", () => {
     "a decision that is not a boolean": [{ approved: "yes" }, "approved"],
   } as const;
   for (const [what, [body, param]] of Object.entries(unclear)) {
-    test(`TSK-11 given ${what}, when a request is answered with it, then it is refused and the task still waits`, async () => {
+    test(`TSK-11 an answer with ${what} is rejected and the task still waits`, async () => {
+      // Given ${what}, when a request is answered with it, then it is refused and the task still waits.
       const { task, respond } = await asking();
       const error = errorOf(await respond(body), 400);
       assert.equal(error.code, "invalid_request");
@@ -630,14 +671,18 @@ describe("Permission", () => {
     });
   }
 
-  test("TSK-11 given fields that contradict each other, when a request is answered with them, then it is refused and the task still waits", async () => {
+  test("TSK-11 an answer with contradictory fields is rejected and the task still waits", async () => {
+    // Given fields that contradict each other, when a request is answered with them, then it is refused and the task
+    // still waits.
     const { task, respond } = await asking();
     errorOf(await respond({ approved: true, decision: "denied" }), 400);
     assert.equal((await read(task.id)).status, "AUTH_REQUIRED");
   });
 
   for (const approved of [true, false]) {
-    test(`TSK-11 given a pending request, when a tool confirmation with approved ${approved} is sent to the task, then it is answered by that`, async () => {
+    test(`TSK-11 a tool confirmation with approved ${approved} answers the pending request`, async () => {
+      // Given a pending request, when a tool confirmation with approved ${approved} is sent to the task, then it is
+      // answered by that.
       const { task } = await asking();
       const { status, body } = await sendMessage(task.id, "tool_confirmation", [json({ approved })]);
       assert.equal(status, 201);
@@ -654,7 +699,8 @@ describe("Permission", () => {
     "no boolean": json({ approved: "yes" }),
     "an array": json([true]),
   })) {
-    test(`TSK-11 given a tool confirmation with ${what}, when it is sent, then it is refused and the task still waits`, async () => {
+    test(`TSK-11 a tool confirmation with ${what} is rejected and the task still waits`, async () => {
+      // Given a tool confirmation with ${what}, when it is sent, then it is refused and the task still waits.
       const { task } = await asking();
       const error = errorOf(await sendMessage(task.id, "tool_confirmation", [part]), 400);
       assert.equal(error.param, "message.parts");
@@ -662,14 +708,16 @@ describe("Permission", () => {
     });
   }
 
-  test("TSK-11 given a canceled task, when its permission request is answered, then it is a conflict", async () => {
+  test("TSK-11 answering the permission request of a canceled task is a conflict", async () => {
+    // Given a canceled task, when its permission request is answered, then it is a conflict.
     const { task, respond } = await asking();
     await cancel(task.id);
     assert.equal(errorOf(await respond({ approved: true }), 409).code, "conflict");
     assert.equal((await read(task.id)).status, "CANCELED");
   });
 
-  test("TSK-11 given two requests of one task, when each is answered, then the task goes through both", async () => {
+  test("TSK-11 a task with two permission requests continues after each answer", async () => {
+    // Given two requests of one task, when each is answered, then the task goes through both.
     const task = await play("approve one", "approve two");
     for (const action of ["one", "two"]) {
       const { waiting_for } = await client.untilTask(

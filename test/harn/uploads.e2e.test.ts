@@ -90,7 +90,9 @@ describe("Uploads", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("UPL-1 given bytes of any kind, when they are uploaded, then the artifact describes them and gives them back as they were", async () => {
+  test("UPL-1 an upload returns its metadata, and the download has identical bytes", async () => {
+    // Given bytes of any kind, when they are uploaded, then the artifact describes them and gives them back as they
+    // were.
     const session = await client.createSession();
     const bytes = randomBytes(50_000);
     const query = { kind: "dataset", name: "numbers.bin", visibility: "internal", session_id: session.id };
@@ -124,7 +126,9 @@ describe("Uploads", () => {
     errorOf(await reader.get(`/v1/artifacts/${artifact.id}/content`), 403);
   });
 
-  test("UPL-1 given no content, what looks like a secret, and the same content twice, when they are uploaded, then bytes are bytes", async () => {
+  test("UPL-1 stores empty, secret-like and duplicate content unchanged", async () => {
+    // Given no content, what looks like a secret, and the same content twice, when they are uploaded, then bytes are
+    // bytes.
     const empty = await uploaded(client, "");
     assert.deepEqual([empty.bytes, (await download(client, empty.id)).bytes.length], [0, 0]);
     const text = `password = "${"hunter2".repeat(3)}"`;
@@ -136,7 +140,9 @@ describe("Uploads", () => {
     assert.doesNotMatch(named.name, /a1B2/);
   });
 
-  test("UPL-1 given an idempotency key, when the same and then other content is sent under it, then it is one artifact and then a conflict", async () => {
+  test("UPL-1 a reused idempotency key returns the same artifact, other content is a conflict", async () => {
+    // Given an idempotency key, when the same and then other content is sent under it, then it is one artifact and then
+    // a conflict.
     const headers = { "idempotency-key": "upload-1" };
     const first = await uploaded(client, "content", { headers });
     const again = await upload(client, "content", { headers });
@@ -173,7 +179,9 @@ describe("Uploads", () => {
     assert.equal((await uploaded(client, "right", { query })).sha256, sha256("right"));
   });
 
-  test("UPL-3 given keys without the scope or of other workspaces, when they upload, then they are refused before a byte is read", async () => {
+  test("UPL-3 keys without the scope or of other workspaces are rejected before any byte is read", async () => {
+    // Given keys without the scope or of other workspaces, when they upload, then they are refused before a byte is
+    // read.
     const { body: room } = await client.post("/v1/workspaces", { name: "Room", root: "/room" });
     const reader = await client.withScopes("artifacts:read");
     errorOf(await upload(reader, "x"), 403);
@@ -189,7 +197,9 @@ describe("Uploads", () => {
     request.destroy();
   });
 
-  test("UPL-3 given content at and beyond the limit, announced or not, when it is uploaded, then the first is taken and the others are 413", async () => {
+  test("UPL-3 accepts an upload at the size limit and answers 413 beyond it, announced or not", async () => {
+    // Given content at and beyond the limit, announced or not, when it is uploaded, then the first is taken and the
+    // others are 413.
     assert.equal((await uploaded(client, Buffer.alloc(bytesMax))).bytes, bytesMax);
     const announced = errorOf(await upload(client, Buffer.alloc(bytesMax + 1)), 413);
     assert.equal(announced.code, "payload_too_large");
@@ -206,7 +216,8 @@ describe("Uploads", () => {
     );
   });
 
-  test("UPL-4 given a client that goes away in the middle, when the server notices, then nothing of it is left", async () => {
+  test("UPL-4 an upload that the client aborts leaves nothing behind", async () => {
+    // Given a client that goes away in the middle, when the server notices, then nothing of it is left.
     const count = (await client.listAll("/v1/artifacts")).length;
     const request = openUpload(client, { "content-length": "90000" });
     request.write(Buffer.alloc(40_000, "gone"));
@@ -223,7 +234,8 @@ describe("Uploads", () => {
     assert.doesNotMatch(server.output(), /"level":50/, "a client that leaves is no error of ours");
   });
 
-  test("UPL-2 given random ranges of content, when they are downloaded, then each is the same part of the whole", async () => {
+  test("UPL-2 any byte range downloads as the same part of the whole content", async () => {
+    // Given random ranges of content, when they are downloaded, then each is the same part of the whole.
     const bytes = randomBytes(9973);
     const { id } = await uploaded(client, bytes);
     const size = bytes.length;
@@ -253,7 +265,8 @@ describe("Uploads", () => {
     assert.deepEqual([several.status, several.bytes.equals(bytes)], [200, true]);
   });
 
-  test("UPL-2 given the tag of content, when it is asked for on a condition, then it is sent only where the condition says so", async () => {
+  test("UPL-2 conditional requests send the content only if its ETag condition holds", async () => {
+    // Given the tag of content, when it is asked for on a condition, then it is sent only where the condition says so.
     const { id } = await uploaded(client, "0123456789");
     const whole = await download(client, id);
     const etag = whole.headers.get("etag") ?? "";
@@ -273,7 +286,8 @@ describe("Uploads", () => {
     assert.deepEqual(await status({ "if-none-match": '"other"' }), [206, "23"]);
   });
 
-  test("UPL-2 given content, when HEAD asks for it or a part of it, then the headers are those of GET and there is no body", async () => {
+  test("UPL-2 HEAD returns the headers of GET without a body, for all or a range", async () => {
+    // Given content, when HEAD asks for it or a part of it, then the headers are those of GET and there is no body.
     const { id } = await uploaded(client, "0123456789");
     for (const headers of [{}, { range: "bytes=2-3" }, { range: "bytes=99-" }, { "if-none-match": "*" }]) {
       const [got, head] = [await download(client, id, headers), await download(client, id, headers, "HEAD")];
@@ -286,7 +300,8 @@ describe("Uploads", () => {
     assert.equal((await download(client, "artifact_unknown", {}, "HEAD")).status, 404);
   });
 
-  test("UPL-2 given content that an agent made, when a range of it is asked for, then it is answered alike", async () => {
+  test("UPL-2 ranges of content that an agent made work like those of uploads", async () => {
+    // Given content that an agent made, when a range of it is asked for, then it is answered alike.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "artifact made.txt 0123456789");
     const [artifact] = await client.listAll(`/v1/artifacts?task_id=${task.id}`);
@@ -294,7 +309,8 @@ describe("Uploads", () => {
     assert.deepEqual([got.status, got.bytes.toString()], [206, "789"]);
   });
 
-  test("UPL-4 given clients that stop reading a download, when they are gone, then the server holds no file open", async () => {
+  test("UPL-4 the server holds no file open after clients abandon their downloads", async () => {
+    // Given clients that stop reading a download, when they are gone, then the server holds no file open.
     const { id } = await uploaded(client, Buffer.alloc(bytesMax, "x"));
     const open = () =>
       readdirSync(`/proc/${server.process.pid}/fd`).filter((fd) => {
@@ -322,7 +338,9 @@ describe("Uploads", () => {
     );
   });
 
-  test("UPL-1 given uploaded content in a session, when the session's log is exported and imported elsewhere, then the content stays behind and is said to be", async () => {
+  test("UPL-1 session export and import omit uploaded content and report the omission", async () => {
+    // Given uploaded content in a session, when the session's log is exported and imported elsewhere, then the content
+    // stays behind and is said to be.
     const session = await client.createSession();
     const { id } = await uploaded(client, "stays here", { query: { session_id: session.id } });
     const exported = await fetch(`${client.url}/v1/sessions/${session.id}/export`, {
@@ -341,7 +359,9 @@ describe("Uploads", () => {
   });
 });
 
-test("UPL-4 given an upload under way, when the server is killed, then after a restart there is no artifact and nothing of the content", async () => {
+test("UPL-4 a server killed during an upload has no artifact and no content after a restart", async () => {
+  // Given an upload under way, when the server is killed, then after a restart there is no artifact and nothing of the
+  // content.
   await using directory = await temporaryDirectory();
   {
     await using server = await startProcess({ data: directory.path });
@@ -364,7 +384,9 @@ test("UPL-4 given an upload under way, when the server is killed, then after a r
   await assertRebuildable(directory.path);
 });
 
-test("UPL-4 given a server that is killed around the commit of an upload, when it starts again, then every artifact that is listed has its content", async () => {
+test("UPL-4 every listed artifact has its content after a kill around the upload's commit", async () => {
+  // Given a server that is killed around the commit of an upload, when it starts again, then every artifact that is
+  // listed has its content.
   await using directory = await temporaryDirectory();
   {
     await using server = await startProcess({ data: directory.path });
@@ -389,9 +411,10 @@ function memoryOf({ process: { pid } }: TestProcess): { peak: number; now: numbe
   return { peak: megabytes("VmHWM"), now: megabytes("VmRSS") };
 }
 
-test("UPL-5 given 200 MB, when they are uploaded and downloaded, then the server's memory hardly grows", {
+test("UPL-5 uploading and downloading 200 MB hardly grows the server's memory", {
   skip: !existsSync("/proc/self/status"),
 }, async (t) => {
+  // Given 200 MB, when they are uploaded and downloaded, then the server's memory hardly grows.
   const megabytes = 200;
   const piece = randomBytes(1024 * 1024);
   const server = elsewhere;

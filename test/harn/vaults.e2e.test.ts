@@ -56,7 +56,8 @@ describe("Vaults", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("VLT-1 given a new vault, when it is read and listed, then it is described without what it holds", async () => {
+  test("VLT-1 a new vault is read and listed without its contents", async () => {
+    // Given a new vault, when it is read and listed, then it is described without what it holds.
     const vault = await createVault(client, { workspace_id: "workspace_default", metadata: { team: "a" } });
     assert.equal(vault.object, "vault");
     assert.equal(vault.workspace_id, "workspace_default");
@@ -93,7 +94,8 @@ describe("Vaults", () => {
     errorOf(await client.post("/v1/vaults", body), 404);
   });
 
-  test("VLT-1 given a secret, when it is set again, listed and deleted, then names and versions tell so", async () => {
+  test("VLT-1 names and versions reflect setting a secret again, listing and deleting it", async () => {
+    // Given a secret, when it is set again, listed and deleted, then names and versions tell so.
     const { id } = await createVault(client);
     assert.equal((await set(client, id, "B", "first")).version, 1);
     const second = await set(client, id, "B", "second");
@@ -139,7 +141,8 @@ describe("Vaults", () => {
     });
   }
 
-  test("VLT-1 given vaults with fewer capabilities, when what they lack is tried, then it is refused", async () => {
+  test("VLT-1 a vault rejects operations outside its capabilities", async () => {
+    // Given vaults with fewer capabilities, when what they lack is tried, then it is refused.
     const session = await client.createSession();
     const locked = await createVault(client, { capabilities: ["read"] });
     assert.equal(errorOf(await put(client, locked.id, "A", "value"), 422).code, "policy_violation");
@@ -151,7 +154,9 @@ describe("Vaults", () => {
     assert.equal(errorOf(await client.call(path, { method: "DELETE" }), 422).code, "policy_violation");
   });
 
-  test("VLT-3 given one name in several vaults, when a run reads it, then the session's vaults come first, then the workspace's, then the tenant's", async () => {
+  test("VLT-3 a secret resolves from session vaults first, then workspace, then tenant", async () => {
+    // Given one name in several vaults, when a run reads it, then the session's vaults come first, then the workspace's,
+    // then the tenant's.
     const [tenant, workspace, first, second] = [
       await createVault(client),
       await createVault(client, { workspace_id: "workspace_default" }),
@@ -175,7 +180,8 @@ describe("Vaults", () => {
     assert.deepEqual(fork.body.vault_ids, [second.id, first.id]);
   });
 
-  test("VLT-3 given a vault of another workspace, when a run asks for it by name or by id, then it is not there", async () => {
+  test("VLT-3 a run cannot find a vault of another workspace by name or by id", async () => {
+    // Given a vault of another workspace, when a run asks for it by name or by id, then it is not there.
     const { body: other } = await client.post("/v1/workspaces", { name: "Other", root: "/other" });
     const foreign = await createVault(client, { workspace_id: other.id });
     await set(client, foreign.id, "FOREIGN", "value");
@@ -189,7 +195,8 @@ describe("Vaults", () => {
     assert.equal(await lengthIn(client, inside, "FOREIGN"), 5);
   });
 
-  test("VLT-4 given a secret that is not there, when a run reads it, then it fails naming it and no other", async () => {
+  test("VLT-4 reading a missing secret fails and names that secret only", async () => {
+    // Given a secret that is not there, when a run reads it, then it fails naming it and no other.
     const { id } = await client.createSession();
     const vault = await createVault(client);
     await set(client, vault.id, "PRESENT_AND_UNRELATED", "value");
@@ -199,7 +206,9 @@ describe("Vaults", () => {
     assert.doesNotMatch(JSON.stringify(failure), /PRESENT|vault_/);
   });
 
-  test("VLT-4 given a run that went on without a secret, when it is run again and the secret is there, then the first read still fails", async () => {
+  test("VLT-4 a failed secret read still fails on replay after the secret is set", async () => {
+    // Given a run that went on without a secret, when it is run again and the secret is there, then the first read still
+    // fails.
     const { id } = await client.createSession();
     const task = await keep(client, id, { do: "twice", name: "LATE" });
     assert.equal(task.status, "INPUT_REQUIRED");
@@ -213,7 +222,8 @@ describe("Vaults", () => {
     assert.equal(now, 1);
   });
 
-  test("VLT-3 given a secret that was read, when the log is read, then it names the secret and the vault", async () => {
+  test("VLT-3 the log of a secret read names the secret and its vault", async () => {
+    // Given a secret that was read, when the log is read, then it names the secret and the vault.
     const { id } = await client.createSession();
     const vault = await createVault(client);
     await set(client, vault.id, "SEEN", "a value that is seen");
@@ -226,7 +236,9 @@ describe("Vaults", () => {
     assert.deepEqual(read.payload.result, { output: null });
   });
 
-  test("VLT-9 given keys of other scopes, tenants and workspaces, when they use a vault, then they are refused and learn nothing", async () => {
+  test("VLT-9 keys of other scopes, tenants and workspaces are rejected and learn nothing", async () => {
+    // Given keys of other scopes, tenants and workspaces, when they use a vault, then they are refused and learn
+    // nothing.
     const { body: room } = await client.post("/v1/workspaces", { name: "Room", root: "/room" });
     const vault = await createVault(client, { workspace_id: room.id });
     const shared = await createVault(client);
@@ -254,7 +266,8 @@ describe("Vaults", () => {
     assert.equal((await put(writer, vault.id, "A", "new")).status, 200);
   });
 
-  test("VLT-1 given many writers of one vault at once, when all have answered, then every secret is there and none was lost", async () => {
+  test("VLT-1 concurrent writers of one vault lose no secret", async () => {
+    // Given many writers of one vault at once, when all have answered, then every secret is there and none was lost.
     const { id } = await createVault(client);
     const names = Array.from({ length: 30 }, (_, n) => `NAME_${n}`);
     const answers = await Promise.all(names.map((name) => put(client, id, name, `value of ${name}`)));
@@ -263,7 +276,8 @@ describe("Vaults", () => {
     assert.deepEqual(body.data.map(({ name }: Json) => name).sort(), names.toSorted());
   });
 
-  test("VLT-6 given a vault with secrets, when its data key is rotated, then it has another and the secrets are what they were", async () => {
+  test("VLT-6 rotating a vault's data key replaces the key and keeps the secrets", async () => {
+    // Given a vault with secrets, when its data key is rotated, then it has another and the secrets are what they were.
     const { id } = await client.createSession();
     const vault = await createVault(client);
     await set(client, vault.id, "ROTATED", "12345678901");
@@ -296,7 +310,9 @@ function* filesIn(directory: string): Generator<[string, Buffer]> {
   }
 }
 
-test("VLT-2 given secrets that were set and spilled by a run, when everything is read, then no answer, event, receipt, export, log, file or record has one", async () => {
+test("VLT-2 no secret appears in any answer, event, receipt, export, log, file or record", async () => {
+  // Given secrets that were set and spilled by a run, when everything is read, then no answer, event, receipt, export,
+  // log, file or record has one.
   const values = [`cana"ry-${"one-".repeat(3)}Xy\\7`, "cánary two é \n with lines and 'quotes'"];
   await using server = await startServer({ flags, env: { BRIDLE_LOG_LEVEL: "trace" } });
   const client = new Client(server);
@@ -383,7 +399,9 @@ describe("The master key", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("VLT-5 given a server, when the master key is rotated by command, then the file has another, its mode is 0600, and secrets stay readable", async () => {
+  test("VLT-5 the rotation command replaces the master key, mode 0600, secrets stay readable", async () => {
+    // Given a server, when the master key is rotated by command, then the file has another, its mode is 0600, and
+    // secrets stay readable.
     const file = join(server.data, "master.key");
     assert.ok(!existsSync(file), "not before it is needed");
     const session = await client.createSession();
@@ -409,7 +427,9 @@ describe("The master key", () => {
     );
   });
 
-  test("VLT-5 given a rotation that is killed at every commit, when the server starts again, then every secret is readable and the rotation is at its end", async () => {
+  test("VLT-5 a master key rotation killed at any commit completes after the restart", async () => {
+    // Given a rotation that is killed at every commit, when the server starts again, then every secret is readable and
+    // the rotation is at its end.
     await using directory = await temporaryDirectory();
     const file = join(directory.path, "master.key");
     const vaults: Json[] = [];
@@ -454,7 +474,8 @@ describe("The master key", () => {
     await assertRebuildable(directory.path);
   });
 
-  test("VLT-5 given vaults made while the master key is rotated, when both are done, then all of them open", async () => {
+  test("VLT-5 vaults created during a master key rotation all open", async () => {
+    // Given vaults made while the master key is rotated, when both are done, then all of them open.
     const session = await client.createSession();
     const made: Promise<Json>[] = [];
     for (let n = 0; n < 5; n++) {
@@ -469,7 +490,9 @@ describe("The master key", () => {
     assert.deepEqual((await client.post("/v1/vaults/rotate-master-key")).body.locked, []);
   });
 
-  test("VLT-7 given a master key of the operator's, when another takes its place, then secrets are locked until the first is named beside it, and rotation moves them", async () => {
+  test("VLT-7 secrets under a replaced master key need the previous key until rotation", async () => {
+    // Given a master key of the operator's, when another takes its place, then secrets are locked until the first is
+    // named beside it, and rotation moves them.
     const [one, two] = ["11".repeat(32), Buffer.alloc(32, 2).toString("base64")];
     await using directory = await temporaryDirectory();
     const start = (env: Record<string, string | undefined>) =>
@@ -513,7 +536,9 @@ describe("The master key", () => {
     assert.doesNotMatch(server.output(), /secrets cannot be read/);
   });
 
-  test("VLT-7 given a key file that is damaged, when the server starts, then it is ready, says so once, leaves the file alone and makes no vault", async () => {
+  test("VLT-7 a damaged key file is reported once and left alone, and no vault is created", async () => {
+    // Given a key file that is damaged, when the server starts, then it is ready, says so once, leaves the file alone
+    // and makes no vault.
     await using directory = await temporaryDirectory();
     const file = join(directory.path, "master.key");
     writeFileSync(file, "not a key\n");
@@ -526,7 +551,9 @@ describe("The master key", () => {
     assert.equal(server.output().match(/secrets cannot be read/g)?.length, 1);
   });
 
-  test("VLT-7 given an environment with something else than a master key, when the server is started, then it says so in one line without it", async () => {
+  test("VLT-7 an invalid master key in the environment fails in one line that omits its value", async () => {
+    // Given an environment with something else than a master key, when the server is started, then it says so in one
+    // line without it.
     const BRIDLE_MASTER_KEY = "no-such-master-key";
     await using directory = await temporaryDirectory();
     const ended = await bridle(["serve", "--port", "0", "--data", directory.path], {
@@ -537,7 +564,9 @@ describe("The master key", () => {
     assert.ok(!line.includes(BRIDLE_MASTER_KEY));
   });
 
-  test("VLT-8 given a database that was tampered with, when a secret of one name is put in the place of another, then it does not open", async () => {
+  test("VLT-8 a secret swapped with another name's in the database does not decrypt", async () => {
+    // Given a database that was tampered with, when a secret of one name is put in the place of another, then it does
+    // not open.
     await using directory = await temporaryDirectory();
     let sessionId = "";
     {

@@ -39,7 +39,9 @@ describe("Slow consumers", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("WSK-11 given clients that stop reading, when 60 MB of events are produced, then the server's memory does not grow by what they miss, and reading on they get everything in order", async () => {
+  test("WSK-11 memory stays bounded while clients stop reading, later they get all in order", async () => {
+    // Given clients that stop reading, when 60 MB of events are produced, then the server's memory does not grow by what
+    // they miss, and reading on they get everything in order.
     const warm = await client.createSession();
     await talk(client, warm.id);
     const { id: sessionId } = await client.createSession();
@@ -74,7 +76,9 @@ describe("Slow consumers", () => {
     }
   });
 
-  test("WSK-11 given a client that commands and does not read, when its commands' answers fill the line, then the server stops reading from it and goes on serving others", async () => {
+  test("WSK-11 throttles a client that does not read its answers and still serves others", async () => {
+    // Given a client that commands and does not read, when its commands' answers fill the line, then the server stops
+    // reading from it and goes on serving others.
     const { id: sessionId } = await client.createSession();
     await using greedy = await openSession(client, sessionId);
     greedy.socket.pause();
@@ -95,7 +99,8 @@ describe("Slow consumers", () => {
 describe("Many connections", () => {
   const count = 1000;
 
-  test("WSK-14 given 1,000 idle connections, when memory is measured, then each costs little, and one event reaches all", async () => {
+  test("WSK-14 1,000 idle connections cost little memory each, and one event reaches all", async () => {
+    // Given 1,000 idle connections, when memory is measured, then each costs little, and one event reaches all.
     await using server = await startProcess();
     const client = new Client(server);
     const { id: sessionId } = await client.createSession();
@@ -139,7 +144,8 @@ describe("Heartbeats", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("WSK-12 given pings, when one client answers them and another does not, then the one stays and the other is ended", async () => {
+  test("WSK-12 a client that answers pings stays, one that does not is disconnected", async () => {
+    // Given pings, when one client answers them and another does not, then the one stays and the other is ended.
     const { id } = await client.createSession();
     await using alive = await openSession(client, id);
     const url = `${client.url.replace("http", "ws")}/v1/sessions/${id}/ws`;
@@ -152,7 +158,8 @@ describe("Heartbeats", () => {
     assert.equal((await alive.ask({ type: "ping" })).type, "pong");
   });
 
-  test("WSK-13 given a key that is revoked, when its connection commands, or only listens, then it is ended and nothing is done", async () => {
+  test("WSK-13 revoking a key closes its connection, active or listening, and runs no command", async () => {
+    // Given a key that is revoked, when its connection commands, or only listens, then it is ended and nothing is done.
     const { id } = await client.createSession();
     const key = await client.createKey();
     const mine = client.as(key.key);
@@ -168,7 +175,9 @@ describe("Heartbeats", () => {
 });
 
 describe("Ends", () => {
-  test("WSK-13 given a server that is stopping, when a client is connected, then its commands are refused, new connections too, and at last it is told that the server goes away", async () => {
+  test("WSK-13 a stopping server rejects commands and connections, then says it goes away", async () => {
+    // Given a server that is stopping, when a client is connected, then its commands are refused, new connections too,
+    // and at last it is told that the server goes away.
     await using directory = await temporaryDirectory();
     await using server = await startProcess({ script: slowAgentServer, flags: ["--grace-ms", "20000"] });
     const client = new Client(server);
@@ -190,7 +199,8 @@ describe("Ends", () => {
     assert.equal(await stopped, 0);
   });
 
-  test("WSK-13 given a client that does not read, when the server stops, then it does not wait for it", async () => {
+  test("WSK-13 a stopping server does not wait for a client that does not read", async () => {
+    // Given a client that does not read, when the server stops, then it does not wait for it.
     await using server = await startProcess();
     const client = new Client(server);
     const { id } = await client.createSession();

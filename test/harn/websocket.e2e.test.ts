@@ -36,7 +36,8 @@ function isEvent(kind: string): (frame: Json) => boolean {
 }
 
 describe("The session's WebSocket", () => {
-  test("WSK-1 given a session, when hello is said, then ready names the session and where it goes on from", async () => {
+  test("WSK-1 hello is answered with ready, naming the session and the cursor", async () => {
+    // Given a session, when hello is said, then ready names the session and where it goes on from.
     const sessionId = await newSession();
     await using socket = await openSocket(client, path(sessionId));
     socket.send({ type: "hello", id: 7, capabilities: { anything: true } });
@@ -48,7 +49,8 @@ describe("The session's WebSocket", () => {
     assert.equal(ready.replaying, false);
   });
 
-  test("WSK-1 given no hello, when a command is sent, then it is refused and changes nothing, and hello still works", async () => {
+  test("WSK-1 a command before hello is rejected without effect, and hello still works", async () => {
+    // Given no hello, when a command is sent, then it is refused and changes nothing, and hello still works.
     const sessionId = await newSession();
     await using socket = await openSocket(client, path(sessionId));
     const error = await socket.refusal({ type: "message.append", message: userMessage("early") });
@@ -58,7 +60,8 @@ describe("The session's WebSocket", () => {
     assert.equal((await socket.refusal({ type: "hello" })).code, "invalid_request");
   });
 
-  test("WSK-1 given no hello, when the time for it is over, then an error says so and the connection is closed", async () => {
+  test("WSK-1 a connection without hello times out with an error and closes", async () => {
+    // Given no hello, when the time for it is over, then an error says so and the connection is closed.
     await using own = await startServer({ config: { agents, webSocket: { helloMs: 50, ticketMs: 60_000 } } });
     const mine = new Client(own);
     const { id } = await mine.createSession();
@@ -159,7 +162,8 @@ describe("The session's WebSocket", () => {
       "idempotency_key",
     ],
   };
-  test("WSK-2 given frames that ask for what cannot be, when they are sent, then each gets its error and nothing is recorded", async () => {
+  test("WSK-2 each impossible frame gets its error and records nothing", async () => {
+    // Given frames that ask for what cannot be, when they are sent, then each gets its error and nothing is recorded.
     const sessionId = await newSession();
     await using socket = await openSession(client, sessionId);
     for (const [what, [frame, code, param]] of Object.entries(refused)) {
@@ -174,7 +178,8 @@ describe("The session's WebSocket", () => {
     );
   });
 
-  test("WSK-2 given a task of another session, when it is named on this one's connection, then it is not there", async () => {
+  test("WSK-2 a task of another session is not found on this connection", async () => {
+    // Given a task of another session, when it is named on this one's connection, then it is not there.
     const other = await newSession();
     const waiting = await client.rehearse(other, "ask Who?");
     const approval = await client.rehearse(other, "approve It");
@@ -191,7 +196,8 @@ describe("The session's WebSocket", () => {
     assert.equal((await client.get(`/v1/tasks/${waiting.id}`)).body.status, "INPUT_REQUIRED");
   });
 
-  test("WSK-2 given many commands at once, when they are sent without waiting, then they are carried out in their order", async () => {
+  test("WSK-2 commands sent without waiting execute in order", async () => {
+    // Given many commands at once, when they are sent without waiting, then they are carried out in their order.
     const sessionId = await newSession();
     await using socket = await openSession(client, sessionId);
     const texts = Array.from({ length: 200 }, (_, n) => `message ${n}`);
@@ -201,7 +207,8 @@ describe("The session's WebSocket", () => {
     assert.deepEqual(await client.texts(sessionId), texts);
   });
 
-  test("WSK-2 given a key without a scope, when its command is sent, then it is permission_denied and the connection goes on", async () => {
+  test("WSK-2 a command beyond the key's scopes is permission_denied, the connection stays", async () => {
+    // Given a key without a scope, when its command is sent, then it is permission_denied and the connection goes on.
     const sessionId = await newSession();
     const reader = await client.withScopes("events:read", "sessions:read");
     await using socket = await openSession(reader, sessionId);
@@ -211,7 +218,8 @@ describe("The session's WebSocket", () => {
     assert.equal((await socket.ask({ type: "ping" })).type, "pong");
   });
 
-  test("WSK-3 given a task, when its events come, then they are the events of REST, live, in order, and this session's only", async () => {
+  test("WSK-3 sends the same events as REST, live, in order, of this session only", async () => {
+    // Given a task, when its events come, then they are the events of REST, live, in order, and this session's only.
     const sessionId = await newSession();
     await using socket = await openSession(client, sessionId);
     await client.rehearse(await newSession(), "say elsewhere");
@@ -226,7 +234,9 @@ describe("The session's WebSocket", () => {
     assert.ok(socket.events.every(({ replayed }) => replayed === false));
   });
 
-  test("WSK-3 given events being produced, when a client is cut off again and again and resumes with its last event, then it sees each event once, what it missed marked as replayed", async () => {
+  test("WSK-3 a client that reconnects often sees each event once, missed ones as replayed", async () => {
+    // Given events being produced, when a client is cut off again and again and resumes with its last event, then it
+    // sees each event once, what it missed marked as replayed.
     const sessionId = await newSession();
     let cursor = (await client.get(`/v1/sessions/${sessionId}`)).body.last_event_id;
     const { id } = await client.submit(sessionId, "stream 400", { persona_id: "persona_rehearsal" });
@@ -249,7 +259,8 @@ describe("The session's WebSocket", () => {
     assert.ok(got.some(({ replayed }) => replayed));
   });
 
-  test("WSK-3 given history after the cursor, when a client resumes, then history is replayed, and what happens then is not", async () => {
+  test("WSK-3 marks events up to the resume point as replayed and later ones as live", async () => {
+    // Given history after the cursor, when a client resumes, then history is replayed, and what happens then is not.
     const sessionId = await newSession();
     const { last_event_id: cursor } = (await client.get(`/v1/sessions/${sessionId}`)).body;
     await client.rehearse(sessionId, "say before");
@@ -269,7 +280,8 @@ describe("The session's WebSocket", () => {
     "no cursor at all": ["yesterday", "invalid_request", false],
   } as const;
   for (const [what, [cursor, code, closes]] of Object.entries(badCursors)) {
-    test(`WSK-4 given ${what}, when hello names it, then the error is ${code}${closes ? " and the connection is closed" : ""}`, async () => {
+    test(`WSK-4 hello with ${what} returns ${code}${closes ? " and the connection is closed" : ""}`, async () => {
+      // Given ${what}, when hello names it, then the error is ${code}${closes ? " and the connection is closed" : ""}.
       await using socket = await openSocket(client, path(await newSession()));
       const error = await socket.refusal({ type: "hello", cursor });
       assert.equal(error.code, code);
@@ -293,7 +305,8 @@ describe("The session's WebSocket", () => {
     '{"type":"hello","__proto__":{}}',
     "[".repeat(100_000),
   ];
-  test("WSK-5 given text that is no frame, when it is sent, then each gets an error and the connection goes on", async () => {
+  test("WSK-5 text that is no frame gets an error each time and the connection stays", async () => {
+    // Given text that is no frame, when it is sent, then each gets an error and the connection goes on.
     await using socket = await openSession(client, await newSession());
     for (const text of nonsense) {
       socket.send(text);
@@ -304,7 +317,8 @@ describe("The session's WebSocket", () => {
     assert.equal((await socket.ask({ type: "ping" })).type, "pong");
   });
 
-  test("WSK-5 given a frame that is wrong but has an id, when it is refused, then the error has the id", async () => {
+  test("WSK-5 the error for an invalid frame repeats the frame's id", async () => {
+    // Given a frame that is wrong but has an id, when it is refused, then the error has the id.
     await using socket = await openSession(client, await newSession());
     socket.send({ id: "mine", type: "nothing" });
     assert.equal((await socket.next()).id, "mine");
@@ -316,7 +330,8 @@ describe("The session's WebSocket", () => {
     assert.equal((await socket.closed).code, 1003);
   });
 
-  test("WSK-5 given a frame that is too large, when it is sent, then the connection is closed with 1009 and nothing is recorded", async () => {
+  test("WSK-5 an oversized frame closes the connection with 1009 and records nothing", async () => {
+    // Given a frame that is too large, when it is sent, then the connection is closed with 1009 and nothing is recorded.
     const sessionId = await newSession();
     await using socket = await openSession(client, sessionId);
     socket.send({ type: "message.append", message: userMessage("x".repeat(5_000_000)) });
@@ -324,7 +339,8 @@ describe("The session's WebSocket", () => {
     assert.deepEqual(await client.texts(sessionId), []);
   });
 
-  test("WSK-5 given anything at all, when it is sent as a frame, then there is one valid answer to it and the server is well", async () => {
+  test("WSK-5 any fuzzed frame gets exactly one valid answer and the server stays healthy", async () => {
+    // Given anything at all, when it is sent as a frame, then there is one valid answer to it and the server is well.
     await using socket = await openSession(client, await newSession());
     const types = [
       "hello",
@@ -381,7 +397,9 @@ describe("The session's WebSocket", () => {
     assert.equal(server.output().includes("a request failed"), false);
   });
 
-  test("WSK-6 given an idempotency key, when a frame is sent twice, on two connections, then it is done once and the second answer says so", async () => {
+  test("WSK-6 a frame repeated with its idempotency key on two connections runs once", async () => {
+    // Given an idempotency key, when a frame is sent twice, on two connections, then it is done once and the second
+    // answer says so.
     const sessionId = await newSession();
     const frame = { type: "task.submit", input: { text: "once" }, idempotency_key: "key-1" };
     await using first = await openSession(client, sessionId);
@@ -398,7 +416,9 @@ describe("The session's WebSocket", () => {
 });
 
 describe("Requests", () => {
-  test("WSK-7 given two clients on one session, when a task asks, then both get the question, the first answer counts and the other is a conflict", async () => {
+  test("WSK-7 two clients get a question, the first answer wins, the second is a conflict", async () => {
+    // Given two clients on one session, when a task asks, then both get the question, the first answer counts and the
+    // other is a conflict.
     const sessionId = await newSession();
     await using one = await openSession(client, sessionId);
     await using two = await openSession(client, sessionId);
@@ -425,7 +445,9 @@ describe("Requests", () => {
     assert.deepEqual(ids(one).slice(-common), ids(two).slice(-common));
   });
 
-  test("WSK-7 given a question that REST answers, when a client connects before and after, then it is asked only while it is open", async () => {
+  test("WSK-7 a question answered over REST is sent only to clients connected while it is open", async () => {
+    // Given a question that REST answers, when a client connects before and after, then it is asked only while it is
+    // open.
     const sessionId = await newSession();
     const asked = await client.rehearse(sessionId, "ask Who?", "sleep 600000");
     const wanted = await client.rehearse(sessionId, "approve Launch");
@@ -447,7 +469,9 @@ describe("Requests", () => {
 });
 
 describe("Credentials", () => {
-  test("WSK-8 given the subprotocols bridle.v1 and bearer.KEY, when a browser connects, then bridle.v1 is selected and the key is not said back", async () => {
+  test("WSK-8 selects the subprotocol bridle.v1 and never echoes the key of bearer.KEY", async () => {
+    // Given the subprotocols bridle.v1 and bearer.KEY, when a browser connects, then bridle.v1 is selected and the key
+    // is not said back.
     const sessionId = await newSession();
     const protocols = ["bridle.v1", `bearer.${client.key}`];
     for (const offered of [protocols, protocols.toReversed()]) {
@@ -457,7 +481,8 @@ describe("Credentials", () => {
     }
   });
 
-  test("WSK-8 given no valid credentials, when an upgrade is asked for, then it is 401 and there is no connection", async () => {
+  test("WSK-8 an upgrade without valid credentials returns 401", async () => {
+    // Given no valid credentials, when an upgrade is asked for, then it is 401 and there is no connection.
     const at = path(await newSession());
     const attempts = {
       nothing: { withKey: false },
@@ -471,7 +496,9 @@ describe("Credentials", () => {
     }
   });
 
-  test("WSK-8 given a key in the address, when an upgrade is asked for, then it is refused, whatever else comes with it, and the key is in no log", async () => {
+  test("WSK-8 an upgrade with a key in the URL is rejected and the key is never logged", async () => {
+    // Given a key in the address, when an upgrade is asked for, then it is refused, whatever else comes with it, and the
+    // key is in no log.
     await using own = await startServer({ env: { BRIDLE_LOG_LEVEL: "trace" } });
     const mine = new Client(own);
     const { id } = await mine.createSession();
@@ -489,7 +516,8 @@ describe("Credentials", () => {
     assert.ok(!own.output().includes(key));
   });
 
-  test("WSK-8 given another tenant's or workspace's session, when it is asked for, then it is 404 as one that is not there", async () => {
+  test("WSK-8 a session of another tenant or workspace returns 404 like a missing one", async () => {
+    // Given another tenant's or workspace's session, when it is asked for, then it is 404 as one that is not there.
     const { body: workspace } = await client.post("/v1/workspaces", { name: "Other", root: "/srv/o" });
     const strangers = [
       await client.createKey({ tenant_id: "tenant_stranger" }),
@@ -509,14 +537,17 @@ describe("Credentials", () => {
     errorOf(await refusedUpgrade(client, path("session_none")), 404);
   });
 
-  test("WSK-8 given a key that may not read events or sessions, when an upgrade is asked for, then it is 403", async () => {
+  test("WSK-8 an upgrade with a key that may not read events or sessions returns 403", async () => {
+    // Given a key that may not read events or sessions, when an upgrade is asked for, then it is 403.
     const at = path(await newSession());
     for (const scope of ["events:read", "sessions:read"]) {
       errorOf(await refusedUpgrade(await client.withScopes(scope), at), 403);
     }
   });
 
-  test("WSK-8 given a plain GET, when the session's WebSocket is asked for, then it is told to upgrade, and other upgrades are ignored", async () => {
+  test("WSK-8 a plain GET is told to upgrade, other kinds of upgrade are ignored", async () => {
+    // Given a plain GET, when the session's WebSocket is asked for, then it is told to upgrade, and other upgrades are
+    // ignored.
     const sessionId = await newSession();
     assert.equal(errorOf(await client.get(path(sessionId)), 400).param, "Upgrade");
     errorOf(await refusedUpgrade(client, "/v1/sessions"), 426);
@@ -543,7 +574,8 @@ describe("Credentials", () => {
     created.destroy();
   });
 
-  test("WSK-9 given a ticket, when it is used, then it opens one connection with the rights of its key, and no second", async () => {
+  test("WSK-9 a ticket opens exactly one connection, with the rights of its key", async () => {
+    // Given a ticket, when it is used, then it opens one connection with the rights of its key, and no second.
     const sessionId = await newSession();
     const reader = await client.withScopes("events:read", "sessions:read");
     const { status, body } = await reader.post("/v1/ws-tickets");
@@ -559,7 +591,9 @@ describe("Credentials", () => {
     errorOf(await refusedUpgrade(client, at), 401);
   });
 
-  test("WSK-9 given a ticket, when it opens another's session, when two use it at once, or for a plain request, then it is worth no more than its key and one use", async () => {
+  test("WSK-9 a ticket fails for foreign sessions, concurrent reuse and plain requests", async () => {
+    // Given a ticket, when it opens another's session, when two use it at once, or for a plain request, then it is worth
+    // no more than its key and one use.
     const { key } = await client.createKey({ tenant_id: "tenant_ticket" });
     const sessionId = await newSession();
     const stranger = (await client.as(key).post("/v1/ws-tickets")).body.ticket;
@@ -575,7 +609,8 @@ describe("Credentials", () => {
     for (const attempt of attempts) if (attempt.status === "fulfilled") attempt.value.socket.terminate();
   });
 
-  test("WSK-9 given a ticket whose time is over, or whose key was revoked, when it is used, then it is 401", async () => {
+  test("WSK-9 a ticket that expired or whose key was revoked returns 401", async () => {
+    // Given a ticket whose time is over, or whose key was revoked, when it is used, then it is 401.
     await using own = await startServer({ config: { agents, webSocket: { helloMs: 10_000, ticketMs: 1 } } });
     const mine = new Client(own);
     const { id } = await mine.createSession();
@@ -597,7 +632,8 @@ describe("Credentials", () => {
 });
 
 describe("Streams by upgrade", () => {
-  test("WSK-10 given a task, when its stream is upgraded, then the frames are its events and the connection ends with it", async () => {
+  test("WSK-10 an upgraded task stream sends the task's events and closes with the task", async () => {
+    // Given a task, when its stream is upgraded, then the frames are its events and the connection ends with it.
     const sessionId = await newSession();
     const waiting = await client.rehearse(sessionId, "say one", "ask Who?", "return two");
     await using socket = await openSocket(client, `/v1/tasks/${waiting.id}/stream`);
@@ -624,7 +660,8 @@ describe("Streams by upgrade", () => {
     assert.ok(ended.events.every(({ replayed }) => replayed));
   });
 
-  test("WSK-10 given a cursor, when the session's and the whole stream are upgraded, then they go on from there", async () => {
+  test("WSK-10 upgraded session and global streams continue after the cursor", async () => {
+    // Given a cursor, when the session's and the whole stream are upgraded, then they go on from there.
     const sessionId = await newSession();
     const { last_event_id } = (await client.get(`/v1/sessions/${sessionId}`)).body;
     await client.rehearse(sessionId, "say one");
@@ -642,7 +679,9 @@ describe("Streams by upgrade", () => {
     }
   });
 
-  test("WSK-10 given a cursor that is not in the log, when a stream is upgraded, then there is one error and the connection is closed", async () => {
+  test("WSK-10 an upgraded stream with an unknown cursor gets one error and closes", async () => {
+    // Given a cursor that is not in the log, when a stream is upgraded, then there is one error and the connection is
+    // closed.
     await using socket = await openSocket(client, "/v1/events/stream?after_event_id=evt_0999999999999999");
     assert.equal((await socket.next()).error.code, "cursor_expired");
     assert.equal((await socket.closed).code, 1008);

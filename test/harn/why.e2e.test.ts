@@ -64,7 +64,8 @@ function whyOnce(task: Json, kind: string | null): Promise<Json> {
 }
 
 describe("Why a task waits", () => {
-  test("WHY-1 given a question, when it is asked why, then it is the question, since it was put and until it expires", async () => {
+  test("WHY-1 explains a question with its text, start and expiry", async () => {
+    // Given a question, when it is asked why, then it is the question, since it was put and until it expires.
     const task = await client.rehearse(sessionId, "ask Where to?");
     const { sentence, since, until: expires, waits_for, what_helps, status } = await why(task);
     assert.deepEqual([waits_for, status, what_helps], ["input", "INPUT_REQUIRED", ["Answer the question."]]);
@@ -76,7 +77,9 @@ describe("Why a task waits", () => {
     assert.ok(since >= task.created_at && since < expires);
   });
 
-  test("WHY-1 given requests for permission, when it is asked why, then it is what is to be done, how risky that is, and how many agreed of how many", async () => {
+  test("WHY-1 explains a permission request with its action, risk and count of approvals", async () => {
+    // Given requests for permission, when it is asked why, then it is what is to be done, how risky that is, and how
+    // many agreed of how many.
     const task = await client.rehearse(sessionId, "approve Send the letter");
     const plain = await why(task);
     assert.match(plain.sentence, /permission to "Send the letter" \(risk: \w+\): it has 0 of 1 approval, /);
@@ -93,7 +96,9 @@ describe("Why a task waits", () => {
     assert.match(what_helps.join(" "), /only signatures count here\. Pair an approver/);
   });
 
-  test("WHY-1 given a sleep, a child and a host call, when it is asked why, then it is the time, the other task, and what a host has to do", async () => {
+  test("WHY-1 explains a sleep, a child task and a host call with what each waits for", async () => {
+    // Given a sleep, a child and a host call, when it is asked why, then it is the time, the other task, and what a host
+    // has to do.
     const asleep = await whyOnce(await rehearse(`sleep ${aDayMs}`), "timer");
     assert.match(asleep.sentence, /^The task sleeps until /);
     assert.ok(Date.parse(asleep.until) > Date.now());
@@ -112,7 +117,9 @@ describe("Why a task waits", () => {
     assert.match(hosted.sentence, /waits for a host that does clipboard\.read, until /);
   });
 
-  test("WHY-1 given a budget that is used up, when it is asked why, then it is the quota, what is used of it, and that a person is asked", async () => {
+  test("WHY-1 explains an exhausted budget with the quota, its use and the person asked", async () => {
+    // Given a budget that is used up, when it is asked why, then it is the quota, what is used of it, and that a person
+    // is asked.
     const quota = await createQuota(client, {
       limits: { output_tokens: 10 },
       on_exhaustion: "ask",
@@ -129,7 +136,9 @@ describe("Why a task waits", () => {
     assert.doesNotMatch(told.what_helps.join(" "), /starts anew at/);
   });
 
-  test("WHY-1 given a server that runs one task at a time, when one is at work, then it says which step it runs, and the next one that it waits for its turn", async () => {
+  test("WHY-1 explains a running task with its step and a queued one with its turn", async () => {
+    // Given a server that runs one task at a time, when one is at work, then it says which step it runs, and the next
+    // one that it waits for its turn.
     const first = await submit("busy", userMessage("first"));
     const working = await whyOnce(first, "step");
     await until(
@@ -150,7 +159,9 @@ describe("Why a task waits", () => {
 });
 
 describe("Why a task ended", () => {
-  test("WHY-2 given tasks that ended well, failed and were canceled, when it is asked why, then it is said how, by whom, and what to do", async () => {
+  test("WHY-2 explains how a task ended, by whom, and what to do", async () => {
+    // Given tasks that ended well, failed and were canceled, when it is asked why, then it is said how, by whom, and
+    // what to do.
     const done = await why(await client.rehearse(sessionId, "say Hello", "return All of it"));
     assert.deepEqual([done.waits_for, done.status, done.what_helps], [null, "COMPLETED", []]);
     assert.match(done.sentence, /^The task is done: /);
@@ -179,7 +190,9 @@ describe("Why a task ended", () => {
     assert.match(child.sentence, new RegExp(`The parent task ${parent.id} was canceled`));
   });
 
-  test("WHY-3 given a task of others, when somebody who may not see it asks why, then it is not there, and without the scope it is forbidden", async () => {
+  test("WHY-3 a task the caller may not see is not found, a missing scope is forbidden", async () => {
+    // Given a task of others, when somebody who may not see it asks why, then it is not there, and without the scope it
+    // is forbidden.
     const task = await client.rehearse(sessionId, "say Hello");
     const stranger = client.as((await client.createKey({ tenant_id: "tenant_other" })).key);
     errorOf(await stranger.get(`/v1/tasks/${task.id}/why`), 404);
@@ -187,7 +200,9 @@ describe("Why a task ended", () => {
   });
 });
 
-test("WHY-1 given a task whose version of its agent is not loaded after a restart, when it is asked why, then it is that version, and what is loaded", async () => {
+test("WHY-1 explains an agent version not loaded after a restart and names the loaded ones", async () => {
+  // Given a task whose version of its agent is not loaded after a restart, when it is asked why, then it is that
+  // version, and what is loaded.
   const task = await submit("versioned", {});
   await whyOnce(task, "input");
   await server.stop();

@@ -50,7 +50,8 @@ describe("Workspace files", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("FIL-1 given a file that was written, when it and its directories are read, then they are as described", async () => {
+  test("FIL-1 a written file and its directories are returned as described", async () => {
+    // Given a file that was written, when it and its directories are read, then they are as described.
     const text = "Grüße, 世界 😀\n\ttabs and\r\nlines\u0000";
     const { status, body } = await put(client, "notes/today/list.md", text);
     assert.equal(status, 200);
@@ -76,7 +77,8 @@ describe("Workspace files", () => {
     }
   });
 
-  test("FIL-1 given a path in the body and one in the query, when a file is written, then the body's counts", async () => {
+  test("FIL-1 a path in the body takes precedence over one in the query", async () => {
+    // Given a path in the body and one in the query, when a file is written, then the body's counts.
     const body = { path: "from-body.txt", content: "x" };
     const answer = await client.call(pathOf("workspace_default", "from-query.txt"), { method: "PUT", body });
     assert.equal(answer.body.path, "from-body.txt");
@@ -88,7 +90,8 @@ describe("Workspace files", () => {
     assert.equal(errorOf(pathless, 400).param, "path");
   });
 
-  test("FIL-1 given a write with an idempotency key, when it is repeated after another, then it is not written again", async () => {
+  test("FIL-1 a write repeated with its idempotency key is not written again", async () => {
+    // Given a write with an idempotency key, when it is repeated after another, then it is not written again.
     const request = { method: "PUT", body: { content: "one" }, headers: { "idempotency-key": "file-1" } };
     await client.call(pathOf("workspace_default", "once.txt"), request);
     await put(client, "once.txt", "two");
@@ -120,7 +123,8 @@ describe("Workspace files", () => {
     "half a character": "\ud800.txt",
   };
   for (const [what, path] of Object.entries(paths)) {
-    test(`FIL-2 given ${what}, when it is read and written, then both are refused naming the path and nothing is there`, async () => {
+    test(`FIL-2 reading and writing ${what} is rejected naming the path`, async () => {
+      // Given ${what}, when it is read and written, then both are refused naming the path and nothing is there.
       // Half a character has no form in a query.
       if (path.isWellFormed()) {
         const read = errorOf(await client.get(pathOf("workspace_default", path)), 400);
@@ -134,7 +138,9 @@ describe("Workspace files", () => {
     });
   }
 
-  test("FIL-2 given all that was refused, when the disk is looked at, then nothing is outside the workspace, nor left over in it", () => {
+  test("FIL-2 rejected paths leave no file outside the workspace and no leftovers inside", () => {
+    // Given all that was refused, when the disk is looked at, then nothing is outside the workspace, nor left over in
+    // it.
     assert.deepEqual(readdirSync(join(server.data, "workspaces")), ["workspace_default"]);
     const left = readdirSync(directory, { recursive: true, encoding: "utf8" });
     assert.deepEqual(
@@ -144,7 +150,8 @@ describe("Workspace files", () => {
     assert.ok(!readdirSync(server.data).includes("outside.txt"));
   });
 
-  test("FIL-2 given encoded ways upwards, when they are asked for, then they are what they say and nothing else", async () => {
+  test("FIL-2 percent-encoded parent paths never leave the workspace", async () => {
+    // Given encoded ways upwards, when they are asked for, then they are what they say and nothing else.
     for (const raw of [
       "..%2f..%2fadmin.key",
       "%2e%2e/admin.key",
@@ -157,7 +164,8 @@ describe("Workspace files", () => {
     errorOf(await client.get(`${pathOf("workspace_default")}?path=a&path=b`), 400);
   });
 
-  test("FIL-3 given links that lead out of the workspace, when they are read, listed and written through, then they are refused", async () => {
+  test("FIL-3 rejects reads, lists and writes through links that leave the workspace", async () => {
+    // Given links that lead out of the workspace, when they are read, listed and written through, then they are refused.
     await using outside = await temporaryDirectory();
     writeFileSync(join(outside.path, "secret.txt"), "not yours");
     symlinkSync(outside.path, join(directory, "door"));
@@ -195,7 +203,8 @@ describe("Workspace files", () => {
     assert.ok(!body.entries.some(({ name }: Json) => ["door", "window.txt"].includes(name)));
   });
 
-  test("FIL-1 given what is no text, too large, or no file, when it is read or written, then each is its own error", async () => {
+  test("FIL-1 binary content, oversized content and non-files each return their own error", async () => {
+    // Given what is no text, too large, or no file, when it is read or written, then each is its own error.
     writeFileSync(join(directory, "binary"), Buffer.from([0xff, 0xfe, 0x00, 0x80]));
     assert.match(errorOf(await client.get(pathOf("workspace_default", "binary")), 400).message, /UTF-8/);
     writeFileSync(join(directory, "large.txt"), "x".repeat(2 * 1024 * 1024 + 1));
@@ -217,7 +226,9 @@ describe("Workspace files", () => {
     assert.equal((await client.get(pathOf("workspace_default", "empty"))).body.content, "");
   });
 
-  test("FIL-4 given many writers of one file, when all have answered, then it is one of theirs, whole, and the last event is about it", async () => {
+  test("FIL-4 concurrent writers leave one whole version, the one of the last event", async () => {
+    // Given many writers of one file, when all have answered, then it is one of theirs, whole, and the last event is
+    // about it.
     const texts = Array.from({ length: 24 }, (_, n) => `${n} `.repeat(20_000 + n));
     const readings: Json[] = [];
     let done = false;
@@ -243,7 +254,8 @@ describe("Workspace files", () => {
     assert.ok(!readdirSync(directory).some((name) => name.startsWith(".bridle-")), "nothing is left over");
   });
 
-  test("FIL-5 given a write, when the log is read, then it has the path, the hash, the size and what was said, and not the text", async () => {
+  test("FIL-5 the event of a write has path, hash, size and message but not the content", async () => {
+    // Given a write, when the log is read, then it has the path, the hash, the size and what was said, and not the text.
     const body = { path: "logged.txt", content: "what is not in the log", metadata: { why: "a reason" } };
     await client.call(pathOf("workspace_default"), { method: "PUT", body });
     const events = await client.listAll("/v1/events?workspace_id=workspace_default");
@@ -261,7 +273,8 @@ describe("Workspace files", () => {
     );
   });
 
-  test("FIL-5 given a run that writes files, when its receipt is read, then it lists them with the hashes before and after", async () => {
+  test("FIL-5 the receipt of a run lists written files with hashes before and after", async () => {
+    // Given a run that writes files, when its receipt is read, then it lists them with the hashes before and after.
     const { id } = await client.createSession();
     const task = await client.rehearse(id, "file made/here.txt one two", "file made/here.txt three");
     assert.equal(task.status, "COMPLETED", JSON.stringify(task.failure));
@@ -284,7 +297,8 @@ describe("Workspace files", () => {
     assert.equal(now.content, "changed since", "a replay writes nothing");
   });
 
-  test("FIL-5 given a persona that may only suggest, or may not write, when its run writes a file, then nothing is written", async () => {
+  test("FIL-5 a run writes no file if its persona may only suggest or may not write", async () => {
+    // Given a persona that may only suggest, or may not write, when its run writes a file, then nothing is written.
     const persona = {
       version: "1.0.0",
       entry_workflow: "keeper",
@@ -328,7 +342,8 @@ describe("Workspace files", () => {
     assert.deepEqual([theirs.status, theirs.failure.code], ["FAILED", "policy_violation"]);
   });
 
-  test("FIL-6 given a run that has read a file, when the file changes before it goes on, then it still has what it read", async () => {
+  test("FIL-6 a run keeps the content it read although the file changes later", async () => {
+    // Given a run that has read a file, when the file changes before it goes on, then it still has what it read.
     await put(client, "moving.txt", "before");
     const task = await keep(client, { do: "reread", path: "moving.txt" });
     assert.equal(task.status, "INPUT_REQUIRED", JSON.stringify(task.failure));
@@ -345,7 +360,8 @@ describe("Workspace files", () => {
     }
   });
 
-  test("FIL-7 given keys of other scopes, tenants and workspaces, when they ask for files, then they learn nothing", async () => {
+  test("FIL-7 keys of other scopes, tenants and workspaces learn nothing about files", async () => {
+    // Given keys of other scopes, tenants and workspaces, when they ask for files, then they learn nothing.
     const { body: room } = await client.post("/v1/workspaces", { name: "Room", root: "/room" });
     await put(client, "mine.txt", "mine", room.id);
     errorOf(await client.get(pathOf("workspace_default", "mine.txt")), 404);
@@ -364,7 +380,9 @@ describe("Workspace files", () => {
   });
 });
 
-test("FIL-8 given workspaces with roots of their own, when the operator allows some, then only those are used, and never for another tenant", async () => {
+test("FIL-8 uses only workspace roots that the operator allows, never for another tenant", async () => {
+  // Given workspaces with roots of their own, when the operator allows some, then only those are used, and never for
+  // another tenant.
   await using allowed = await temporaryDirectory();
   await using other = await temporaryDirectory();
   for (const { path } of [allowed, other]) mkdirSync(join(path, "project"));
@@ -400,7 +418,8 @@ test("FIL-8 given workspaces with roots of their own, when the operator allows s
   }
 });
 
-test("FIL-8 given a data directory inside an allowed root, when a workspace has a root around or inside it, then it is not used", async () => {
+test("FIL-8 a workspace root around or inside the data directory is not used", async () => {
+  // Given a data directory inside an allowed root, when a workspace has a root around or inside it, then it is not used.
   await using outer = await temporaryDirectory();
   const data = join(outer.path, "data");
   mkdirSync(data);
@@ -413,7 +432,9 @@ test("FIL-8 given a data directory inside an allowed root, when a workspace has 
   }
 });
 
-test("FIL-6 given a run that wrote a file and a server that is killed, when the code now writes something else, then the run ends as not repeatable and the file is untouched", async () => {
+test("FIL-6 a run whose code writes otherwise after a kill fails and leaves the file untouched", async () => {
+  // Given a run that wrote a file and a server that is killed, when the code now writes something else, then the run
+  // ends as not repeatable and the file is untouched.
   await using directory = await temporaryDirectory();
   let taskId = "";
   {

@@ -55,7 +55,9 @@ function endpoints(requestId: string): [string, string][] {
 }
 
 describe("Credentials", () => {
-  test("HARP-101 given no credentials or wrong ones, when any endpoint is called, with a body that is no JSON, then it is 401 and nothing happened", async () => {
+  test("HARP-101 missing or wrong credentials return 401 on every endpoint, even with bad JSON", async () => {
+    // Given no credentials or wrong ones, when any endpoint is called, with a body that is no JSON, then it is 401 and
+    // nothing happened.
     const { requestId } = await enforcer.submit();
     const schemes = [
       undefined,
@@ -79,7 +81,8 @@ describe("Credentials", () => {
     assert.equal((await approver.item(requestId)).status, "Pending");
   });
 
-  test("HARP-101 given no credentials, when a body has the wrong type or is far too large, then it is still 401", async () => {
+  test("HARP-101 missing credentials return 401 before a wrong media type or an oversized body", async () => {
+    // Given no credentials, when a body has the wrong type or is far too large, then it is still 401.
     const call = { method: "POST", headers: { "content-type": "text/plain" } };
     refusal(await callHarp(gateway.base, "/v1/artifacts", { ...call, raw: "x" }), 401, "Unauthenticated");
     const large = await callHarp(gateway.base, "/v1/artifacts", { raw: "x".repeat(100_000) });
@@ -100,7 +103,8 @@ function assertKeptOut({ status }: Answer, what: string): void {
 }
 
 describe("Roles and tenants", () => {
-  test("HARP-102 given the other role of the same tenant, when it does what is not its to do, then it is 403", async () => {
+  test("HARP-102 the other role of the same tenant gets 403 for what it may not do", async () => {
+    // Given the other role of the same tenant, when it does what is not its to do, then it is 403.
     const submitted = await enforcer.submit();
     const artifact = { ...enforcer.artifact(), sender: approver.sender };
     refusal(await approver.post("/v1/artifacts", artifact), 403, "Forbidden");
@@ -128,7 +132,9 @@ describe("Roles and tenants", () => {
     }
   });
 
-  test("HARP-102 given an exchange of one tenant, when another tenant asks for it, then the answer is that for one that does not exist", async () => {
+  test("HARP-102 an exchange of another tenant is answered like a missing one", async () => {
+    // Given an exchange of one tenant, when another tenant asks for it, then the answer is that for one that does not
+    // exist.
     const submitted = await enforcer.submit();
     const other = await gateway.tenant();
     const requests: ((requestId: string) => Promise<Answer>)[] = [
@@ -155,7 +161,9 @@ describe("Roles and tenants", () => {
     assert.equal(await enforcer.state(submitted.requestId), "pendingApproval");
   });
 
-  test("HARP-102 given two tenants, when both use the same ids for requests, enforcers and approvers, then neither notices the other", async () => {
+  test("HARP-102 two tenants use the same request, enforcer and approver ids independently", async () => {
+    // Given two tenants, when both use the same ids for requests, enforcers and approvers, then neither notices the
+    // other.
     const [enforcerId, approverId, requestId] = [fresh("enf"), fresh("app"), fresh("req")];
     const parties = [];
     for (let n = 0; n < 2; n++) {
@@ -175,7 +183,8 @@ describe("Roles and tenants", () => {
     assert.equal((await two.judge.item(requestId)).envelope.body.artifactHash, second.artifactHash);
   });
 
-  test("HARP-102 given ids in paths that are somebody else's, when they exist and when they do not, then the answer is the same", async () => {
+  test("HARP-102 foreign ids in paths get the same answer whether they exist or not", async () => {
+    // Given ids in paths that are somebody else's, when they exist and when they do not, then the answer is the same.
     const other = await gateway.approver(tenant.id);
     const [real, made] = [
       await approver.get(`/v1/approvers/${other.id}/inbox`),
@@ -189,7 +198,9 @@ describe("Roles and tenants", () => {
 const mebibyte = 1024 * 1024;
 
 describe("Sizes", () => {
-  test("HARP-103 given an artifact of more than three megabytes, or ciphertext of more than two, when it is sent, then it is 413 and nothing is stored", async () => {
+  test("HARP-103 an artifact over 3 MB or ciphertext over 2 MB returns 413 and stores nothing", async () => {
+    // Given an artifact of more than three megabytes, or ciphertext of more than two, when it is sent, then it is 413
+    // and nothing is stored.
     const artifact = enforcer.artifact();
     const padded = JSON.stringify(artifact) + " ".repeat(3 * mebibyte);
     refusal(await enforcer.call("/v1/artifacts", { raw: padded }), 413, "PayloadTooLarge");
@@ -202,7 +213,8 @@ describe("Sizes", () => {
     await enforcer.submit({ body: { ciphertext: { alg: "a", data: data.slice(1) } } });
   });
 
-  test("HARP-103 given any other body of more than 64 kilobytes, when it is sent, then it is 413 and nothing happened", async () => {
+  test("HARP-103 any other body over 64 KB returns 413 without effect", async () => {
+    // Given any other body of more than 64 kilobytes, when it is sent, then it is 413 and nothing happened.
     const submitted = await enforcer.submit();
     const blank = " ".repeat(64 * 1024);
     const bodies: [Party, string, object][] = [

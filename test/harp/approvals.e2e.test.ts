@@ -19,7 +19,9 @@ before(async () => {
 after(() => stage[Symbol.asyncDispose]());
 
 describe("processes that die", () => {
-  test("HARP-35 given an effect that was approved, when the process dies in the middle of it, then it is never done again and the task says what is not known", async () => {
+  test("HARP-35 an approved effect is not retried after a crash, the task reports it unknown", async () => {
+    // Given an effect that was approved, when the process dies in the middle of it, then it is never done again and the
+    // task says what is not known.
     const task = await stage.task(persona, "die");
     await ann.decide(task, "approve");
     await stage.died();
@@ -31,7 +33,9 @@ describe("processes that die", () => {
     assert.equal(stage.deploysOf(task), 1);
   });
 
-  test("HARP-35, HARP-49 given a server that is killed at every commit around an approval, when it is started again each time, then the effect is done once at most, and once when it ends well", async () => {
+  test("HARP-35, HARP-49 an effect runs at most once though the server dies at any commit", async () => {
+    // Given a server that is killed at every commit around an approval, when it is started again each time, then the
+    // effect is done once at most, and once when it ends well.
     for (const point of ["commit.begun", "commit.durable"]) {
       for (const visit of [1, 2, 3]) {
         const task = await stage.task(persona, `${point} ${visit}`);
@@ -54,7 +58,9 @@ describe("processes that die", () => {
 });
 
 describe("through the gateway in the process", () => {
-  test("HARP-107 given an approver who was paired, when the list is read, then it has the key, its device and its fingerprint, and nothing private", async () => {
+  test("HARP-107 lists a paired approver's key, device and fingerprint and nothing private", async () => {
+    // Given an approver who was paired, when the list is read, then it has the key, its device and its fingerprint, and
+    // nothing private.
     const { body } = await stage.client.get("/v1/approvals/approvers");
     const [key] = body.data;
     assert.equal(key.approver_id, "ann");
@@ -65,7 +71,9 @@ describe("through the gateway in the process", () => {
     assert.doesNotMatch(JSON.stringify(body), /private|seed/);
   });
 
-  test("given an effect that needs a signature, when the approver signs, then it is done once, and the receipt proves it offline", async () => {
+  test("an effect runs once after the approver signs, and its receipt verifies offline", async () => {
+    // Given an effect that needs a signature, when the approver signs, then it is done once, and the receipt proves it
+    // offline.
     const task = await stage.task(persona, "v1.2.3");
     assert.equal(task.waiting_for.signature_required, true);
     const { artifact } = await ann.asked(task);
@@ -82,7 +90,8 @@ describe("through the gateway in the process", () => {
     assert.equal(verdict.valid, true, JSON.stringify(verdict));
   });
 
-  test("given an effect that needs a signature, when the approver denies it, then the task fails and says why", async () => {
+  test("a signed denial fails the task with the reason", async () => {
+    // Given an effect that needs a signature, when the approver denies it, then the task fails and says why.
     const task = await stage.task(persona);
     await ann.decide(task, "deny", "not today");
     const ended = await stage.ended(task);
@@ -91,7 +100,9 @@ describe("through the gateway in the process", () => {
     assert.equal(stage.deploysOf(task), 0);
   });
 
-  test("given an effect that needs a signature, when somebody answers over the API, then the answer is refused and says what to do", async () => {
+  test("an API answer to an effect that needs a signature is rejected with advice", async () => {
+    // Given an effect that needs a signature, when somebody answers over the API, then the answer is refused and says
+    // what to do.
     const task = await stage.task(persona);
     const id = task.waiting_for.permission_request_id;
     const answer = await stage.client.post(`/v1/permission-requests/${id}/respond`, { approved: true });
@@ -102,7 +113,8 @@ describe("through the gateway in the process", () => {
     await stage.ended(task);
   });
 
-  test("given a permission request, when an answer names another artifact than the one that was shown, then it is refused", async () => {
+  test("an answer that names another artifact than the one shown is rejected", async () => {
+    // Given a permission request, when an answer names another artifact than the one that was shown, then it is refused.
     const task = await stage.task(await stage.persona({ channel: "any" }));
     const id = task.waiting_for.permission_request_id;
     const path = `/v1/permission-requests/${id}/respond`;
@@ -117,7 +129,8 @@ describe("through the gateway in the process", () => {
     assert.equal((await stage.ended(task)).status, "COMPLETED");
   });
 
-  test("given a quorum that nobody could reach, when a persona is made with it, then that is refused", async () => {
+  test("a persona with an unreachable quorum is rejected", async () => {
+    // Given a quorum that nobody could reach, when a persona is made with it, then that is refused.
     const answer = await stage.client.post("/v1/personas", {
       name: "x",
       version: "1",
@@ -130,7 +143,9 @@ describe("through the gateway in the process", () => {
     assert.equal(errorOf(answer, 400).param, "approval_policy.quorum");
   });
 
-  test("given a wrong fingerprint, or a key without the scope, when a pairing is confirmed, then it is refused and nobody is added", async () => {
+  test("a pairing with a wrong fingerprint or without the scope adds no approver", async () => {
+    // Given a wrong fingerprint, or a key without the scope, when a pairing is confirmed, then it is refused and nobody
+    // is added.
     const begun = await stage.client.post("/v1/approvals/pairings", {});
     const path = `/v1/approvals/pairings/${begun.body.nonce}/confirm`;
     const early = await stage.client.post(path, { fingerprint: "0".repeat(64) });
@@ -142,7 +157,9 @@ describe("through the gateway in the process", () => {
     assert.equal(body.data.length, 1);
   });
 
-  test("HARP-111 given a request that waits, when the approver is revoked, then their signature counts no more, and the audit log says so", async () => {
+  test("HARP-111 revoking an approver voids their signature on a waiting request and is audited", async () => {
+    // Given a request that waits, when the approver is revoked, then their signature counts no more, and the audit log
+    // says so.
     const bob = await stage.approver("bob");
     const own = await stage.persona({ channel: "harp", approvers: ["bob"] });
     const task = await stage.task(own);
@@ -209,7 +226,9 @@ class GatewayElsewhere {
 }
 
 describe("through a gateway elsewhere", () => {
-  test("given a server that asks through a gateway of its own process, when either is killed and started again, then approvals go on where they were", async () => {
+  test("approvals continue after the server or its separate gateway is killed and restarted", async () => {
+    // Given a server that asks through a gateway of its own process, when either is killed and started again, then
+    // approvals go on where they were.
     await using elsewhere = await GatewayElsewhere.start();
     const enforcerKey = await elsewhere.key("harp:enforcer:office");
     await using stage = await ApprovalStage.open(["--gateway", elsewhere.url, "--enforcer-id", "office"], {

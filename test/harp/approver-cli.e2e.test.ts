@@ -39,7 +39,9 @@ function onOneLine(text: string): string {
 }
 
 describe("bridle approver pair", { concurrency }, () => {
-  test("HARP-106, HARP-107 given a code, when an approver pairs, then both sides see one fingerprint and the keys stay where only their owner reads them", async () => {
+  test("HARP-106, HARP-107 pairing shows one fingerprint on both sides and keeps keys private", async () => {
+    // Given a code, when an approver pairs, then both sides see one fingerprint and the keys stay where only their owner
+    // reads them.
     const { enforcer, approver, approverId, apiKey, profile } = await world.party();
     const invitation = await enforcer.invite();
     const code = `${invitation.code.slice(0, 4).toLowerCase()}-${invitation.code.slice(4)}`;
@@ -66,7 +68,8 @@ describe("bridle approver pair", { concurrency }, () => {
     assert.match(errorLine(await approver(pair), 1), /PairingNotFound/, "a code is good once");
   });
 
-  test("HARP-106 given a passphrase, when an approver pairs, then the keys are on disk under it only, and nothing opens without it", async () => {
+  test("HARP-106 keys are stored encrypted by the passphrase and open only with it", async () => {
+    // Given a passphrase, when an approver pairs, then the keys are on disk under it only, and nothing opens without it.
     const { enforcer, approver, approverId, apiKey, profile } = await world.party();
     const invitation = await enforcer.invite();
     const env = { BRIDLE_KEY: apiKey, BRIDLE_APPROVER_PASSPHRASE: "correct horse" };
@@ -92,7 +95,9 @@ describe("bridle approver pair", { concurrency }, () => {
     assert.equal((await enforcer.decisionOn(asked)).decision.decision, "allow");
   });
 
-  test("given a server and its administrator's key on this machine, when a gateway elsewhere is paired with, then it is sent nothing", async () => {
+  test("pairing with a foreign gateway never sends it the local administrator's key", async () => {
+    // Given a server and its administrator's key on this machine, when a gateway elsewhere is paired with, then it is
+    // sent nothing.
     await using stranger = await scriptedGateway((_, response) => send(response, 200, {}));
     const profile = join(world.place.path, "nobody.json");
     const pair = ["approver", "pair", "ABCD2345", "--profile", profile];
@@ -109,7 +114,8 @@ describe("bridle approver pair", { concurrency }, () => {
     assert.ok(!existsSync(profile));
   });
 
-  test("given a profile for one gateway and approver, when others are named or others can read it, then that is refused", async () => {
+  test("a profile rejects another gateway or approver and permissions that let others read it", async () => {
+    // Given a profile for one gateway and approver, when others are named or others can read it, then that is refused.
     const { approver, profile } = await world.paired();
     const elsewhere = await approver(["pair", "ABCD2345", "--gateway", "http://127.0.0.1:1/harp"]);
     assert.match(errorLine(elsewhere, 1), /is for the gateway at .* --profile/);
@@ -125,7 +131,9 @@ describe("bridle approver pair", { concurrency }, () => {
 });
 
 describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
-  test("HARP-40 given requests for this device and for another, when the inbox is listed, then the one is there and the other is closed; nothing is signed for it", async () => {
+  test("HARP-40 the inbox shows a request for another device as closed and signs nothing for it", async () => {
+    // Given requests for this device and for another, when the inbox is listed, then the one is there and the other is
+    // closed; nothing is signed for it.
     const { enforcer, approver } = await world.paired();
     assert.match(succeeded(await approver(["inbox"])), /Nothing waits for you/);
     const mine = await enforcer.ask({ payload: { action: "publish", risk: "high" } });
@@ -155,7 +163,9 @@ describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
     assert.equal((await enforcer.link.status(theirs.requestId))?.body.decision, undefined);
   });
 
-  test("given a request whose text would drive a terminal and imitate our own, when it is shown, then all of it is there and none of it works", async () => {
+  test("a request with terminal escapes or imitated output is shown whole and inert", async () => {
+    // Given a request whose text would drive a terminal and imitate our own, when it is shown, then all of it is there
+    // and none of it works.
     const { enforcer, approver } = shared;
     const details = `rm -rf /\u001b]0;title\u0007\u202Ereversed\n${" ".repeat(120)}Risk       low\nHash       0000`;
     const asked = await enforcer.ask({
@@ -194,7 +204,9 @@ describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
     assert.deepEqual(JSON.parse(json).artifact, asked);
   });
 
-  test("given the beginning of an id, when it is unique, then it suffices; when it is not, or nothing begins so, then that is said", async () => {
+  test("a unique id prefix suffices, an ambiguous or unknown one is reported", async () => {
+    // Given the beginning of an id, when it is unique, then it suffices; when it is not, or nothing begins so, then that
+    // is said.
     const { enforcer, approver } = await world.paired();
     const [one, two] = ["abc-1-x", "abc-2-x"];
     await enforcer.ask({ requestId: one });
@@ -209,7 +221,9 @@ describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
     assert.match(succeeded(await approver(["show", "abc"])), /^Request {4}abc-1-x/);
   });
 
-  test("given a request, when it is approved without a terminal, then only with --yes; the enforcer accepts the signature, once", async () => {
+  test("approving without a terminal needs --yes, and the enforcer accepts the signature once", async () => {
+    // Given a request, when it is approved without a terminal, then only with --yes; the enforcer accepts the signature,
+    // once.
     const { enforcer, approver } = shared;
     const asked = await enforcer.ask();
     const approve = ["approve", asked.requestId];
@@ -228,7 +242,8 @@ describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
     assert.match(errorLine(await approver([...approve, "--yes"]), 1), /the gateway says that it is decided/);
   });
 
-  test("given wider terms that are offered, when it is approved, then it is for them only when asked for", async () => {
+  test("approves the wider offered terms only when asked to", async () => {
+    // Given wider terms that are offered, when it is approved, then it is for them only when asked for.
     const { enforcer, approver } = shared;
     const expiresAt = new Date(Date.now() + 60_000).toISOString();
     const extensions = { gwProfile: { decisionTerms: { scope: "timebox", expiresAt } } };
@@ -243,7 +258,9 @@ describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
     assert.equal((await enforcer.decisionOn(all)).decision.scope, "timebox");
   });
 
-  test("HARP-123 given requests from the future and of the past, when they are looked at, then nothing can be signed; the enforcer is asked to ask again", async () => {
+  test("HARP-123 requests from the future or past cannot be signed, a refresh is requested", async () => {
+    // Given requests from the future and of the past, when they are looked at, then nothing can be signed; the enforcer
+    // is asked to ask again.
     const { enforcer, approver } = await world.paired();
     const createdAt = new Date(Date.now() + 30 * 60_000).toISOString();
     const early = await enforcer.ask({ artifact: { createdAt } });
@@ -270,7 +287,9 @@ describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
     stop.abort();
   });
 
-  test("given requests that wait and come, when they are watched without a terminal, then each is a line, and Ctrl-C ends it well", async () => {
+  test("watching without a terminal prints one line per request and Ctrl-C exits cleanly", async () => {
+    // Given requests that wait and come, when they are watched without a terminal, then each is a line, and Ctrl-C ends
+    // it well.
     const { enforcer, profile } = await world.paired();
     const waiting = await enforcer.ask();
     const child = spawn(process.execPath, [main, "approver", "watch", "--json", "--profile", profile], {

@@ -24,9 +24,10 @@ async function stateOf({ requestId }: Artifact): Promise<string | undefined> {
 }
 
 describe("bridle approver at a terminal", { concurrency: 3 }, () => {
-  test("given a request, when it is approved, then it is shown with its risk in red and asked about; only yes is yes", {
+  test("approving shows the request with its risk in red and accepts only yes", {
     skip: noTerminal,
   }, async () => {
+    // Given a request, when it is approved, then it is shown with its risk in red and asked about; only yes is yes.
     const { enforcer, profile } = party;
     const asked = await enforcer.ask({ payload: { action: "publish", risk: "high", details: "all of it" } });
     const args = ["approver", "approve", asked.requestId, "--profile", profile];
@@ -45,9 +46,11 @@ describe("bridle approver at a terminal", { concurrency: 3 }, () => {
     assert.equal((await enforcer.decisionOn(asked)).decision.decision, "allow");
   });
 
-  test("given a request that expires while somebody looks at it, when they say yes too late, then that is said and nothing is signed", {
+  test("a yes after the request expired is reported and signs nothing", {
     skip: noTerminal,
   }, async () => {
+    // Given a request that expires while somebody looks at it, when they say yes too late, then that is said and nothing
+    // is signed.
     const { enforcer, profile } = party;
     const asked = await enforcer.ask();
     const clock = join(world.place.path, "clock");
@@ -63,9 +66,10 @@ describe("bridle approver at a terminal", { concurrency: 3 }, () => {
     assert.equal((await enforcer.link.status(asked.requestId))?.body.decision, undefined);
   });
 
-  test("given requests that come, when they are watched, then each is asked about; what was typed before is no answer", {
+  test("watch asks about each new request and ignores input typed before", {
     skip: noTerminal,
   }, async () => {
+    // Given requests that come, when they are watched, then each is asked about; what was typed before is no answer.
     const { enforcer, profile } = await world.paired();
     const first = await enforcer.ask();
     await using terminal = bridleInTerminal(["approver", "watch", "--profile", profile]);
@@ -91,9 +95,11 @@ describe("bridle approver at a terminal", { concurrency: 3 }, () => {
     }
   });
 
-  test("HARP-106 given somebody who pairs, when they are asked for a passphrase, then it is asked for twice, never shown, and locks the keys", {
+  test("HARP-106 pairing asks for a passphrase twice without echo and locks the keys with it", {
     skip: noTerminal,
   }, async () => {
+    // Given somebody who pairs, when they are asked for a passphrase, then it is asked for twice, never shown, and locks
+    // the keys.
     const { enforcer, approverId, apiKey, profile } = await world.party();
     const invitation = await enforcer.invite();
     const args = ["approver", "pair", invitation.code, "--gateway", world.gateway, "--id", approverId];

@@ -30,7 +30,9 @@ function bare({ status, body }: Answer, expected = 200): Json {
 }
 
 describe("Endpoints", () => {
-  test("HARP-82, HARP-83 given every endpoint, when it is called as it should be, then it answers with its status and its kind of body, each envelope with all that it must have", async () => {
+  test("HARP-82, HARP-83 every endpoint returns its status and a complete envelope or body", async () => {
+    // Given every endpoint, when it is called as it should be, then it answers with its status and its kind of body,
+    // each envelope with all that it must have.
     const { id: tenantId, enforcer, approver } = await gateway.tenant();
     await using channel = await openWs(enforcer);
     await using stream = await openSse(approver);
@@ -72,7 +74,9 @@ describe("Endpoints", () => {
     assert.deepEqual(bare(await approver.get(`/v1/presence/enforcers/${enforcer.id}`)), records[0]);
   });
 
-  test("HARP-82, HARP-127 given nobody in particular, when the status is asked for, then it declares version, level, algorithms, transports and what it cannot prevent", async () => {
+  test("HARP-82, HARP-127 public status declares version, level, algorithms and limits", async () => {
+    // Given nobody in particular, when the status is asked for, then it declares version, level, algorithms, transports
+    // and what it cannot prevent.
     const declaration = bare(await callHarp(gateway.base, "/v1/status"));
     assert.equal(declaration.harpVersion, "0.2");
     assert.match(declaration.conformanceLevel, /^(Core|Extended|Enterprise)$/);
@@ -82,7 +86,9 @@ describe("Endpoints", () => {
     assert.ok(declaration.residualRisks.length > 0);
   });
 
-  test("HARP-127 given the page about the gateway, when it is read, then it says what is trusted with what, and every risk that remains", () => {
+  test("HARP-127 the gateway page documents trust boundaries and every remaining risk", () => {
+    // Given the page about the gateway, when it is read, then it says what is trusted with what, and every risk that
+    // remains.
     const page = readFileSync(new URL("../../docs/protocols/harp-gateway.md", import.meta.url), "utf8");
     const said = [
       /never does\*\* is authorize anything/,
@@ -114,7 +120,8 @@ describe("Endpoints", () => {
     assert.equal(new Set(ids).size, ids.length);
   });
 
-  test("HARP-88 given ids that differ in case only, when they are used, then they are different requests and different people", async () => {
+  test("HARP-88 ids that differ only in case are different requests and people", async () => {
+    // Given ids that differ in case only, when they are used, then they are different requests and different people.
     const { id, enforcer } = await gateway.tenant();
     const name = fresh("Case");
     const [upper, lower] = [name, name.toLowerCase()];
@@ -134,7 +141,9 @@ describe("Endpoints", () => {
     assert.equal(await enforcer.state(lower), "pendingApproval");
   });
 
-  test("HARP-92 given an expired request, when its approver asks for it anew, then the enforcer that is there hears of it; who is not there is 503", async () => {
+  test("HARP-92 a refresh of an expired request reaches its enforcer, or returns 503 if offline", async () => {
+    // Given an expired request, when its approver asks for it anew, then the enforcer that is there hears of it; who is
+    // not there is 503.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.enforcer(id);
     const { requestId } = await enforcer.submit();
@@ -166,7 +175,9 @@ describe("Endpoints", () => {
     assert.equal(await enforcer.state(requestId), "expired", "the exchange is as it was");
   });
 
-  test("HARP-96 given exchanges in their states, when they are asked for, then states are in camelCase, and a withdrawal says Withdrawn", async () => {
+  test("HARP-96 exchange states are in camelCase and a withdrawal returns Withdrawn", async () => {
+    // Given exchanges in their states, when they are asked for, then states are in camelCase, and a withdrawal says
+    // Withdrawn.
     const { enforcer, approver } = await gateway.tenant();
     const first = await enforcer.submit();
     assert.equal((await enforcer.status(first.requestId)).state, "pendingApproval");
@@ -175,7 +186,8 @@ describe("Endpoints", () => {
     assert.equal((await approver.status(first.requestId)).state, "withdrawn");
   });
 
-  test("HARP-85 given addresses that are not HARP's, when they are asked, then their answers are not of its media type", async () => {
+  test("HARP-85 paths outside HARP do not answer with its media type", async () => {
+    // Given addresses that are not HARP's, when they are asked, then their answers are not of its media type.
     for (const path of [
       "/health",
       "/version",
@@ -206,7 +218,8 @@ async function posts(enforcer: Party, approver: Party): Promise<[Party, string, 
 }
 
 describe("Media types", () => {
-  test("HARP-86 given bodies of another media type, when they are sent, then it is 415 and nothing happened", async () => {
+  test("HARP-86 a body of another media type returns 415 without effect", async () => {
+    // Given bodies of another media type, when they are sent, then it is 415 and nothing happened.
     const { enforcer, approver } = await gateway.tenant();
     const types = ["application/json", "text/plain", "application/harp+xml", "application/harp", undefined];
     for (const [party, path, body] of await posts(enforcer, approver)) {
@@ -233,7 +246,8 @@ describe("Media types", () => {
     }
   });
 
-  test("HARP-121 given JSON that was cut off anywhere, when it is sent, then it is 400 and nothing happened", async () => {
+  test("HARP-121 JSON truncated anywhere returns 400 without effect", async () => {
+    // Given JSON that was cut off anywhere, when it is sent, then it is 400 and nothing happened.
     const { enforcer, approver } = await gateway.tenant();
     for (const [party, path, body] of await posts(enforcer, approver)) {
       const whole = JSON.stringify(body);
@@ -257,7 +271,9 @@ describe("Media types", () => {
 });
 
 describe("Versions", () => {
-  test("HARP-98 given a version that is not supported, when anything is asked for, then it is 426 with those that are, and nothing happened", async () => {
+  test("HARP-98 an unsupported version returns 426 with the supported ones, without effect", async () => {
+    // Given a version that is not supported, when anything is asked for, then it is 426 with those that are, and nothing
+    // happened.
     const { enforcer, approver } = await gateway.tenant();
     for (const version of ["0.1", "0.3", "1.0", "2", "0.20", "0.2.x", "nonsense"]) {
       const artifact = enforcer.artifact();
@@ -271,7 +287,8 @@ describe("Versions", () => {
     }
   });
 
-  test("HARP-98 given version 0.2, one of its patches, or none, when something is asked for, then it is answered", async () => {
+  test("HARP-98 accepts version 0.2, its patches and a missing version", async () => {
+    // Given version 0.2, one of its patches, or none, when something is asked for, then it is answered.
     const { enforcer } = await gateway.tenant();
     for (const version of ["0.2", "0.2.0", "0.2.17", undefined]) {
       const headers = { "x-harp-version": version };
@@ -280,7 +297,8 @@ describe("Versions", () => {
     }
   });
 
-  test("HARP-127 given another major version, when it is refused, then that is in the log, and no key is", async () => {
+  test("HARP-127 logs a rejected major version without any key", async () => {
+    // Given another major version, when it is refused, then that is in the log, and no key is.
     const { enforcer } = await gateway.tenant();
     const refusals = () =>
       gateway.server
@@ -299,7 +317,9 @@ describe("Versions", () => {
 });
 
 describe("Errors", () => {
-  test("HARP-84 given calls that go wrong in every way, when they are answered, then each is an error envelope with its code, and conflicts can be told from mistakes", async () => {
+  test("HARP-84 every failure returns an error envelope with its code, conflicts are distinct", async () => {
+    // Given calls that go wrong in every way, when they are answered, then each is an error envelope with its code, and
+    // conflicts can be told from mistakes.
     const { enforcer, approver } = await gateway.tenant();
     const submitted = await enforcer.submit();
     const { requestId } = submitted;
@@ -350,7 +370,8 @@ describe("Errors", () => {
     assert.equal(await enforcer.state(requestId), "pendingApproval");
   });
 
-  test("HARP-84 given addresses that are no addresses, when they are asked, then each is an error envelope of 4xx", async () => {
+  test("HARP-84 malformed paths return a 4xx error envelope", async () => {
+    // Given addresses that are no addresses, when they are asked, then each is an error envelope of 4xx.
     const { enforcer } = await gateway.tenant();
     const paths = [
       "/v1/exchanges/%zz",
@@ -367,7 +388,9 @@ describe("Errors", () => {
 });
 
 describe("The published messages", () => {
-  test("HARP-97 given the messages that were published, when they are replayed at their time, then a gateway takes those of clients and sends those of gateways", async () => {
+  test("HARP-97 a gateway accepts the published client messages and sends the published replies", async () => {
+    // Given the messages that were published, when they are replayed at their time, then a gateway takes those of
+    // clients and sends those of gateways.
     await using own = await startGateway({ movable: true });
     own.moveTo("2026-02-24T10:00:00Z");
     const tenantId = `tenant_${fresh("t")}`;

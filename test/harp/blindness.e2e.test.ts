@@ -117,7 +117,9 @@ async function wholeStory(): Promise<Secrets> {
 }
 
 describe("A gateway alone", () => {
-  test("HARP-47 given words in payload, repository reference and metadata of sealed artifacts, when all has happened that can, then they are in no file, log or answer", async () => {
+  test("HARP-47 plaintext of sealed artifacts appears in no file, log or answer", async () => {
+    // Given words in payload, repository reference and metadata of sealed artifacts, when all has happened that can,
+    // then they are in no file, log or answer.
     const { words, told, answers } = await wholeStory();
     assert.ok(filesWith(gateway.data, told).length > 0, "what it was told is found");
     assert.ok(answers.includes(told));
@@ -138,7 +140,9 @@ describe("A gateway alone", () => {
     assert.deepEqual(memoryHas(pid, [told, ...words]), [told], "what it was told is found, and nothing else");
   });
 
-  test("HARP-105 given everything logged that can be, when all has happened that can, then there is no ciphertext in the log, no token, no code, no key and nothing that people wrote", async () => {
+  test("HARP-105 the full log contains no ciphertext, token, code, key or human text", async () => {
+    // Given everything logged that can be, when all has happened that can, then there is no ciphertext in the log, no
+    // token, no code, no key and nothing that people wrote.
     const { passing } = await wholeStory();
     const output = gateway.server.output();
     assert.ok(output.includes('"level":'), "something was logged");
@@ -148,7 +152,9 @@ describe("A gateway alone", () => {
   });
 });
 
-test("HARP-47 given a gateway within a server, when a sealed artifact has gone through it, then its words are in no file, log or answer there either", async () => {
+test("HARP-47 a gateway within a server leaks no sealed plaintext to files, logs or answers", async () => {
+  // Given a gateway within a server, when a sealed artifact has gone through it, then its words are in no file, log or
+  // answer there either.
   await using embedded = await startGateway({ env: { BRIDLE_LOG_LEVEL: "trace" } });
   const { enforcer, approver } = await embedded.tenant();
   const { words, ciphertext, artifactHash } = sealedArtifact();

@@ -23,7 +23,9 @@ after(() => gateway[Symbol.asyncDispose]());
 const channels: Record<string, (party: Party) => Promise<Channel>> = { SSE: openSse, WebSocket: openWs };
 
 describe("Redelivery", () => {
-  test("HARP-77 given approval requests that were not acknowledged, when the approver comes back, then they come again, oldest first, as the same messages, and not once they were", async () => {
+  test("HARP-77 redelivers unacknowledged approval requests in order when the approver reconnects", async () => {
+    // Given approval requests that were not acknowledged, when the approver comes back, then they come again, oldest
+    // first, as the same messages, and not once they were.
     for (const open of Object.values(channels)) {
       const { enforcer, approver } = await gateway.tenant();
       const sent = [];
@@ -46,7 +48,9 @@ describe("Redelivery", () => {
     }
   });
 
-  test("HARP-77 given decisions that were not acknowledged, when the enforcer comes back, then they come again, oldest first, as the same messages, and not once they were", async () => {
+  test("HARP-77 redelivers unacknowledged decisions in order when the enforcer reconnects", async () => {
+    // Given decisions that were not acknowledged, when the enforcer comes back, then they come again, oldest first, as
+    // the same messages, and not once they were.
     for (const open of Object.values(channels)) {
       const { enforcer, approver } = await gateway.tenant();
       const channel = await open(enforcer);
@@ -69,7 +73,8 @@ describe("Redelivery", () => {
     }
   });
 
-  test("HARP-77 given a Last-Event-ID, when the stream is opened with it, then it is no acknowledgement", async () => {
+  test("HARP-77 a Last-Event-ID does not acknowledge messages", async () => {
+    // Given a Last-Event-ID, when the stream is opened with it, then it is no acknowledgement.
     const { enforcer, approver } = await gateway.tenant();
     const { requestId } = await enforcer.submit();
     const first = await openSse(approver);
@@ -79,7 +84,8 @@ describe("Redelivery", () => {
     assert.equal((await again.about(requestId)).msgId, msgId);
   });
 
-  test("HARP-77 given a request that is no longer pending, when the approver comes back, then it is not pushed", async () => {
+  test("HARP-77 a request no longer pending is not pushed to a returning approver", async () => {
+    // Given a request that is no longer pending, when the approver comes back, then it is not pushed.
     const { enforcer, approver } = await gateway.tenant();
     const decided = await enforcer.submit();
     const withdrawn = await enforcer.submit();
@@ -94,7 +100,9 @@ describe("Redelivery", () => {
 });
 
 describe("Pushing", () => {
-  test("HARP-63, HARP-65 given very many requests and decisions at once, when they are made, then each is pushed when it is made, without anybody asking again", async () => {
+  test("HARP-63, HARP-65 pushes each of very many requests and decisions without polling", async () => {
+    // Given very many requests and decisions at once, when they are made, then each is pushed when it is made, without
+    // anybody asking again.
     const { enforcer, approver } = await gateway.tenant();
     await using there = await openWs(enforcer);
     await using here = await openSse(approver);
@@ -125,7 +133,9 @@ async function delivery(enforcer: Party, approver: Party): Promise<Json> {
 }
 
 describe("Acknowledgement", () => {
-  test("HARP-78 given a delivered decision, when it is acknowledged as received, then as processed, then again, then each is 200 and it is Delivered from the first on", async () => {
+  test("HARP-78 acknowledging as received, processed and again returns 200 and stays Delivered", async () => {
+    // Given a delivered decision, when it is acknowledged as received, then as processed, then again, then each is 200
+    // and it is Delivered from the first on.
     const { enforcer, approver } = await gateway.tenant();
     const { requestId, msgId } = await delivery(enforcer, approver);
     assert.equal(await enforcer.state(requestId), "decided");
@@ -139,7 +149,9 @@ describe("Acknowledgement", () => {
     assert.deepEqual(await enforcer.inbox(), []);
   });
 
-  test("HARP-79 given a delivered decision, when its acknowledgement has a wrong status, lacks a member or has one too many, then it is 400 and nothing is acknowledged", async () => {
+  test("HARP-79 a malformed acknowledgement returns 400 and acknowledges nothing", async () => {
+    // Given a delivered decision, when its acknowledgement has a wrong status, lacks a member or has one too many, then
+    // it is 400 and nothing is acknowledged.
     const { enforcer, approver } = await gateway.tenant();
     const { requestId, msgId } = await delivery(enforcer, approver);
     const wrong = [
@@ -159,7 +171,9 @@ describe("Acknowledgement", () => {
     assert.equal(await enforcer.state(requestId), "decided");
   });
 
-  test("HARP-79 given a delivered decision, when somebody else acknowledges it, or the message or request is not the right one, then it is 404 and nothing is acknowledged", async () => {
+  test("HARP-79 an acknowledgement by others or for a wrong id returns 404 without effect", async () => {
+    // Given a delivered decision, when somebody else acknowledges it, or the message or request is not the right one,
+    // then it is 404 and nothing is acknowledged.
     const { id, enforcer, approver } = await gateway.tenant();
     const { requestId, msgId } = await delivery(enforcer, approver);
     const other = await delivery(enforcer, approver);
@@ -182,7 +196,8 @@ describe("Acknowledgement", () => {
     assert.equal((await enforcer.inbox()).length, 2);
   });
 
-  test("HARP-79 given an approval request in several inboxes, when one approver acknowledges that of another, then it is 404", async () => {
+  test("HARP-79 acknowledging the approval request of another approver returns 404", async () => {
+    // Given an approval request in several inboxes, when one approver acknowledges that of another, then it is 404.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.approver(id);
     const { requestId } = await enforcer.submit();
@@ -201,7 +216,8 @@ const awkward = fc.dictionary(
 );
 
 describe("What arrives is what was sent", () => {
-  test("HARP-80 given ciphertext with any members, when it is forwarded, then every one of them is as it was, beside its kind", async () => {
+  test("HARP-80 forwards every member of the ciphertext unchanged beside its kind", async () => {
+    // Given ciphertext with any members, when it is forwarded, then every one of them is as it was, beside its kind.
     const { enforcer, approver } = await gateway.tenant();
     await fc.assert(
       fc.asyncProperty(awkward, async (members) => {
@@ -225,7 +241,9 @@ describe("What arrives is what was sent", () => {
     );
   });
 
-  test("HARP-80 given a name that objects of this language treat in their own way, when it is in the ciphertext, then it is forwarded or refused, and never lost", async () => {
+  test("HARP-80 a __proto__ member in the ciphertext is forwarded or rejected, never lost", async () => {
+    // Given a name that objects of this language treat in their own way, when it is in the ciphertext, then it is
+    // forwarded or refused, and never lost.
     const { enforcer, approver } = await gateway.tenant();
     const artifact = enforcer.artifact();
     const raw = JSON.stringify(artifact).replace('"alg":', '"__proto__":{"alg":"none"},"alg":');
@@ -235,7 +253,9 @@ describe("What arrives is what was sent", () => {
     else assert.deepEqual([status, item], [400, undefined]);
   });
 
-  test("HARP-80 given a decision with any texts, when it is delivered, by whatever way, then its body is exactly the one that was submitted", async () => {
+  test("HARP-80 every channel delivers the body of a decision exactly as submitted", async () => {
+    // Given a decision with any texts, when it is delivered, by whatever way, then its body is exactly the one that was
+    // submitted.
     const { enforcer, approver } = await gateway.tenant();
     await using channel = await openSse(enforcer);
     const text = fc.string({ unit: "binary", minLength: 1, maxLength: 40 });
@@ -268,7 +288,9 @@ describe("What arrives is what was sent", () => {
     );
   });
 
-  test("HARP-80 given a sealed artifact of two megabytes, when it is forwarded, then every byte arrives, in the inbox and on a channel", async () => {
+  test("HARP-80 a 2 MB sealed artifact arrives complete in the inbox and on a channel", async () => {
+    // Given a sealed artifact of two megabytes, when it is forwarded, then every byte arrives, in the inbox and on a
+    // channel.
     const { enforcer, approver } = await gateway.tenant();
     await using channel = await openWs(approver);
     const data = randomBytes(2 * 1024 * 1024).toString("base64url");

@@ -102,7 +102,9 @@ describe("A kill right behind the answers", () => {
     await gateway.restart();
   });
 
-  test("HARP-49 given an artifact, when the gateway is killed behind the 202, then the exchange and the item of the inbox are there, and the same artifact is still the same", async () => {
+  test("HARP-49 an artifact accepted with 202 survives a kill and is still deduplicated", async () => {
+    // Given an artifact, when the gateway is killed behind the 202, then the exchange and the item of the inbox are
+    // there, and the same artifact is still the same.
     const { enforcer, approver, submitted } = done.artifact;
     const { requestId, artifactHash, accepted: body } = submitted;
     const { duplicate: _, ...rest } = body;
@@ -116,7 +118,9 @@ describe("A kill right behind the answers", () => {
     assert.equal((await approver.inbox()).length, 1);
   });
 
-  test("HARP-49, HARP-51 given a decision, when the gateway is killed behind the 200, then it is that decision, in the enforcer's inbox and nowhere else, and no other is accepted", async () => {
+  test("HARP-49, HARP-51 a decision answered with 200 survives a kill and stays the only one", async () => {
+    // Given a decision, when the gateway is killed behind the 200, then it is that decision, in the enforcer's inbox and
+    // nowhere else, and no other is accepted.
     const { enforcer, approver, submitted, decision } = done.decision;
     assert.deepEqual((await enforcer.status(submitted.requestId)).decision, decision.body);
     const [item, ...others] = await enforcer.inbox();
@@ -128,7 +132,9 @@ describe("A kill right behind the answers", () => {
     assert.equal(accepted(again, 200, "decision.accepted").duplicate, true);
   });
 
-  test("HARP-49, HARP-77, HARP-78 given messages that were pushed, when the gateway is killed, then those that were not acknowledged come again as the same messages, and no others", async () => {
+  test("HARP-49, HARP-77, HARP-78 after a kill only unacknowledged messages are redelivered", async () => {
+    // Given messages that were pushed, when the gateway is killed, then those that were not acknowledged come again as
+    // the same messages, and no others.
     const { enforcer, approver, decided, delivered, pending, seen } = done.pushed;
     assert.equal(await enforcer.state(delivered.requestId), "delivered");
     await using back = await openWs(enforcer);
@@ -143,14 +149,17 @@ describe("A kill right behind the answers", () => {
     assert.deepEqual((await approver.item(seen.requestId)).envelope, seen);
   });
 
-  test("HARP-49, HARP-58, HARP-90 given a withdrawal and a deleted item, when the gateway is killed behind the answers, then neither comes back", async () => {
+  test("HARP-49, HARP-58, HARP-90 a withdrawal and a deleted item stay so after a kill", async () => {
+    // Given a withdrawal and a deleted item, when the gateway is killed behind the answers, then neither comes back.
     const { enforcer, approver, withdrawn, deleted } = done.put;
     assert.equal(await enforcer.state(withdrawn.requestId), "withdrawn");
     assert.deepEqual(await approver.inbox(), []);
     assert.equal(await enforcer.state(deleted.requestId), "pendingApproval");
   });
 
-  test("HARP-49, HARP-74 given a code that was resolved and a pairing that was completed, when the gateway is killed behind each, then they stay used, and the token routes", async () => {
+  test("HARP-49, HARP-74 used codes and completed pairings stay so after a kill, the token routes", async () => {
+    // Given a code that was resolved and a pairing that was completed, when the gateway is killed behind each, then they
+    // stay used, and the token routes.
     const { enforcer, approver, code, nonce } = done.pairing;
     refusal(await approver.get(`/v1/pairing/resolve/${code}`), 404, "PairingNotFound");
     const complete = { nonce, approverId: approver.id };
@@ -234,7 +243,9 @@ async function assertTold(story: Story, enforcer: Party, { open, undelivered }: 
   if (story.msgId !== null) assert.equal((await enforcer.wait(requestId)).body.msgId, story.msgId);
 }
 
-test("HARP-49, HARP-51, HARP-55 given a gateway that is killed at any moment under load, when it is started again each time, then nothing it said yes to is lost, nothing is there twice, and every message has kept its id", async (t) => {
+test("HARP-49, HARP-51, HARP-55 kills under load lose, duplicate or renumber no message", async (t) => {
+  // Given a gateway that is killed at any moment under load, when it is started again each time, then nothing it said
+  // yes to is lost, nothing is there twice, and every message has kept its id.
   const { enforcer, approver } = await gateway.tenant();
   const stories: Story[] = [];
   const newStory = (): Story => {

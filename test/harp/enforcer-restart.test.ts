@@ -25,7 +25,8 @@ const shifty = defineAgent({
 });
 
 describe("after a restart", () => {
-  test("HARP-28 given a decision that was accepted, when the enforcer starts again and it is delivered again, then it is a replay", async () => {
+  test("HARP-28 an accepted decision delivered again after a restart is a replay", async () => {
+    // Given a decision that was accepted, when the enforcer starts again and it is delivered again, then it is a replay.
     await using directory = await temporaryDirectory();
     const gateway = new ScriptedGateway();
     const at = { directory: directory.path, gateway };
@@ -44,7 +45,9 @@ describe("after a restart", () => {
     assert.equal(runsOf(task), 1);
   });
 
-  test("given a request that was asked and decided while the enforcer was away, when it starts, then it goes on where it was, and the log can be folded again", async () => {
+  test("a request decided while the enforcer was away resumes, and the log rebuilds the state", async () => {
+    // Given a request that was asked and decided while the enforcer was away, when it starts, then it goes on where it
+    // was, and the log can be folded again.
     await using directory = await temporaryDirectory();
     const gateway = new ScriptedGateway();
     const at = { directory: directory.path, gateway };
@@ -62,7 +65,9 @@ describe("after a restart", () => {
     await assertRebuildable(directory.path);
   });
 
-  test("given a gateway that was away when the request was made, when the enforcer starts again, then it is submitted then, once and under the same name", async () => {
+  test("a request made while the gateway was away is submitted once at restart, with its id", async () => {
+    // Given a gateway that was away when the request was made, when the enforcer starts again, then it is submitted
+    // then, once and under the same name.
     await using directory = await temporaryDirectory();
     const gateway = new ScriptedGateway();
     const at = { directory: directory.path, gateway };
@@ -83,7 +88,9 @@ describe("what is about to be done", () => {
     ["an effect", "effect"],
     ["a question of the agent's own", "ask"],
   ]) {
-    test(`HARP-18 given ${how} that was approved, when the code wants something else by then, then nothing is done and the task fails`, async () => {
+    test(`HARP-18 ${how} that changes after its approval does not run and the task fails`, async () => {
+      // Given ${how} that was approved, when the code wants something else by then, then nothing is done and the task
+      // fails.
       await using stage = await EnforcementStage.open({ agents: [shifty] });
       const ann = await stage.person("ann");
       const task = await stage.task(await stage.persona({ channel: "harp" }, "shifty"), text);
@@ -125,7 +132,8 @@ describe("a store that somebody else wrote to", () => {
   };
 
   for (const [what, change] of Object.entries(changes)) {
-    test(`HARP-36, HARP-108 given a list of approvers with ${what}, when a good decision arrives, then it is refused like everything else`, async () => {
+    test(`HARP-36, HARP-108 a tampered approver list with ${what} rejects every decision`, async () => {
+      // Given a list of approvers with ${what}, when a good decision arrives, then it is refused like everything else.
       await using directory = await temporaryDirectory();
       const gateway = new ScriptedGateway();
       const at = { directory: directory.path, gateway };

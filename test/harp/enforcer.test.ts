@@ -20,7 +20,9 @@ import { caller, EnforcementStage, runsOf } from "../support/enforcement.ts";
 const minuteMs = 60_000;
 
 describe("one approver", () => {
-  test("HARP-17, HARP-22 given a signed approval of what was sealed for the approver, when it arrives, then the effect runs once and the receipt proves who signed", async () => {
+  test("HARP-17, HARP-22 a signed approval runs the effect once and the receipt proves the signer", async () => {
+    // Given a signed approval of what was sealed for the approver, when it arrives, then the effect runs once and the
+    // receipt proves who signed.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const task = await stage.task(await stage.persona());
@@ -43,7 +45,8 @@ describe("one approver", () => {
     assert.equal((await verifyApprovalProof(tampered)).valid, false);
   });
 
-  test("HARP-22 given an approval, when the gateway turns it into a denial or a denial into an approval, then neither counts", async () => {
+  test("HARP-22 a decision that the gateway flipped does not count, either way", async () => {
+    // Given an approval, when the gateway turns it into a denial or a denial into an approval, then neither counts.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const persona = await stage.persona();
@@ -62,7 +65,9 @@ describe("one approver", () => {
     }
   });
 
-  test("HARP-23 given an approval whose remark the gateway changed, when it arrives, then it counts, and the remark is kept apart from what is signed", async () => {
+  test("HARP-23 an approval with an altered remark counts, the remark stays out of the proof", async () => {
+    // Given an approval whose remark the gateway changed, when it arrives, then it counts, and the remark is kept apart
+    // from what is signed.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const task = await stage.task(await stage.persona());
@@ -88,7 +93,8 @@ describe("one approver", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("HARP-19 given an approval of one request, when it is delivered for another one, then it is refused", async () => {
+  test("HARP-19 an approval delivered for another request is rejected", async () => {
+    // Given an approval of one request, when it is delivered for another one, then it is refused.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const persona = await stage.persona();
@@ -105,7 +111,9 @@ describe("one approver", () => {
     assert.deepEqual([runsOf(one), runsOf(other)], [0, 0]);
   });
 
-  test("HARP-26, HARP-81 given a decision that was accepted, when it is delivered again and again, then it is acknowledged each time and nothing runs a second time", async () => {
+  test("HARP-26, HARP-81 a redelivered decision is acknowledged each time and runs nothing more", async () => {
+    // Given a decision that was accepted, when it is delivered again and again, then it is acknowledged each time and
+    // nothing runs a second time.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const task = await stage.task(await stage.persona());
@@ -120,7 +128,8 @@ describe("one approver", () => {
     assert.equal(runsOf(task), 1);
   });
 
-  test("HARP-27 given a nonce that a key has signed with, when it signs another decision with it, then that is refused", async () => {
+  test("HARP-27 a second decision with a nonce already used by the key is rejected", async () => {
+    // Given a nonce that a key has signed with, when it signs another decision with it, then that is refused.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const persona = await stage.persona();
@@ -137,7 +146,9 @@ describe("one approver", () => {
     assert.equal(runsOf(second), 0);
   });
 
-  test("HARP-29, HARP-30, HARP-31 given an approval, when it arrives a minute after the end or later, then it is refused, and within the minute that clocks may differ it counts", async () => {
+  test("HARP-29, HARP-30, HARP-31 an approval counts up to a minute after expiry, not later", async () => {
+    // Given an approval, when it arrives a minute after the end or later, then it is refused, and within the minute that
+    // clocks may differ it counts.
     await using stage = await EnforcementStage.open({ exchangeMsMax: 10 * minuteMs });
     const ann = await stage.person("ann");
     const persona = await stage.persona();
@@ -169,7 +180,9 @@ describe("one approver", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("HARP-20, HARP-113 given decisions that were accepted and refused, keys that came and went, when the audit log is read, then all are in it, chained, without content", async () => {
+  test("HARP-20, HARP-113 the audit log chains all decisions and key changes, without content", async () => {
+    // Given decisions that were accepted and refused, keys that came and went, when the audit log is read, then all are
+    // in it, chained, without content.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const bob = await stage.person("bob");
@@ -230,7 +243,8 @@ describe("keys", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("HARP-111 given a decision that was signed before, when the key is revoked, then it is refused", async () => {
+  test("HARP-111 a decision signed before its key was revoked is rejected", async () => {
+    // Given a decision that was signed before, when the key is revoked, then it is refused.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     await stage.person("bob");
@@ -245,7 +259,9 @@ describe("keys", () => {
     await until(async () => stage.gateway.withdrawn.includes(request_id), Boolean);
   });
 
-  test("HARP-110 given a key that was replaced, when both sign within the overlap, then both count, and the old one does not afterwards", async () => {
+  test("HARP-110 a replaced key and its successor both count in the overlap, then only the new", async () => {
+    // Given a key that was replaced, when both sign within the overlap, then both count, and the old one does not
+    // afterwards.
     await using stage = await EnforcementStage.open();
     const old = await stage.person("ann");
     const persona = await stage.persona();
@@ -266,7 +282,9 @@ describe("keys", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("HARP-112 given a persona that names its approvers, when somebody else's key signs, then it does not count, and nobody else is asked", async () => {
+  test("HARP-112 only approvers named by the persona are asked, and only their keys count", async () => {
+    // Given a persona that names its approvers, when somebody else's key signs, then it does not count, and nobody else
+    // is asked.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const bob = await stage.person("bob");
@@ -284,7 +302,9 @@ describe("keys", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("given a label that holds what looks like a credential, when the key is taken into the list, then the list is without it and still good", async () => {
+  test("a credential in a key's label is redacted and the approver list stays valid", async () => {
+    // Given a label that holds what looks like a credential, when the key is taken into the list, then the list is
+    // without it and still good.
     await using stage = await EnforcementStage.open();
     const secret = `sk-ant-api03-${"x1Y2".repeat(12)}`;
     const ann = await stage.person("ann", undefined, `phone ${secret}`);
@@ -296,7 +316,8 @@ describe("keys", () => {
     assert.equal((await stage.ended(task)).status, "COMPLETED");
   });
 
-  test("given an approver who is paired while a task waits, when they are in the list, then they are asked too", async () => {
+  test("an approver paired while a task waits is asked too", async () => {
+    // Given an approver who is paired while a task waits, when they are in the list, then they are asked too.
     await using stage = await EnforcementStage.open();
     const task = await stage.task(await stage.persona());
     assert.deepEqual(exchangesOf(await stage.request(task)), []);
@@ -308,7 +329,9 @@ describe("keys", () => {
 });
 
 describe("several approvers", () => {
-  test("given a quorum of two, when one approves, then the task waits, and when the second does, then it goes on with both signatures in the receipt", async () => {
+  test("a quorum of two waits for the second approval and puts both signatures in the receipt", async () => {
+    // Given a quorum of two, when one approves, then the task waits, and when the second does, then it goes on with both
+    // signatures in the receipt.
     await using stage = await EnforcementStage.open();
     const people = [await stage.person("ann"), await stage.person("bob"), await stage.person("cem")];
     const [ann, bob, cem] = people;
@@ -351,7 +374,8 @@ describe("several approvers", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("given a quorum of two and one approval, when that key is revoked, then it no longer counts towards it", async () => {
+  test("revoking a key removes its approval from the quorum", async () => {
+    // Given a quorum of two and one approval, when that key is revoked, then it no longer counts towards it.
     await using stage = await EnforcementStage.open();
     const [ann, bob] = [await stage.person("ann"), await stage.person("bob")];
     await stage.person("cem");
@@ -367,7 +391,9 @@ describe("several approvers", () => {
 });
 
 describe("channels", () => {
-  test("given a persona that wants signatures, when somebody answers over the API, then that is refused and changes nothing", async () => {
+  test("an API answer is rejected without effect if the persona requires signatures", async () => {
+    // Given a persona that wants signatures, when somebody answers over the API, then that is refused and changes
+    // nothing.
     await using stage = await EnforcementStage.open();
     const task = await stage.task(await stage.persona());
     const { id: requestId } = await stage.request(task);
@@ -381,7 +407,8 @@ describe("channels", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("given a persona that takes any answer, when one comes over the API, then approvers are told that it is over", async () => {
+  test("an API answer that the persona allows tells approvers that the request is over", async () => {
+    // Given a persona that takes any answer, when one comes over the API, then approvers are told that it is over.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const task = await stage.task(await stage.persona({}));
@@ -401,7 +428,8 @@ describe("channels", () => {
     assert.equal(runsOf(task), 1);
   });
 
-  test("given a task that waits, when it is canceled, then its requests are taken back and a late approval runs nothing", async () => {
+  test("canceling a waiting task withdraws its requests, a late approval runs nothing", async () => {
+    // Given a task that waits, when it is canceled, then its requests are taken back and a late approval runs nothing.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const task = await stage.task(await stage.persona());
@@ -413,7 +441,9 @@ describe("channels", () => {
     assert.equal(runsOf(task), 0);
   });
 
-  test("HARP-93 given an approver who asks to see it again, when the refresh arrives, then it is asked under a new name that was never used", async () => {
+  test("HARP-93 a refresh by the approver asks again under a new, unused request id", async () => {
+    // Given an approver who asks to see it again, when the refresh arrives, then it is asked under a new name that was
+    // never used.
     await using stage = await EnforcementStage.open();
     const ann = await stage.person("ann");
     const task = await stage.task(await stage.persona());
@@ -427,7 +457,9 @@ describe("channels", () => {
     assert.equal((await stage.ended(task)).status, "COMPLETED");
   });
 
-  test("HARP-37 given a gateway that cannot be reached until the request expires, when the time is over, then it is denied, nothing ran, and the audit says why", async () => {
+  test("HARP-37 denies and audits a request that expires while the gateway is unreachable", async () => {
+    // Given a gateway that cannot be reached until the request expires, when the time is over, then it is denied,
+    // nothing ran, and the audit says why.
     const tried: string[] = [];
     const hasty = defineAgent({
       name: "hasty",
@@ -453,7 +485,8 @@ describe("channels", () => {
     assert.equal(said.length, 1, "once, however often it was tried");
   });
 
-  test("given a gateway that never takes the request, when it says so for good, then the step is denied with the reason", async () => {
+  test("a permanent rejection by the gateway denies the step with the reason", async () => {
+    // Given a gateway that never takes the request, when it says so for good, then the step is denied with the reason.
     await using stage = await EnforcementStage.open();
     await stage.person("ann");
     stage.gateway.problem = new GatewayRefusal("PayloadTooLarge", 413, "too large");

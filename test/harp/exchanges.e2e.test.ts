@@ -31,7 +31,9 @@ after(() => gateway[Symbol.asyncDispose]());
 const lifeMs = 10 * 60_000;
 
 describe("Accepting", () => {
-  test("HARP-48 given an artifact, when it is accepted, then there is one exchange in PendingApproval, which says when it began and when it ends", async () => {
+  test("HARP-48 an accepted artifact makes one PendingApproval exchange with start and end", async () => {
+    // Given an artifact, when it is accepted, then there is one exchange in PendingApproval, which says when it began
+    // and when it ends.
     const before = gateway.now();
     // An offset, and more digits than a clock has: what was submitted is kept as it was written.
     const expiresAt = `${gateway.time(lifeMs).slice(0, -5)}.123456+00:00`;
@@ -62,7 +64,9 @@ describe("Accepting", () => {
     assert.equal(await approver.item(requestId), undefined);
   });
 
-  test("HARP-53 given an accepted artifact, when it is submitted again, sealed anew, then it is 202, and neither is a second request made nor anything pushed", async () => {
+  test("HARP-53 resubmitting an artifact sealed anew returns 202 and pushes nothing", async () => {
+    // Given an accepted artifact, when it is submitted again, sealed anew, then it is 202, and neither is a second
+    // request made nor anything pushed.
     await using channel = await openSse(approver);
     const first = await enforcer.submit({ body: { metadata: { repoName: "first" } } });
     const request = await channel.about(first.requestId);
@@ -86,7 +90,9 @@ describe("Accepting", () => {
     assert.equal(channel.countOf(first.requestId), 1);
   });
 
-  test("HARP-53 given one artifact that is submitted many times at once, when all are answered, then one made the exchange and all are 202", async () => {
+  test("HARP-53 concurrent submissions of one artifact all return 202 and make one exchange", async () => {
+    // Given one artifact that is submitted many times at once, when all are answered, then one made the exchange and all
+    // are 202.
     const envelope = enforcer.artifact();
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => enforcer.post("/v1/artifacts", envelope)),
@@ -97,7 +103,8 @@ describe("Accepting", () => {
     assert.ok(await approver.item(envelope.requestId));
   });
 
-  test("HARP-54 given an accepted artifact, when its request comes with another hash, then it is 409 and the first one stands", async () => {
+  test("HARP-54 another hash for an accepted request returns 409 and the first stands", async () => {
+    // Given an accepted artifact, when its request comes with another hash, then it is 409 and the first one stands.
     const { requestId, artifactHash } = await enforcer.submit();
     const other = enforcer.artifact({ requestId });
     refusal(await enforcer.post("/v1/artifacts", other), 409, "AlreadyExistsConflict");
@@ -105,7 +112,8 @@ describe("Accepting", () => {
     assert.equal((await approver.item(requestId)).envelope.body.artifactHash, artifactHash);
   });
 
-  test("HARP-54 given different artifacts under one request at once, when all are answered, then exactly one is accepted", async () => {
+  test("HARP-54 of different artifacts sent at once for one request exactly one is accepted", async () => {
+    // Given different artifacts under one request at once, when all are answered, then exactly one is accepted.
     const requestId = fresh("req");
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => enforcer.post("/v1/artifacts", enforcer.artifact({ requestId }))),
@@ -116,13 +124,15 @@ describe("Accepting", () => {
     ]);
   });
 
-  test("HARP-61 given an artifact that has already expired, when it is submitted, then it is 422 and there is no exchange", async () => {
+  test("HARP-61 an expired artifact returns 422 and makes no exchange", async () => {
+    // Given an artifact that has already expired, when it is submitted, then it is 422 and there is no exchange.
     const artifact = enforcer.artifact({ lifeMs: -1000 });
     refusal(await enforcer.post("/v1/artifacts", artifact), 422, "ArtifactExpired");
     refusal(await enforcer.get(`/v1/exchanges/${artifact.requestId}`), 404);
   });
 
-  test("HARP-61 given nobody who could approve, when an artifact is submitted, then it is 422 and there is no exchange", async () => {
+  test("HARP-61 an artifact that nobody could approve returns 422 and makes no exchange", async () => {
+    // Given nobody who could approve, when an artifact is submitted, then it is 422 and there is no exchange.
     const lonely = await gateway.enforcer(`tenant_${fresh("t")}`);
     const artifact = lonely.artifact();
     refusal(await lonely.post("/v1/artifacts", artifact), 422, "NoApproverAvailable");
@@ -131,7 +141,8 @@ describe("Accepting", () => {
     refusal(await enforcer.post("/v1/artifacts", unknown), 422, "NoApproverAvailable");
   });
 
-  test("HARP-61 given an artifact that would be pending for days, when it is submitted, then it is 422", async () => {
+  test("HARP-61 an artifact that would be pending for days returns 422", async () => {
+    // Given an artifact that would be pending for days, when it is submitted, then it is 422.
     const artifact = enforcer.artifact({ lifeMs: 25 * 3_600_000 });
     refusal(await enforcer.post("/v1/artifacts", artifact), 422, "ExpiryTooFar");
     await enforcer.submit({ lifeMs: 23 * 3_600_000 });
@@ -230,7 +241,8 @@ function each(states: readonly State[], status: number, code: string | null = nu
 }
 
 describe("The table of states", () => {
-  test("HARP-50 given each state, when the same artifact comes, then it is 202, and nothing changes where something was", async () => {
+  test("HARP-50 the same artifact returns 202 in each state and changes no existing exchange", async () => {
+    // Given each state, when the same artifact comes, then it is 202, and nothing changes where something was.
     await row(
       { none: [202, null, "pendingApproval"], ...each(["pendingApproval", ...later], 202) },
       async ({ envelope }, state) => {
@@ -242,7 +254,8 @@ describe("The table of states", () => {
     );
   });
 
-  test("HARP-50, HARP-54 given each state, when another artifact comes for the request, then it is AlreadyExistsConflict", async () => {
+  test("HARP-50, HARP-54 another artifact for a request is AlreadyExistsConflict in each state", async () => {
+    // Given each state, when another artifact comes for the request, then it is AlreadyExistsConflict.
     await row(
       {
         none: [202, null, "pendingApproval"],
@@ -252,7 +265,8 @@ describe("The table of states", () => {
     );
   });
 
-  test("HARP-50, HARP-56, HARP-57 given each state, when a new decision comes, then only what is pending is decided", async () => {
+  test("HARP-50, HARP-56, HARP-57 a new decision takes effect only in the pending state", async () => {
+    // Given each state, when a new decision comes, then only what is pending is decided.
     await row(
       {
         none: [404, "ExchangeNotFound", "none"],
@@ -266,7 +280,9 @@ describe("The table of states", () => {
     );
   });
 
-  test("HARP-50, HARP-55 given a decision that was accepted, when it comes again, then it is 200 and changes nothing; where there is no exchange it is 404", async () => {
+  test("HARP-50, HARP-55 a repeated decision returns 200 without effect, or 404 if no exchange", async () => {
+    // Given a decision that was accepted, when it comes again, then it is 200 and changes nothing; where there is no
+    // exchange it is 404.
     await row(
       { none: [404, "ExchangeNotFound", "none"], ...each(["decided", "delivered"], 200) },
       async ({ decision }, state) => {
@@ -277,7 +293,9 @@ describe("The table of states", () => {
     );
   });
 
-  test("HARP-50, HARP-78 given each state, when a delivery is acknowledged, then a decision becomes Delivered, and what was never delivered is 404", async () => {
+  test("HARP-50, HARP-78 an acknowledged decision becomes Delivered, undelivered ones return 404", async () => {
+    // Given each state, when a delivery is acknowledged, then a decision becomes Delivered, and what was never delivered
+    // is 404.
     await row(
       {
         none: [404, "MessageNotFound", "none"],
@@ -289,14 +307,16 @@ describe("The table of states", () => {
     );
   });
 
-  test("HARP-50 given each state, when an approval request is acknowledged, then it is 200 and the exchange stays as it is", async () => {
+  test("HARP-50 acknowledging an approval request returns 200 and keeps the state", async () => {
+    // Given each state, when an approval request is acknowledged, then it is 200 and the exchange stays as it is.
     await row(
       { none: [404, "MessageNotFound", "none"], ...each(["pendingApproval", ...later], 200) },
       ({ requestId, requestMsgId }) => approver.acknowledge(requestId, requestMsgId),
     );
   });
 
-  test("HARP-50, HARP-58, HARP-59 given each state, when the owner withdraws, then only what is pending is withdrawn", async () => {
+  test("HARP-50, HARP-58, HARP-59 the owner can withdraw only a pending exchange", async () => {
+    // Given each state, when the owner withdraws, then only what is pending is withdrawn.
     await row(
       {
         none: [404, "ExchangeNotFound", "none"],
@@ -307,7 +327,8 @@ describe("The table of states", () => {
     );
   });
 
-  test("HARP-50 given each state, when an administrator cancels, then only what is pending is cancelled", async () => {
+  test("HARP-50 an administrator can cancel only a pending exchange", async () => {
+    // Given each state, when an administrator cancels, then only what is pending is cancelled.
     for (const state of ["none", "pendingApproval", ...later] as const) {
       const found = await bring[state]();
       const { status } = await gateway.cancel(tenant.id, found.requestId);
@@ -318,7 +339,8 @@ describe("The table of states", () => {
     }
   });
 
-  test("HARP-50, HARP-52 given each state, when the time of expiry passes, then what was pending expires and nothing else does", async () => {
+  test("HARP-50, HARP-52 only a pending exchange expires when its time passes", async () => {
+    // Given each state, when the time of expiry passes, then what was pending expires and nothing else does.
     const states = ["pendingApproval", ...later] as const;
     const cases: [State, Case][] = [];
     for (const state of states.filter((name) => name !== "expired"))
@@ -331,7 +353,9 @@ describe("The table of states", () => {
 });
 
 describe("Expiry", () => {
-  test("HARP-52 given a pending exchange, when its time has passed by a moment, then the very next call of whatever kind finds it expired", async () => {
+  test("HARP-52 any call just after the expiry time finds the exchange expired", async () => {
+    // Given a pending exchange, when its time has passed by a moment, then the very next call of whatever kind finds it
+    // expired.
     const calls: Record<string, (found: Case) => Promise<unknown>> = {
       status: async ({ requestId }) => assert.equal(await approver.state(requestId), "expired"),
       inbox: async ({ requestId }) => assert.equal(await approver.item(requestId), undefined),
@@ -353,7 +377,8 @@ describe("Expiry", () => {
     }
   });
 
-  test("HARP-52 given a pending exchange, when its last minute has begun, then it can still be decided", async () => {
+  test("HARP-52 a pending exchange can still be decided in its last minute", async () => {
+    // Given a pending exchange, when its last minute has begun, then it can still be decided.
     const found = await pending();
     gateway.moveTo(found.accepted.expiresAt);
     gateway.moveBy(-60_000);
@@ -362,7 +387,9 @@ describe("Expiry", () => {
 });
 
 describe("Deciding", () => {
-  test("HARP-55 given an accepted decision, when it comes again, also with other remarks, then it is a no-op, the first one stands, and it is delivered as one message", async () => {
+  test("HARP-55 a repeated decision, even with other remarks, is a no-op and one message", async () => {
+    // Given an accepted decision, when it comes again, also with other remarks, then it is a no-op, the first one
+    // stands, and it is delivered as one message.
     await using channel = await openWs(enforcer);
     const submitted = await enforcer.submit();
     const decision = approver.decision(submitted, { reason: "first" });
@@ -387,7 +414,9 @@ describe("Deciding", () => {
     assert.deepEqual((await enforcer.status(submitted.requestId)).decision, decision.body);
   });
 
-  test("HARP-56 given an accepted decision, when one with the same nonce says anything else, then it is AlreadyDecidedConflict and the first one stands", async () => {
+  test("HARP-56 another decision with the same nonce is AlreadyDecidedConflict, the first stands", async () => {
+    // Given an accepted decision, when one with the same nonce says anything else, then it is AlreadyDecidedConflict and
+    // the first one stands.
     const submitted = await enforcer.submit();
     const decision = approver.decision(submitted);
     accepted(await approver.post("/v1/decisions", decision), 200, "decision.accepted");
@@ -405,7 +434,9 @@ describe("Deciding", () => {
     assert.deepEqual((await enforcer.status(submitted.requestId)).decision, decision.body);
   });
 
-  test("HARP-51, HARP-56 given many decisions and a withdrawal at once, when all are answered, then exactly one of them won and everybody sees the same", async () => {
+  test("HARP-51, HARP-56 of concurrent decisions and a withdrawal exactly one wins for everybody", async () => {
+    // Given many decisions and a withdrawal at once, when all are answered, then exactly one of them won and everybody
+    // sees the same.
     for (let round = 0; round < 10; round++) {
       const submitted = await enforcer.submit();
       const { requestId } = submitted;
@@ -434,7 +465,8 @@ describe("Deciding", () => {
     }
   });
 
-  test("HARP-51 given a decided exchange, when everything is tried that could change it, then its decision is the same ever after", async () => {
+  test("HARP-51 nothing changes the decision of a decided exchange", async () => {
+    // Given a decided exchange, when everything is tried that could change it, then its decision is the same ever after.
     const found = await decided();
     const before = await enforcer.status(found.requestId);
     await approver.decide(found, { decision: "reject" });
@@ -447,7 +479,8 @@ describe("Deciding", () => {
     assert.deepEqual(await enforcer.status(found.requestId), { ...before, state: "delivered" });
   });
 
-  test("HARP-57, HARP-122 given a pending exchange, when a decision is about another hash, then it is 422 and the exchange is still pending", async () => {
+  test("HARP-57, HARP-122 a decision about another hash returns 422, the exchange stays pending", async () => {
+    // Given a pending exchange, when a decision is about another hash, then it is 422 and the exchange is still pending.
     const submitted = await enforcer.submit();
     const wrong = await approver.decide({ ...submitted, artifactHash: randomHash() });
     refusal(wrong, 422, "ArtifactHashMismatch");
@@ -458,7 +491,9 @@ describe("Deciding", () => {
 });
 
 describe("Withdrawing", () => {
-  test("HARP-58 given a pending exchange in several inboxes, when it is withdrawn, then it is in none of them any more and those who are there are told", async () => {
+  test("HARP-58 a withdrawal removes the request from all inboxes and notifies the connected", async () => {
+    // Given a pending exchange in several inboxes, when it is withdrawn, then it is in none of them any more and those
+    // who are there are told.
     const { id, enforcer: owner, approver: first } = await gateway.tenant();
     const second = await gateway.approver(id);
     await using channel = await openSse(first);
@@ -475,7 +510,9 @@ describe("Withdrawing", () => {
     assert.deepEqual(told.body, body);
   });
 
-  test("HARP-58 given a withdrawal with a body, when it is an envelope about the request, then it is taken, and about another it is refused", async () => {
+  test("HARP-58 a withdrawal accepts an envelope about its request and rejects any other", async () => {
+    // Given a withdrawal with a body, when it is an envelope about the request, then it is taken, and about another it
+    // is refused.
     const { requestId } = await enforcer.submit();
     const path = `/v1/exchanges/${requestId}/withdraw`;
     const body = { state: "Withdrawn", withdrawnAt: gateway.time(), reason: "no longer needed" };
@@ -486,7 +523,9 @@ describe("Withdrawing", () => {
     accepted(await enforcer.post(path, right), 200, "exchange.withdrawn");
   });
 
-  test("HARP-60 given somebody else's exchange, when it is withdrawn, waited for or acknowledged, then that is refused and it stays as it was", async () => {
+  test("HARP-60 withdrawing, awaiting or acknowledging a foreign exchange is rejected", async () => {
+    // Given somebody else's exchange, when it is withdrawn, waited for or acknowledged, then that is refused and it
+    // stays as it was.
     const other = await gateway.enforcer(tenant.id);
     const found = await decided();
     const { msgId } = await enforcer.item(found.requestId);

@@ -116,7 +116,9 @@ async function assertRightful(path: string, message: Json): Promise<void> {
 }
 
 describe("HTTP", () => {
-  test("HARP-126 given valid messages with one to three mutations, when they are sent, then none is an error of the server, what is refused changes nothing, and what is accepted was of the right shape", async () => {
+  test("HARP-126 mutated messages cause no server error, and only well-formed ones are accepted", async () => {
+    // Given valid messages with one to three mutations, when they are sent, then none is an error of the server, what is
+    // refused changes nothing, and what is accepted was of the right shape.
     await fc.assert(
       fc.asyncProperty(
         fc.nat(4),
@@ -135,7 +137,8 @@ describe("HTTP", () => {
     );
   });
 
-  test("HARP-121, HARP-126 given any bytes, when they are sent to anything that takes a body, then it is 4xx and nothing changes", async () => {
+  test("HARP-121, HARP-126 random bytes as a body return 4xx and change nothing", async () => {
+    // Given any bytes, when they are sent to anything that takes a body, then it is 4xx and nothing changes.
     const before = await snapshot();
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
@@ -160,7 +163,9 @@ describe("HTTP", () => {
     assert.deepEqual(await snapshot(), before);
   });
 
-  test("HARP-126 given any text as an id, a cursor, a limit, a code or a time to wait, when it is asked for, then it is never an error of the server", async () => {
+  test("HARP-126 any text as id, cursor, limit, code or wait time causes no server error", async () => {
+    // Given any text as an id, a cursor, a limit, a code or a time to wait, when it is asked for, then it is never an
+    // error of the server.
     const before = await snapshot();
     const part = fc
       .oneof(
@@ -194,7 +199,8 @@ describe("HTTP", () => {
     assert.deepEqual(await snapshot(), before);
   });
 
-  test("HARP-126, HARP-101 given any headers, when something is asked for, then it is never an error of the server", async () => {
+  test("HARP-126, HARP-101 any headers cause no server error", async () => {
+    // Given any headers, when something is asked for, then it is never an error of the server.
     const value = fc.stringMatching(/^[\x21-\x7e]{1,40}$/);
     await fc.assert(
       fc.asyncProperty(
@@ -214,7 +220,9 @@ describe("HTTP", () => {
 });
 
 describe("WebSocket", () => {
-  test("HARP-126 given any frames on one socket, when they are sent, then each has a reply, none of them is InternalError, what is accepted was of the right shape, and the connection stays", async () => {
+  test("HARP-126 any socket frame gets a reply, never InternalError, and the connection stays", async () => {
+    // Given any frames on one socket, when they are sent, then each has a reply, none of them is InternalError, what is
+    // accepted was of the right shape, and the connection stays.
     await using channel = await openWs(enforcer);
     const frame = fc.oneof(
       fc.string({ unit: "binary", maxLength: 80 }).map((text) => text.toWellFormed()),

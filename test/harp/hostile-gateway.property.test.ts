@@ -102,7 +102,9 @@ function edited(body: DecisionBody, member: Mischief["member"]): DecisionBody {
   return { ...body, [member]: flipped(body[member] ?? "A") };
 }
 
-test("HARP-125 given any mischief of a gateway, when decisions pass through it, then nothing runs but what reached the enforcer as it was approved, and that runs once", async () => {
+test("HARP-125 a hostile gateway can run nothing but approved effects, each once", async () => {
+  // Given any mischief of a gateway, when decisions pass through it, then nothing runs but what reached the enforcer as
+  // it was approved, and that runs once.
   await using stage = await EnforcementStage.open();
   const ann = await stage.person("ann");
   const persona = await stage.persona();

@@ -33,7 +33,8 @@ after(() => gateway[Symbol.asyncDispose]());
 
 // Most of what these do is wait, each in a tenant of its own.
 describe("Keep-alives", { concurrency: true }, () => {
-  test("HARP-104 given an open socket, when nothing happens, then it is pinged again and again, and stays as long as it answers", async () => {
+  test("HARP-104 an idle socket is pinged repeatedly and stays while it answers", async () => {
+    // Given an open socket, when nothing happens, then it is pinged again and again, and stays as long as it answers.
     const { enforcer } = await gateway.tenant();
     await using channel = await openWs(enforcer);
     let pings = 0;
@@ -64,7 +65,8 @@ describe("Keep-alives", { concurrency: true }, () => {
     );
   });
 
-  test("HARP-94, HARP-104 given an open stream, when nothing happens, then there are pings on it and nothing else", async () => {
+  test("HARP-94, HARP-104 an idle stream carries pings and nothing else", async () => {
+    // Given an open stream, when nothing happens, then there are pings on it and nothing else.
     const { approver } = await gateway.tenant();
     await using channel = await openSse(approver);
     const events = await until(
@@ -80,7 +82,9 @@ describe("Keep-alives", { concurrency: true }, () => {
 });
 
 describe("Redelivery", { concurrency: true }, () => {
-  test("HARP-77 given messages that are not acknowledged, when time passes, then they are pushed again on the same channel, with the same id, until they are", async () => {
+  test("HARP-77 repeats unacknowledged messages with the same id on the same channel", async () => {
+    // Given messages that are not acknowledged, when time passes, then they are pushed again on the same channel, with
+    // the same id, until they are.
     const { enforcer, approver } = await gateway.tenant();
     await using there = await openWs(enforcer);
     await using here = await openSse(approver);
@@ -105,7 +109,9 @@ describe("Redelivery", { concurrency: true }, () => {
     assert.ok(there.countOf(requestId) <= deliveriesBefore + 1);
   });
 
-  test("HARP-63, HARP-77 given two channels, when the later one got a decision, did not acknowledge it and is closed, then the earlier one gets it, as the same message", async () => {
+  test("HARP-63, HARP-77 an unacknowledged decision goes to the other channel when one closes", async () => {
+    // Given two channels, when the later one got a decision, did not acknowledge it and is closed, then the earlier one
+    // gets it, as the same message.
     const { enforcer, approver } = await gateway.tenant();
     await using earlier = await openWs(enforcer);
     const later = await openSse(enforcer);
@@ -120,7 +126,8 @@ describe("Redelivery", { concurrency: true }, () => {
 });
 
 describe("Revoked keys", () => {
-  test("HARP-102 given an open stream, when its key is revoked, then it ends and nothing more is said on it", async () => {
+  test("HARP-102 revoking a key ends its open stream and sends nothing more on it", async () => {
+    // Given an open stream, when its key is revoked, then it ends and nothing more is said on it.
     const { id, enforcer } = await gateway.tenant();
     const created = await gateway.admin.createKey({ scopes: ["harp:approver:leaver"], tenant_id: id });
     const approver = await gateway.approver(id, "leaver");
@@ -146,7 +153,9 @@ describe("Revoked keys", () => {
 });
 
 describe("What an operator decides", () => {
-  test("HARP-66 given more names that are kept from approvers, when they look, then those are not there, beside those that never are", async () => {
+  test("HARP-66 configured metadata names are hidden from approvers beside the built-in ones", async () => {
+    // Given more names that are kept from approvers, when they look, then those are not there, beside those that never
+    // are.
     const { enforcer, approver } = await gateway.tenant();
     const metadata = {
       BranchName: "secret",
@@ -162,14 +171,17 @@ describe("What an operator decides", () => {
     assert.deepEqual(envelope.sender, { gatewayId: "gw-test" });
   });
 
-  test("HARP-61 given a shorter lifetime, when an artifact would be pending for longer, then it is 422", async () => {
+  test("HARP-61 an artifact that would be pending beyond a shorter lifetime returns 422", async () => {
+    // Given a shorter lifetime, when an artifact would be pending for longer, then it is 422.
     const { enforcer } = await gateway.tenant();
     const artifact = enforcer.artifact({ lifeMs: 120_000 });
     refusal(await enforcer.post("/v1/artifacts", artifact), 422, "ExpiryTooFar");
   });
 });
 
-test("HARP-104 given somebody who calls too often, when the limit is reached, then it is 429 with a time to wait, over REST and on a socket alike, and others notice nothing", async () => {
+test("HARP-104 the rate limit returns 429 with a wait time, on REST and sockets, per caller", async () => {
+  // Given somebody who calls too often, when the limit is reached, then it is 429 with a time to wait, over REST and on
+  // a socket alike, and others notice nothing.
   await using limited = await startWith({ callsPerMinute: 20 });
   const { id, enforcer, approver } = await limited.tenant();
   await using channel = await openWs(enforcer);

@@ -21,7 +21,9 @@ function ids(items: Json[]): string[] {
 }
 
 describe("Inboxes of approvers", () => {
-  test("HARP-89 given exchanges in every state, when the inboxes are read, then one shows what is pending and the other what expired, and nothing else is in them", async () => {
+  test("HARP-89 one inbox lists only pending exchanges, the other only expired ones", async () => {
+    // Given exchanges in every state, when the inboxes are read, then one shows what is pending and the other what
+    // expired, and nothing else is in them.
     const { id, enforcer, approver } = await gateway.tenant();
     const short = await enforcer.submit({ lifeMs });
     const decided = await enforcer.submit({ lifeMs });
@@ -43,7 +45,8 @@ describe("Inboxes of approvers", () => {
     assert.equal(expired.envelope.msgType, "approval.request");
   });
 
-  test("HARP-89 given many items, when pages of every size are followed, then each item comes exactly once, the oldest first", async () => {
+  test("HARP-89 pages of any size return each item once, the oldest first", async () => {
+    // Given many items, when pages of every size are followed, then each item comes exactly once, the oldest first.
     const { enforcer, approver } = await gateway.tenant();
     const sent: string[] = [];
     for (let n = 0; n < 23; n++) sent.push((await enforcer.submit({ lifeMs })).requestId);
@@ -55,7 +58,8 @@ describe("Inboxes of approvers", () => {
     assert.deepEqual(await approver.inbox(), []);
   });
 
-  test("HARP-89 given a walk through pages, when items leave and come meanwhile, then those that stay come exactly once", async () => {
+  test("HARP-89 items that stay are returned once although others come and go while paging", async () => {
+    // Given a walk through pages, when items leave and come meanwhile, then those that stay come exactly once.
     const { enforcer, approver } = await gateway.tenant();
     const sent = [];
     for (let n = 0; n < 9; n++) sent.push(await enforcer.submit({ lifeMs }));
@@ -81,7 +85,9 @@ describe("Inboxes of approvers", () => {
     );
   });
 
-  test("HARP-89 given more than fifty items, when no limit is said, then a page has fifty; limits and cursors that make no sense are 400", async () => {
+  test("HARP-89 a page has fifty items by default, invalid limits and cursors return 400", async () => {
+    // Given more than fifty items, when no limit is said, then a page has fifty; limits and cursors that make no sense
+    // are 400.
     const { enforcer, approver } = await gateway.tenant();
     await Promise.all(Array.from({ length: 51 }, () => enforcer.submit({ lifeMs })));
     const path = `/v1/approvers/${approver.id}/inbox`;
@@ -100,7 +106,9 @@ describe("Inboxes of approvers", () => {
     else refusal(answer, 400, "ValidationError");
   });
 
-  test("HARP-90 given an item of an inbox, when it is deleted, then it is gone for its owner, and the exchange and the inboxes of others are as they were", async () => {
+  test("HARP-90 deleting an inbox item leaves the exchange and other inboxes unchanged", async () => {
+    // Given an item of an inbox, when it is deleted, then it is gone for its owner, and the exchange and the inboxes of
+    // others are as they were.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.approver(id);
     const submitted = await enforcer.submit({ lifeMs });
@@ -120,7 +128,8 @@ describe("Inboxes of approvers", () => {
     assert.equal(channel.countOf(requestId), 0, "what was deleted is not pushed");
   });
 
-  test("HARP-90 given an expired item, when it is deleted, then it is gone from there too; an unknown one is 404", async () => {
+  test("HARP-90 an expired item can be deleted too, an unknown one returns 404", async () => {
+    // Given an expired item, when it is deleted, then it is gone from there too; an unknown one is 404.
     const { enforcer, approver } = await gateway.tenant();
     const { requestId } = await enforcer.submit({ lifeMs });
     gateway.moveBy(lifeMs + 1000);
@@ -133,7 +142,8 @@ describe("Inboxes of approvers", () => {
     assert.equal(await enforcer.state(requestId), "expired");
   });
 
-  test("HARP-77 given an approval request, when it is acknowledged, then it stays listed while it is pending", async () => {
+  test("HARP-77 an acknowledged approval request stays listed while it is pending", async () => {
+    // Given an approval request, when it is acknowledged, then it stays listed while it is pending.
     const { enforcer, approver } = await gateway.tenant();
     const { requestId } = await enforcer.submit({ lifeMs });
     const item = await approver.item(requestId);
@@ -143,7 +153,9 @@ describe("Inboxes of approvers", () => {
 });
 
 describe("Inboxes of enforcers", () => {
-  test("HARP-64 given nobody who listens, when decisions are made, then they are in the enforcer's inbox, oldest first, until they are acknowledged", async () => {
+  test("HARP-64 decisions wait in the enforcer's inbox, oldest first, until acknowledged", async () => {
+    // Given nobody who listens, when decisions are made, then they are in the enforcer's inbox, oldest first, until they
+    // are acknowledged.
     const { enforcer, approver } = await gateway.tenant();
     const sent = [];
     for (let n = 0; n < 5; n++) sent.push(await enforcer.submit({ lifeMs }));
@@ -160,7 +172,9 @@ describe("Inboxes of enforcers", () => {
     assert.deepEqual(await enforcer.inbox(), others);
   });
 
-  test("HARP-64, HARP-77 given decisions that nobody fetched and requests that expired, when a week has passed, then they are gone, and not before", async () => {
+  test("HARP-64, HARP-77 unfetched decisions and expired requests are removed after a week", async () => {
+    // Given decisions that nobody fetched and requests that expired, when a week has passed, then they are gone, and not
+    // before.
     const { enforcer, approver } = await gateway.tenant();
     const submitted = await enforcer.submit({ lifeMs });
     await approver.decide(submitted);
@@ -179,7 +193,9 @@ describe("Inboxes of enforcers", () => {
 });
 
 describe("Waiting", () => {
-  test("HARP-64, HARP-91 given a decision that was made, when it is waited for, then it is there at once, the same message each time and as in the inbox", async () => {
+  test("HARP-64, HARP-91 waiting for a made decision returns the inbox message at once", async () => {
+    // Given a decision that was made, when it is waited for, then it is there at once, the same message each time and as
+    // in the inbox.
     const { enforcer, approver } = await gateway.tenant();
     const submitted = await enforcer.submit({ lifeMs });
     await approver.decide(submitted);
@@ -203,7 +219,9 @@ describe("Waiting", () => {
     assert.ok(performance.now() - begun < 30_000, "long before the time was up");
   });
 
-  test("HARP-91 given no decision, when the time is up, then it is 204 and the exchange is still pending; what is no number is 400", async () => {
+  test("HARP-91 waiting without a decision returns 204 at the timeout, an invalid time 400", async () => {
+    // Given no decision, when the time is up, then it is 204 and the exchange is still pending; what is no number is
+    // 400.
     const { enforcer } = await gateway.tenant();
     const { requestId } = await enforcer.submit({ lifeMs });
     const begun = performance.now();
@@ -217,7 +235,9 @@ describe("Waiting", () => {
     refusal(await enforcer.wait("unknown", 1), 404, "ExchangeNotFound");
   });
 
-  test("HARP-91 given somebody who waits for what was withdrawn, when that happens or has happened, then it is 204 long before the time is up", async () => {
+  test("HARP-91 waiting for a withdrawn request returns 204 long before the timeout", async () => {
+    // Given somebody who waits for what was withdrawn, when that happens or has happened, then it is 204 long before the
+    // time is up.
     const { enforcer } = await gateway.tenant();
     const { requestId } = await enforcer.submit({ lifeMs });
     const begun = performance.now();

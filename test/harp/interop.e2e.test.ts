@@ -29,7 +29,9 @@ async function harp(key: string, path: string, body?: object): Promise<{ status:
   return { status: response.status, body: text === "" ? null : JSON.parse(text) };
 }
 
-test("HARP-128 given an approver of another make, when it pairs, opens and signs, then Bridle's enforcer takes its decisions and nothing else", async () => {
+test("HARP-128 Bridle's enforcer accepts a foreign approver's decisions and nothing else", async () => {
+  // Given an approver of another make, when it pairs, opens and signs, then Bridle's enforcer takes its decisions and
+  // nothing else.
   const { key } = await stage.client.createKey({ scopes: ["harp:approver:foreign"] });
   const approver = new ForeignApprover();
   const begun = await stage.client.post("/v1/approvals/pairings", {});
@@ -67,7 +69,9 @@ test("HARP-128 given an approver of another make, when it pairs, opens and signs
   }
 });
 
-test("HARP-128 given an enforcer of another make, when it seals and asks, then Bridle's approver opens, signs, and the enforcer finds its signature right", async () => {
+test("HARP-128 Bridle's approver opens a foreign enforcer's request and signs it validly", async () => {
+  // Given an enforcer of another make, when it seals and asks, then Bridle's approver opens, signs, and the enforcer
+  // finds its signature right.
   const [asking, answering] = [
     (await stage.client.createKey({ scopes: ["harp:enforcer:foreign"] })).key,
     (await stage.client.createKey({ scopes: ["harp:approver:dora"] })).key,

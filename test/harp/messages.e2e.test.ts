@@ -86,7 +86,8 @@ const badEnvelopes: Json[] = [
 ];
 
 describe("Envelopes", () => {
-  test("HARP-86, HARP-87 given an envelope with a member too many, too few or of the wrong kind, when it is sent, then it is 400", async () => {
+  test("HARP-86, HARP-87 an envelope with an extra, missing or wrong member returns 400", async () => {
+    // Given an envelope with a member too many, too few or of the wrong kind, when it is sent, then it is 400.
     const submitted = await enforcer.submit();
     for (const members of badEnvelopes) {
       const { requestId, ...artifact } = enforcer.artifact();
@@ -111,7 +112,8 @@ describe("Envelopes", () => {
     refusal(await enforcer.post("/v1/artifacts", hello), 400, "ValidationError");
   });
 
-  test("HARP-87 given times that are not those of RFC 3339, when they are sent anywhere, then it is 400", async () => {
+  test("HARP-87 times that are not RFC 3339 return 400 everywhere", async () => {
+    // Given times that are not those of RFC 3339, when they are sent anywhere, then it is 400.
     const submitted = await enforcer.submit();
     for (const time of badTimes) {
       await refused(enforcer, "/v1/artifacts", { ...enforcer.artifact(), createdAt: time });
@@ -138,7 +140,8 @@ describe("Envelopes", () => {
     }
   });
 
-  test("HARP-123 given a message from the future, or one that ends before it began, when it is sent, then it is refused", async () => {
+  test("HARP-123 a message from the future or ending before it began is rejected", async () => {
+    // Given a message from the future, or one that ends before it began, when it is sent, then it is refused.
     const submitted = await enforcer.submit();
     // Longer than any machine that is busy takes to send it.
     const future = gateway.time(10 * 60_000);
@@ -161,7 +164,9 @@ describe("Envelopes", () => {
     assert.equal(await enforcer.state(submitted.requestId), "pendingApproval");
   });
 
-  test("HARP-123 given an envelope and a body that end at different moments, when they are sent, then it is 400; in other notations of one moment it is not", async () => {
+  test("HARP-123 different expiries in envelope and body return 400, other notations are equal", async () => {
+    // Given an envelope and a body that end at different moments, when they are sent, then it is 400; in other notations
+    // of one moment it is not.
     const at = gateway.now(600_000);
     const expiresAt = new Date(at).toISOString();
     const body = { expiresAt };
@@ -174,7 +179,8 @@ describe("Envelopes", () => {
 });
 
 describe("Bodies", () => {
-  test("HARP-86, HARP-87, HARP-122, HARP-124 given an artifact whose body is wrong in any way, when it is sent, then it is 400 and there is no exchange", async () => {
+  test("HARP-86, HARP-87, HARP-122, HARP-124 an artifact with an invalid body returns 400", async () => {
+    // Given an artifact whose body is wrong in any way, when it is sent, then it is 400 and there is no exchange.
     const hex = randomHash().slice(7);
     const ciphertext = { alg: "AES-256-GCM", data: "ZGF0YQ" };
     const wrong: Json[] = [
@@ -222,7 +228,9 @@ describe("Bodies", () => {
     }
   });
 
-  test("HARP-86, HARP-87, HARP-122, HARP-124 given a decision whose body is wrong in any way, when it is sent, then it is 400 and the exchange is still pending", async () => {
+  test("HARP-86, HARP-87, HARP-122, HARP-124 a decision with an invalid body returns 400", async () => {
+    // Given a decision whose body is wrong in any way, when it is sent, then it is 400 and the exchange is still
+    // pending.
     const submitted = await enforcer.submit();
     const wrong: Json[] = [
       { extra: 1 },
@@ -261,7 +269,8 @@ describe("Bodies", () => {
     accepted(await approver.decide(submitted, { reason: "x".repeat(2048) }), 200, "decision.accepted");
   });
 
-  test("HARP-86, HARP-87 given bare messages of pairing that are wrong, when they are sent, then it is 400", async () => {
+  test("HARP-86, HARP-87 invalid bare pairing messages return 400", async () => {
+    // Given bare messages of pairing that are wrong, when they are sent, then it is 400.
     const wrong: [Party, string, Json][] = [
       [enforcer, "initiate", {}],
       [enforcer, "initiate", { enforcerId: 1 }],

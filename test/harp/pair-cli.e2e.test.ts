@@ -53,7 +53,9 @@ function confirmations(server: ScriptedGateway): Json[] {
 }
 
 describe("bridle pair", { concurrency }, () => {
-  test("HARP-107 given an approver who comes in time, when the fingerprint is the one that was given, then the key is confirmed with it", async () => {
+  test("HARP-107 confirms the key of an approver whose fingerprint matches", async () => {
+    // Given an approver who comes in time, when the fingerprint is the one that was given, then the key is confirmed
+    // with it.
     await using server = await serverWith({
       pairings: [{ state: "initiated" }, { state: "resolved" }, completed],
     });
@@ -78,7 +80,9 @@ describe("bridle pair", { concurrency }, () => {
     }
   });
 
-  test("HARP-107 given keys with another fingerprint, none that can be read, or nobody at all, when they are compared, then nothing is confirmed", async () => {
+  test("HARP-107 confirms nothing for another fingerprint, an unreadable key or no approver", async () => {
+    // Given keys with another fingerprint, none that can be read, or nobody at all, when they are compared, then nothing
+    // is confirmed.
     const pair = ["pair", "--fingerprint", "f".repeat(64)];
     await using other = await serverWith({});
     const mismatch = await bridle(pair, { server: other });
@@ -91,7 +95,8 @@ describe("bridle pair", { concurrency }, () => {
     for (const server of [other, unreadable, nobody]) assert.deepEqual(confirmations(server), []);
   });
 
-  test("given no terminal and no fingerprint, or one that is none, when pairing is asked for, then it is not begun", async () => {
+  test("pairing without a terminal needs a valid fingerprint before it starts", async () => {
+    // Given no terminal and no fingerprint, or one that is none, when pairing is asked for, then it is not begun.
     await using server = await serverWith({});
     assert.match(errorLine(await bridle(["pair"], { server }), 2), /--fingerprint/);
     assert.match(
@@ -101,9 +106,11 @@ describe("bridle pair", { concurrency }, () => {
     assert.deepEqual(server.heard, []);
   });
 
-  test("HARP-107 given an operator at a terminal, when both screens show the same, then they say so; anything but yes confirms nothing", {
+  test("HARP-107 at a terminal only a yes to the shown fingerprint confirms the pairing", {
     skip: noTerminal,
   }, async () => {
+    // Given an operator at a terminal, when both screens show the same, then they say so; anything but yes confirms
+    // nothing.
     for (const [answer, code] of [
       ["y", 1],
       ["yes", 0],
@@ -131,7 +138,8 @@ describe("bridle approvers", { concurrency }, () => {
   };
   const second = { ...approver, signer_key_id: "abc2", fingerprint: `01${"f".repeat(62)}`, state: "revoked" };
 
-  test("given approvers, when they are listed, then their keys, states and names are there, and drive no terminal", async () => {
+  test("lists approvers with keys, states and names, without terminal control codes", async () => {
+    // Given approvers, when they are listed, then their keys, states and names are there, and drive no terminal.
     await using server = await serverWith({ approvers: [approver, second] });
     const listed = succeeded(await bridle(["approvers"], { server }));
     assert.match(
@@ -147,7 +155,9 @@ describe("bridle approvers", { concurrency }, () => {
     assert.match(succeeded(await bridle(["approvers"], { server: empty })), /Nobody is paired/);
   });
 
-  test("given a key, when it is revoked by its id, its fingerprint or the beginning of one, then that one is, and never one of several", async () => {
+  test("revokes the one key that an id, fingerprint or prefix matches, never one of several", async () => {
+    // Given a key, when it is revoked by its id, its fingerprint or the beginning of one, then that one is, and never
+    // one of several.
     await using server = await serverWith({ approvers: [approver, second] });
     for (const key of [["--", signerKeyId], ["0123 4567"], ["abc"]]) {
       succeeded(await bridle(["approvers", "revoke", ...key], { server }));
@@ -159,7 +169,8 @@ describe("bridle approvers", { concurrency }, () => {
     assert.deepEqual(revoked, [`${path}/${signerKeyId}`, `${path}/${signerKeyId}`, `${path}/abc2`]);
   });
 
-  test("HARP-113 given the audit log, when it is verified, then a whole one is whole, and one that was changed is not", async () => {
+  test("HARP-113 audit verification passes an intact log and detects a changed one", async () => {
+    // Given the audit log, when it is verified, then a whole one is whole, and one that was changed is not.
     const first = await nextAuditRecord(null, "2026-02-21T12:00:00Z", "key.provisioned", { approverId: "a" });
     const next = await nextAuditRecord(first, "2026-02-21T12:01:00Z", "key.revoked", {
       approverId: "\u202ea",

@@ -45,7 +45,9 @@ function complete(approver: Party, nonce: string, body: object = {}): Promise<An
 }
 
 describe("Pairing", () => {
-  test("HARP-72 given an enforcer and an approver, when they pair, then each learns of the other, and the token routes the next artifact to that approver alone", async () => {
+  test("HARP-72 pairing introduces both sides and its token routes to that approver alone", async () => {
+    // Given an enforcer and an approver, when they pair, then each learns of the other, and the token routes the next
+    // artifact to that approver alone.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.approver(id);
     const { code, nonce, expiresAt } = await initiate(enforcer);
@@ -91,7 +93,8 @@ describe("Pairing", () => {
     assert.equal(ok(await enforcer.get(`/v1/pairing/${nonce}/status`)).state, "expired");
   });
 
-  test("HARP-73 given a session that was resolved in time, when it is completed too late, then it is 404 and there is no token", async () => {
+  test("HARP-73 completing a resolved session too late answers 404 without a token", async () => {
+    // Given a session that was resolved in time, when it is completed too late, then it is 404 and there is no token.
     const { enforcer, approver } = await gateway.tenant();
     const { code, nonce, expiresAt } = await initiate(enforcer);
     ok(await resolve(approver, code));
@@ -102,7 +105,9 @@ describe("Pairing", () => {
     assert.deepEqual([status.state, status.routingToken], ["expired", undefined]);
   });
 
-  test("HARP-74 given a code that was resolved, when it is resolved again, by whomever, then it is 404; completing is for who resolved it, once", async () => {
+  test("HARP-74 a resolved code answers 404 again; only its resolver completes it, once", async () => {
+    // Given a code that was resolved, when it is resolved again, by whomever, then it is 404; completing is for who
+    // resolved it, once.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.approver(id);
     const { code, nonce } = await initiate(enforcer);
@@ -118,7 +123,8 @@ describe("Pairing", () => {
     assert.equal(ok(await enforcer.get(`/v1/pairing/${nonce}/status`)).routingToken, routingToken);
   });
 
-  test("HARP-74 given one code that many present at once, when all are answered, then exactly one has it; likewise for completing", async () => {
+  test("HARP-74 concurrent uses of one code resolve it and complete it exactly once", async () => {
+    // Given one code that many present at once, when all are answered, then exactly one has it; likewise for completing.
     const { id, enforcer } = await gateway.tenant();
     const approvers = await Promise.all(Array.from({ length: 4 }, () => gateway.approver(id)));
     const { code, nonce } = await initiate(enforcer);
@@ -129,7 +135,9 @@ describe("Pairing", () => {
     assert.deepEqual(completions.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
-  test("HARP-75 given new codes, when they are looked at, then each is eight clear characters, different, and good for ten minutes at most", async () => {
+  test("HARP-75 each new code is unique, eight clear characters, valid ten minutes at most", async () => {
+    // Given new codes, when they are looked at, then each is eight clear characters, different, and good for ten minutes
+    // at most.
     const { enforcer } = await gateway.tenant();
     const codes = new Set<string>();
     for (let n = 0; n < 5; n++) {
@@ -143,7 +151,8 @@ describe("Pairing", () => {
     assert.equal(codes.size, 5);
   });
 
-  test("HARP-75 given somebody who guesses codes, when there are too many, then it is 429, and a code that is right does not help", async () => {
+  test("HARP-75 guessing too many codes answers 429, even for a correct code", async () => {
+    // Given somebody who guesses codes, when there are too many, then it is 429, and a code that is right does not help.
     const { id, enforcer, approver } = await gateway.tenant();
     const { code } = await initiate(enforcer);
     let guesses = 0;
@@ -170,7 +179,8 @@ describe("Pairing", () => {
     await pair(elsewhere.enforcer, elsewhere.approver);
   });
 
-  test("HARP-76 given a routing token, when another enforcer or tenant uses it, then it routes nothing", async () => {
+  test("HARP-76 a routing token routes nothing for another enforcer or tenant", async () => {
+    // Given a routing token, when another enforcer or tenant uses it, then it routes nothing.
     const { id, enforcer, approver } = await gateway.tenant();
     const routingToken = await pair(enforcer, approver);
     const strangers = [await gateway.enforcer(id), (await gateway.tenant()).enforcer];
@@ -182,7 +192,9 @@ describe("Pairing", () => {
     await enforcer.submit({ body: { metadata: { routingToken } } });
   });
 
-  test("HARP-76 given a routing token, when its enforcer takes it back, then it routes nothing any more, and others cannot take it back", async () => {
+  test("HARP-76 only its enforcer can revoke a routing token; a revoked one routes nothing", async () => {
+    // Given a routing token, when its enforcer takes it back, then it routes nothing any more, and others cannot take it
+    // back.
     const { id, enforcer, approver } = await gateway.tenant();
     const routingToken = await pair(enforcer, approver);
     const revoke = async ({ key }: Party) => {
@@ -205,7 +217,8 @@ describe("Pairing", () => {
     assert.equal((await approver.item(before.requestId)).status, "Pending", "what was sent before stays");
   });
 
-  test("HARP-102 given a pairing, when somebody without a part in it looks or acts, then it is refused and nothing is told", async () => {
+  test("HARP-102 a pairing refuses outsiders and discloses nothing to them", async () => {
+    // Given a pairing, when somebody without a part in it looks or acts, then it is refused and nothing is told.
     const { id, enforcer, approver } = await gateway.tenant();
     const { code, nonce } = await initiate(enforcer);
     const otherEnforcer = await gateway.enforcer(id);
@@ -238,7 +251,9 @@ const online = ({ status }: Json) => status === "online";
 const offline = ({ status }: Json) => status === "offline";
 
 describe("Presence", () => {
-  test("HARP-69 given an enforcer, when it connects, says hello and goes, then it is online, has its labels, and is offline at once", async () => {
+  test("HARP-69 an enforcer is online with its labels on hello and offline at disconnect", async () => {
+    // Given an enforcer, when it connects, says hello and goes, then it is online, has its labels, and is offline at
+    // once.
     const tenant = await gateway.tenant();
     const { enforcer } = tenant;
     const channel = await openWs(enforcer);
@@ -268,7 +283,8 @@ describe("Presence", () => {
     await presence(tenant, offline);
   });
 
-  test("HARP-69 given two channels of an enforcer, when one is closed, then it is online until the other is closed too", async () => {
+  test("HARP-69 an enforcer stays online until its last channel closes", async () => {
+    // Given two channels of an enforcer, when one is closed, then it is online until the other is closed too.
     const tenant = await gateway.tenant();
     const { enforcer } = tenant;
     const socket = await openWs(enforcer);
@@ -280,7 +296,9 @@ describe("Presence", () => {
     await presence(tenant, offline);
   });
 
-  test("HARP-69 given an enforcer that only polls, when it was heard from, then it is online, and offline when it was not for ten minutes", async () => {
+  test("HARP-69 a polling enforcer is online until ten minutes without a request", async () => {
+    // Given an enforcer that only polls, when it was heard from, then it is online, and offline when it was not for ten
+    // minutes.
     const { enforcer, approver } = await gateway.tenant();
     await enforcer.inbox();
     const path = `/v1/presence/enforcers/${enforcer.id}`;
@@ -294,7 +312,8 @@ describe("Presence", () => {
     assert.equal(ok(await approver.get(path)).lastSeenAt, record.lastSeenAt);
   });
 
-  test("HARP-70 given presence that says offline, or nothing at all, when a decision is made, then it is delivered all the same", async () => {
+  test("HARP-70 a decision is delivered even if presence says offline or nothing", async () => {
+    // Given presence that says offline, or nothing at all, when a decision is made, then it is delivered all the same.
     const { enforcer, approver } = await gateway.tenant();
     const submitted = await enforcer.submit({ lifeMs: 60 * minuteMs });
     gateway.moveBy(20 * minuteMs);
@@ -305,7 +324,9 @@ describe("Presence", () => {
     assert.equal((await enforcer.item(submitted.requestId)).status, "Undelivered");
   });
 
-  test("HARP-70 given an open channel that was silent for so long that it counts as offline, when a decision is made, then it is delivered on it", async () => {
+  test("HARP-70 a decision is delivered on an open channel that counts as offline", async () => {
+    // Given an open channel that was silent for so long that it counts as offline, when a decision is made, then it is
+    // delivered on it.
     const { enforcer, approver } = await gateway.tenant();
     await using channel = await openSse(enforcer);
     const submitted = await enforcer.submit({ lifeMs: 60 * minuteMs });
@@ -314,7 +335,8 @@ describe("Presence", () => {
     await channel.about(submitted.requestId, "decision.deliver");
   });
 
-  test("HARP-71 given presence in a tenant, when somebody of another asks, or names no tenant, then nothing is told", async () => {
+  test("HARP-71 presence discloses nothing to another tenant or without a tenant", async () => {
+    // Given presence in a tenant, when somebody of another asks, or names no tenant, then nothing is told.
     const tenant = await gateway.tenant();
     const { id, enforcer, approver } = tenant;
     const stranger = await gateway.tenant();

@@ -77,7 +77,9 @@ async function waiting(device: string): Promise<string> {
 }
 
 describe("An approver from pairing to a lost device", () => {
-  test("HARP-107 given a server, when Ada pairs, approves, changes devices and loses one, then what she signs counts, and what the lost one signs does not", async () => {
+  test("HARP-107 approvals count from paired devices but not from a lost one", async () => {
+    // Given a server, when Ada pairs, approves, changes devices and loses one, then what she signs counts, and what the
+    // lost one signs does not.
     const first = await pair("laptop", ["--label", "laptop", "--workspace", "airlock"]);
     assert.deepEqual([first.approver_id, first.label, first.state], ["ada", "laptop", "active"]);
     assert.match(errorLine(await approver("laptop", "keys", "--create"), 1), /there are keys already/);

@@ -49,7 +49,8 @@ describe("prompts", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("given a prompt for a session, when it is sent, then the agent gets exactly its text, in a task of the session", async () => {
+  test("a prompt reaches the agent verbatim in a task of its session", async () => {
+    // Given a prompt for a session, when it is sent, then the agent gets exactly its text, in a task of the session.
     const text = '  é́ \u2028<b>😀\r\n\u0001 "quoted" \\ ';
     for (const target of ["agentChat", "composer"] as const) {
       const { id, workspace_id } = await client.createSession();
@@ -62,7 +63,8 @@ describe("prompts", () => {
     }
   });
 
-  test("HARP-114 given the published prompt, when it is sent, then its hash is right, and only the session is not there", async () => {
+  test("HARP-114 the published prompt passes its hash check and lacks only its session", async () => {
+    // Given the published prompt, when it is sent, then its hash is right, and only the session is not there.
     const { status, details } = ackOf(await sendPrompt(client, published), published);
     assert.equal(status, "rejected");
     assert.equal(details.code, "HARP_ERR_POLICY_DENY");
@@ -70,7 +72,9 @@ describe("prompts", () => {
     harpErrorOf(await sendPrompt(client, { ...published, text }), 422, "HARP_ERR_HASH_MISMATCH");
   });
 
-  test("HARP-115 given a prompt that was delivered, when it comes again, at the same time and later, then the answer is the same and there is one task", async () => {
+  test("HARP-115 a repeated prompt, concurrent or later, returns the same answer and one task", async () => {
+    // Given a prompt that was delivered, when it comes again, at the same time and later, then the answer is the same
+    // and there is one task.
     const { id } = await client.createSession();
     const prompt = await promptFor(id);
     const answers = await Promise.all(Array.from({ length: 8 }, () => sendPrompt(client, prompt)));
@@ -82,7 +86,9 @@ describe("prompts", () => {
     for (const ack of acks) assert.deepEqual(ack, { status: "delivered", details: { taskId: task.id } });
   });
 
-  test("HARP-116 given a prompt with another's id or a hash that is not its own, when it is sent, then it is refused and not delivered", async () => {
+  test("HARP-116 a prompt with another's id or a wrong hash is rejected and not delivered", async () => {
+    // Given a prompt with another's id or a hash that is not its own, when it is sent, then it is refused and not
+    // delivered.
     const { id } = await client.createSession();
     const prompt = await promptFor(id);
     ackOf(await sendPrompt(client, prompt), prompt);
@@ -96,7 +102,9 @@ describe("prompts", () => {
     assert.equal((await tasksOf(client, id)).length, 1);
   });
 
-  test("HARP-117 given prompts that expired, are too large, for nobody here or from the future, when they are sent, then none is delivered", async () => {
+  test("HARP-117 expired, oversized, misaddressed and future prompts are not delivered", async () => {
+    // Given prompts that expired, are too large, for nobody here or from the future, when they are sent, then none is
+    // delivered.
     const { id } = await client.createSession();
     const send = async (changes: object) => {
       const prompt = await promptFor(id, changes);
@@ -126,7 +134,9 @@ describe("prompts", () => {
     assert.equal((await tasksOf(client, id)).length, 1);
   });
 
-  test("HARP-117 given sessions that are closed, elsewhere or not there, when a prompt is for them, then policy rejects it, and nothing of it is kept", async () => {
+  test("HARP-117 policy rejects prompts for closed, foreign or missing sessions, keeping nothing", async () => {
+    // Given sessions that are closed, elsewhere or not there, when a prompt is for them, then policy rejects it, and
+    // nothing of it is kept.
     const { id } = await client.createSession();
     const closed = (await client.createSession()).id;
     await client.post(`/v1/sessions/${closed}/close`);
@@ -152,7 +162,9 @@ describe("prompts", () => {
     assert.ok(!JSON.stringify(known).includes("sk-proj"));
   });
 
-  test("HARP-117 given a sender that does not stop, when it is too much, then it is 429 with the time to wait, and other sessions are not affected", async () => {
+  test("HARP-117 a flooding sender gets 429 with a wait time; other sessions are unaffected", async () => {
+    // Given a sender that does not stop, when it is too much, then it is 429 with the time to wait, and other sessions
+    // are not affected.
     const { id } = await client.createSession();
     const sender = await client.withScopes("tasks:write");
     const prompts = await Promise.all(
@@ -172,7 +184,9 @@ describe("prompts", () => {
     assert.equal(ackOf(await sendPrompt(sender, elsewhere), elsewhere).status, "delivered");
   });
 
-  test("HARP-102 given keys for other things, other tenants and other workspaces, when they send prompts, then they are refused without a hint", async () => {
+  test("HARP-102 keys of other purposes, tenants and workspaces cannot send prompts", async () => {
+    // Given keys for other things, other tenants and other workspaces, when they send prompts, then they are refused
+    // without a hint.
     const { id } = await client.createSession();
     const sent = await promptFor(id);
     ackOf(await sendPrompt(client, sent), sent);
@@ -203,7 +217,8 @@ describe("prompts", () => {
     assert.equal(ackOf(await sendPrompt(sender, fresh), fresh).status, "delivered");
   });
 
-  test("HARP-121, HARP-126 given bodies that are no prompts, when they are sent, then each is an error in an envelope, and there is no task", async () => {
+  test("HARP-121, HARP-126 a body that is no prompt returns an error envelope and no task", async () => {
+    // Given bodies that are no prompts, when they are sent, then each is an error in an envelope, and there is no task.
     const { id } = await client.createSession();
     const good = JSON.stringify(await promptFor(id));
     const value = JSON.parse(good);
@@ -237,7 +252,9 @@ describe("prompts", () => {
   });
 });
 
-test("HARP-115 given prompts under way, when the server is killed and they are sent again, then each is delivered once, and its text is in no audit and no output", async () => {
+test("HARP-115 prompts resent after a kill are delivered once and leak no text", async () => {
+  // Given prompts under way, when the server is killed and they are sent again, then each is delivered once, and its
+  // text is in no audit and no output.
   await using directory = await temporaryDirectory();
   const canary = "canary41d8";
   const prompts: Awaited<ReturnType<typeof promptFor>>[] = [];
@@ -280,7 +297,8 @@ test("HARP-115 given prompts under way, when the server is killed and they are s
   assert.ok(!JSON.stringify(records).includes(canary));
 });
 
-test("HARP-115 given a server that dies before or after a prompt is on disk, when it is sent again, then it is delivered once", async () => {
+test("HARP-115 a crash before or after a prompt is stored still delivers it once", async () => {
+  // Given a server that dies before or after a prompt is on disk, when it is sent again, then it is delivered once.
   await using directory = await temporaryDirectory();
   const { id } = await (async () => {
     await using server = await startProcess({ data: directory.path });
@@ -307,7 +325,9 @@ test("HARP-115 given a server that dies before or after a prompt is on disk, whe
   await assertRebuildable(directory.path);
 });
 
-test("HARP-127 given a server with a port for HARP alone, when it is asked there, then prompts are taken at its root, and both say so", async () => {
+test("HARP-127 a HARP-only port takes prompts at its root and both ports declare it", async () => {
+  // Given a server with a port for HARP alone, when it is asked there, then prompts are taken at its root, and both say
+  // so.
   await using directory = await temporaryDirectory();
   const server = await startInProcess({
     dataDirectory: directory.path,

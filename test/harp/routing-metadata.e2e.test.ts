@@ -14,7 +14,9 @@ before(async () => {
 after(() => gateway[Symbol.asyncDispose]());
 
 describe("The enforcer's side", () => {
-  test("HARP-62 given two enforcers of a tenant, when both submit, then each exchange is that of the one who was authenticated, whatever the envelope says", async () => {
+  test("HARP-62 an exchange belongs to the authenticated enforcer, whatever the envelope says", async () => {
+    // Given two enforcers of a tenant, when both submit, then each exchange is that of the one who was authenticated,
+    // whatever the envelope says.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.enforcer(id);
     const forged = enforcer.artifact({ envelope: { sender: other.sender } });
@@ -35,7 +37,9 @@ describe("The enforcer's side", () => {
     refusal(await other.get(`/v1/enforcers/${enforcer.id}/inbox`), 403, "Forbidden");
   });
 
-  test("HARP-63 given several live channels, when a decision is made, then the most recent one gets it and no other; after that is closed, the one before it does", async () => {
+  test("HARP-63 a decision goes only to the newest live channel, else to the one before", async () => {
+    // Given several live channels, when a decision is made, then the most recent one gets it and no other; after that is
+    // closed, the one before it does.
     const { enforcer, approver } = await gateway.tenant();
     const decide = async () => {
       const submitted = await enforcer.submit();
@@ -65,7 +69,9 @@ describe("The enforcer's side", () => {
     assert.equal((await enforcer.item(kept)).status, "Undelivered");
   });
 
-  test("HARP-63, HARP-64 given the channel that got a decision, when it is closed before it acknowledged, then the channel before it gets the decision without asking", async () => {
+  test("HARP-63, HARP-64 an unacknowledged decision moves to the prior channel on close", async () => {
+    // Given the channel that got a decision, when it is closed before it acknowledged, then the channel before it gets
+    // the decision without asking.
     const { enforcer, approver } = await gateway.tenant();
     await using first = await openWs(enforcer);
     const second = await openWs(enforcer);
@@ -79,7 +85,9 @@ describe("The enforcer's side", () => {
 });
 
 describe("The approvers' side", () => {
-  test("HARP-65 given a submission to nobody in particular, when it is accepted, then every approver of the tenant has it, and those who are there hear of it on all their channels", async () => {
+  test("HARP-65 an unaddressed submission reaches all approvers of the tenant on all channels", async () => {
+    // Given a submission to nobody in particular, when it is accepted, then every approver of the tenant has it, and
+    // those who are there hear of it on all their channels.
     const { id, enforcer, approver: first } = await gateway.tenant();
     const second = await gateway.approver(id);
     const stranger = (await gateway.tenant()).approver;
@@ -98,7 +106,9 @@ describe("The approvers' side", () => {
     assert.equal(elsewhere.seen.length, 0);
   });
 
-  test("HARP-65 given an approver who is named, when it is submitted, then that one has it and nobody else, by the envelope before the token before the metadata", async () => {
+  test("HARP-65 a named approver alone gets it: envelope before token before metadata", async () => {
+    // Given an approver who is named, when it is submitted, then that one has it and nobody else, by the envelope before
+    // the token before the metadata.
     const { id, enforcer, approver: first } = await gateway.tenant();
     const [second, third] = [await gateway.approver(id), await gateway.approver(id)];
     const routingToken = await pair(enforcer, second);
@@ -124,7 +134,9 @@ describe("The approvers' side", () => {
     }
   });
 
-  test("HARP-65 given several tokens, when one artifact names them all, then each of their approvers has it; one that is unknown routes nothing", async () => {
+  test("HARP-65 several tokens route to each of their approvers; an unknown one routes nothing", async () => {
+    // Given several tokens, when one artifact names them all, then each of their approvers has it; one that is unknown
+    // routes nothing.
     const { id, enforcer, approver: first } = await gateway.tenant();
     const [second, third] = [await gateway.approver(id), await gateway.approver(id)];
     const routingToken = [await pair(enforcer, first), await pair(enforcer, second)];
@@ -138,7 +150,8 @@ describe("The approvers' side", () => {
     }
   });
 
-  test("HARP-65 given several approvers, when one has decided, then nobody has it in the inbox and the others come too late", async () => {
+  test("HARP-65 one approver's decision clears all inboxes and makes the others too late", async () => {
+    // Given several approvers, when one has decided, then nobody has it in the inbox and the others come too late.
     const { id, enforcer, approver: first } = await gateway.tenant();
     const second = await gateway.approver(id);
     const submitted = await enforcer.submit();
@@ -158,7 +171,8 @@ async function forwarded(enforcer: Party, approver: Party, metadata: Json): Prom
 }
 
 describe("Metadata", () => {
-  test("HARP-66 given routing in the metadata, in any spelling and at any depth, when an approver looks, then none of it is there", async () => {
+  test("HARP-66 approvers never see routing metadata, in any spelling or depth", async () => {
+    // Given routing in the metadata, in any spelling and at any depth, when an approver looks, then none of it is there.
     const { id: tenantId, enforcer, approver } = await gateway.tenant();
     const routingToken = await pair(enforcer, approver);
     const secret = { ROUTINGTOKEN: routingToken, ApproverID: approver.id, TenantId: tenantId };
@@ -179,7 +193,8 @@ describe("Metadata", () => {
     for (const word of [routingToken, approver.id, tenantId]) assert.ok(!text.includes(word), word);
   });
 
-  test("HARP-66 given a request that expired, when its item is read, then routing is not in it either", async () => {
+  test("HARP-66 the item of an expired request contains no routing either", async () => {
+    // Given a request that expired, when its item is read, then routing is not in it either.
     const { id: tenantId, enforcer, approver } = await gateway.tenant();
     const metadata = { approverId: approver.id, tenantId, workspaceName: "w" };
     const { requestId } = await enforcer.submit({ body: { metadata } });
@@ -189,7 +204,8 @@ describe("Metadata", () => {
     assert.ok(!JSON.stringify(envelope).includes(tenantId));
   });
 
-  test("HARP-67 given labels and members that nobody has heard of, when an approver looks, then all are there as they were", async () => {
+  test("HARP-67 approvers see unknown labels and members unchanged", async () => {
+    // Given labels and members that nobody has heard of, when an approver looks, then all are there as they were.
     const { enforcer, approver } = await gateway.tenant();
     const metadata = {
       workspaceName: "airlock",
@@ -202,7 +218,9 @@ describe("Metadata", () => {
     assert.deepEqual(await forwarded(enforcer, approver, metadata), metadata);
   });
 
-  test("HARP-68 given no metadata, or none but routing, when it is submitted, then it is accepted and approvers see no metadata at all", async () => {
+  test("HARP-68 a submission without metadata, or with routing only, shows approvers none", async () => {
+    // Given no metadata, or none but routing, when it is submitted, then it is accepted and approvers see no metadata at
+    // all.
     const { id: tenantId, enforcer, approver } = await gateway.tenant();
     assert.equal(await forwarded(enforcer, approver, undefined), undefined);
     for (const metadata of [{}, { approverId: approver.id }, { tenantId, tenantHint: "x" }]) {
@@ -210,7 +228,8 @@ describe("Metadata", () => {
     }
   });
 
-  test("HARP-67 given metadata that is too large, when it is submitted, then it is refused and nothing is kept", async () => {
+  test("HARP-67 a submission with oversized metadata is rejected and nothing is stored", async () => {
+    // Given metadata that is too large, when it is submitted, then it is refused and nothing is kept.
     const { enforcer } = await gateway.tenant();
     const requestId = fresh("req");
     const metadata = { repoName: "x".repeat(8 * 1024) };

@@ -58,7 +58,8 @@ describe("session events", () => {
     return body;
   }
 
-  test("HARP-114, HARP-118 given the published snapshot, when it is told again and again, then its hash is right and there is one record", async () => {
+  test("HARP-114, HARP-118 the published snapshot passes its hash check and is stored once", async () => {
+    // Given the published snapshot, when it is told again and again, then its hash is right and there is one record.
     assertTold(await tell(client, published));
     for (let n = 0; n < 3; n++) assertTold(await tell(client, published), true);
     const { snapshotId, snapshotType, createdAt, snapshotHash } = published;
@@ -74,7 +75,8 @@ describe("session events", () => {
     assert.equal((await known(published.sessionId)).snapshots.length, 1);
   });
 
-  test("HARP-118 given one snapshot told many times at once, when all are answered, then one was new", async () => {
+  test("HARP-118 concurrent copies of one snapshot count as new only once", async () => {
+    // Given one snapshot told many times at once, when all are answered, then one was new.
     const sessionId = randomUUID();
     const snapshot = await snapshotOf(sessionId, { payload: { text: "x".repeat(100_000) } });
     const answers = await Promise.all(Array.from({ length: 8 }, () => tell(client, snapshot)));
@@ -97,7 +99,9 @@ describe("session events", () => {
     assert.deepEqual(filesWith(server.data, "canary0c5f"), []);
   });
 
-  test("HARP-119 given events without a type, of unknown states, types and reasons, or a second start, when they are told, then they are refused and change nothing", async () => {
+  test("HARP-119 untyped or unknown events and a second start are rejected without effect", async () => {
+    // Given events without a type, of unknown states, types and reasons, or a second start, when they are told, then
+    // they are refused and change nothing.
     const sessionId = randomUUID();
     const { start, planning, end } = eventsOf(sessionId);
     assertTold(await tell(client, start));
@@ -135,7 +139,9 @@ describe("session events", () => {
     assert.deepEqual(await known(sessionId), before);
   });
 
-  test("HARP-120 given events that come in the wrong order, when the last has come, then the session is as its own times say, and after its end nothing is added", async () => {
+  test("HARP-120 out-of-order events are ordered by their times; none is added after the end", async () => {
+    // Given events that come in the wrong order, when the last has come, then the session is as its own times say, and
+    // after its end nothing is added.
     const sessionId = randomUUID();
     const { start, planning, editing, end } = eventsOf(sessionId);
     const snapshot = await snapshotOf(sessionId);
@@ -152,7 +158,9 @@ describe("session events", () => {
     assert.deepEqual(await known(sessionId), closed);
   });
 
-  test("HARP-102 given keys for other things, other tenants and workspaces, when they tell and read, then they meet nothing of this tenant", async () => {
+  test("HARP-102 keys of other purposes, tenants and workspaces neither report nor read sessions", async () => {
+    // Given keys for other things, other tenants and workspaces, when they tell and read, then they meet nothing of this
+    // tenant.
     const sessionId = randomUUID();
     const { start, end } = eventsOf(sessionId);
     assertTold(await tell(client, start));
@@ -174,7 +182,8 @@ describe("session events", () => {
   });
 });
 
-test("HARP-118, HARP-120 given sessions that were told of, when the server is killed and told again, then they are known as before", async () => {
+test("HARP-118, HARP-120 reported sessions survive a kill and repeated reports", async () => {
+  // Given sessions that were told of, when the server is killed and told again, then they are known as before.
   await using directory = await temporaryDirectory();
   const sessionId = randomUUID();
   const { start, editing, end } = eventsOf(sessionId);
@@ -198,7 +207,9 @@ test("HARP-118, HARP-120 given sessions that were told of, when the server is ki
   await assertRebuildable(directory.path);
 });
 
-test("given sessions of two tenants that are told of, when one tenant is erased meanwhile, then nothing of its content is left in any file, and the other is whole", async () => {
+test("erasing a tenant during reports leaves none of its content and the other tenant intact", async () => {
+  // Given sessions of two tenants that are told of, when one tenant is erased meanwhile, then nothing of its content is
+  // left in any file, and the other is whole.
   await using directory = await temporaryDirectory();
   const canary = "canary93be";
   const sessionId = randomUUID();

@@ -25,7 +25,9 @@ function assertOnTheWire({ events, seen }: SseChannel): void {
 }
 
 describe("Events", () => {
-  test("HARP-94 given an approver's stream, when a request comes and is withdrawn, then both are events with their names, their ids and one line of data", async () => {
+  test("HARP-94 an approver's stream sends a request and its withdrawal as named, one-line events", async () => {
+    // Given an approver's stream, when a request comes and is withdrawn, then both are events with their names, their
+    // ids and one line of data.
     const { enforcer, approver } = await gateway.tenant();
     await using channel = await openSse(approver);
     assert.match(channel.headers.get("cache-control") ?? "", /no-store|no-cache/);
@@ -40,7 +42,9 @@ describe("Events", () => {
     assertOnTheWire(channel);
   });
 
-  test("HARP-94 given an enforcer's stream, when a decision is made and a refresh asked for, then both are events with their names, their ids and one line of data", async () => {
+  test("HARP-94 an enforcer's stream sends decisions and refreshes as named, one-line events", async () => {
+    // Given an enforcer's stream, when a decision is made and a refresh asked for, then both are events with their
+    // names, their ids and one line of data.
     const { enforcer, approver } = await gateway.tenant();
     await using channel = await openSse(enforcer);
     const submitted = await enforcer.submit();
@@ -56,7 +60,8 @@ describe("Events", () => {
     assertOnTheWire(channel);
   });
 
-  test("HARP-94 given no stream at all, when requests and decisions are made, then all are in the inboxes", async () => {
+  test("HARP-94 requests and decisions reach the inboxes without any stream", async () => {
+    // Given no stream at all, when requests and decisions are made, then all are in the inboxes.
     const { enforcer, approver } = await gateway.tenant();
     const submitted = await enforcer.submit();
     assert.equal((await approver.item(submitted.requestId)).status, "Pending");
@@ -64,7 +69,9 @@ describe("Events", () => {
     assert.equal((await enforcer.item(submitted.requestId)).status, "Undelivered");
   });
 
-  test("HARP-94 given a stream that hangs up again and again, when requests come all the time, then every one is pushed at least once and all are listed", async () => {
+  test("HARP-94 a stream that keeps reconnecting gets every request at least once", async () => {
+    // Given a stream that hangs up again and again, when requests come all the time, then every one is pushed at least
+    // once and all are listed.
     const { enforcer, approver } = await gateway.tenant();
     const got = new Set<string>();
     const sent: string[] = [];
@@ -81,7 +88,8 @@ describe("Events", () => {
     assert.deepEqual((await approver.inbox()).map(({ requestId }) => requestId).sort(), sent.sort());
   });
 
-  test("HARP-94 given streams and sockets of one approver, when a request comes, then all of them have the same message", async () => {
+  test("HARP-94 all streams and sockets of an approver get the same message", async () => {
+    // Given streams and sockets of one approver, when a request comes, then all of them have the same message.
     const { enforcer, approver } = await gateway.tenant();
     await using one = await openSse(approver);
     await using two = await openSse(approver);
@@ -95,7 +103,8 @@ describe("Events", () => {
 });
 
 describe("Who may listen", () => {
-  test("HARP-101, HARP-102 given somebody without credentials, or with those of another, when they open a stream, then it is refused", async () => {
+  test("HARP-101, HARP-102 a stream is refused without credentials or with another's", async () => {
+    // Given somebody without credentials, or with those of another, when they open a stream, then it is refused.
     const { id, enforcer, approver } = await gateway.tenant();
     const others = [enforcer, await gateway.approver(id), (await gateway.tenant()).approver];
     refusal(await callHarp(gateway.base, ssePath(approver)), 401, "Unauthenticated");

@@ -15,7 +15,9 @@ before(async () => {
 after(() => gateway[Symbol.asyncDispose]());
 
 describe("A gateway alone", () => {
-  test("HARP-82 given a gateway alone, when an exchange goes through it from pairing to acknowledgement, then all of it works, at the root", async () => {
+  test("HARP-82 a standalone gateway serves a whole exchange at the root, pairing to ack", async () => {
+    // Given a gateway alone, when an exchange goes through it from pairing to acknowledgement, then all of it works, at
+    // the root.
     const { enforcer, approver } = await gateway.tenant();
     await using there = await openWs(enforcer);
     await using here = await openSse(approver);
@@ -30,12 +32,15 @@ describe("A gateway alone", () => {
     assert.equal(await enforcer.state(submitted.requestId), "delivered");
   });
 
-  test("HARP-127 given a gateway alone, when its status is asked for, then it declares itself as one within a server does", async () => {
+  test("HARP-127 a standalone gateway declares the same status as an embedded one", async () => {
+    // Given a gateway alone, when its status is asked for, then it declares itself as one within a server does.
     const { status, body } = await callHarp(gateway.base, "/v1/status");
     assert.deepEqual([status, body.harpVersion], [200, "0.2"]);
   });
 
-  test("HARP-102 given a gateway alone, when anything of a server is asked for, then it is not there, and keys are only for administrators", async () => {
+  test("HARP-102 a standalone gateway has no server routes and keys only for administrators", async () => {
+    // Given a gateway alone, when anything of a server is asked for, then it is not there, and keys are only for
+    // administrators.
     const { enforcer } = await gateway.tenant();
     for (const path of ["/v1/sessions", "/v1/tasks", "/v1/agent-card", "/opvs/agents", "/harp/v1/status"]) {
       const { status } = await gateway.admin.get(path);
@@ -48,7 +53,9 @@ describe("A gateway alone", () => {
     assert.equal(unknown.status, 401);
   });
 
-  test("HARP-49 given a gateway alone, when it is stopped as by Ctrl-C and started again, then it ended with 0 and everything is there", async () => {
+  test("HARP-49 a standalone gateway exits with 0 on Ctrl-C and keeps everything on restart", async () => {
+    // Given a gateway alone, when it is stopped as by Ctrl-C and started again, then it ended with 0 and everything is
+    // there.
     const { enforcer, approver } = await gateway.tenant();
     const { requestId } = await enforcer.submit();
     const item = await approver.item(requestId);
@@ -58,7 +65,8 @@ describe("A gateway alone", () => {
     assert.equal(await enforcer.state(requestId), "pendingApproval");
   });
 
-  test("HARP-49 given open channels and somebody who waits, when it is stopped as by Ctrl-C, then it ends soon and with 0", async () => {
+  test("HARP-49 a gateway with open channels and waiters ends soon with 0 on Ctrl-C", async () => {
+    // Given open channels and somebody who waits, when it is stopped as by Ctrl-C, then it ends soon and with 0.
     const { enforcer, approver } = await gateway.tenant();
     const { requestId } = await enforcer.submit();
     const there = await openWs(enforcer);
@@ -69,7 +77,8 @@ describe("A gateway alone", () => {
     await gateway.restart();
   });
 
-  test("HARP-82 given wrong flags, when a gateway is started, then it is one line and exit code 2; help says what there is", async () => {
+  test("HARP-82 wrong gateway flags print one line and exit with 2; help lists the flags", async () => {
+    // Given wrong flags, when a gateway is started, then it is one line and exit code 2; help says what there is.
     const wrong = [
       ["--port", "x"],
       ["--data", ""],
@@ -82,14 +91,18 @@ describe("A gateway alone", () => {
     for (const word of ["--port", "--data", "--host", "--tls-cert"]) assert.ok(help.includes(word), word);
   });
 
-  test("HARP-104 given no settings, when they are read, then connections are pinged every 30 seconds and ended after 120 without a sign of life", async () => {
+  test("HARP-104 by default connections are pinged every 30 s and ended after 120 s of silence", async () => {
+    // Given no settings, when they are read, then connections are pinged every 30 seconds and ended after 120 without a
+    // sign of life.
     const help = succeeded(await bridle(["gateway", "--help"])).replaceAll(/\s+/g, " ");
     assert.match(help, /--harp-ping-ms [^()]*\(default: 30000,/);
     assert.match(help, /--harp-idle-ms [^()]*\(default: 120000,/);
   });
 });
 
-test("HARP-82 given a server with a port for HARP, when both addresses are used, then they are one gateway, with its binding at the root of that port", async () => {
+test("HARP-82 the HARP port and the server port are one gateway, bound at the port's root", async () => {
+  // Given a server with a port for HARP, when both addresses are used, then they are one gateway, with its binding at
+  // the root of that port.
   await using served = await startGateway({ flags: ["--harp-port", "0"] });
   const url = await until(
     async () => /^\s*HARP\s.*(http:\/\/[^/\s]+)$/m.exec(served.server.output())?.[1] ?? "",

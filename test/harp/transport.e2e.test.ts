@@ -75,7 +75,9 @@ describe("TLS", () => {
   });
   after(() => gateway[Symbol.asyncDispose]());
 
-  test("HARP-100 given a gateway with a certificate, when it is asked over TLS 1.2 and 1.3, also by WebSocket, then it answers, and says that it speaks TLS", async () => {
+  test("HARP-100 a gateway with a certificate serves and declares TLS 1.2 and 1.3, WebSocket too", async () => {
+    // Given a gateway with a certificate, when it is asked over TLS 1.2 and 1.3, also by WebSocket, then it answers, and
+    // says that it speaks TLS.
     const { url } = gateway.server;
     assert.match(url, /^https:/);
     for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
@@ -94,12 +96,14 @@ describe("TLS", () => {
     socket.terminate();
   });
 
-  test("HARP-100 given a gateway with a certificate, when it is asked over older TLS, then the handshake fails on its side", async () => {
+  test("HARP-100 a gateway with a certificate fails the handshake of older TLS", async () => {
+    // Given a gateway with a certificate, when it is asked over older TLS, then the handshake fails on its side.
     const old: RequestOptions = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" };
     assert.match(await failureOf(ask(`${gateway.server.url}/v1/status`, old)), /alert protocol version/i);
   });
 
-  test("HARP-100 given a gateway with a certificate, when it is asked in the clear, then nothing is served", async () => {
+  test("HARP-100 a gateway with a certificate serves nothing in the clear", async () => {
+    // Given a gateway with a certificate, when it is asked in the clear, then nothing is served.
     const url = gateway.server.url.replace(/^https/, "http");
     const answer = await ask(`${url}/v1/status`).catch(() => null);
     assert.ok(answer === null || answer.status === 400, String(answer?.status));
@@ -117,7 +121,9 @@ describe("Certificates of clients", () => {
   });
   after(() => gateway[Symbol.asyncDispose]());
 
-  test("HARP-104 given a gateway that asks for certificates, when a client shows none or that of a stranger, then it is not let in, with whatever key", async () => {
+  test("HARP-104 a missing or untrusted client certificate is refused, whatever the key", async () => {
+    // Given a gateway that asks for certificates, when a client shows none or that of a stranger, then it is not let in,
+    // with whatever key.
     const { url } = gateway.server;
     const headers = { authorization: `Bearer ${adminKey}` };
     for (const certificate of [{}, stranger]) {
@@ -135,7 +141,9 @@ describe("Certificates of clients", () => {
     }
   });
 
-  test("HARP-104 given a client with a certificate that is vouched for, when it asks, then it is let in, still needs its key, and the gateway says what it asks for", async () => {
+  test("HARP-104 a trusted client certificate is declared, let in, and still needs a key", async () => {
+    // Given a client with a certificate that is vouched for, when it asks, then it is let in, still needs its key, and
+    // the gateway says what it asks for.
     const { url } = gateway.server;
     const status = await ask(`${url}/v1/status`, known);
     assert.deepEqual([status.status, status.body.mTLS], [200, true]);
@@ -159,7 +167,9 @@ describe("Without TLS", () => {
   const clear = { "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "http" };
   const secure = { "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https" };
 
-  test("HARP-100 given somebody on another machine who does not use TLS, when they ask, by REST, SSE or WebSocket, then it is InsecureTransport, nothing happened, and it is logged", async () => {
+  test("HARP-100 remote requests without TLS get InsecureTransport, no effect and a log entry", async () => {
+    // Given somebody on another machine who does not use TLS, when they ask, by REST, SSE or WebSocket, then it is
+    // InsecureTransport, nothing happened, and it is logged.
     const { enforcer, approver } = await gateway.tenant();
     const artifact = enforcer.artifact();
     const sent = await enforcer.call("/v1/artifacts", { body: artifact, headers: clear });
@@ -178,7 +188,8 @@ describe("Without TLS", () => {
     assert.ok(!output.includes(approver.key));
   });
 
-  test("HARP-100 given a proxy that is believed and was asked over TLS, when it passes that on, then it is answered", async () => {
+  test("HARP-100 a trusted proxy that was asked over TLS is answered", async () => {
+    // Given a proxy that is believed and was asked over TLS, when it passes that on, then it is answered.
     const { enforcer } = await gateway.tenant();
     const answer = await enforcer.call("/v1/artifacts", { body: enforcer.artifact(), headers: secure });
     accepted(answer, 202, "artifact.accepted");

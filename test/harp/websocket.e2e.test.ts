@@ -24,7 +24,9 @@ async function upgradeRefused(party: Party, path: string, withKey = true): Promi
 }
 
 describe("A whole exchange", () => {
-  test("HARP-95 given both sides on WebSockets, when they submit, decide and acknowledge, then each message has its reply, and all of it happened", async () => {
+  test("HARP-95 submit, decide and acknowledge over WebSocket each get a reply and take effect", async () => {
+    // Given both sides on WebSockets, when they submit, decide and acknowledge, then each message has its reply, and all
+    // of it happened.
     const { enforcer, approver } = await gateway.tenant();
     await using there = await openWs(enforcer);
     await using here = await openWs(approver);
@@ -43,7 +45,8 @@ describe("A whole exchange", () => {
     assert.equal(await enforcer.state(requestId), "delivered");
   });
 
-  test("HARP-95 given a submission without an id of its own, when it is accepted, then the reply names none", async () => {
+  test("HARP-95 the reply to a submission without an id names none", async () => {
+    // Given a submission without an id of its own, when it is accepted, then the reply names none.
     const { enforcer } = await gateway.tenant();
     await using channel = await openWs(enforcer);
     const envelope = enforcer.artifact();
@@ -52,7 +55,8 @@ describe("A whole exchange", () => {
     assert.equal(reply.trace?.inReplyTo, undefined);
   });
 
-  test("HARP-95 given many submissions on one socket at once, when all are answered, then each has the reply that is its own", async () => {
+  test("HARP-95 concurrent submissions on one socket each get their own reply", async () => {
+    // Given many submissions on one socket at once, when all are answered, then each has the reply that is its own.
     const { enforcer, approver } = await gateway.tenant();
     await using channel = await openWs(enforcer);
     const envelopes = Array.from({ length: 30 }, () => enforcer.artifact());
@@ -68,7 +72,8 @@ describe("A whole exchange", () => {
 });
 
 describe("Hello", () => {
-  test("HARP-95 given a socket, when it never says hello, then it works all the same, and hello has no answer", async () => {
+  test("HARP-95 a socket works without hello, and hello gets no reply", async () => {
+    // Given a socket, when it never says hello, then it works all the same, and hello has no answer.
     const { enforcer, approver } = await gateway.tenant();
     await using silent = await openWs(enforcer);
     const first = await enforcer.submit();
@@ -81,7 +86,8 @@ describe("Hello", () => {
     assert.ok(!greeting.seen.some(({ msgType }) => msgType === "error"));
   });
 
-  test("HARP-95 given a hello that is wrong, when it is said, then it is an error and the connection stays", async () => {
+  test("HARP-95 a wrong hello returns an error and keeps the connection", async () => {
+    // Given a hello that is wrong, when it is said, then it is an error and the connection stays.
     const { enforcer } = await gateway.tenant();
     await using channel = await openWs(enforcer);
     const wrong = [
@@ -100,7 +106,8 @@ describe("Hello", () => {
 });
 
 describe("The rules of REST", () => {
-  test("HARP-95, HARP-53, HARP-54, HARP-61 given artifacts that REST would answer in a certain way, when they come over a socket, then the code is the same", async () => {
+  test("HARP-95, HARP-53, HARP-54, HARP-61 artifacts over a socket get the same codes as REST", async () => {
+    // Given artifacts that REST would answer in a certain way, when they come over a socket, then the code is the same.
     const { enforcer } = await gateway.tenant();
     await using channel = await openWs(enforcer);
     const first = enforcer.artifact();
@@ -124,7 +131,9 @@ describe("The rules of REST", () => {
     }
   });
 
-  test("HARP-95, HARP-56, HARP-57 given decisions and acknowledgements that REST would refuse, when they come over a socket, then the code is the same", async () => {
+  test("HARP-95, HARP-56, HARP-57 refused decisions and acks get the same codes as REST", async () => {
+    // Given decisions and acknowledgements that REST would refuse, when they come over a socket, then the code is the
+    // same.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.approver(id);
     await using channel = await openWs(approver);
@@ -148,7 +157,9 @@ describe("The rules of REST", () => {
     assert.equal(await enforcer.state(pending.requestId), "pendingApproval");
   });
 
-  test("HARP-95 given a message that is not for this role, or not for clients at all, when it comes, then it is refused and the connection stays", async () => {
+  test("HARP-95 a message not for this role or for clients is rejected and keeps the connection", async () => {
+    // Given a message that is not for this role, or not for clients at all, when it comes, then it is refused and the
+    // connection stays.
     const { enforcer, approver } = await gateway.tenant();
     const submitted = await enforcer.submit();
     await using there = await openWs(enforcer);
@@ -172,7 +183,8 @@ describe("The rules of REST", () => {
     assert.equal((await there.ask(enforcer.artifact())).msgType, "artifact.accepted");
   });
 
-  test("HARP-95, HARP-121 given frames that are no envelopes, when they come, then each is an error and the connection stays", async () => {
+  test("HARP-95, HARP-121 a frame that is no envelope returns an error, keeps the connection", async () => {
+    // Given frames that are no envelopes, when they come, then each is an error and the connection stays.
     const { enforcer } = await gateway.tenant();
     await using channel = await openWs(enforcer);
     const whole = JSON.stringify(enforcer.artifact());
@@ -196,7 +208,9 @@ describe("The rules of REST", () => {
     assert.equal((await channel.socket.closed).code, 1003);
   });
 
-  test("HARP-103 given a frame of more than three megabytes, when it comes, then the connection is closed with 1009 and nothing is stored", async () => {
+  test("HARP-103 a frame over three megabytes closes with 1009 and stores nothing", async () => {
+    // Given a frame of more than three megabytes, when it comes, then the connection is closed with 1009 and nothing is
+    // stored.
     const { enforcer } = await gateway.tenant();
     const channel = await openWs(enforcer);
     const envelope = enforcer.artifact();
@@ -208,7 +222,9 @@ describe("The rules of REST", () => {
 });
 
 describe("The upgrade", () => {
-  test("HARP-101, HARP-102 given no credentials, those of another, or a role that is not theirs, when they connect, then the upgrade is refused", async () => {
+  test("HARP-101, HARP-102 missing or foreign credentials or a wrong role refuse the upgrade", async () => {
+    // Given no credentials, those of another, or a role that is not theirs, when they connect, then the upgrade is
+    // refused.
     const { id, enforcer, approver } = await gateway.tenant();
     const other = await gateway.enforcer(id);
     assert.equal(await upgradeRefused(enforcer, wsPath(enforcer), false), "Unauthenticated");
@@ -217,7 +233,8 @@ describe("The upgrade", () => {
     assert.equal(await upgradeRefused(enforcer, wsPath({ role: "approver", id: enforcer.id })), "Forbidden");
   });
 
-  test("HARP-102 given credentials for two enforcers, when one of them has connected, then the other cannot speak on that socket", async () => {
+  test("HARP-102 a socket of one enforcer cannot speak for another with the same credentials", async () => {
+    // Given credentials for two enforcers, when one of them has connected, then the other cannot speak on that socket.
     const { id } = await gateway.tenant();
     const [one, two] = [await gateway.enforcer(id), await gateway.enforcer(id)];
     const scopes = [one, two].map((party) => `harp:enforcer:${party.id}`);
@@ -228,14 +245,16 @@ describe("The upgrade", () => {
     assert.equal((await channel.ask(one.artifact())).msgType, "artifact.accepted");
   });
 
-  test("HARP-87 given a role or id that is missing or unknown, when they connect, then the upgrade is refused with 400", async () => {
+  test("HARP-87 a missing or unknown role or id refuses the upgrade with 400", async () => {
+    // Given a role or id that is missing or unknown, when they connect, then the upgrade is refused with 400.
     const { enforcer } = await gateway.tenant();
     for (const query of ["", "?role=enforcer", `?id=${enforcer.id}`, `?role=gateway&id=${enforcer.id}`]) {
       assert.equal(await upgradeRefused(enforcer, `/v1/ws${query}`), "ValidationError", query);
     }
   });
 
-  test("HARP-98 given a version that is not supported, when they connect, then the upgrade is refused with 426", async () => {
+  test("HARP-98 an unsupported version refuses the upgrade with 426", async () => {
+    // Given a version that is not supported, when they connect, then the upgrade is refused with 426.
     const { enforcer } = await gateway.tenant();
     const client = Object.assign(gateway.admin.as(enforcer.key), { url: gateway.base });
     const { status, body } = await refusedUpgrade(client, wsPath(enforcer), {
@@ -245,7 +264,9 @@ describe("The upgrade", () => {
     assert.equal(body.body.code, "UnsupportedVersion");
   });
 
-  test("HARP-63 given a socket that was dropped without a word, when a decision is made, then it is kept, and comes when the enforcer is back", async () => {
+  test("HARP-63 a decision for a dropped socket is kept and delivered on reconnect", async () => {
+    // Given a socket that was dropped without a word, when a decision is made, then it is kept, and comes when the
+    // enforcer is back.
     const { enforcer, approver } = await gateway.tenant();
     await using earlier = await openSse(enforcer);
     const dropped = await openWs(enforcer);

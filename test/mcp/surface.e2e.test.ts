@@ -301,7 +301,8 @@ describe("Cancellation", () => {
 });
 
 describe("Who may", () => {
-  test("MCS-14 given no key, or a wrong one, when anything is sent, then it is 401 and says where tokens come from", async () => {
+  test("MCS-14 a missing or wrong key answers 401 and says where tokens come from", async () => {
+    // Given no key, or a wrong one, when anything is sent, then it is 401 and says where tokens come from.
     for (const key of [null, "wrong"]) {
       const { status, headers, body } = await harn.call("/mcp", {
         key,
@@ -329,7 +330,8 @@ describe("Who may", () => {
     },
   );
 
-  test("MCS-15 given a page of another origin, when it sends with a key, then it is refused, unless the origin is allowed", async () => {
+  test("MCS-15 a page of another origin is refused despite a key, unless it is allowed", async () => {
+    // Given a page of another origin, when it sends with a key, then it is refused, unless the origin is allowed.
     const body = { jsonrpc: "2.0", id: 1, method: "ping" };
     const from = (origin: string) =>
       harn.post("/mcp", body, { origin, accept: "application/json, text/event-stream" });
@@ -373,7 +375,8 @@ describe("Who may", () => {
     },
   );
 
-  test("MCS-17 given what is no message, when it is sent, then it is refused in the words of JSON-RPC", async () => {
+  test("MCS-17 what is no message is rejected with a JSON-RPC error", async () => {
+    // Given what is no message, when it is sent, then it is refused in the words of JSON-RPC.
     const notJson = await harn.call("/mcp", { raw: "{" });
     assert.equal(notJson.status, 400);
     assert.equal(notJson.body.error.code, -32700);
@@ -387,7 +390,8 @@ describe("Who may", () => {
     assert.equal(text.status, 415);
   });
 
-  test("MCS-19 given calls under way, when their key is revoked, then they are cut off, and their tasks go on", async () => {
+  test("MCS-19 revoking a key cuts off its running calls but not their tasks", async () => {
+    // Given calls under way, when their key is revoked, then they are cut off, and their tasks go on.
     await using own = await startProcess({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
     const admin = new Client(own);
     const { id, key } = await admin.createKey();
@@ -422,7 +426,9 @@ describe("Durability", () => {
     await directory[Symbol.asyncDispose]();
   });
 
-  test("MCS-18 given a call under way, when the server is killed and started again, then the task goes on and get_task has its result", async () => {
+  test("MCS-18 a task survives a kill during its call and get_task returns its result", async () => {
+    // Given a call under way, when the server is killed and started again, then the task goes on and get_task has its
+    // result.
     const mcp = await connect(own, "2025-11-25");
     const meta = { "bridle/idempotency-key": "survives" };
     const args = { text: "progress begun\nsleep 3000\nreturn survived" };

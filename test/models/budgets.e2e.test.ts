@@ -29,7 +29,9 @@ async function respond(task: Json, approved: boolean): Promise<void> {
 }
 
 describe("budgets", () => {
-  test("MTE-11 given a budget in tokens, when the model is asked again and again, then each request carries what is left, and none is made when nothing is", async () => {
+  test("MTE-11 each request carries the tokens left in the budget; none is made at zero", async () => {
+    // Given a budget in tokens, when the model is asked again and again, then each request carries what is left, and
+    // none is made when nothing is.
     const { persona, quota } = await world.within({ output_tokens: 100 });
     world.script("in turn", { text: "One.", usage: { input: 9, output: 40 } });
     const op = { do: "generate", prompt: "in turn" };
@@ -42,7 +44,9 @@ describe("budgets", () => {
     assert.equal((await usageOf(world.client, quota.id)).output_tokens, 120);
   });
 
-  test("MTE-11 given a budget in dollars and a price, when the model is asked, then the request carries the tokens that it is good for", async () => {
+  test("MTE-11 a dollar budget limits the request to the tokens its price allows", async () => {
+    // Given a budget in dollars and a price, when the model is asked, then the request carries the tokens that it is
+    // good for.
     const { persona, quota } = await world.within({ usd: 0.1 });
     world.script("for money", { text: "Cheap.", usage: { input: 10, output: 20 } });
     const task = await world.play([{ do: "generate", prompt: "for money", model: "local/priced" }], {
@@ -54,7 +58,9 @@ describe("budgets", () => {
     assert.equal((await usageOf(world.client, quota.id)).usd, 0.0201);
   });
 
-  test("MTE-26 given a budget with room for many answers, when one model call is under way, then others are made beside it, and no provider is given a limit that it would refuse", async () => {
+  test("MTE-26 a roomy budget allows concurrent calls with limits that providers accept", async () => {
+    // Given a budget with room for many answers, when one model call is under way, then others are made beside it, and
+    // no provider is given a limit that it would refuse.
     const { persona, quota } = await world.within({ output_tokens: 1_000_000 });
     world.script("at length", { ...endless, usage: { input: 9, output: 900 } });
     world.script("in between", { text: "Meanwhile.", usage: { input: 9, output: 2 } });
@@ -69,7 +75,9 @@ describe("budgets", () => {
     assert.equal((await usageOf(world.client, quota.id)).output_tokens, 902);
   });
 
-  test("MTE-28 given a small budget that is reserved for an answer under way, when others need some of it, then they wait or are told to come back, and are not told that it is used up", async () => {
+  test("MTE-28 calls wait or retry, not fail, while a small budget is reserved by another", async () => {
+    // Given a small budget that is reserved for an answer under way, when others need some of it, then they wait or are
+    // told to come back, and are not told that it is used up.
     const { persona, quota } = await world.within({ output_tokens: 2000 });
     world.script("at leisure", { ...endless, usage: { input: 9, output: 900 } });
     world.script("beside", { text: "Beside.", usage: { input: 9, output: 5 } });
@@ -91,7 +99,9 @@ describe("budgets", () => {
     assert.deepEqual(told, []);
   });
 
-  test("WHY-1 given a budget that is reserved for another task's answer, when it is asked why a task waits, then it is that quota", async () => {
+  test("WHY-1 a task waiting for a budget reserved by another task names that quota", async () => {
+    // Given a budget that is reserved for another task's answer, when it is asked why a task waits, then it is that
+    // quota.
     const { persona, quota } = await world.within({ output_tokens: 2000 });
     world.script("taking all", { ...endless, usage: { input: 9, output: 900 } });
     const next = await world.begin(
@@ -115,7 +125,9 @@ describe("budgets", () => {
     assert.equal((await world.ended(next)).status, "COMPLETED");
   });
 
-  test("MTE-12 given a model that says more than it is asked for, when the budget is used up, then it is cut off in mid-stream, and the task fails with what it said in the log", async () => {
+  test("MTE-12 a used up token budget cuts the answer off and fails the task with it logged", async () => {
+    // Given a model that says more than it is asked for, when the budget is used up, then it is cut off in mid-stream,
+    // and the task fails with what it said in the log.
     const { persona, quota } = await world.within({ output_tokens: 50 });
     world.script("endless", endless);
     const task = await world.play([{ do: "generate", prompt: "endless" }], { persona });
@@ -134,7 +146,8 @@ describe("budgets", () => {
     assert.ok(used.output_tokens < 120, `${used.output_tokens} tokens`);
   });
 
-  test("MTE-12 given a budget in dollars, when the model says more than it is good for, then it is cut off in mid-stream, too", async () => {
+  test("MTE-12 a used up dollar budget cuts the answer off in mid-stream", async () => {
+    // Given a budget in dollars, when the model says more than it is good for, then it is cut off in mid-stream, too.
     const { persona } = await world.within({ usd: 0.05 });
     world.script("without end", endless);
     const task = await world.play([{ do: "stream", prompt: "without end", model: "local/priced" }], {
@@ -145,7 +158,8 @@ describe("budgets", () => {
     assert.equal(task.failure.details.limit, "usd");
   });
 
-  test("MTE-12 given a budget of time, when the model speaks beyond it, then it is cut off in mid-stream, and is not asked again", async () => {
+  test("MTE-12 a used up time budget cuts the answer off in mid-stream without a retry", async () => {
+    // Given a budget of time, when the model speaks beyond it, then it is cut off in mid-stream, and is not asked again.
     const { persona } = await world.within({ wall_time_ms: 1500 });
     world.script("all day", endless);
     const task = await world.play([{ do: "stream", prompt: "all day" }], { persona });
@@ -155,7 +169,9 @@ describe("budgets", () => {
     assert.equal(world.requests("all day").length, 1);
   });
 
-  test("MTE-13 given a budget that asks a person, when the model is cut off by it and the person approves, then the model is asked again without the limit, and the task completes", async () => {
+  test("MTE-13 approving after a budget cut-off asks the model again unlimited and completes", async () => {
+    // Given a budget that asks a person, when the model is cut off by it and the person approves, then the model is
+    // asked again without the limit, and the task completes.
     const { persona } = await world.within({ output_tokens: 50 }, { on_exhaustion: "ask" });
     world.script("please", cutByProvider, { text: "The whole of it.", usage: { input: 9, output: 500 } });
     const asked = await untilAsked(await world.begin([{ do: "stream", prompt: "please" }], { persona }));
@@ -167,7 +183,9 @@ describe("budgets", () => {
     );
   });
 
-  test("MTE-13 given such a question that is open, when the server is killed and the person approves afterwards, then the model is asked once more and what was counted is counted once", async () => {
+  test("MTE-13 approving a budget question after a kill asks once more and counts once", async () => {
+    // Given such a question that is open, when the server is killed and the person approves afterwards, then the model
+    // is asked once more and what was counted is counted once.
     const { persona, quota } = await world.within({ output_tokens: 50 }, { on_exhaustion: "ask" });
     world.script("later", cutByProvider, { text: "In the end.", usage: { input: 9, output: 70 } });
     const asked = await untilAsked(await world.begin([{ do: "generate", prompt: "later" }], { persona }));
@@ -178,7 +196,8 @@ describe("budgets", () => {
     assert.equal((await usageOf(world.client, quota.id)).output_tokens, 120);
   });
 
-  test("MTE-13 given a budget that asks a person, when the person says no, then the task fails and the model is not asked again", async () => {
+  test("MTE-13 denying a budget question fails the task without asking the model again", async () => {
+    // Given a budget that asks a person, when the person says no, then the task fails and the model is not asked again.
     const { persona } = await world.within({ output_tokens: 50 }, { on_exhaustion: "ask" });
     world.script("denied", cutByProvider);
     const asked = await untilAsked(await world.begin([{ do: "generate", prompt: "denied" }], { persona }));
@@ -187,7 +206,9 @@ describe("budgets", () => {
     assert.equal(world.requests("denied").length, 1);
   });
 
-  test("MTE-14 given a provider that stops at the limit and says that it used less, when the budget is left over, then it is not asked forever", async () => {
+  test("MTE-14 a provider that stops at the limit but reports less is not asked forever", async () => {
+    // Given a provider that stops at the limit and says that it used less, when the budget is left over, then it is not
+    // asked forever.
     const { persona } = await world.within({ output_tokens: 50 });
     world.script("says little", { text: "It", finish: "length", usage: { input: 9, output: 0 } });
     const task = await world.play([{ do: "generate", prompt: "says little" }], { persona });
@@ -195,7 +216,9 @@ describe("budgets", () => {
     assert.equal(world.requests("says little").length, 1);
   });
 
-  test("MTE-7 given all that happened to budgets, when the log is read from its beginning, then its documents are what its events say", async () => {
+  test("MTE-7 replaying the log of budget events rebuilds the same documents", async () => {
+    // Given all that happened to budgets, when the log is read from its beginning, then its documents are what its
+    // events say.
     await world.server.stop();
     await assertRebuildable(world.data);
   });

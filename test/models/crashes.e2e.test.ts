@@ -72,7 +72,9 @@ before(async () => {
 after(() => world[Symbol.asyncDispose]());
 
 describe("a server that is killed in the middle of model and tool calls", () => {
-  test("MTE-1 given an answer that was half told, when the server is started again, then the model is asked once more and the task completes with the whole answer", async () => {
+  test("MTE-1 a restart asks the model again for a half-told answer and completes the task", async () => {
+    // Given an answer that was half told, when the server is started again, then the model is asked once more and the
+    // task completes with the whole answer.
     const task = await world.ended(tasks.halfway);
     assert.equal(await world.output(task), "All of it.");
     assert.equal(world.requests("halfway").length, 2);
@@ -83,14 +85,18 @@ describe("a server that is killed in the middle of model and tool calls", () => 
     assert.deepEqual(counted, { input_tokens: 100, output_tokens: 40 });
   });
 
-  test("MTE-2 given an answer that was recorded, when the server is killed in the step after it, then the model is never asked again", async () => {
+  test("MTE-2 a kill in the step after a recorded answer never asks the model again", async () => {
+    // Given an answer that was recorded, when the server is killed in the step after it, then the model is never asked
+    // again.
     const task = await world.ended(tasks.answered);
     assert.equal(task.status, "COMPLETED", JSON.stringify(task.failure));
     assert.equal(world.requests("answered").length, 1);
     assert.equal(world.notes("waiting after").length, 2);
   });
 
-  test("MTE-3 given a budget in tokens and a call that was cut off by the crash, when it is made again, then it has the same room as before, and the quota has counted what was recorded, once", async () => {
+  test("MTE-3 a call repeated after a crash has the same token budget and counts once", async () => {
+    // Given a budget in tokens and a call that was cut off by the crash, when it is made again, then it has the same
+    // room as before, and the quota has counted what was recorded, once.
     const task = await world.ended(tasks.rationed);
     assert.equal(await world.output(task), "Within the ration.");
     const limits = world.requests("rationed").map(({ body }) => body.max_tokens);
@@ -100,7 +106,9 @@ describe("a server that is killed in the middle of model and tool calls", () => 
     assert.equal(used.input_tokens, 100);
   });
 
-  test("MTE-3 given a budget in dollars and a call that was cut off by the crash, when it is made again, then the quota has counted it by its price, once", async () => {
+  test("MTE-3 a call repeated after a crash counts its price once in the dollar quota", async () => {
+    // Given a budget in dollars and a call that was cut off by the crash, when it is made again, then the quota has
+    // counted it by its price, once.
     const task = await world.ended(tasks.paid);
     assert.equal(await world.output(task), "Within the money.");
     const [first, second] = world.requests("paid for").map(({ body }) => body.max_tokens);
@@ -111,7 +119,9 @@ describe("a server that is killed in the middle of model and tool calls", () => 
     assert.equal(receipt.autonomy_budget.consumed.usd, used.usd);
   });
 
-  test("MTE-4 given an irreversible tool in the middle of its work, when the server is started again, then it is not called again and the task fails with outcome_unknown", async () => {
+  test("MTE-4 a restart does not repeat an irreversible tool and fails with outcome_unknown", async () => {
+    // Given an irreversible tool in the middle of its work, when the server is started again, then it is not called
+    // again and the task fails with outcome_unknown.
     const task = await world.ended(tasks.launched);
     assert.equal(task.status, "FAILED");
     assert.equal(task.failure.code, "outcome_unknown");
@@ -119,7 +129,9 @@ describe("a server that is killed in the middle of model and tool calls", () => 
     assert.equal(world.requests("must not be asked").length, 0);
   });
 
-  test("MTE-5 given a reversible tool in the middle of its work, when the server is started again, then it is called again with the same idempotency key", async () => {
+  test("MTE-5 a restart repeats a reversible tool with the same idempotency key", async () => {
+    // Given a reversible tool in the middle of its work, when the server is started again, then it is called again with
+    // the same idempotency key.
     const task = await world.ended(tasks.turned);
     assert.equal(await world.output(task), "valve.turn is through turn");
     const calls = world.notes("valve.turn");
@@ -128,7 +140,9 @@ describe("a server that is killed in the middle of model and tool calls", () => 
     assert.match(calls[0] ?? "", new RegExp(`${task.id}:tool:valve.turn:1$`));
   });
 
-  test("MTE-6 given a question of an MCP server that was open when the server was killed, when it is answered afterwards, then the tool gives the answer and the assistant goes on with it", async () => {
+  test("MTE-6 an MCP server's question answered after a kill lets the assistant continue", async () => {
+    // Given a question of an MCP server that was open when the server was killed, when it is answered afterwards, then
+    // the tool gives the answer and the assistant goes on with it.
     const asked = await untilAsked(tasks.asked);
     assert.match(asked.waiting_for.description, /Which colour/);
     await world.client.answer(asked.id, '{"answer":"green"}');
@@ -142,18 +156,23 @@ describe("a server that is killed in the middle of model and tool calls", () => 
     assert.equal(questions.length, 1, "a person is asked once");
   });
 
-  test("MTE-6 given such a question of a tool that the agent called itself, when it is answered afterwards, then the agent has what the tool gave", async () => {
+  test("MTE-6 an agent's own tool call, answered after a kill, returns the tool's result", async () => {
+    // Given such a question of a tool that the agent called itself, when it is answered afterwards, then the agent has
+    // what the tool gave.
     await world.client.answer((await untilAsked(tasks.direct)).id, '{"answer":"seven"}');
     assert.equal(await world.output(await world.ended(tasks.direct)), "seven");
   });
 
-  test("MTE-4 given such a question of a tool that cannot be undone, when it is answered afterwards, then the tool is not called again and the task fails with outcome_unknown", async () => {
+  test("MTE-4 an irreversible tool answered after a kill is not repeated: outcome_unknown", async () => {
+    // Given such a question of a tool that cannot be undone, when it is answered afterwards, then the tool is not called
+    // again and the task fails with outcome_unknown.
     await world.client.answer(tasks.wild.id, '{"answer":"very"}');
     const task = await world.ended(tasks.wild);
     assert.equal(task.failure?.code, "outcome_unknown", JSON.stringify(task));
   });
 
-  test("MTE-7 given all that happened, when the log is read from its beginning, then its documents are what its events say", async () => {
+  test("MTE-7 replaying the log after crashes rebuilds the same documents", async () => {
+    // Given all that happened, when the log is read from its beginning, then its documents are what its events say.
     await until(
       () => world.client.listAll(`/v1/tasks?session_id=${world.sessionId}`),
       (all) => all.every(({ status }) => ["COMPLETED", "FAILED"].includes(status)),

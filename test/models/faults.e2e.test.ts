@@ -28,7 +28,8 @@ const passing: Record<string, Reply> = {
 
 describe("what may pass", { concurrency: 8 }, () => {
   for (const [what, fault] of Object.entries(passing)) {
-    test(`MTE-8 given ${what}, when the model is asked, then it is asked again and its whole answer is the agent's`, async () => {
+    test(`MTE-8 after ${what} the model is asked again and the agent gets its whole answer`, async () => {
+      // Given ${what}, when the model is asked, then it is asked again and its whole answer is the agent's.
       world.script(what, fault, { text: "All is well.", usage: { input: 3, output: 4 } });
       const task = await world.play([{ do: "stream", prompt: what }]);
       assert.equal(await world.output(task), "All is well.");
@@ -50,7 +51,9 @@ describe("what may pass", { concurrency: 8 }, () => {
     });
   }
 
-  test("WHY-1 given a model that asks to be left alone, when it is asked why the task waits, then it is which model failed with what, and when it is asked again", async () => {
+  test("WHY-1 a task waiting for a rate-limited model names model, failure and retry time", async () => {
+    // Given a model that asks to be left alone, when it is asked why the task waits, then it is which model failed with
+    // what, and when it is asked again.
     world.script("why not", { fault: { status: 429, headers: { "retry-after": "300" } } });
     const task = await world.begin([{ do: "generate", prompt: "why not" }]);
     const { body: told } = await until(
@@ -65,7 +68,9 @@ describe("what may pass", { concurrency: 8 }, () => {
     await world.client.post(`/v1/tasks/${task.id}/cancel`);
   });
 
-  test("MTE-9 given a model that fails whenever it is asked, when all attempts are used up, then the task fails with the code, and the receipt says what was tried", async () => {
+  test("MTE-9 a model that always fails ends the task with its code; the receipt lists attempts", async () => {
+    // Given a model that fails whenever it is asked, when all attempts are used up, then the task fails with the code,
+    // and the receipt says what was tried.
     world.script("never works", { fault: { status: 500 } });
     const task = await world.play([{ do: "generate", prompt: "never works" }]);
     assert.equal(task.status, "FAILED");
@@ -80,7 +85,9 @@ describe("what may pass", { concurrency: 8 }, () => {
     assert.match(model_route.alternatives_considered[0].reason, /model_unavailable after 4 attempts/);
   });
 
-  test("MTE-9 given a request that the provider refuses, when the model is asked, then it is asked once and the task fails with the code", async () => {
+  test("MTE-9 a request refused by the provider fails the task without a retry", async () => {
+    // Given a request that the provider refuses, when the model is asked, then it is asked once and the task fails with
+    // the code.
     world.script("too rude", { fault: { status: 400 } });
     const task = await world.play([{ do: "generate", prompt: "too rude" }]);
     assert.equal(task.failure.code, "model_refused");
@@ -91,7 +98,9 @@ describe("what may pass", { concurrency: 8 }, () => {
 describe("alternatives", () => {
   const down: Reply = { fault: { status: 503 } };
 
-  test("MTE-10 given a provider that is down, when there is another to ask, then that one answers, and the receipt says why it did", async () => {
+  test("MTE-10 another provider answers for one that is down and the receipt says why", async () => {
+    // Given a provider that is down, when there is another to ask, then that one answers, and the receipt says why it
+    // did.
     world.script("plan b", down, down, down, down, { text: "From the other one." });
     const model = ["anthropic/claude-sonnet-5-5", "openai/gpt-6-sol"];
     const task = await world.play([{ do: "stream", prompt: "plan b", model }]);
@@ -106,7 +115,9 @@ describe("alternatives", () => {
     assert.equal((await world.spans(task))[0].model_call.attempts, 5);
   });
 
-  test("MTE-10 given a provider that asks to be left alone for long, when there is another to ask, then nobody waits for the first", async () => {
+  test("MTE-10 another provider answers at once while the first demands a long wait", async () => {
+    // Given a provider that asks to be left alone for long, when there is another to ask, then nobody waits for the
+    // first.
     const busy: Reply = { fault: { status: 429, headers: { "retry-after": "300" } } };
     world.script("plan c", busy, { fault: { status: 401 } }, { text: "At once." });
     const model = ["google/gemini-3.8-flash", "anthropic/claude-sonnet-5-5", "openai/gpt-6-sol"];

@@ -36,7 +36,9 @@ function assertLinear(bytes: number[]): void {
 }
 
 describe("a long conversation", () => {
-  test("MTE-22 given forty turns of a page each, when all of them are sent with each call, then the second half costs what the first did", async () => {
+  test("MTE-22 the second half of forty long turns costs the same as the first", async () => {
+    // Given forty turns of a page each, when all of them are sent with each call, then the second half costs what the
+    // first did.
     world.script("Turn", { text: page });
     const task = await world.play([{ do: "chat", turns: 40, text: `${page} Turn` }]);
     assert.deepEqual(await world.output(task), [80]);
@@ -47,13 +49,17 @@ describe("a long conversation", () => {
     assert.equal(Array.isArray(last) && last.length, 79, "the model is sent all of it");
   });
 
-  test("MTE-22 given a conversation in which the same is said again and again, when it is sent with each call, then that costs no more", async () => {
+  test("MTE-22 repeated content in a conversation costs no more with each call", async () => {
+    // Given a conversation in which the same is said again and again, when it is sent with each call, then that costs no
+    // more.
     world.script("Go on", { text: "Very well, go on." });
     const task = await world.play([{ do: "chat", turns: 40, text: "Go on.", isSame: true }]);
     assertLinear(await bytesOf([task]));
   });
 
-  test("MTE-22 given a session of many tasks, when each is sent what was said before it, then the calls of the last tasks cost what those of the first did", async () => {
+  test("MTE-22 calls of a session's last tasks cost the same as those of its first", async () => {
+    // Given a session of many tasks, when each is sent what was said before it, then the calls of the last tasks cost
+    // what those of the first did.
     const sessionId = await newSession();
     world.script("Remember", { text: page });
     const tasks: Json[] = [];
@@ -97,7 +103,8 @@ async function assertNothingDone<T>(by: ModelWorld, work: () => Promise<T>): Pro
 }
 
 describe("a task with model and tool calls", () => {
-  test("MTE-23 given its log, when it is replayed exactly, then it comes to the same end without asking anybody", async () => {
+  test("MTE-23 an exact replay of the log reaches the same end without asking anybody", async () => {
+    // Given its log, when it is replayed exactly, then it comes to the same end without asking anybody.
     const task = await fullTask(await newSession());
     const replay = await assertNothingDone(world, () => replayed(world, task, { mode: "exact" }));
     assert.equal(replay.status, "COMPLETED", JSON.stringify(replay.failure));
@@ -105,7 +112,9 @@ describe("a task with model and tool calls", () => {
     assert.deepEqual(await steps(replay), await steps(task));
   });
 
-  test("MTE-23 given another answer in the place of a model's, when it is replayed, then the agent is given that, and nobody is asked", async () => {
+  test("MTE-23 a replay with a substituted model answer gives it to the agent, asking nobody", async () => {
+    // Given another answer in the place of a model's, when it is replayed, then the agent is given that, and nobody is
+    // asked.
     const task = await world.play([{ do: "generate", label: "plan", prompt: "what was said" }]);
     const override = { "llm:plan:1": { kind: "llm_provider_response", value: "Something else." } };
     const replay = await assertNothingDone(world, () =>
@@ -116,7 +125,9 @@ describe("a task with model and tool calls", () => {
     assert.match(JSON.stringify(outcome), /Something else/);
   });
 
-  test("MTE-25 given a session with large answers, when it is exported and imported elsewhere, then its calls are there as they were, and can be replayed without asking anybody", async () => {
+  test("MTE-25 an imported session keeps its large calls and replays without asking anybody", async () => {
+    // Given a session with large answers, when it is exported and imported elsewhere, then its calls are there as they
+    // were, and can be replayed without asking anybody.
     const sessionId = await newSession();
     const task = await fullTask(sessionId);
     const response = await fetch(`${world.client.url}/v1/sessions/${sessionId}/export`, {
@@ -139,7 +150,9 @@ describe("a task with model and tool calls", () => {
     await assertRebuildable(elsewhere.data);
   });
 
-  test("MTE-24 given sessions with prompts, answers, pieces and results, when they are erased, then no file has anything of them, and the log is sound", async () => {
+  test("MTE-24 erasing sessions leaves no prompt, answer, piece or result and a sound log", async () => {
+    // Given sessions with prompts, answers, pieces and results, when they are erased, then no file has anything of them,
+    // and the log is sound.
     const sessions = await world.client.listAll("/v1/sessions");
     assert.ok(filesWith(world.data, "canary8c1e").length > 0, "the search finds what is there");
     for (const { id } of sessions) {

@@ -30,7 +30,8 @@ async function keep(name: string, value: string): Promise<void> {
 }
 
 describe("what a model says while it speaks", () => {
-  test("MTE-15 given an answer in two thousand pieces, when it is streamed, then a few events have all of it, in order", async () => {
+  test("MTE-15 an answer in two thousand pieces is streamed whole and in order in few events", async () => {
+    // Given an answer in two thousand pieces, when it is streamed, then a few events have all of it, in order.
     const chunks = Array.from({ length: 2000 }, (_, n) => `piece ${n}, `);
     world.script("in pieces", { chunks });
     const task = await world.play([{ do: "stream", prompt: "in pieces" }]);
@@ -44,7 +45,9 @@ describe("what a model says while it speaks", () => {
     assert.equal(await world.output(task), chunks.join(""));
   });
 
-  test("MTE-15 given an answer that broke off and one after it, when their pieces are read, then each says which attempt it is of", async () => {
+  test("MTE-15 the pieces of a broken-off answer and its retry name their attempt", async () => {
+    // Given an answer that broke off and one after it, when their pieces are read, then each says which attempt it is
+    // of.
     world.script("twice", { chunks: ["A false start."], fault: "cut" }, { text: "The real one." });
     const task = await world.play([{ do: "stream", prompt: "twice" }]);
     const said = (attempt: number, deltas: Json[]) =>
@@ -54,7 +57,9 @@ describe("what a model says while it speaks", () => {
     assert.equal(said(2, deltas), "The real one.");
   });
 
-  test("MTE-27 given an agent whose listener fails, when the model speaks, then that is a failure of the step and no reason to ask again", async () => {
+  test("MTE-27 a failing listener fails the step and does not retry the model", async () => {
+    // Given an agent whose listener fails, when the model speaks, then that is a failure of the step and no reason to
+    // ask again.
     world.script("stumble", { chunks: ["One, ", "two, ", "three."], usage: { input: 3, output: 4 } });
     const task = await world.play([{ do: "stream", prompt: "stumble", failsAtText: "two" }]);
     assert.equal(task.failure?.code, "step_failed", JSON.stringify(task.failure));
@@ -64,7 +69,9 @@ describe("what a model says while it speaks", () => {
     assert.deepEqual(span.model_call.usage, { input_tokens: 3, output_tokens: 4 });
   });
 
-  test("MTE-16 given pieces of a run's own, when a key without the right to internal content reads them, then it sees that there were some and not what they say", async () => {
+  test("MTE-16 a key without internal access sees that a run's own pieces exist, not their text", async () => {
+    // Given pieces of a run's own, when a key without the right to internal content reads them, then it sees that there
+    // were some and not what they say.
     world.script("hush", { text: "Between the two of us." });
     const task = await world.play([{ do: "stream", prompt: "hush" }]);
     const deltas = await world.deltas(task, outsider);
@@ -75,7 +82,9 @@ describe("what a model says while it speaks", () => {
     assert.ok(!JSON.stringify(started).includes("hush"), "nor what the model was asked");
   });
 
-  test("MTE-16 given the pieces of the assistant, when a key without the right to internal content reads them, then it sees what they say", async () => {
+  test("MTE-16 a key without internal access sees the text of the assistant's pieces", async () => {
+    // Given the pieces of the assistant, when a key without the right to internal content reads them, then it sees what
+    // they say.
     const persona = await createPersona(world.client, { name: "Open", entry_workflow: "assistant" });
     world.script("aloud", { text: "For everybody to hear." });
     const { body: task } = await world.client.post(
@@ -96,7 +105,8 @@ describe("what a model says while it speaks", () => {
     const middle = Math.floor(secret.length / 2);
     const halves = [secret.slice(0, middle), secret.slice(middle)] as const;
 
-    test(`MTE-17 given a ${length} secret from a vault, when the model says it in two pieces, then no event has either`, async () => {
+    test(`MTE-17 a ${length} vault secret split over two pieces is in no event`, async () => {
+      // Given a ${length} secret from a vault, when the model says it in two pieces, then no event has either.
       const name = `TOKEN_${length.toUpperCase()}`;
       await keep(name, secret);
       const chunks = [filler, halves[0], halves[1], filler.repeat(3), filler.repeat(10)];
@@ -112,7 +122,9 @@ describe("what a model says while it speaks", () => {
       for (const half of halves) assert.ok(!told.includes(half.slice(0, 12)), "a piece of it was told");
     });
 
-    test(`MTE-17 given a ${length} secret from a vault, when a budget cuts the answer off in the middle of it, then no event has what was said of it`, async () => {
+    test(`MTE-17 a ${length} vault secret cut off by a budget is in no event, not even in part`, async () => {
+      // Given a ${length} secret from a vault, when a budget cuts the answer off in the middle of it, then no event has
+      // what was said of it.
       const name = `CUT_${length.toUpperCase()}`;
       await keep(name, secret);
       const { persona } = await world.within({ output_tokens: 50 });
@@ -130,7 +142,9 @@ describe("what a model says while it speaks", () => {
       assert.ok(!told.includes(halves[0].slice(0, 12)), "a piece of it was told");
     });
 
-    test(`MTE-17 given a ${length} secret from a vault, when the answer breaks off in the middle of it, then no event has what was said of it`, async () => {
+    test(`MTE-17 a ${length} vault secret in a broken-off answer is in no event, not even in part`, async () => {
+      // Given a ${length} secret from a vault, when the answer breaks off in the middle of it, then no event has what
+      // was said of it.
       const name = `BROKEN_${length.toUpperCase()}`;
       await keep(name, secret);
       const broken = { chunks: [filler, halves[0]], fault: "cut" } as const;
@@ -152,7 +166,9 @@ describe("what a model thinks", () => {
   const call = { id: "call_1", name: "lamp_look", input: { gate: "thoughts" } };
 
   for (const model of ["anthropic/claude-sonnet-5-5", "openai/gpt-6-sol", "google/gemini-3.8-flash"]) {
-    test(`MTE-21 given thoughts of ${model} before a tool call, when it hears what the tool gave, then its thoughts are in no event, and none goes back to it changed`, async () => {
+    test(`MTE-21 thoughts of ${model} are in no event and none returns changed after a tool call`, async () => {
+      // Given thoughts of ${model} before a tool call, when it hears what the tool gave, then its thoughts are in no
+      // event, and none goes back to it changed.
       world.open("thoughts");
       world.script(model, { reasoning: "I had better look.", toolCalls: [call] }, { text: "It is on." });
       const task = await world.play([{ do: "stream", prompt: model, model, tools: ["lamp.look"] }]);

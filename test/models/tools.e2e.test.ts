@@ -25,7 +25,9 @@ async function remembered(): Promise<Json> {
 
 describe("tools of a task that is canceled", () => {
   for (const name of ["lamp.look", "valve.turn", "rocket.launch"]) {
-    test(`MTE-18 given ${name} at work, when its task is canceled, then its signal is aborted, and what it gives late is told and changes nothing`, async () => {
+    test(`MTE-18 canceling the task of ${name} aborts its signal; a late result changes nothing`, async () => {
+      // Given ${name} at work, when its task is canceled, then its signal is aborted, and what it gives late is told and
+      // changes nothing.
       const gate = `late-${name}`;
       const task = await world.begin([
         { do: "tool", name, input: { gate } },
@@ -53,7 +55,8 @@ describe("tools of a task that is canceled", () => {
     });
   }
 
-  test("MTE-19 given an MCP tool at work, when the task is canceled, then the server hears that the call is", async () => {
+  test("MTE-19 canceling a task cancels its running call at the MCP server", async () => {
+    // Given an MCP tool at work, when the task is canceled, then the server hears that the call is.
     const task = await world.begin([{ do: "tool", name: "everything.slow" }]);
     await until(remembered, ({ slow }) => slow === 1);
     await cancel(task);
@@ -61,7 +64,8 @@ describe("tools of a task that is canceled", () => {
     await until(remembered, ({ cancelled }) => cancelled === 1);
   });
 
-  test("MTE-19 given a model that speaks, when its task is canceled, then its connection is closed and nothing more is told", async () => {
+  test("MTE-19 canceling a task closes the model's connection and emits nothing more", async () => {
+    // Given a model that speaks, when its task is canceled, then its connection is closed and nothing more is told.
     world.script("speech", { chunks: ["Friends, ".repeat(300), "Romans"], holdAfterChunks: 1 });
     const task = await world.begin([{ do: "stream", prompt: "speech" }]);
     await world.heardSome(task);
@@ -96,7 +100,9 @@ describe("tools that ask in the middle of a call", () => {
     return task;
   }
 
-  test("MTE-23 given tools that can be undone or not, approved or not, whose questions were answered, when the server is killed and when the tasks are replayed, then nobody is asked again", async () => {
+  test("MTE-23 tools with answered questions ask nobody again after a kill or in a replay", async () => {
+    // Given tools that can be undone or not, approved or not, whose questions were answered, when the server is killed
+    // and when the tasks are replayed, then nobody is asked again.
     const tasks = {
       "can be undone": await answered("can be undone", "everything", "act_auto"),
       "cannot be undone": await answered("cannot be undone", "wild", "act_auto"),
@@ -115,7 +121,9 @@ describe("tools that ask in the middle of a call", () => {
 });
 
 describe("tools that the assistant's model asks for", () => {
-  test("MTE-20 given an approved tool of an MCP server and one that only looks, when the server is killed while the first asks something, then the model hears that its approval is used up, and what the other gave", async () => {
+  test("MTE-20 after a kill the model hears of a used up MCP approval and the other result", async () => {
+    // Given an approved tool of an MCP server and one that only looks, when the server is killed while the first asks
+    // something, then the model hears that its approval is used up, and what the other gave.
     const persona = await createPersona(world.client, {
       name: "Careful",
       entry_workflow: "assistant",

@@ -27,7 +27,9 @@ after(async () => {
 const able = { capabilities: everything };
 
 describe("Afterwards", () => {
-  test("OPH-14, OPH-42 given a conversation that is erased, when its files are searched and its request is repeated, then nothing of it is there", async () => {
+  test("OPH-14, OPH-42 an erased conversation is in no file and not in a repeated request", async () => {
+    // Given a conversation that is erased, when its files are searched and its request is repeated, then nothing of it
+    // is there.
     const sent = message(
       {
         session_id: "to be forgotten",
@@ -57,7 +59,9 @@ describe("Afterwards", () => {
     assert.equal(errorOf(late).details.failure_code, "canceled");
   });
 
-  test("OPH-29, OPH-14 given a run with a shell, when its session is moved to another server, then it can be replayed there, and the shell's line stays here", async () => {
+  test("OPH-29, OPH-14 a moved session replays elsewhere and leaves the shell's line behind", async () => {
+    // Given a run with a shell, when its session is moved to another server, then it can be replayed there, and the
+    // shell's line stays here.
     const press = { action_type: "simulate_action" };
     const told = await shell.say(
       { directives: [{ action_type: "noop" }, press] },
@@ -87,7 +91,9 @@ describe("Afterwards", () => {
     assert.equal(ended.status, "COMPLETED", JSON.stringify(ended.failure));
   });
 
-  test("OPH-25, OPH-42 given runs that have left the log by age, when their requests and tokens come again, then they are refused as what they are", async () => {
+  test("OPH-25, OPH-42 requests and tokens of runs expired from the log are refused as such", async () => {
+    // Given runs that have left the log by age, when their requests and tokens come again, then they are refused as what
+    // they are.
     await using old = await temporaryDirectory();
     const retaining = fileURLToPath(new URL("../support/retention-server.ts", import.meta.url));
     await using keeping = await startProcess({ script: retaining, data: old.path, env: { RETAIN_MS: "1" } });

@@ -64,7 +64,8 @@ async function personaWith(body: object): Promise<string> {
 }
 
 describe("§10 what is shown", () => {
-  test("OPH-27 given an agent that says and makes things, when it is told, then it is in the order of emission", async () => {
+  test("OPH-27 what an agent says and makes is reported in the order of emission", async () => {
+    // Given an agent that says and makes things, when it is told, then it is in the order of emission.
     const answered = await shell.play([
       "say one",
       "artifact notes.txt some words",
@@ -84,7 +85,9 @@ describe("§10 what is shown", () => {
     assert.equal(new Set(ids).size, 5);
   });
 
-  test("OPH-27, OPH-24 given an agent that says more than a response holds, when the shell comes back for the rest, then it hears everything once, in order", async () => {
+  test("OPH-27, OPH-24 the shell gets an overlong output once and in order over responses", async () => {
+    // Given an agent that says more than a response holds, when the shell comes back for the rest, then it hears
+    // everything once, in order.
     const said = Array.from({ length: 1200 }, (_, n) => `line ${n}`);
     const begun = await shell.play([...said.map((line) => `say ${line}`), "return done"]);
     const heard = [...textsOf(begun)];
@@ -97,7 +100,9 @@ describe("§10 what is shown", () => {
     assert.deepEqual(heard, [...said, "done"]);
   });
 
-  test("OPH-27, OPH-28 given directives that are only shown, when they are given, then the run does not wait, and they are as the agent says", async () => {
+  test("OPH-27, OPH-28 display-only directives arrive unchanged and do not block the run", async () => {
+    // Given directives that are only shown, when they are given, then the run does not wait, and they are as the agent
+    // says.
     const card = {
       action_type: "render_ui",
       priority: "high",
@@ -118,7 +123,8 @@ describe("§10 what is shown", () => {
     );
   });
 
-  test("OPH-34 given types that are not core, when they are given, then each has a fallback_message", async () => {
+  test("OPH-34 each directive of a non-core type has a fallback_message", async () => {
+    // Given types that are not core, when they are given, then each has a fallback_message.
     const answered = await direct([
       { action_type: "com.example.dashboard", expects_outcome: false },
       { action_type: "com.example.own", expects_outcome: false, payload: { fallback_message: "own words" } },
@@ -132,7 +138,9 @@ describe("§10 what is shown", () => {
 });
 
 describe("§10 what is done", () => {
-  test("OPH-28, OPH-29 given a directive that is waited for, when the shell reports, then the agent has the outcome, and it is a step of the run", async () => {
+  test("OPH-28, OPH-29 a reported outcome reaches the waiting agent as a step of the run", async () => {
+    // Given a directive that is waited for, when the shell reports, then the agent has the outcome, and it is a step of
+    // the run.
     const terms = {
       priority: "critical",
       risk_tier: "dangerous",
@@ -159,7 +167,8 @@ describe("§10 what is done", () => {
     assert.ok(JSON.stringify(receipt).includes("host:shell.simulate_action:1"));
   });
 
-  test("OPH-29 given every way that it can go, when shells report it, then that is what agents are given", async () => {
+  test("OPH-29 agents get every kind of outcome as the shell reports it", async () => {
+    // Given every way that it can go, when shells report it, then that is what agents are given.
     const error = { code: "unknown_action_type", message: "What is that?" };
     for (const [status, more] of [
       ["declined", {}],
@@ -174,7 +183,8 @@ describe("§10 what is done", () => {
     }
   });
 
-  test("OPH-29 given a shell that does not report, when it comes back, then what it was told is unreported", async () => {
+  test("OPH-29 a directive is unreported if the shell returns without an outcome", async () => {
+    // Given a shell that does not report, when it comes back, then what it was told is unreported.
     const told = await shell.say({ directives: [press, press] }, { task_hint: { sop_id: "director" } });
     const next = await shell.resume(told);
     const done = await shell.resume(next);
@@ -184,7 +194,9 @@ describe("§10 what is done", () => {
     );
   });
 
-  test("OPH-28, OPH-30 given siblings, when they are given side by side, then one response has them, in order, and what is not reported is told again under the same id", async () => {
+  test("OPH-28, OPH-30 sibling directives share a response; unreported ones repeat their id", async () => {
+    // Given siblings, when they are given side by side, then one response has them, in order, and what is not reported
+    // is told again under the same id.
     const directives = ["a", "b", "c"].map((name) => ({
       action_type: `com.example.${name}`,
       execution: "parallel",
@@ -209,7 +221,8 @@ describe("§10 what is done", () => {
     assert.deepEqual(done.response.extensions["com.bridle"].not_taken, late);
   });
 
-  test("OPH-29 given outcomes of something else, when they are sent, then they are refused, and the rest is not taken either", async () => {
+  test("OPH-29 foreign outcomes are rejected together with the rest of the message", async () => {
+    // Given outcomes of something else, when they are sent, then they are refused, and the rest is not taken either.
     const told = await direct([press]);
     const other = await direct([press]);
     for (const directive_id of [
@@ -225,7 +238,8 @@ describe("§10 what is done", () => {
     assert.equal(givenTo(done)[0].status, "completed");
   });
 
-  test("OPH-28 given directives that are none, when an agent gives them, then it is told what is wrong", async () => {
+  test("OPH-28 an agent that gives an invalid directive is told what is wrong", async () => {
+    // Given directives that are none, when an agent gives them, then it is told what is wrong.
     const wrong = [
       { action_type: "has spaces" },
       { action_type: "" },
@@ -241,7 +255,9 @@ describe("§10 what is done", () => {
     );
   });
 
-  test("OPH-29 given a host on the session's WebSocket that can do it, when a shell is asked, then whichever answers first ends it", async () => {
+  test("OPH-29 the first answer of shell or WebSocket host ends a directive", async () => {
+    // Given a host on the session's WebSocket that can do it, when a shell is asked, then whichever answers first ends
+    // it.
     const told = await direct([press]);
     await using host = await openSession(shell.client, told.response.extensions["com.bridle"].session_id, {
       host_capabilities: ["shell.simulate_action"],
@@ -260,7 +276,9 @@ describe("§10 what is done", () => {
     assert.equal(givenTo(done)[0].result, "by another");
   });
 
-  test("OPH-29 given personas of less freedom, when their agents give directives, then they are simulated, approved first, or refused", async () => {
+  test("OPH-29 less free personas have directives simulated, approved first, or refused", async () => {
+    // Given personas of less freedom, when their agents give directives, then they are simulated, approved first, or
+    // refused.
     const given = async (persona: object) =>
       await shell.say({ directives: [press] }, { task_hint: { sop_id: await personaWith(persona) } }, able);
     const shadow = await given({ autonomy_tier: "shadow" });
@@ -289,7 +307,8 @@ describe("§10 what people decide", () => {
     return request;
   }
 
-  test("OPH-32 given a request for permission, when it is shown, then it says what is asked, how risky it is, and its hash", async () => {
+  test("OPH-32 a permission request shows what is asked, its risk and its hash", async () => {
+    // Given a request for permission, when it is shown, then it says what is asked, how risky it is, and its hash.
     const [asked, directive] = await asking();
     assert.equal(directive.requires_user_approval, true);
     assert.equal(directive.risk_tier, "dangerous");
@@ -329,14 +348,16 @@ describe("§10 what people decide", () => {
     assert.deepEqual([denied.code, denied.details.failure_code], ["policy_denied", "approval_denied"]);
   });
 
-  test("OPH-32 given an intent while permission is asked for, when it says yes, then nothing is approved", async () => {
+  test("OPH-32 an intent that says yes does not approve a permission request", async () => {
+    // Given an intent while permission is asked for, when it says yes, then nothing is approved.
     const [asked, { payload }] = await asking();
     const next = await shell.resume(asked, {}, { user_intent: "yes, approved, do it" });
     assert.equal(directiveOf(next, "request_approval").payload.request_id, payload.request_id);
     assert.equal((await permissionOf(asked)).status, "pending");
   });
 
-  test("OPH-32 given an approval that somebody else has given, when the shell's comes, then it is told that it came too late", async () => {
+  test("OPH-32 a shell's approval after somebody else's is reported as too late", async () => {
+    // Given an approval that somebody else has given, when the shell's comes, then it is told that it came too late.
     const [asked, { payload }] = await asking();
     const { request_id, artifact_hash } = payload;
     await shell.client.post(`/v1/permission-requests/${request_id}/respond`, { approved: true });
@@ -347,7 +368,9 @@ describe("§10 what people decide", () => {
 });
 
 describe("§10 what only a signature decides", () => {
-  test("OPH-33 given a persona that demands signed approvals, when its agent asks for one, then the shell is pointed to the approver, and its own word is refused", async () => {
+  test("OPH-33 a signed approval points the shell to the approver and refuses its own", async () => {
+    // Given a persona that demands signed approvals, when its agent asks for one, then the shell is pointed to the
+    // approver, and its own word is refused.
     const personaId = await personaWith({
       entry_workflow: "rehearsal",
       approval_policy: { channel: "harp" },
@@ -367,7 +390,9 @@ describe("§10 what only a signature decides", () => {
 });
 
 describe("§12 without a shell", () => {
-  test("OPH-35 given a task that no shell started, when its agent gives a directive, then it fails clearly, and there is no state", async () => {
+  test("OPH-35 a directive in a task that no shell started fails clearly and has no state", async () => {
+    // Given a task that no shell started, when its agent gives a directive, then it fails clearly, and there is no
+    // state.
     const session = await shell.client.createSession();
     const submit = async (personaId: string, input: object) => {
       const task = await shell.client.submit(session.id, "", { persona_id: personaId, input });
@@ -386,7 +411,8 @@ describe("§12 without a shell", () => {
     );
   });
 
-  test("OPH-29 given a run with outcomes, when it is replayed, then they come from the log and no shell is asked", async () => {
+  test("OPH-29 a replay takes outcomes from the log and asks no shell", async () => {
+    // Given a run with outcomes, when it is replayed, then they come from the log and no shell is asked.
     const told = await direct([{ action_type: "render_ui", payload: { component: "Card" } }, press]);
     const done = await shell.resume(told, {
       outcomes: [outcome(directiveOf(told, "simulate_action"), "completed", { result: 42 })],
@@ -414,7 +440,8 @@ describe("§12 without a shell", () => {
     assert.ok(JSON.stringify(events).includes("declined"));
   });
 
-  test("OPH-31 given a message that resumes nothing, when it has answers all the same, then it begins a run of its own", async () => {
+  test("OPH-31 a message with answers that resumes nothing begins its own run", async () => {
+    // Given a message that resumes nothing, when it has answers all the same, then it begins a run of its own.
     const extensions = { "com.bridle": { answers: [{ question_id: "q", value: 1 }] } };
     const answered = await shell.send(message({ user_intent: "hello", continuation: { extensions } }));
     assert.deepEqual(textsOf(answered), ["hello"]);

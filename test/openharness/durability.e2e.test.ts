@@ -60,7 +60,8 @@ async function tasksOf(sessionId: string): Promise<Json[]> {
 const sessionOf = ({ response }: Json): string => response.extensions["com.bridle"].session_id;
 
 describe("Idempotency", () => {
-  test("OPH-42 given a response, when its request is sent again, then it is the same, word for word, and nothing is done twice", async () => {
+  test("OPH-42 a repeated request returns the identical response and does nothing twice", async () => {
+    // Given a response, when its request is sent again, then it is the same, word for word, and nothing is done twice.
     const sent = scripted(["say one", "ask Which?"], { session_id: "repeat" });
     const first = await shell.send(sent);
     assert.deepEqual(await shell.send(sent), first);
@@ -80,7 +81,8 @@ describe("Idempotency", () => {
     ]);
   });
 
-  test("OPH-42 given a request that still waits, when it is sent again meanwhile, then both get the same response", async () => {
+  test("OPH-42 a request repeated while it waits returns the same response to both", async () => {
+    // Given a request that still waits, when it is sent again meanwhile, then both get the same response.
     const sent = scripted(["host gate.open", "return opened"], { session_id: "together" });
     const waiting = Promise.all([shell.send(sent), shell.send(sent), shell.send(sent)]);
     const [task] = await until(
@@ -96,7 +98,8 @@ describe("Idempotency", () => {
     for (const other of others) assert.deepEqual(other, first);
   });
 
-  test("OPH-43 given a request id, when another request comes under it, then it is a conflict; of another caller, it is not", async () => {
+  test("OPH-43 a reused request id is a conflict for the same caller only", async () => {
+    // Given a request id, when another request comes under it, then it is a conflict; of another caller, it is not.
     const sent = scripted(["return mine"]);
     const first = await shell.send(sent);
     const other = { ...scripted(["return other"]), request_id: sent.request_id };
@@ -107,7 +110,8 @@ describe("Idempotency", () => {
     assert.deepEqual(await shell.send(sent), first);
   });
 
-  test("OPH-43 given a request that was refused, when what was wrong is put right elsewhere, then the same request is taken", async () => {
+  test("OPH-43 a refused request is accepted unchanged once its cause is fixed elsewhere", async () => {
+    // Given a request that was refused, when what was wrong is put right elsewhere, then the same request is taken.
     const sent = message({ user_intent: "return welcome", task_hint: { sop_id: "Concierge" } });
     assert.equal((await shell.refusal(sent)).code, "unknown_sop");
     await shell.client.post("/v1/personas", {
@@ -128,7 +132,9 @@ describe("Idempotency", () => {
 });
 
 describe("Crashes", () => {
-  test("OPH-44, OPH-42, OPH-25 given responses from before a crash, when the engine is back, then they are the same, their tokens are good, and good once", async () => {
+  test("OPH-44, OPH-42, OPH-25 responses survive a crash and their tokens work exactly once", async () => {
+    // Given responses from before a crash, when the engine is back, then they are the same, their tokens are good, and
+    // good once.
     const sent = scripted(["say one", "ask Which?", "ask And?", "return done"], { session_id: "crash" });
     const first = await shell.send(sent);
     const other = await shell.send(scripted(["ask Used?", "ask Next?"]));
@@ -149,7 +155,9 @@ describe("Crashes", () => {
     assert.deepEqual(textsOf(done), ["You said: this", "done"]);
   });
 
-  test("OPH-44, OPH-29 given a directive that a shell was told before a crash, when its outcome comes after it, then the run goes on with it", async () => {
+  test("OPH-44, OPH-29 an outcome reported after a crash continues the run", async () => {
+    // Given a directive that a shell was told before a crash, when its outcome comes after it, then the run goes on with
+    // it.
     const press = { action_type: "simulate_action", payload: { macro: "cmd+c" } };
     const told = await shell.say(
       { directives: [{ action_type: "render_ui", payload: { component: "Card" } }, press] },
@@ -169,7 +177,9 @@ describe("Crashes", () => {
     );
   });
 
-  test("OPH-44 given an engine that dies while a shell waits, when the shell sends the same again, then it gets the response of the same run", async () => {
+  test("OPH-44 a request repeated after a crash returns the response of the same run", async () => {
+    // Given an engine that dies while a shell waits, when the shell sends the same again, then it gets the response of
+    // the same run.
     const capabilities = { ...everything, ...streaming };
     const sent = scripted(
       ["say started", "host gate.open", "return opened"],
@@ -195,7 +205,8 @@ describe("Crashes", () => {
     assert.equal((await tasksOf(session_id)).length, 1);
   });
 
-  test("OPH-44, OPH-6 given an engine that stops while a shell waits, when it says so, then the request can be sent again", async () => {
+  test("OPH-44, OPH-6 a stopping engine tells a waiting shell to send its request again", async () => {
+    // Given an engine that stops while a shell waits, when it says so, then the request can be sent again.
     const sent = scripted(["host gate.open", "return opened"], { session_id: "stopped" });
     const waiting = shell.post(sent);
     await until(

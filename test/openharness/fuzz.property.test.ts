@@ -77,7 +77,8 @@ const odd = fc.oneof(
   fc.constantFrom({ toString: 1 }, { constructor: null }, [[[[]]]], { "com.bridle": { outcomes: [{}] } }),
 );
 
-test("OPH-45 given a message of which some places are something else, when it is sent, then the answer is a response message", async () => {
+test("OPH-45 a message with altered parts always gets a response message", async () => {
+  // Given a message of which some places are something else, when it is sent, then the answer is a response message.
   const changes = fc.array(fc.tuple(fc.constantFrom(...places), odd), { minLength: 1, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(changes, async (changed) => {
@@ -92,7 +93,8 @@ test("OPH-45 given a message of which some places are something else, when it is
   );
 });
 
-test("OPH-45 given any JSON at all, when it is sent, then the answer is a response message that refuses it", async () => {
+test("OPH-45 arbitrary JSON is refused with a response message", async () => {
+  // Given any JSON at all, when it is sent, then the answer is a response message that refuses it.
   await fc.assert(
     fc.asyncProperty(odd, async (value) => {
       const { status, message: answered } = await shell.post(JSON.stringify(value));
@@ -103,7 +105,8 @@ test("OPH-45 given any JSON at all, when it is sent, then the answer is a respon
   );
 });
 
-test("OPH-45 given texts and bytes that are no JSON, when they are sent, then the answer is a response message that refuses them", async () => {
+test("OPH-45 texts and bytes that are no JSON are refused with a response message", async () => {
+  // Given texts and bytes that are no JSON, when they are sent, then the answer is a response message that refuses them.
   const cut = fc.nat({ max: 200 }).map((end) => JSON.stringify(whole()).slice(0, end));
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.string(), fc.string({ unit: "binary" }), cut), async (text) => {
@@ -122,7 +125,8 @@ test("OPH-45 given texts and bytes that are no JSON, when they are sent, then th
   }
 });
 
-test("OPH-45, OPH-4 given all that was sent, when a good message comes, then it is answered as ever", async () => {
+test("OPH-45, OPH-4 a good message is still answered after all the malformed ones", async () => {
+  // Given all that was sent, when a good message comes, then it is answered as ever.
   const { status, message: answered } = await shell.post(whole());
   assert.equal(status, 200);
   assert.deepEqual(textsOf(answered), ["hello"]);

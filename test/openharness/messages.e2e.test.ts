@@ -30,7 +30,8 @@ before(async () => {
 after(() => server[Symbol.asyncDispose]());
 
 describe("§3 versions", () => {
-  test("OPH-1, OPH-2 given any version of the same major, when a message is sent in it, then it is served and ours is said", async () => {
+  test("OPH-1, OPH-2 any version of the same major is served and ours is declared", async () => {
+    // Given any version of the same major, when a message is sent in it, then it is served and ours is said.
     for (const protocol_version of ["1.0.0", "1.9.3", "1.0.0-draft", "1.2.0-rc.1+build.5"]) {
       const answered = await shell.say("hello", {}, { protocol_version });
       assert.equal(answered.protocol_version, "1.0.0");
@@ -39,7 +40,9 @@ describe("§3 versions", () => {
     }
   });
 
-  test("OPH-2 given another major, when a message is sent in it, then it is refused with the versions that are served, whatever else is in it", async () => {
+  test("OPH-2 another major is refused with the served versions, whatever else it contains", async () => {
+    // Given another major, when a message is sent in it, then it is refused with the versions that are served, whatever
+    // else is in it.
     for (const protocol_version of ["0.9.0", "2.0.0", "10.0.0"]) {
       const answered = await shell.send({ protocol_version, request_id: "r", request: "of another kind" });
       const { code, retryable } = errorOf(answered);
@@ -88,7 +91,8 @@ describe("§4 extensibility", () => {
 });
 
 describe("§5 envelopes", () => {
-  test("OPH-5 given ids, when a message is answered, refused or cannot be read, then they come back", async () => {
+  test("OPH-5 ids are returned for answered, refused and unreadable messages", async () => {
+    // Given ids, when a message is answered, refused or cannot be read, then they come back.
     const ids = { request_id: "req ü 1", correlation_id: "corr/1" };
     for (const sent of [
       message({ user_intent: "hello" }, ids),
@@ -112,7 +116,9 @@ describe("§5 envelopes", () => {
     assert.ok(!("request_id" in refused) && !("correlation_id" in refused));
   });
 
-  test("OPH-6 given what is wrong with the transport, when a message is sent, then the status says so and the body is a response message", async () => {
+  test("OPH-6 a transport error sets the status and returns a response message", async () => {
+    // Given what is wrong with the transport, when a message is sent, then the status says so and the body is a response
+    // message.
     const sent = message({ user_intent: "hello" });
     const raw = JSON.stringify(sent);
     const unknown = await shell.as("no such key").post(sent);
@@ -149,7 +155,8 @@ describe("§5 envelopes", () => {
     }
   });
 
-  test("OPH-7 given headers of those who follow requests, when it is answered, then they come back, and the trace goes on", async () => {
+  test("OPH-7 correlation headers are returned and the trace continues", async () => {
+    // Given headers of those who follow requests, when it is answered, then they come back, and the trace goes on.
     const traceparent = `00-${"4b".repeat(16)}-${"00f067aa0ba902b7"}-01`;
     const headers = { "x-correlation-id": "corr-9", traceparent };
     const { headers: answered, message: said } = await shell.post(message({ user_intent: "hello" }), headers);
@@ -168,7 +175,9 @@ describe("§5 envelopes", () => {
 });
 
 describe("§5.3 capabilities", () => {
-  test("OPH-8, OPH-9 given what a shell asks for, when it is answered, then what it cannot have is denied with a code, and nothing else", async () => {
+  test("OPH-8, OPH-9 only unavailable capabilities are denied, each with a code", async () => {
+    // Given what a shell asks for, when it is answered, then what it cannot have is denied with a code, and nothing
+    // else.
     const capabilities = {
       ...everything,
       "openharness.holograms": true,
@@ -192,7 +201,9 @@ describe("§5.3 capabilities", () => {
     assert.equal(refused.capability_denials.length, 2);
   });
 
-  test("OPH-9 given a key that may not approve, when its shell offers to, then that is denied by policy, and the approval is said in words", async () => {
+  test("OPH-9 a key without approval rights is denied by policy and gets approvals as text", async () => {
+    // Given a key that may not approve, when its shell offers to, then that is denied by policy, and the approval is
+    // said in words.
     const { key } = await shell.client.createKey({ scopes: ["tasks:write", "messages:read"] });
     const asked = await shell.as(key).play(["approve deploy"], {}, { capabilities: everything });
     assert.deepEqual(
@@ -203,7 +214,8 @@ describe("§5.3 capabilities", () => {
     assert.match(textsOf(asked)[0] ?? "", /deploy/);
   });
 
-  test("OPH-10 given shells that can do more and less, when an agent gives directives, then each has them in its own form", async () => {
+  test("OPH-10 each shell gets directives in the form its capabilities allow", async () => {
+    // Given shells that can do more and less, when an agent gives directives, then each has them in its own form.
     const directives = [
       {
         action_type: "render_ui",
@@ -223,7 +235,8 @@ describe("§5.3 capabilities", () => {
     for (const { execution } of directivesOf(plain)) assert.notEqual(execution, "parallel");
   });
 
-  test("OPH-10 given a request that says nothing of capabilities, when it resumes a run, then those of before hold", async () => {
+  test("OPH-10 a resume without capabilities keeps the earlier ones", async () => {
+    // Given a request that says nothing of capabilities, when it resumes a run, then those of before hold.
     const asked = await shell.play(["ask First?", "approve it"], {}, { capabilities: everything });
     const next = await shell.resume(asked, {}, { user_intent: "yes" });
     assert.equal(directiveOf(next, "request_approval").payload.summary, "it");
@@ -251,7 +264,9 @@ describe("§6, §7 who is there", () => {
     assert.equal(data.isPresent, true);
   });
 
-  test("OPH-12 given somebody else's names and a token in the body, when it is sent, then the key alone decides, and nothing of it is kept", async () => {
+  test("OPH-12 the key alone decides; names and a token in the body are not kept", async () => {
+    // Given somebody else's names and a token in the body, when it is sent, then the key alone decides, and nothing of
+    // it is kept.
     const { key } = await shell.client.createKey({ tenant_id: "tenant_shells", scopes: ["admin"] });
     const sent = message({ user_intent: "hello" });
     sent.request.auth = {
@@ -270,7 +285,8 @@ describe("§6, §7 who is there", () => {
     assert.ok(!/canary/.test(JSON.stringify(none.body)));
   });
 
-  test("OPH-13 given keys with fewer scopes, when they are used, then they may send, hear and decide what their scopes say", async () => {
+  test("OPH-13 a key may send, hear and decide only what its scopes allow", async () => {
+    // Given keys with fewer scopes, when they are used, then they may send, hear and decide what their scopes say.
     const reader = await shell.client.createKey({ scopes: ["tasks:read", "messages:read"] });
     const error = await shell.as(reader.key).refusal(message({ user_intent: "hello" }));
     assert.equal(error.code, "permission_denied");
@@ -292,7 +308,8 @@ describe("§6, §7 who is there", () => {
 });
 
 describe("§13 errors", () => {
-  test("OPH-36 given a session that takes no more work, when a shell speaks in it, then it is told that this is final", async () => {
+  test("OPH-36 a session that takes no more work refuses a shell as final", async () => {
+    // Given a session that takes no more work, when a shell speaks in it, then it is told that this is final.
     const first = await shell.say("hello", { session_id: "to be closed" });
     const { session_id } = first.response.extensions["com.bridle"];
     await shell.client.post(`/v1/sessions/${session_id}/close`);
@@ -300,7 +317,8 @@ describe("§13 errors", () => {
     assert.deepEqual([error.code, error.retryable], ["policy_denied", false]);
   });
 
-  test("OPH-36 given a quota that is used up, when a shell wants more, then it is rate_limited and may come back", async () => {
+  test("OPH-36 a used up quota answers rate_limited and allows a retry", async () => {
+    // Given a quota that is used up, when a shell wants more, then it is rate_limited and may come back.
     const { body: quota } = await shell.client.post("/v1/quotas", {
       scope: "persona",
       limits: { tasks_per_minute: 1 },
@@ -323,7 +341,9 @@ describe("§13 errors", () => {
     assert.ok(Number(refused.headers.get("retry-after")) >= 1);
   });
 
-  test("OPH-37 given runs that fail in different ways, when they are told, then each is an error that says how, after what was said", async () => {
+  test("OPH-37 each kind of failed run ends with its own error after its output", async () => {
+    // Given runs that fail in different ways, when they are told, then each is an error that says how, after what was
+    // said.
     const cases = [
       { lines: ["say Before", "fail it broke"], code: "internal_error", failure_code: "rehearsed_failure" },
       { lines: ["say Before", "reject not me"], code: "policy_denied", failure_code: "rejected" },
@@ -356,7 +376,8 @@ describe("§13 errors", () => {
 });
 
 describe("Examples", () => {
-  test("OPH-46 given messages in the shape of the published ones, when they are sent, then they are understood", async () => {
+  test("OPH-46 messages in the shape of the published examples are understood", async () => {
+    // Given messages in the shape of the published ones, when they are sent, then they are understood.
     const minimal = {
       protocol_version: "1.0.0",
       request_id: "req_golden_001",

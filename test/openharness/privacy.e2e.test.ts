@@ -74,7 +74,9 @@ const resultOf = (answered: Json): Json => {
 };
 
 describe("§8 secret state", () => {
-  test("OPH-15, OPH-16 given an agent that says all that it was told, when its run is over, then none of it is anywhere, and everything else is whole", async () => {
+  test("OPH-15, OPH-16 secrets that an agent repeats are redacted everywhere, nothing else is", async () => {
+    // Given an agent that says all that it was told, when its run is over, then none of it is anywhere, and everything
+    // else is whole.
     const failed = await shell.send(
       message(
         { user_intent: { do: "leak" }, task_hint: { sop_id: "confidant" }, environment_state: secretState },
@@ -103,7 +105,9 @@ describe("§8 secret state", () => {
     assert.equal(valid, true);
   });
 
-  test("OPH-15 given a secret that the shell has put elsewhere in its message too, when the message is taken or refused, then it is nowhere either", async () => {
+  test("OPH-15 a secret repeated elsewhere in its message is redacted, accepted or refused", async () => {
+    // Given a secret that the shell has put elsewhere in its message too, when the message is taken or refused, then it
+    // is nowhere either.
     const environment_state = { privacy_tier: "secret", code: "kanarie-Alpha-7731" };
     const user_intent = "my code is kanarie-Alpha-7731";
     const answered = await shell.say(user_intent, { environment_state });
@@ -126,7 +130,9 @@ describe("§8 secret state", () => {
     assertNowhere(server.output(), "the log");
   });
 
-  test("OPH-15 given the same message with the same secret, when it is sent again, then it is recognized without the secret being kept", async () => {
+  test("OPH-15 a repeated message with a secret is recognized without storing the secret", async () => {
+    // Given the same message with the same secret, when it is sent again, then it is recognized without the secret being
+    // kept.
     const sent = message(
       { user_intent: { do: "count" }, task_hint: { sop_id: "confidant" }, environment_state: secretState },
       able,
@@ -139,7 +145,9 @@ describe("§8 secret state", () => {
     assert.equal(errorOf(await shell.send(other)).code, "idempotency_conflict");
   });
 
-  test("OPH-18 given secret state, when code outside of a step or a model's step wants it, then it is refused, unless the persona names it", async () => {
+  test("OPH-18 secret state is refused outside a step or to a model, unless the persona names it", async () => {
+    // Given secret state, when code outside of a step or a model's step wants it, then it is refused, unless the persona
+    // names it.
     const tier = await confide("tier", secretState);
     assert.deepEqual(resultOf(tier), { tier: "secret", state: null });
     for (const [what, code] of [
@@ -183,7 +191,8 @@ describe("§8 secret state", () => {
 });
 
 describe("§8 public and restricted state", () => {
-  test("OPH-14 given state of each tier, when the agent looks, then it has it; others see what they may", async () => {
+  test("OPH-14 the agent sees state of every tier and others only what they may", async () => {
+    // Given state of each tier, when the agent looks, then it has it; others see what they may.
     const shown = await confide("tier", { privacy_tier: "public", os: "public-canary-os" });
     assert.deepEqual(resultOf(shown), { tier: "public", state: { os: "public-canary-os" } });
     const kept = await confide("tier", {
@@ -214,7 +223,8 @@ describe("§8 public and restricted state", () => {
     assert.ok(!server.output().includes("canary"));
   });
 
-  test("OPH-14 given a shell that says more later, when the run looks again, then it has what was said last", async () => {
+  test("OPH-14 a run that looks again sees the shell's latest state", async () => {
+    // Given a shell that says more later, when the run looks again, then it has what was said last.
     const asked = await confide("again", { privacy_tier: "public", word: "12345678" });
     const environment_state = { privacy_tier: "public", word: "123456789012" };
     const done = await shell.resume(asked, {}, { user_intent: "yes", environment_state });
@@ -223,7 +233,9 @@ describe("§8 public and restricted state", () => {
 });
 
 describe("§8 what is gone", () => {
-  test("OPH-17, OPH-15 given a crash while a run has secret state, when it goes on, then it is told that it is gone, asks for it again, and gets it", async () => {
+  test("OPH-17, OPH-15 after a crash a run learns its secret state is gone and asks again", async () => {
+    // Given a crash while a run has secret state, when it goes on, then it is told that it is gone, asks for it again,
+    // and gets it.
     const environment_state = { privacy_tier: "secret", word: "kanarie-Alpha-7731" };
     const asked = await confide("again", environment_state);
     await server.kill();
@@ -238,7 +250,8 @@ describe("§8 what is gone", () => {
     for (const secret of secretTexts) assert.deepEqual(filesWith(directory.path, secret), []);
   });
 
-  test("OPH-17 given state that is held for a moment only, when the moment is over, then it is gone", async () => {
+  test("OPH-17 state held briefly is gone after its time", async () => {
+    // Given state that is held for a moment only, when the moment is over, then it is gone.
     await using forgetful = await startServer({
       config: { ...config, openHarness: { ...defaultConfig.openHarness, heldMs: 1 } },
     });

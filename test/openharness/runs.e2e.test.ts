@@ -34,7 +34,9 @@ const sessionOf = ({ response }: Json): string => response.extensions["com.bridl
 const mirror = { task_hint: { sop_id: "mirror" } };
 
 describe("§9 sessions and intents", () => {
-  test("OPH-19 given names of sessions and conversations, when shells speak in them, then equal names are one session and others are others", async () => {
+  test("OPH-19 equal session and conversation names share a session, others do not", async () => {
+    // Given names of sessions and conversations, when shells speak in them, then equal names are one session and others
+    // are others.
     const say = async (context: object, auth?: object) => {
       const sent = message({ user_intent: "hello", ...context });
       if (auth !== undefined) sent.request.auth = auth;
@@ -59,7 +61,8 @@ describe("§9 sessions and intents", () => {
     assert.deepEqual(texts, ["hello", "hello", "hello", "hello", "hello", "hello"]);
   });
 
-  test("OPH-20 given an intent in words or as a structure, when it is sent, then the agent has it, and the transcript too", async () => {
+  test("OPH-20 a text or structured intent reaches the agent and the transcript", async () => {
+    // Given an intent in words or as a structure, when it is sent, then the agent has it, and the transcript too.
     const said = await shell.say("Show me the deals", { ...mirror, session_id: "intents" });
     assert.equal(directivesOf(said)[0].payload.data.text, "Show me the deals");
     const structure = { intent: "show", slots: { what: ["deals"] } };
@@ -77,7 +80,8 @@ describe("§9 sessions and intents", () => {
     }
   });
 
-  test("OPH-21 given hints, when they name a persona or an agent, then it does the work; unknown names are unknown_sop", async () => {
+  test("OPH-21 a hint selects its persona or agent; an unknown name is unknown_sop", async () => {
+    // Given hints, when they name a persona or an agent, then it does the work; unknown names are unknown_sop.
     const { body: persona } = await shell.client.post("/v1/personas", {
       name: "Front desk",
       version: "1",
@@ -126,7 +130,8 @@ describe("§9.1 attachments", () => {
     }
   });
 
-  test("OPH-23 given references, when they are attached, then the agent has them, and what is not there is unavailable", async () => {
+  test("OPH-23 attached references reach the agent and missing ones are unavailable", async () => {
+    // Given references, when they are attached, then the agent has them, and what is not there is unavailable.
     const { body: artifact } = await shell.client.call("/v1/artifacts/upload?name=a.txt", { raw: "words" });
     const attachments = [
       { ref_id: artifact.id, filename: "a.txt", size_bytes: 5 },
@@ -158,7 +163,8 @@ describe("§9.1 attachments", () => {
 });
 
 describe("§9.2 continuation", () => {
-  test("OPH-24, OPH-31 given a question, when the shell answers it with an intent, then the run goes on, and is over at the end", async () => {
+  test("OPH-24, OPH-31 an intent that answers a question continues the run to its end", async () => {
+    // Given a question, when the shell answers it with an intent, then the run goes on, and is over at the end.
     const asked = await shell.play(["say Hello", "ask Which region?", "ask And when?", "return done"]);
     assert.deepEqual(textsOf(asked), ["Hello", "Which region?"]);
     const { run_id, sop_id, continuation_token, expires_at } = asked.response.continuation;
@@ -175,7 +181,9 @@ describe("§9.2 continuation", () => {
     assert.equal(done.response.extensions["com.bridle"].run_status, "COMPLETED");
   });
 
-  test("OPH-25 given a token that is used, somebody else's, of another run or none, when it is sent, then it is invalid and takes nothing", async () => {
+  test("OPH-25 a used, foreign, mismatched or made-up token is invalid and consumes nothing", async () => {
+    // Given a token that is used, somebody else's, of another run or none, when it is sent, then it is invalid and takes
+    // nothing.
     const asked = await shell.play(["ask Which?", "ask And?"]);
     const { continuation } = asked.response;
     const other = await shell.play(["ask Other?"]);
@@ -215,7 +223,9 @@ describe("§9.2 continuation", () => {
     assert.equal(directiveOf(next, "request_approval").payload.summary, "deploy to eu");
   });
 
-  test("OPH-31 given a question that somebody else has answered, when the shell's answer comes, then it answers no other question", async () => {
+  test("OPH-31 a late answer to an answered question answers no other question", async () => {
+    // Given a question that somebody else has answered, when the shell's answer comes, then it answers no other
+    // question.
     const asked = await shell.play(["ask First?", "ask Second?", "return done"]);
     await shell.client.answer(runOf(asked), "from elsewhere");
     await until(
@@ -234,7 +244,8 @@ describe("§9.2 continuation", () => {
     assert.deepEqual(textsOf(done), ["You said: for the second", "done"]);
   });
 
-  test("OPH-24 given a run that ended meanwhile, when the shell comes back, then it hears the end, and what came too late", async () => {
+  test("OPH-24 a shell returning to an ended run hears the end and what came too late", async () => {
+    // Given a run that ended meanwhile, when the shell comes back, then it hears the end, and what came too late.
     const asked = await shell.play(["ask Which?", "return done"]);
     await shell.client.answer(runOf(asked), "from elsewhere");
     await shell.client.untilTask(runOf(asked), ({ status }) => status === "COMPLETED");
@@ -271,7 +282,9 @@ describe("§9.2 waiting", () => {
     return answers;
   }
 
-  test("OPH-26, OPH-24 given work that takes longer than the engine waits, when it is asked, then it says so, and the run is continued until it is done", async () => {
+  test("OPH-26, OPH-24 work longer than the engine waits is continued until it is done", async () => {
+    // Given work that takes longer than the engine waits, when it is asked, then it says so, and the run is continued
+    // until it is done.
     const begun = await impatient.play(["say Started", "progress half way", "host gate.open", "return done"]);
     const working = await resumeUntil(begun, (answered) => typesOf(answered).includes("com.bridle.progress"));
     const last = working.at(-1);
@@ -291,7 +304,9 @@ describe("§9.2 waiting", () => {
     ]);
   });
 
-  test("OPH-26 given a run that nobody at the shell can help, when it waits for somebody else, then the shell is told once and then waits with it", async () => {
+  test("OPH-26 a run waiting for somebody else tells the shell once and lets it wait", async () => {
+    // Given a run that nobody at the shell can help, when it waits for somebody else, then the shell is told once and
+    // then waits with it.
     const begun = await impatient.play(["approve deploy", "return done"]);
     const told = await resumeUntil(begun, (answered) => typesOf(answered).includes("render_message"));
     const asked = told.at(-1);

@@ -69,7 +69,8 @@ async function sessionOf(taskId: string): Promise<string> {
 }
 
 describe("§15 server-sent events", () => {
-  test("OPH-39 given only one of header and capability, when a message is sent, then the answer is JSON", async () => {
+  test("OPH-39 a stream header or capability alone returns JSON", async () => {
+    // Given only one of header and capability, when a message is sent, then the answer is JSON.
     const accept = { accept: "text/event-stream" };
     const without = await shell.post(scripted(["return done"], {}), accept);
     assert.deepEqual(textsOf(without.message), ["done"]);
@@ -82,7 +83,8 @@ describe("§15 server-sent events", () => {
     );
   });
 
-  test("OPH-40 given a run that goes on, when it is streamed, then each directive comes when it is given, before the run is over", async () => {
+  test("OPH-40 each directive is streamed as it is emitted, before the run ends", async () => {
+    // Given a run that goes on, when it is streamed, then each directive comes when it is given, before the run is over.
     const sent = scripted(["say one", "progress half way", "host gate.open", "say two", "return three"]);
     await using stream = await open(sent);
     assert.match(stream.headers.get("content-type") ?? "", /^text\/event-stream/);
@@ -109,7 +111,9 @@ describe("§15 server-sent events", () => {
     assert.deepEqual(repeated, [...begun, ...rest]);
   });
 
-  test("OPH-40 given a directive that is waited for, when it is streamed, then it comes as a frame, and the next stream does not tell it again", async () => {
+  test("OPH-40 an awaited directive comes as a frame and the next stream does not repeat it", async () => {
+    // Given a directive that is waited for, when it is streamed, then it comes as a frame, and the next stream does not
+    // tell it again.
     const press = { action_type: "simulate_action" };
     const sent = message(
       { user_intent: { directives: [press, press] }, task_hint: { sop_id: "director" } },
@@ -136,7 +140,9 @@ describe("§15 server-sent events", () => {
     assert.deepEqual(idsOf([same[0]?.data.action_directive]), idsOf(directivesOf(last)));
   });
 
-  test("OPH-39 given a message that is refused, when a stream was asked for, then the answer is JSON; when the run fails, it is the last frame", async () => {
+  test("OPH-39 a refused stream request returns JSON; a failed run is the last frame", async () => {
+    // Given a message that is refused, when a stream was asked for, then the answer is JSON; when the run fails, it is
+    // the last frame.
     const refused = await shell.post(message({ user_intent: "x", task_hint: { sop_id: "nobody" } }, live), {
       accept: "text/event-stream",
     });
@@ -155,7 +161,8 @@ describe("§15 WebSocket", () => {
   const answerTo = (socket: TestSocket, { request_id }: Json): Promise<Json> =>
     socket.until((frame) => frame.request_id === request_id && frame.response !== undefined);
 
-  test("OPH-41 given a connection, when messages are sent on it, then each gets its frames and its response", async () => {
+  test("OPH-41 each message on a connection gets its frames and its response", async () => {
+    // Given a connection, when messages are sent on it, then each gets its frames and its response.
     await using socket = await connect();
     const streamed = scripted(["say one", "return two"]);
     socket.send(streamed);
@@ -181,7 +188,8 @@ describe("§15 WebSocket", () => {
     assert.equal(textsOf(await answerTo(socket, slow)).at(-1), "opened");
   });
 
-  test("OPH-41 given more requests than are worked on at once, when they are all sent, then all are answered", async () => {
+  test("OPH-41 all requests beyond the concurrency limit are answered", async () => {
+    // Given more requests than are worked on at once, when they are all sent, then all are answered.
     await using socket = await connect();
     const sent = Array.from({ length: 20 }, (_, n) => scripted([`return ${n}`]));
     for (const one of sent) socket.send(one);
@@ -189,7 +197,8 @@ describe("§15 WebSocket", () => {
       assert.deepEqual(textsOf(await answerTo(socket, one)), [String(n)]);
   });
 
-  test("OPH-41, OPH-45 given what is no message, when it is sent, then it is answered with an error, and the connection goes on", async () => {
+  test("OPH-41, OPH-45 an invalid message returns an error and keeps the connection", async () => {
+    // Given what is no message, when it is sent, then it is answered with an error, and the connection goes on.
     await using socket = await connect();
     for (const broken of ["{", "[]", '"text"', "{}", '{"protocol_version":"3.0.0","request_id":"old"}']) {
       socket.send(broken);
@@ -202,7 +211,8 @@ describe("§15 WebSocket", () => {
     assert.equal((await socket.closed).code, 1003);
   });
 
-  test("OPH-41 given a question over the connection, when it is answered on another, then the run goes on there", async () => {
+  test("OPH-41 a question answered on another connection continues the run there", async () => {
+    // Given a question over the connection, when it is answered on another, then the run goes on there.
     await using first = await connect();
     const asking = scripted(["ask Which?", "return done"]);
     first.send(asking);
@@ -213,7 +223,8 @@ describe("§15 WebSocket", () => {
     assert.deepEqual(textsOf(await answerTo(second, reply)), ["You said: that", "done"]);
   });
 
-  test("OPH-41, OPH-12 given no key or one that is revoked, when a shell connects or goes on, then it is turned away", async () => {
+  test("OPH-41, OPH-12 a missing or revoked key turns a shell away, also in mid-connection", async () => {
+    // Given no key or one that is revoked, when a shell connects or goes on, then it is turned away.
     const refused = await refusedUpgrade(shell.client, `${path}/ws`, { withKey: false });
     assert.equal(refused.status, 401);
     assert.equal(errorOf(assertResponse(refused.body)).code, "unauthenticated");

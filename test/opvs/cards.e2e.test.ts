@@ -84,7 +84,8 @@ function isRequired(field: DescField): boolean {
   );
 }
 
-test("OPVS-118 given the addresses of a card, when they are read without credentials, then each has the card of its agent", async () => {
+test("OPVS-118 each card address returns its agent's card without credentials", async () => {
+  // Given the addresses of a card, when they are read without credentials, then each has the card of its agent.
   const front = await read("/.well-known/agent-card.json");
   assert.equal(front.status, 200);
   assert.equal(front.body.name, "echo");
@@ -99,7 +100,8 @@ test("OPVS-118 given the addresses of a card, when they are read without credent
   }
 });
 
-test("CRD-4 given the catalogue, when its addresses are followed, then there is a card for every agent that is loaded", async () => {
+test("CRD-4 the catalogue's addresses lead to a card for every loaded agent", async () => {
+  // Given the catalogue, when its addresses are followed, then there is a card for every agent that is loaded.
   for (const base of ["/opvs", "/a2a"]) {
     const { agents } = (await read(`${base}/agents`)).body;
     assert.deepEqual(
@@ -115,7 +117,8 @@ test("CRD-4 given the catalogue, when its addresses are followed, then there is 
   }
 });
 
-test("CRD-4 given an agent that is not loaded, when its card is asked for, then it is 404 in the form of the protocol", async () => {
+test("CRD-4 the card of an agent that is not loaded answers 404 in protocol form", async () => {
+  // Given an agent that is not loaded, when its card is asked for, then it is 404 in the form of the protocol.
   const hostile = ["nobody", "Echo", "..%2fecho", "%00", "__proto__", "constructor", "e".repeat(150)];
   for (const agent of hostile) {
     for (const path of [cardPath(agent), `/a2a/agents/${agent}/card`]) {
@@ -131,7 +134,9 @@ test("CRD-4 given an agent that is not loaded, when its card is asked for, then 
   }
 });
 
-test("OPVS-93, OPVS-96, OPVS-97 given every card, when it is checked against the definition, then nothing required is missing or empty and every scheme is one", async () => {
+test("OPVS-93, OPVS-96, OPVS-97 every card has all required fields and valid schemes", async () => {
+  // Given every card, when it is checked against the definition, then nothing required is missing or empty and every
+  // scheme is one.
   for (const agent of agentNames) {
     const card = await cardOf(agent);
     fromJson(AgentCardSchema, card);
@@ -145,7 +150,8 @@ test("OPVS-93, OPVS-96, OPVS-97 given every card, when it is checked against the
   }
 });
 
-test("CRD-4 given what an agent says of itself, when its card is read, then it is said there, and what it leaves out is derived", async () => {
+test("CRD-4 a card has what its agent declares and derives the rest", async () => {
+  // Given what an agent says of itself, when its card is read, then it is said there, and what it leaves out is derived.
   const skilled = await cardOf("skilled");
   assert.match(skilled.description, /\u{1F9F0}\uFFFD$/u);
   assert.equal(skilled.version, "1.0.0");
@@ -174,7 +180,9 @@ test("CRD-4 given what an agent says of itself, when its card is read, then it i
   assert.equal((await cardOf("unset")).capabilities.extendedAgentCard, true);
 });
 
-test("OPVS-104, OPVS-119 given a card, when its interfaces are read, then every binding is there in both versions, the newest first, at the agent's own address", async () => {
+test("OPVS-104, OPVS-119 a card lists every binding in both versions, newest first", async () => {
+  // Given a card, when its interfaces are read, then every binding is there in both versions, the newest first, at the
+  // agent's own address.
   const places: [string, string][] = [
     ["/.well-known/agent-card.json", `${server.url}/opvs`],
     [cardPath("skilled"), `${server.url}/opvs/agents/skilled`],
@@ -193,7 +201,9 @@ test("OPVS-104, OPVS-119 given a card, when its interfaces are read, then every 
   }
 });
 
-test("CRD-4 given a card, when a client looks for how to authenticate, then it finds the token endpoint that is served; a public agent asks for nothing", async () => {
+test("CRD-4 a card names the served token endpoint; a public agent's demands nothing", async () => {
+  // Given a card, when a client looks for how to authenticate, then it finds the token endpoint that is served; a public
+  // agent asks for nothing.
   const { securitySchemes, securityRequirements } = await cardOf("skilled");
   const { clientCredentials } = securitySchemes.oauth2.oauth2SecurityScheme.flows;
   assert.equal(clientCredentials.tokenUrl, `${server.url}/oauth/token`);
@@ -212,7 +222,9 @@ test("CRD-4 given a card, when a client looks for how to authenticate, then it f
   assert.match(open.description, /without credentials/);
 });
 
-test("CRD-4 given a key with the scopes that the card asks for and no others, when it is used, then every operation is its own to call, with history and artifacts", async () => {
+test("CRD-4 a key with just the card's scopes may call every operation", async () => {
+  // Given a key with the scopes that the card asks for and no others, when it is used, then every operation is its own
+  // to call, with history and artifacts.
   const { securityRequirements } = await cardOf("plain");
   const { key } = await client.createKey({ scopes: securityRequirements[0].schemes.bearer.list });
   const rpc = async (method: string, params: object): Promise<Json> => {
@@ -229,7 +241,8 @@ test("CRD-4 given a key with the scopes that the card asks for and no others, wh
   assert.equal((await rpc("SubscribeToTask", { id })).error.code, -32004);
 });
 
-test("CRD-4 given tenants, workspaces and personas, when cards are read, then nothing of anybody's is in them", async () => {
+test("CRD-4 cards contain nothing of tenants, workspaces or personas", async () => {
+  // Given tenants, workspaces and personas, when cards are read, then nothing of anybody's is in them.
   await client.createKey({ tenant_id: "tenant_secretive", actor: "secretive" });
   await client.post("/v1/workspaces", { name: "Secretive", root: "." });
   const texts = await Promise.all(agentNames.map(async (agent) => JSON.stringify(await cardOf(agent))));
@@ -237,7 +250,9 @@ test("CRD-4 given tenants, workspaces and personas, when cards are read, then no
   assert.ok(!/secretive|tenant_|workspace_|persona_/i.test(all));
 });
 
-test("CRD-5, OPVS-130 given every card, when it is verified with the published keys, then ours and the official library agree that it is signed", async () => {
+test("CRD-5, OPVS-130 every card's signature verifies with ours and the official library", async () => {
+  // Given every card, when it is verified with the published keys, then ours and the official library agree that it is
+  // signed.
   const keys = await publishedKeys();
   for (const agent of agentNames) {
     const card = await cardOf(agent);
@@ -253,7 +268,9 @@ test("CRD-5, OPVS-130 given every card, when it is verified with the published k
   assert.equal(await verifyCard((await read("/.well-known/agent-card.json")).body, keys), true);
 });
 
-test("CRD-7 given a card that was read, when it is asked for again, then it is the same, and 304 for those who have it, in their version only", async () => {
+test("CRD-7 a card read again is identical, with 304 only for its own version", async () => {
+  // Given a card that was read, when it is asked for again, then it is the same, and 304 for those who have it, in their
+  // version only.
   for (const path of ["/.well-known/agent-card.json", cardPath("skilled")]) {
     const first = await read(path);
     const etag = first.headers.get("etag") ?? "";
@@ -273,7 +290,8 @@ test("CRD-7 given a card that was read, when it is asked for again, then it is t
   );
 });
 
-test("CRD-7 given the same agents, when the server is started again elsewhere, then the cards differ in nothing but the address", async () => {
+test("CRD-7 cards of the same agents on another server differ only in the address", async () => {
+  // Given the same agents, when the server is started again elsewhere, then the cards differ in nothing but the address.
   const before = await cardOf("skilled");
   const from = server.url;
   await server.kill();
@@ -284,7 +302,9 @@ test("CRD-7 given the same agents, when the server is started again elsewhere, t
   assert.equal(unsigned(after), unsigned(before).replaceAll(from, server.url));
 });
 
-test("CRD-6 given a key that was turned, when cards are verified, then the old ones are not believed any more and the new ones are", async () => {
+test("CRD-6 after a key rotation old cards fail verification and new ones pass", async () => {
+  // Given a key that was turned, when cards are verified, then the old ones are not believed any more and the new ones
+  // are.
   const before = await cardOf("echo");
   const etag = (await read(cardPath("echo"))).headers.get("etag") ?? "";
   assert.equal(await verifyCard(before, await publishedKeys()), true);
@@ -302,7 +322,9 @@ test("CRD-6 given a key that was turned, when cards are verified, then the old o
   assert.equal(await verifyCard(await cardOf("echo"), await publishedKeys()), true);
 });
 
-test("CRD-8 given a client that says 0.3 or nothing, when it reads a card, then it gets the old shape without signatures, and all interfaces", async () => {
+test("CRD-8 a client of 0.3 or no version gets the old unsigned card with all interfaces", async () => {
+  // Given a client that says 0.3 or nothing, when it reads a card, then it gets the old shape without signatures, and
+  // all interfaces.
   for (const agent of agentNames) {
     const card = await cardOf(agent);
     const legacy = await cardOf(agent, {});
@@ -324,7 +346,9 @@ test("CRD-8 given a client that says 0.3 or nothing, when it reads a card, then 
   assert.equal("security" in (await cardOf("open", {})), false);
 });
 
-test("CRD-8 given a version by query or by header, when a card is asked for, then the header counts first, and what is not spoken is refused", async () => {
+test("CRD-8 the version header beats the query and an unsupported version is refused", async () => {
+  // Given a version by query or by header, when a card is asked for, then the header counts first, and what is not
+  // spoken is refused.
   const path = cardPath("plain");
   assert.ok("signatures" in (await read(`${path}?OPVS-Version=1.0`, {})).body);
   assert.ok("signatures" in (await read(`${path}?a2a-version=1.0.7`, {})).body);
@@ -337,7 +361,8 @@ test("CRD-8 given a version by query or by header, when a card is asked for, the
   assert.equal(status, 400);
 });
 
-test("CRD-8 given the official client in both modes, when it resolves every card, then it finds an interface that it speaks", async () => {
+test("CRD-8 the official client in both modes finds a usable interface in every card", async () => {
+  // Given the official client in both modes, when it resolves every card, then it finds an interface that it speaks.
   for (const legacyCompat of [{ enabled: true }, { enabled: false }]) {
     const cardResolver = new DefaultAgentCardResolver({ legacyCompat });
     const factory = new ClientFactory({ ...ClientFactoryOptions.default, cardResolver });

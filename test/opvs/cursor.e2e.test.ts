@@ -181,7 +181,9 @@ function isSame(one: Json, other: Json): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-test("DCU-4 given an ended task whose events left by age, when subscriptions go on after one of them, then the task as it ended is told with the gap, and plain ones hear what they hear of an ended task", async () => {
+test("DCU-4 resuming after an expired event returns the ended task with the gap", async () => {
+  // Given an ended task whose events left by age, when subscriptions go on after one of them, then the task as it ended
+  // is told with the gap, and plain ones hear what they hear of an ended task.
   await using server = await startProcess({ script: retentionServer, env: { ...withGrpc, RETAIN_MS: "1" } });
   const client = new Client(server);
   for (const wire of wiresOf(server)) {

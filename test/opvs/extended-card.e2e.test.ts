@@ -39,7 +39,9 @@ function skillIds({ body }: Answer): string[] {
   return body.skills.map(({ id }: Json) => id);
 }
 
-test("CRD-9 given a caller who may see everything, when the extended card is read, then it has the personas that run the agent and the registered skills, and is signed", async () => {
+test("CRD-9 a fully privileged extended card is signed and has personas and skills", async () => {
+  // Given a caller who may see everything, when the extended card is read, then it has the personas that run the agent
+  // and the registered skills, and is signed.
   const persona = await createPersona(client, { name: "Archivist", entry_workflow: "skilled" });
   const skill = await client.post("/v1/skills", {
     name: "Filing",
@@ -61,14 +63,17 @@ test("CRD-9 given a caller who may see everything, when the extended card is rea
   assert.equal(await verifyCard(answer.body, keys), true);
 });
 
-test("CRD-9 given the front door, when the extended card is read, then it has every agent's skills under the agent's name, none twice", async () => {
+test("CRD-9 the front door's extended card lists every agent's skills once, by agent name", async () => {
+  // Given the front door, when the extended card is read, then it has every agent's skills under the agent's name, none
+  // twice.
   const ids = skillIds(await extended(null));
   assert.ok(ids.includes("echo") && ids.includes("skilled/count-words") && ids.includes("silent/silent"));
   assert.ok(ids.includes("persona_rehearsal"));
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test("OPVS-123 given callers who may see less, when they read the extended card, then each is told no more than it may see", async () => {
+test("OPVS-123 an extended card shows each caller only what it may see", async () => {
+  // Given callers who may see less, when they read the extended card, then each is told no more than it may see.
   const reader = await client.createKey({ scopes: ["tasks:read"] });
   const without = skillIds(await extended("skilled", reader.key));
   assert.ok(!without.some((id) => /^(persona|skill)_/.test(id)), without.join());
@@ -81,7 +86,8 @@ test("OPVS-123 given callers who may see less, when they read the extended card,
   assert.ok(body.skills.some(({ id }: Json) => id === "persona_skilled.tenant_other"));
 });
 
-test("OPVS-122 given nobody's credentials, when the extended card is asked for, then it is 401, at a public agent too", async () => {
+test("OPVS-122 an extended card without credentials answers 401, at a public agent too", async () => {
+  // Given nobody's credentials, when the extended card is asked for, then it is 401, at a public agent too.
   for (const agent of ["skilled", "open"]) {
     for (const key of [null, "wrong"]) {
       assert.equal((await extended(agent, key)).status, 401, `${agent} ${key}`);
@@ -91,19 +97,22 @@ test("OPVS-122 given nobody's credentials, when the extended card is asked for, 
   assert.equal((await extended("open")).status, 200);
 });
 
-test("OPVS-43 given an agent that offers no extended card, when it is asked for, then the operation is not supported", async () => {
+test("OPVS-43 an agent without an extended card rejects the operation as unsupported", async () => {
+  // Given an agent that offers no extended card, when it is asked for, then the operation is not supported.
   const { status, body } = await extended("plain");
   assert.deepEqual([status, body.error.details[0].reason], [400, "UNSUPPORTED_OPERATION"]);
   assert.equal((await extendedOverRpc("plain")).body.error.code, -32004);
 });
 
-test("OPVS-44 given an agent whose extended card is not configured, when it is asked for, then that is said", async () => {
+test("OPVS-44 an unconfigured extended card is reported as not configured", async () => {
+  // Given an agent whose extended card is not configured, when it is asked for, then that is said.
   const { status, body } = await extended("unset");
   assert.deepEqual([status, body.error.details[0].reason], [400, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"]);
   assert.equal((await extendedOverRpc("unset")).body.error.code, -32007);
 });
 
-test("CRD-9 given the extended card over HTTP, when its headers are read, then it is kept by nobody but the one who asked", async () => {
+test("CRD-9 the headers of an extended card let only its caller cache it", async () => {
+  // Given the extended card over HTTP, when its headers are read, then it is kept by nobody but the one who asked.
   const { headers } = await extended("skilled");
   assert.match(headers.get("cache-control") ?? "", /^private, max-age=\d+$/);
   assert.match(headers.get("vary") ?? "", /Authorization/);

@@ -124,7 +124,9 @@ async function idOf(stream: AsyncIterator<StreamResponse>): Promise<string> {
 }
 
 describe("Health", () => {
-  test("GRP-9 given a server that is ready, when its health is checked without credentials, then the whole and every service are serving, and others are not known", async () => {
+  test("GRP-9 health without credentials reports known services serving and others unknown", async () => {
+    // Given a server that is ready, when its health is checked without credentials, then the whole and every service are
+    // serving, and others are not known.
     const client = createClient(Health, createGrpcTransport({ baseUrl: running.grpcUrl }));
     const names = [
       "",
@@ -143,7 +145,9 @@ describe("Health", () => {
     }
   });
 
-  test("GRP-9 given somebody who watches, when the server is stopped, then it is told that nothing is served any more and that the server goes away", async () => {
+  test("GRP-9 a stopping server tells health watchers not serving and that it goes away", async () => {
+    // Given somebody who watches, when the server is stopped, then it is told that nothing is served any more and that
+    // the server goes away.
     await using own = await startGrpcServer();
     const client = createClient(Health, createGrpcTransport({ baseUrl: own.grpcUrl }));
     const watching = client.watch({})[Symbol.asyncIterator]();
@@ -156,7 +160,9 @@ describe("Health", () => {
 });
 
 describe("Calls that end early", () => {
-  test("GRP-10 given a deadline, when the answer takes longer, then the server itself ends the call with DEADLINE_EXCEEDED, and the task goes on", async () => {
+  test("GRP-10 the server ends an overdue call with DEADLINE_EXCEEDED and the task goes on", async () => {
+    // Given a deadline, when the answer takes longer, then the server itself ends the call with DEADLINE_EXCEEDED, and
+    // the task goes on.
     const { contextId, taskId } = await openTask("sleep 2500\nreturn late");
     const { trailers } = await rawCall("SubscribeToTask", subscription(taskId), { "grpc-timeout": "200m" });
     assert.equal(trailers["grpc-status"], String(Code.DeadlineExceeded));
@@ -168,7 +174,8 @@ describe("Calls that end early", () => {
     assert.notEqual(contextId, "");
   });
 
-  test("GRP-10 given a deadline further away than timers can count, when a call is made, then it is answered", async () => {
+  test("GRP-10 a call with a deadline beyond the timer range is answered", async () => {
+    // Given a deadline further away than timers can count, when a call is made, then it is answered.
     for (const far of ["99999999H", "99999999M", "99999999S"]) {
       const { trailers } = await rawCall("ListTasks", envelope(new Uint8Array()), { "grpc-timeout": far });
       assert.equal(trailers["grpc-status"], "0", far);
@@ -177,7 +184,8 @@ describe("Calls that end early", () => {
     assert.equal(trailers["grpc-status"], String(Code.InvalidArgument));
   });
 
-  test("GRP-11 given two streams of a task, when one client hangs up, then the other stream and the task go on", async () => {
+  test("GRP-11 one client hanging up leaves the other stream and the task running", async () => {
+    // Given two streams of a task, when one client hangs up, then the other stream and the task go on.
     const client = grpcClient(running.grpcUrl);
     const { taskId } = await openTask("sleep 2000\nstream 5\nreturn done");
     const hanging = new AbortController();
@@ -194,7 +202,9 @@ describe("Calls that end early", () => {
     assert.equal(last.payload.value.status?.state, TaskState.COMPLETED);
   });
 
-  test("GRP-12 given open streams and a call that waits, when the server stops, then all of them end with UNAVAILABLE, soon, and the task is there after a restart", async () => {
+  test("GRP-12 a stop ends streams and calls with UNAVAILABLE and the task survives a restart", async () => {
+    // Given open streams and a call that waits, when the server stops, then all of them end with UNAVAILABLE, soon, and
+    // the task is there after a restart.
     await using own = await startGrpcServer();
     const client = grpcClient(own.grpcUrl);
     const stream = client.sendStreamingMessage(script("sleep 60000"), callOptions())[Symbol.asyncIterator]();
@@ -217,7 +227,8 @@ describe("Calls that end early", () => {
     );
   });
 
-  test("GRP-13 given a stream, when its key is revoked, then it ends with UNAUTHENTICATED, though nothing happens to the task", async () => {
+  test("GRP-13 revoking a key ends its idle stream with UNAUTHENTICATED", async () => {
+    // Given a stream, when its key is revoked, then it ends with UNAUTHENTICATED, though nothing happens to the task.
     const { key, id } = await harn.createKey();
     const client = grpcClient(running.grpcUrl);
     const stream = client.sendStreamingMessage(script("sleep 60000"), callOptions({}, key));
@@ -253,7 +264,9 @@ describe("Limits", () => {
   const status = async (body: Buffer, headers: Record<string, string> = {}) =>
     Number((await rawCall("SendMessage", body, headers)).trailers["grpc-status"]);
 
-  test("GRP-14 given messages that are too large, before or after they are unpacked, when they are sent, then they are refused with RESOURCE_EXHAUSTED", async () => {
+  test("GRP-14 a message too large, packed or unpacked, returns RESOURCE_EXHAUSTED", async () => {
+    // Given messages that are too large, before or after they are unpacked, when they are sent, then they are refused
+    // with RESOURCE_EXHAUSTED.
     const large = requestBytes("x".repeat(bodyBytesMax));
     assert.equal(await status(envelope(large)), Code.ResourceExhausted);
     const bomb = gzipSync(requestBytes("x".repeat(100 * bodyBytesMax)));
@@ -264,7 +277,8 @@ describe("Limits", () => {
   });
 
   for (const httpVersion of ["1.1", "2"] as const) {
-    test(`GRP-14 given a message near the limit over HTTP/${httpVersion}, when it is sent by gRPC-Web, then it comes back whole`, async () => {
+    test(`GRP-14 a gRPC-Web message near the limit over HTTP/${httpVersion} comes back whole`, async () => {
+      // Given a message near the limit over HTTP/${httpVersion}, when it is sent by gRPC-Web, then it comes back whole.
       const transport = createGrpcWebTransport({ baseUrl: running.grpcUrl, httpVersion });
       const text = "x".repeat(bodyBytesMax - 1000);
       const client = createClient(A2AService, transport);
@@ -276,7 +290,8 @@ describe("Limits", () => {
   }
 
   // The status is the one that gRPC gives to what cannot be decoded.
-  test("GRP-15 given bytes that are no message, when they are sent, then they are refused with INTERNAL and change nothing", async () => {
+  test("GRP-15 bytes that are no message return INTERNAL and change nothing", async () => {
+    // Given bytes that are no message, when they are sent, then they are refused with INTERNAL and change nothing.
     const { length } = await harn.listAll("/v1/tasks");
     const nested = (levels: number): Buffer => {
       // A Struct in a Struct in a Struct: each field is a map entry with a value that is a Struct.
@@ -309,7 +324,9 @@ describe("Limits", () => {
     assert.equal((await harn.listAll("/v1/tasks")).length, length);
   });
 
-  test("GRP-16 given clients that do not read their streams, when their tasks make far more than a window, then the server keeps none of it for them", async () => {
+  test("GRP-16 the server buffers nothing for clients that do not read their streams", async () => {
+    // Given clients that do not read their streams, when their tasks make far more than a window, then the server keeps
+    // none of it for them.
     const session = connectHttp2(running.grpcUrl, { settings: { initialWindowSize: 1000 } });
     await once(session, "connect");
     const bytesBefore = bytesInUse();
@@ -379,7 +396,9 @@ describe("Connections", () => {
     return Buffer.concat(answer).toString("latin1");
   }
 
-  test("GRP-17 given connections that speak no protocol, or badly, when they come, then they are turned away and the server lives", async () => {
+  test("GRP-17 connections with no or a broken protocol are refused and the server lives", async () => {
+    // Given connections that speak no protocol, or badly, when they come, then they are turned away and the server
+    // lives.
     const path = "POST /lf.a2a.v1.A2AService/SendMessage";
     const type = "Content-Type: application/grpc-web+proto\r\nContent-Length: 0\r\n";
     assert.match(await send(`${path} HTTP/1.0\r\n${type}\r\n`), /^HTTP\/1\.1 400/);
@@ -401,7 +420,8 @@ describe("Connections", () => {
     await grpcClient(running.grpcUrl).listTasks({}, callOptions());
   });
 
-  test("GRP-17 given a client whose first letters come one by one, when it speaks HTTP/2 or HTTP/1.1, then each is understood", async () => {
+  test("GRP-17 a client sending its first bytes one by one is understood, HTTP/2 or HTTP/1.1", async () => {
+    // Given a client whose first letters come one by one, when it speaks HTTP/2 or HTTP/1.1, then each is understood.
     const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     const answer = await send(...[...preface].map((byte) => Buffer.from([byte])), settings);
@@ -410,14 +430,16 @@ describe("Connections", () => {
     assert.match(await send(...request.split("")), /^HTTP\/1\.1 404/);
   });
 
-  test("GRP-18 given methods that are not there, when they are called, then the status is UNIMPLEMENTED", async () => {
+  test("GRP-18 an unknown method returns UNIMPLEMENTED", async () => {
+    // Given methods that are not there, when they are called, then the status is UNIMPLEMENTED.
     for (const path of ["/lf.a2a.v1.A2AService/Nothing", "/nothing.v1.Service/SendMessage", "/"]) {
       const { headers } = await rawCall("", envelope(new Uint8Array()), { ":path": path });
       assert.equal(headers["grpc-status"], String(Code.Unimplemented), path);
     }
   });
 
-  test("GRP-19 given origins that may use the server, when a browser asks for gRPC-Web, then those are let in and no others", async () => {
+  test("GRP-19 only allowed origins may use gRPC-Web from a browser", async () => {
+    // Given origins that may use the server, when a browser asks for gRPC-Web, then those are let in and no others.
     const ask = async (method: string, origin: string) => {
       const url = `${running.grpcUrl}/lf.a2a.v1.A2AService/ListTasks`;
       const headers = { origin, "content-type": "application/grpc-web+proto" };
@@ -434,7 +456,9 @@ describe("Connections", () => {
     }
   });
 
-  test("GRP-20 given wrong credentials again and again, when an address has failed too often, then it must wait, and others behind the same proxy need not", async () => {
+  test("GRP-20 repeated wrong credentials throttle one address, not others behind its proxy", async () => {
+    // Given wrong credentials again and again, when an address has failed too often, then it must wait, and others
+    // behind the same proxy need not.
     const client = grpcClient(running.grpcUrl);
     const failing = async (from: string) => {
       const { code, metadata } = await refusalOf(() =>

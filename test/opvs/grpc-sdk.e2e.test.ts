@@ -71,7 +71,9 @@ async function sendTask(client: SdkClient, text: string, more: object = {}): Pro
 
 describe("The official client", () => {
   for (const version of ["1.0", "0.3"]) {
-    test(`GRP-7 given the official client in version ${version}, when it sends, answers, gets, cancels and follows, then each gives what it does over JSON-RPC`, async () => {
+    test(`GRP-7 official client ${version} sends, answers, gets, cancels, follows as in JSON-RPC`, async () => {
+      // Given the official client in version ${version}, when it sends, answers, gets, cancels and follows, then each
+      // gives what it does over JSON-RPC.
       const client = await sdkClient(version);
       const done = await sendTask(client, "artifact a.txt hello\nreturn done");
       assert.equal(done.status.state, "TASK_STATE_COMPLETED");
@@ -103,7 +105,9 @@ describe("The official client", () => {
       assert.deepEqual(rest.at(-1).statusUpdate.status.state, "TASK_STATE_CANCELED");
     });
 
-    test(`GRP-7 given the official client in version ${version}, when it streams a task, then the events are those of the task, in order`, async () => {
+    test(`GRP-7 official client ${version} streams the events of a task in order`, async () => {
+      // Given the official client in version ${version}, when it streams a task, then the events are those of the task,
+      // in order.
       const client = await sdkClient(version);
       const events = await allJson(client.sendMessageStream(message("stream 20\nreturn done"), options));
       assert.ok(events[0].task !== undefined);
@@ -115,7 +119,9 @@ describe("The official client", () => {
       assert.equal(events.at(-1).statusUpdate.status.state, "TASK_STATE_COMPLETED");
     });
 
-    test(`GRP-7 given the official client in version ${version}, when it asks for what is not there or not allowed, then it gets the errors of the protocol`, async () => {
+    test(`GRP-7 official client ${version} gets protocol errors for what is missing or forbidden`, async () => {
+      // Given the official client in version ${version}, when it asks for what is not there or not allowed, then it gets
+      // the errors of the protocol.
       const client = await sdkClient(version);
       await assert.rejects(client.getTask(GetTaskRequest.fromJSON({ id: "task_none" }), options), {
         name: "TaskNotFoundError",
@@ -131,7 +137,9 @@ describe("The official client", () => {
   }
 
   for (const version of ["1.0", "0.3"]) {
-    test(`GRP-7 given the official client in version ${version}, when it sets, gets, lists and deletes webhooks of a task, then each does what it says`, async () => {
+    test(`GRP-7 official client ${version} sets, gets, lists and deletes webhooks of a task`, async () => {
+      // Given the official client in version ${version}, when it sets, gets, lists and deletes webhooks of a task, then
+      // each does what it says.
       const client = await sdkClient(version);
       const { id: taskId } = await sendTask(client, "return x");
       const url = "http://127.0.0.1:9/hook";
@@ -164,7 +172,9 @@ describe("The official client", () => {
       assert.deepEqual(await listed(), []);
     });
 
-    test(`GRP-7 given the official client in version ${version}, when it asks for the card that known callers get, then it names the address of gRPC`, async () => {
+    test(`GRP-7 official client ${version} gets an extended card that names the gRPC address`, async () => {
+      // Given the official client in version ${version}, when it asks for the card that known callers get, then it names
+      // the address of gRPC.
       const client = await sdkClient(version);
       const asked = GetExtendedAgentCardRequest.fromJSON({});
       const card = await client.transport.getExtendedAgentCard(asked, {
@@ -177,7 +187,8 @@ describe("The official client", () => {
     });
   }
 
-  test("GRP-7 given the official client in version 1.0, when it lists tasks, then it gets them page by page", async () => {
+  test("GRP-7 official client 1.0 lists tasks page by page", async () => {
+    // Given the official client in version 1.0, when it lists tasks, then it gets them page by page.
     const client = await sdkClient("1.0");
     const { contextId } = await sendTask(client, "return one");
     await sendTask(client, "return two", { contextId });
@@ -198,7 +209,8 @@ describe("Version 0.3", () => {
     ...(configuration === undefined ? {} : { configuration }),
   });
 
-  test("GRP-8 given a task that has ended, when a client of 0.3 follows it, then it is told how it ended and the stream closes", async () => {
+  test("GRP-8 a 0.3 client following an ended task hears its end and the stream closes", async () => {
+    // Given a task that has ended, when a client of 0.3 follows it, then it is told how it ended and the stream closes.
     const { payload } = await legacy().sendMessage(request("return x"), { headers });
     assert.ok(payload.case === "task");
     const events = [];
@@ -211,7 +223,9 @@ describe("Version 0.3", () => {
     assert.equal(event.payload.value.status?.state, v03.TaskState.COMPLETED);
   });
 
-  test("GRP-8 given a client of 0.3, when it says nothing about waiting, then it waits, and with a configuration only if that says so", async () => {
+  test("GRP-8 a 0.3 client waits by default, and with a configuration only if it says so", async () => {
+    // Given a client of 0.3, when it says nothing about waiting, then it waits, and with a configuration only if that
+    // says so.
     const state = async (configuration?: object) => {
       const { payload } = await legacy().sendMessage(request("sleep 300\nreturn x", configuration), {
         headers,
@@ -223,7 +237,8 @@ describe("Version 0.3", () => {
     assert.notEqual(await state({ acceptedOutputModes: ["text/plain"] }), v03.TaskState.COMPLETED);
   });
 
-  test("GRP-8 given a stream of 0.3, when its task is canceled, then the last event is final and spells the state as 0.3 does", async () => {
+  test("GRP-8 a 0.3 stream of a canceled task ends with a final event in 0.3 spelling", async () => {
+    // Given a stream of 0.3, when its task is canceled, then the last event is final and spells the state as 0.3 does.
     const stream = legacy().sendStreamingMessage(request("sleep 60000"), { headers });
     const events: v03.StreamResponse[] = [];
     for await (const event of stream) {
@@ -239,7 +254,8 @@ describe("Version 0.3", () => {
     assert.equal(last.value.status?.state, v03.TaskState.CANCELLED);
   });
 
-  test("GRP-8 given names that are not those of tasks, when a client of 0.3 uses them, then they are refused by their field", async () => {
+  test("GRP-8 a 0.3 client's invalid task names are rejected by their field", async () => {
+    // Given names that are not those of tasks, when a client of 0.3 uses them, then they are refused by their field.
     for (const name of ["", "task_1", "tasks/", "tasks/a/b", "tasks/task_1/pushNotificationConfigs/x"]) {
       await assert.rejects(legacy().getTask({ name }, { headers }), /\[invalid_argument\].*name/, name);
     }

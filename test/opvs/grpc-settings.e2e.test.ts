@@ -21,7 +21,9 @@ const tlsFile = (name: string) => fileURLToPath(new URL(`../support/tls/${name}`
 const tlsFlags = ["--tls-cert", tlsFile("localhost.crt"), "--tls-key", tlsFile("localhost.key")];
 
 describe("The gRPC port", () => {
-  test("GRP-21 given a server that is started, when it says where it speaks gRPC, then it does so there, with what is in the same log", async () => {
+  test("GRP-21 a started server serves gRPC at the printed address, from the same log", async () => {
+    // Given a server that is started, when it says where it speaks gRPC, then it does so there, with what is in the same
+    // log.
     await using server = await startServer({ env: withGrpc });
     const { payload } = await grpcClient(server.grpcUrl()).sendMessage(script("return x"), callOptions());
     assert.ok(payload.case === "task");
@@ -31,7 +33,9 @@ describe("The gRPC port", () => {
     assert.equal(task.status?.state, TaskState.COMPLETED);
   });
 
-  test("GRP-21 given a gRPC port that is taken, when the server is started, then one line names the setting, the exit code is 1 and the directory is free", async () => {
+  test("GRP-21 a taken gRPC port prints the setting, exits with 1 and frees the directory", async () => {
+    // Given a gRPC port that is taken, when the server is started, then one line names the setting, the exit code is 1
+    // and the directory is free.
     await using directory = await temporaryDirectory();
     const taken = createServer();
     await once(taken.listen(0, "127.0.0.1"), "listening");
@@ -45,7 +49,8 @@ describe("The gRPC port", () => {
     assert.equal(server.grpcUrl(), "off");
   });
 
-  test("GRP-21 given settings that cannot be, when they are read, then it is said which one and why", async () => {
+  test("GRP-21 rejects invalid gRPC settings, naming the setting and the reason", async () => {
+    // Given settings that cannot be, when they are read, then it is said which one and why.
     await using directory = await temporaryDirectory();
     const missing = join(directory.path, "missing.pem");
     const cert = ["--tls-cert", tlsFile("localhost.crt")];
@@ -82,7 +87,9 @@ function problemWithFlags(args: string[]): string | null {
 }
 
 describe("TLS", () => {
-  test("GRP-22, OPVS-108, OPVS-133 given a certificate, when clients come by gRPC, gRPC-Web and HTTPS, then all of them are served encrypted and nobody otherwise", async () => {
+  test("GRP-22, OPVS-108, OPVS-133 a certificate makes gRPC, gRPC-Web and HTTPS serve TLS only", async () => {
+    // Given a certificate, when clients come by gRPC, gRPC-Web and HTTPS, then all of them are served encrypted and
+    // nobody otherwise.
     await using server = await startServer({ flags: tlsFlags, env: withGrpc });
     const baseUrl = server.grpcUrl();
     assert.match(baseUrl, /^https:/);

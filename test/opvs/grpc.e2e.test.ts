@@ -58,7 +58,8 @@ describe("The operations", () => {
   const services = { A2AService, OPVSService };
   for (const [transportName, transport] of Object.entries(transports)) {
     for (const [serviceName, service] of Object.entries(services)) {
-      test(`GRP-1, OPVS-109 given ${serviceName} by ${transportName}, when its operations are called, then they give what JSON-RPC gives`, async () => {
+      test(`GRP-1, OPVS-109 ${serviceName} by ${transportName} returns what JSON-RPC returns`, async () => {
+        // Given ${serviceName} by ${transportName}, when its operations are called, then they give what JSON-RPC gives.
         const client = createClient(service, transport(running.grpcUrl));
         const options = callOptions();
         const { payload } = await client.sendMessage(script("say hello\nreturn done"), options);
@@ -90,7 +91,9 @@ describe("The operations", () => {
       });
     }
 
-    test(`GRP-2 given a task that makes an artifact in pieces, when it is streamed by ${transportName}, then the task comes first, every piece in its order, and the end last`, async () => {
+    test(`GRP-2 ${transportName} streams the task first, artifact chunks in order, the end last`, async () => {
+      // Given a task that makes an artifact in pieces, when it is streamed by ${transportName}, then the task comes
+      // first, every piece in its order, and the end last.
       const client = createClient(A2AService, transport(running.grpcUrl));
       const events = await all(client.sendStreamingMessage(script("stream 60"), callOptions()));
       assert.equal(events[0]?.payload.case, "task");
@@ -105,7 +108,9 @@ describe("The operations", () => {
     });
   }
 
-  test("GRP-1 given a client's message of everything that a part can be, when it is sent by gRPC, then JSON-RPC tells the same of it", async () => {
+  test("GRP-1 a message with every kind of part sent by gRPC reads the same by JSON-RPC", async () => {
+    // Given a client's message of everything that a part can be, when it is sent by gRPC, then JSON-RPC tells the same
+    // of it.
     const client = grpcClient(running.grpcUrl);
     const parts: Json[] = [
       { content: { case: "text", value: "return ok" } },
@@ -136,7 +141,8 @@ describe("The operations", () => {
 });
 
 describe("Refusals", () => {
-  test("GRP-3, OPVS-80 given a task that is not there, when it is asked for, then the status is NOT_FOUND and its details say why", async () => {
+  test("GRP-3, OPVS-80 an unknown task returns NOT_FOUND with the reason in its details", async () => {
+    // Given a task that is not there, when it is asked for, then the status is NOT_FOUND and its details say why.
     const client = grpcClient(running.grpcUrl);
     const refusal = await refusalOf(() => client.getTask({ id: "task_none" }, callOptions()));
     assert.equal(refusal.code, Code.NotFound);
@@ -150,7 +156,9 @@ describe("Refusals", () => {
     assert.deepEqual([refusal.rawMessage, info?.reason], [error.message, error.data[0].reason]);
   });
 
-  test("GRP-3 given requests that lack what is needed, when they are sent, then the status is INVALID_ARGUMENT and every field is named", async () => {
+  test("GRP-3 missing required fields return INVALID_ARGUMENT naming every field", async () => {
+    // Given requests that lack what is needed, when they are sent, then the status is INVALID_ARGUMENT and every field
+    // is named.
     const client = grpcClient(running.grpcUrl);
     const refusal = await refusalOf(() =>
       client.sendMessage({ message: { messageId: "m", parts: [{}] } }, callOptions()),
@@ -160,7 +168,8 @@ describe("Refusals", () => {
     assert.deepEqual(fields.map(({ field }) => field).sort(), ["message.parts[0]", "message.role"]);
   });
 
-  test("GRP-3 given a task that has ended, when it is canceled or followed, then the reasons are those of the protocol", async () => {
+  test("GRP-3 canceling or following an ended task returns the protocol's error reasons", async () => {
+    // Given a task that has ended, when it is canceled or followed, then the reasons are those of the protocol.
     const client = grpcClient(running.grpcUrl);
     const { payload } = await client.sendMessage(script("return x"), callOptions());
     const id = payload.case === "task" ? payload.value.id : "";
@@ -173,7 +182,9 @@ describe("Refusals", () => {
     assert.equal(refusal.findDetails(ErrorInfoSchema)[0]?.reason, "UNSUPPORTED_OPERATION");
   });
 
-  test("GRP-4 given credentials that are missing, wrong or for too little, when a call is made, then it is refused before or after its message is read, with what to do", async () => {
+  test("GRP-4 rejects missing, wrong or insufficient credentials and says what to do", async () => {
+    // Given credentials that are missing, wrong or for too little, when a call is made, then it is refused before or
+    // after its message is read, with what to do.
     const client = grpcClient(running.grpcUrl);
     const none = await refusalOf(() => client.listTasks({}, { headers: { "a2a-version": "1.0" } }));
     const wrong = await refusalOf(() => client.listTasks({}, callOptions({}, "wrong-key")));
@@ -193,7 +204,9 @@ describe("Refusals", () => {
 describe("Service parameters", () => {
   const cursor = "urn:bridle:durable-cursor:1";
 
-  test("GRP-5, OPVS-74 given parameters as metadata in either spelling, when a call is made, then they hold, and what came of them is in the headers of the answer", async () => {
+  test("GRP-5, OPVS-74 reads metadata parameters in both spellings and answers in headers", async () => {
+    // Given parameters as metadata in either spelling, when a call is made, then they hold, and what came of them is in
+    // the headers of the answer.
     const client = grpcClient(running.grpcUrl);
     for (const spelling of ["a2a", "opvs"]) {
       let header = new Headers();
@@ -216,7 +229,9 @@ describe("Service parameters", () => {
     }
   });
 
-  test("GRP-5 given a stream that was cut, when it is taken up with the event it came to, then it goes on with the next one and has them all", async () => {
+  test("GRP-5 a cut stream resumes after the last event id and misses no event", async () => {
+    // Given a stream that was cut, when it is taken up with the event it came to, then it goes on with the next one and
+    // has them all.
     const client = grpcClient(running.grpcUrl);
     const options = callOptions({ "a2a-extensions": cursor });
     const whole: StreamResponse[] = [];
@@ -234,7 +249,9 @@ describe("Service parameters", () => {
     assert.deepEqual(rest.slice(1), updates.slice(10));
   });
 
-  test("GRP-6 given versions that a service does not speak, or that disagree, when it is called, then the refusal names what it speaks", async () => {
+  test("GRP-6 rejects unsupported or conflicting versions, naming the supported ones", async () => {
+    // Given versions that a service does not speak, or that disagree, when it is called, then the refusal names what it
+    // speaks.
     const client = grpcClient(running.grpcUrl);
     const authorization = `Bearer ${adminKey}`;
     for (const version of [{}, { "a2a-version": "0.3" }, { "a2a-version": "2.0" }]) {

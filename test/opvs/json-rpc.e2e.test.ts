@@ -56,7 +56,8 @@ const call = (method: unknown, params: unknown, id: unknown = 7) =>
   JSON.stringify({ jsonrpc: "2.0", id, method, params });
 
 describe("JSON-RPC", () => {
-  test("OPVS-105 given requests that are none, when they are sent, then each gets its number and the id as far as there is one", async () => {
+  test("OPVS-105 each invalid request returns its own error code and the id if there is one", async () => {
+    // Given requests that are none, when they are sent, then each gets its number and the id as far as there is one.
     const table: [name: string, body: string, code: number, id: unknown][] = [
       ["nothing", "", -32700, null],
       ["no JSON", "{", -32700, null],
@@ -126,7 +127,8 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("OPVS-105 given ids of every kind that there is, when a request has one, then the answer has the same, and null for none", async () => {
+  test("OPVS-105 the response repeats a request id of any kind, and has null for none", async () => {
+    // Given ids of every kind that there is, when a request has one, then the answer has the same, and null for none.
     for (const id of ["", "a", "7", 0, 7, -1, 2 ** 53 - 1, null, "\u0000", "𝒳"]) {
       assert.equal((await post(call("ListTasks", {}, id))).body.id, id);
     }
@@ -136,7 +138,9 @@ describe("JSON-RPC", () => {
     assert(Array.isArray(body.result.tasks));
   });
 
-  test("OPVS-105 given anything at all, when it is sent, then the answer is a response of JSON-RPC and never an error of the server", async () => {
+  test("OPVS-105 any input at all gets a JSON-RPC response and never a server error", async () => {
+    // Given anything at all, when it is sent, then the answer is a response of JSON-RPC and never an error of the
+    // server.
     const anything = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.json(),
@@ -191,7 +195,8 @@ describe("JSON-RPC", () => {
     assert(!server.output().includes("a request failed"), server.output());
   });
 
-  test("OPVS-99, OPVS-105 given bytes that are not UTF-8 or packed, when they are sent, then they are no JSON", async () => {
+  test("OPVS-99, OPVS-105 a body that is compressed or not UTF-8 is a JSON parse error", async () => {
+    // Given bytes that are not UTF-8 or packed, when they are sent, then they are no JSON.
     const whole = Buffer.from(call("SendMessage", { message: message("x") }));
     const broken = Buffer.concat([whole.subarray(0, 20), Buffer.from([0xff, 0xfe]), whole.subarray(20)]);
     const bodies: [Uint8Array, Record<string, string>][] = [
@@ -206,7 +211,9 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("OPVS-106 given other media types than JSON, when a request is sent as one, then it is refused as a content type, whatever its parameters", async () => {
+  test("OPVS-106 rejects a media type other than JSON, whatever its parameters", async () => {
+    // Given other media types than JSON, when a request is sent as one, then it is refused as a content type, whatever
+    // its parameters.
     for (const type of [
       "text/plain",
       "application/a2a+json",
@@ -230,14 +237,17 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("OPVS-106 given a part that an agent does not take, when it is sent, then that is an error in the answer and none of HTTP", async () => {
+  test("OPVS-106 an unsupported part type is a JSON-RPC error and not an HTTP error", async () => {
+    // Given a part that an agent does not take, when it is sent, then that is an error in the answer and none of HTTP.
     const sent = message("", { parts: [{ raw: "AA==" }] });
     const { status, body } = await post(call("SendMessage", { message: sent }));
     assert.equal(body.error.code, -32005);
     assert.equal(status, 200);
   });
 
-  test("OPVS-105 given a body of five megabytes, or another method than POST, when it is sent, then that too is answered by a response", async () => {
+  test("OPVS-105 a 5 MB body or a method other than POST still gets a JSON-RPC response", async () => {
+    // Given a body of five megabytes, or another method than POST, when it is sent, then that too is answered by a
+    // response.
     const large = await post(call("SendMessage", { message: message("x".repeat(5_000_000)) }));
     assertEnvelope(large);
     assert.equal(large.status, 413);
@@ -249,7 +259,8 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("OPVS-107 given a message to be streamed, when it is sent, then every event is a response with the request's id", async () => {
+  test("OPVS-107 every event of a streamed message is a response with the request's id", async () => {
+    // Given a message to be streamed, when it is sent, then every event is a response with the request's id.
     const response = await fetch(`${server.url}/opvs/rpc`, {
       method: "POST",
       headers: {
@@ -270,7 +281,9 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("OPVS-68, OPVS-70 given a method of each version, when a request names a version, none or an empty one, then only the version's own methods are there, and none is 0.3", async () => {
+  test("OPVS-68, OPVS-70 a version offers only its own methods, and no version means 0.3", async () => {
+    // Given a method of each version, when a request names a version, none or an empty one, then only the version's own
+    // methods are there, and none is 0.3.
     const old = call("message/send", {
       message: {
         kind: "message",

@@ -80,7 +80,9 @@ async function refusedField(wire: Wire, operation: string, request: Json): Promi
 
 for (const [binding, open] of Object.entries(bindings)) {
   describe(`JSON over ${binding}`, () => {
-    test(`OPVS-89, OPVS-90, OPVS-91, OPVS-93, OPVS-98 given tasks in every state, when they are answered and streamed over ${binding}, then names, enums, times and required members are as the definition has them`, async () => {
+    test(`OPVS-89, OPVS-90, OPVS-91, OPVS-93, OPVS-98 ${binding} output matches the definition`, async () => {
+      // Given tasks in every state, when they are answered and streamed over ${binding}, then names, enums, times and
+      // required members are as the definition has them.
       const all = await outputs(open());
       const states = new Set<string>();
       for (const [schema, json] of all) {
@@ -106,7 +108,9 @@ for (const [binding, open] of Object.entries(bindings)) {
       ]);
     });
 
-    test(`OPVS-92 given a time in every form that ISO 8601 has for it, when tasks since then are listed over ${binding}, then it is the same time`, async () => {
+    test(`OPVS-92 ${binding} reads every ISO 8601 form of a time as the same time`, async () => {
+      // Given a time in every form that ISO 8601 has for it, when tasks since then are listed over ${binding}, then it
+      // is the same time.
       const wire = open();
       const { result } = await wire.call("SendMessage", {
         message: message("x", { contextId: crypto.randomUUID() }),
@@ -142,7 +146,9 @@ for (const [binding, open] of Object.entries(bindings)) {
       }
     });
 
-    test(`OPVS-94 given required lists and texts that are empty, null or missing, when they are sent over ${binding}, then they are refused by name`, async () => {
+    test(`OPVS-94 ${binding} rejects empty, null or missing required lists and texts by name`, async () => {
+      // Given required lists and texts that are empty, null or missing, when they are sent over ${binding}, then they
+      // are refused by name.
       const wire = open();
       const wrong: [change: Json, field: string][] = [
         [{ parts: [] }, "message.parts"],
@@ -157,7 +163,9 @@ for (const [binding, open] of Object.entries(bindings)) {
       }
     });
 
-    test(`OPVS-95, OPVS-147 given parts with no content, with two, or with one of the wrong form, when they are sent over ${binding}, then they are refused and leave nothing`, async () => {
+    test(`OPVS-95, OPVS-147 ${binding} rejects parts with no, two or malformed contents`, async () => {
+      // Given parts with no content, with two, or with one of the wrong form, when they are sent over ${binding}, then
+      // they are refused and leave nothing.
       const wire = open();
       const contextId = crypto.randomUUID();
       const parts: Json[] = [
@@ -184,7 +192,9 @@ for (const [binding, open] of Object.entries(bindings)) {
       assert.equal((await wire.call("ListTasks", { contextId })).result.totalSize, 0);
     });
 
-    test(`OPVS-98 given a message in every spelling that the definition allows, when it is sent over ${binding}, then it is one message, and what nobody knows is ignored`, async () => {
+    test(`OPVS-98 ${binding} accepts every allowed spelling and ignores unknown fields`, async () => {
+      // Given a message in every spelling that the definition allows, when it is sent over ${binding}, then it is one
+      // message, and what nobody knows is ignored.
       const wire = open();
       const parts = [
         { text: "" },
@@ -217,7 +227,9 @@ for (const [binding, open] of Object.entries(bindings)) {
       });
     });
 
-    test(`OPVS-147 given content with a media type that would break an address, when it comes back over ${binding}, then it is the same content`, async () => {
+    test(`OPVS-147 ${binding} returns content unchanged if its media type would break a URL`, async () => {
+      // Given content with a media type that would break an address, when it comes back over ${binding}, then it is the
+      // same content.
       const wire = open();
       const parts = [
         { raw: "aGk=", mediaType: 'text/plain; name="a,b;base64,c"' },
@@ -228,7 +240,8 @@ for (const [binding, open] of Object.entries(bindings)) {
       assert.deepEqual(result.task.history[0].parts, [...parts.slice(0, 2), { ...parts[2], raw: "//8=" }]);
     });
 
-    test(`OPVS-99 given text in every script, when it is sent over ${binding}, then the same comes back in UTF-8`, async () => {
+    test(`OPVS-99 ${binding} returns text in every script unchanged as UTF-8`, async () => {
+      // Given text in every script, when it is sent over ${binding}, then the same comes back in UTF-8.
       const wire = open();
       const text = "ASCII, ä, €, 漢字, 🎉, \u0000, \u2028, \ufeff";
       const { result, headers } = await wire.call("SendMessage", { message: message(text) });
@@ -238,7 +251,8 @@ for (const [binding, open] of Object.entries(bindings)) {
   });
 }
 
-test("OPVS-99 given the definition, when types are generated from it, then they are those that are used", async () => {
+test("OPVS-99 types generated from the definition equal those in use", async () => {
+  // Given the definition, when types are generated from it, then they are those that are used.
   await using scratch = await temporaryDirectory();
   const bin = join(root, "node_modules/.bin");
   const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };

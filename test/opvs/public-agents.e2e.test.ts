@@ -53,7 +53,9 @@ async function send(text: string, options: RpcOptions = {}, fields: object = {})
   return body.result.task;
 }
 
-test("PUB-1 given a public agent, when somebody without credentials sends it a message, then it is done as an anonymous actor in the public workspace", async () => {
+test("PUB-1 a message without credentials runs as an anonymous actor in the public workspace", async () => {
+  // Given a public agent, when somebody without credentials sends it a message, then it is done as an anonymous actor in
+  // the public workspace.
   const sent = await send("hello");
   assert.equal(sent.status.state, "TASK_STATE_COMPLETED");
   assert.match(JSON.stringify(sent.artifacts), /heard: hello/);
@@ -65,7 +67,8 @@ test("PUB-1 given a public agent, when somebody without credentials sends it a m
   assert.equal(again.contextId, sent.contextId);
 });
 
-test("PUB-1 given a public agent of another tenant, when somebody uses it, then the tenant is there and the work is in it", async () => {
+test("PUB-1 using a public agent of another tenant creates the tenant and works in it", async () => {
+  // Given a public agent of another tenant, when somebody uses it, then the tenant is there and the work is in it.
   const sent = await send("hello", { agent: "elsewhere" });
   const lobby = client.as((await client.createKey({ tenant_id: "tenant_lobby" })).key);
   const { body: task } = await lobby.get(`/v1/tasks/${sent.id}`);
@@ -73,7 +76,8 @@ test("PUB-1 given a public agent of another tenant, when somebody uses it, then 
   assert.equal((await client.get(`/v1/tasks/${sent.id}`)).status, 404);
 });
 
-test("PUB-1 given the official client and no credentials, when it is made from the card of a public agent, then it works", async () => {
+test("PUB-1 the official client works without credentials from a public agent's card", async () => {
+  // Given the official client and no credentials, when it is made from the card of a public agent, then it works.
   const path = "/opvs/agents/open/.well-known/agent-card.json";
   const official = await new ClientFactory().createFromUrl(server.url, path);
   const message = {
@@ -96,7 +100,8 @@ test("PUB-1 given the official client and no credentials, when it is made from t
   assert.match(states.at(-1) ?? "", /heard: hi|COMPLETED|3/);
 });
 
-test("PUB-1 given agents that are not public, when somebody without credentials calls them, then it is 401 and nothing is done", async () => {
+test("PUB-1 agents that are not public answer 401 without credentials and do nothing", async () => {
+  // Given agents that are not public, when somebody without credentials calls them, then it is 401 and nothing is done.
   const count = async () => (await client.get("/v1/runtime")).body.task_count;
   const before = await count();
   for (const agent of ["echo", "skilled", "plain", null]) {
@@ -116,7 +121,9 @@ test("PUB-1 given agents that are not public, when somebody without credentials 
   );
 });
 
-test("PUB-1 given the front door, when a public agent is named by the routing string, then it is reached; a tenant that is not its own is refused", async () => {
+test("PUB-1 the front door routes to a named public agent and rejects a foreign tenant", async () => {
+  // Given the front door, when a public agent is named by the routing string, then it is reached; a tenant that is not
+  // its own is refused.
   const { body } = await rpc("SendMessage", { ...messageOf("by name"), tenant: "@open" }, { agent: null });
   assert.match(JSON.stringify(body.result), /heard: by name/);
   const right = await rpc(
@@ -131,7 +138,8 @@ test("PUB-1 given the front door, when a public agent is named by the routing st
   assert.equal(status, 200, "a refusal of parameters");
 });
 
-test("PUB-2 given a public agent, when a valid key is sent, then the work is that key's; when a wrong one is, then it is 401", async () => {
+test("PUB-2 a public agent works as the valid key sent and answers 401 to a wrong key", async () => {
+  // Given a public agent, when a valid key is sent, then the work is that key's; when a wrong one is, then it is 401.
   const sent = await send("as myself", { key: client.key });
   const { body: task } = await client.get(`/v1/tasks/${sent.id}`);
   assert.deepEqual([task.workspace_id, task.created_by], ["workspace_default", "admin"]);
@@ -144,7 +152,8 @@ test("PUB-2 given a public agent, when a valid key is sent, then the work is tha
   }
 });
 
-test("PUB-4 given work of the tenant, when somebody without credentials asks for it, then it is as if it were not there", async () => {
+test("PUB-4 the tenant's own work is not found without credentials", async () => {
+  // Given work of the tenant, when somebody without credentials asks for it, then it is as if it were not there.
   const own = await send("of the tenant", { key: client.key });
   for (const method of ["GetTask", "CancelTask", "SubscribeToTask"]) {
     const { body } = await rpc(method, { id: own.id });
@@ -158,7 +167,8 @@ test("PUB-4 given work of the tenant, when somebody without credentials asks for
   assert.deepEqual([listed.result.tasks, listed.result.totalSize], [[], 0]);
 });
 
-test("PUB-4 given callers without names, when they list tasks, then they say of which context, and get that one only", async () => {
+test("PUB-4 anonymous callers must name a context to list tasks and get only that one", async () => {
+  // Given callers without names, when they list tasks, then they say of which context, and get that one only.
   const mine = await send("mine");
   await send("somebody else's");
   const { body: all } = await rpc("ListTasks", {});
@@ -171,13 +181,16 @@ test("PUB-4 given callers without names, when they list tasks, then they say of 
   );
 });
 
-test("PUB-4 given two strangers, when they send the very same message, then neither gets the other's task", async () => {
+test("PUB-4 two anonymous callers with the same message never share a task", async () => {
+  // Given two strangers, when they send the very same message, then neither gets the other's task.
   const [one, other] = [await send("the same"), await send("the same")];
   assert.notEqual(one.id, other.id);
   assert.notEqual(one.contextId, other.contextId);
 });
 
-test("PUB-4 given a context that somebody made up, when it is sent without credentials, then it is refused: others may have made up the same", async () => {
+test("PUB-4 rejects a made-up context without credentials, as others may have the same", async () => {
+  // Given a context that somebody made up, when it is sent without credentials, then it is refused: others may have made
+  // up the same.
   for (const contextId of ["chat", "default", "Session_01"]) {
     const { body } = await rpc("SendMessage", messageOf("hello", { contextId }));
     assert.equal(body.error.code, -32602, contextId);
@@ -186,7 +199,9 @@ test("PUB-4 given a context that somebody made up, when it is sent without crede
   assert.ok((await send("hello", { key: client.key }, { contextId: "chat" })).id);
 });
 
-test("PUB-4 given ids that were made in the same moment, when they are compared, then none of an anonymous task follows from another", async () => {
+test("PUB-4 ids of anonymous tasks made at the same moment do not predict each other", async () => {
+  // Given ids that were made in the same moment, when they are compared, then none of an anonymous task follows from
+  // another.
   const tasks = await Promise.all(Array.from({ length: 20 }, (_, n) => send(`at once ${n}`)));
   // Ids that count up differ in their last characters only: here that would be those of a task and its context.
   const ids: string[] = tasks.flatMap(({ id, contextId }) => [id, contextId]);
@@ -200,7 +215,9 @@ test("PUB-4 given webhooks, when somebody without credentials asks for one, then
   assert.equal(status, 401);
 });
 
-test("PUB-3 given an agent with a limit, when one address calls more often, then it is 429 with Retry-After on every binding, nothing is done, and keys are not limited", async () => {
+test("PUB-3 over its limit an address gets 429 with Retry-After, and keys are not limited", async () => {
+  // Given an agent with a limit, when one address calls more often, then it is 429 with Retry-After on every binding,
+  // nothing is done, and keys are not limited.
   const narrow = { agent: "narrow" };
   for (let n = 0; n < 3; n++) await send(`call ${n}`, narrow);
   const count = async () => (await client.get("/v1/runtime")).body.task_count;
@@ -222,7 +239,9 @@ test("PUB-3 given an agent with a limit, when one address calls more often, then
   assert.ok((await send("elsewhere")).id, "other agents are counted apart");
 });
 
-test("PUB-5 given a quota of the public workspace, when anonymous work has used it up, then more of it is refused, and the tenant's own is not", async () => {
+test("PUB-5 a used-up public quota rejects anonymous work but not the tenant's own", async () => {
+  // Given a quota of the public workspace, when anonymous work has used it up, then more of it is refused, and the
+  // tenant's own is not.
   const quota = await createQuota(client, { scope: "workspace", limits: { tasks: 1 } });
   const setQuota = (id: string | null) =>
     client.call("/v1/workspaces/workspace_public", { method: "PATCH", body: { quota_id: id } });
@@ -235,7 +254,9 @@ test("PUB-5 given a quota of the public workspace, when anonymous work has used 
   assert.ok((await send("and on")).id);
 });
 
-test("PUB-1 given a server that is killed, when it is back, then what anonymous callers had done is theirs by name, and the workspace is the same", async () => {
+test("PUB-1 after a crash anonymous tasks are readable by id in the same public workspace", async () => {
+  // Given a server that is killed, when it is back, then what anonymous callers had done is theirs by name, and the
+  // workspace is the same.
   const sent = await send("before the crash");
   await server.kill();
   server = await startProcess({ data: directory.path, script });
@@ -245,7 +266,9 @@ test("PUB-1 given a server that is killed, when it is back, then what anonymous 
   assert.equal(workspaces.filter(({ id }) => id === "workspace_public").length, 1);
 });
 
-test("PUB-3 given calls without credentials that would last for ever, when their time is over, then waiting and streams end, and the task goes on", async () => {
+test("PUB-3 anonymous waits and streams end at their time limit while the task goes on", async () => {
+  // Given calls without credentials that would last for ever, when their time is over, then waiting and streams end, and
+  // the task goes on.
   await using brief = await startServer({ config: { ...config, anonymousMs: 300 } });
   const owner = new Client(brief);
   const headers = { "a2a-version": "1.0" };
@@ -259,7 +282,9 @@ test("PUB-3 given calls without credentials that would last for ever, when their
   assert.equal((await owner.get(`/v1/tasks/${taskId}`)).body.status, "WORKING");
 });
 
-test("PUB-6 given a server without public agents, when somebody calls without credentials, then it is 401 everywhere and there is no public workspace", async () => {
+test("PUB-6 without public agents anonymous calls get 401 and no public workspace exists", async () => {
+  // Given a server without public agents, when somebody calls without credentials, then it is 401 everywhere and there
+  // is no public workspace.
   await using closed = await startServer({ config: { agents: closedAgents } });
   const owner = new Client(closed);
   for (const path of ["/opvs/rpc", "/opvs/agents/skilled/rpc", "/opvs/agents/open/rpc"]) {

@@ -24,7 +24,9 @@ import { temporaryDirectory } from "../support/server.ts";
 
 const url = "http://127.0.0.1:9/";
 
-test("PSH-1 given a server that is killed again and again while a webhook takes something, when it has come back, then all of it arrives in order and nothing is lost", async () => {
+test("PSH-1 a repeatedly killed server delivers every notification in order, none lost", async () => {
+  // Given a server that is killed again and again while a webhook takes something, when it has come back, then all of it
+  // arrives in order and nothing is lost.
   await using directory = await temporaryDirectory();
   const data = directory.path;
   const kills = new Set([2, 6, 11]);
@@ -64,7 +66,9 @@ test("PSH-1 given a server that is killed again and again while a webhook takes 
   }
 });
 
-test("PSH-2 PSH-3 given webhooks that wait for their next attempt, when the server is started again, then they are tried again, but for one that was deleted meanwhile", async () => {
+test("PSH-2 PSH-3 a restart retries waiting webhooks except one deleted meanwhile", async () => {
+  // Given webhooks that wait for their next attempt, when the server is started again, then they are tried again, but
+  // for one that was deleted meanwhile.
   await using directory = await temporaryDirectory();
   let isRepaired = false;
   await using receiver = await startReceiver((response) => response.writeHead(isRepaired ? 200 : 500).end());
@@ -89,7 +93,9 @@ test("PSH-2 PSH-3 given webhooks that wait for their next attempt, when the serv
   assert.equal(deleted.received.length, count);
 });
 
-test("PSH-6 OPVS-144 OPVS-145 given webhooks that work, fail and are refused, when answers, events, logs and files are searched, then nothing of their secrets is there", async () => {
+test("PSH-6 OPVS-144 OPVS-145 no answer, event, log or file contains a webhook secret", async () => {
+  // Given webhooks that work, fail and are refused, when answers, events, logs and files are searched, then nothing of
+  // their secrets is there.
   const secrets = ["Tok3n-Zq81xKpW", "Cr3d-Vb72mYtR", "Qu3ry-Hd93sLfN"];
   const forms = secrets.flatMap((secret) => {
     const bytes = Buffer.from(secret);
@@ -138,7 +144,9 @@ test("PSH-6 OPVS-144 OPVS-145 given webhooks that work, fail and are refused, wh
 });
 
 describe("What becomes of webhooks otherwise", () => {
-  test("PSH-9 given webhooks of a session, when it is exported, when the master key is changed, and when it is erased, then they stay behind, are still told, and then are told nothing more", async () => {
+  test("PSH-9 webhooks are not exported, survive master key rotation and end with erasure", async () => {
+    // Given webhooks of a session, when it is exported, when the master key is changed, and when it is erased, then they
+    // stay behind, are still told, and then are told nothing more.
     await using directory = await temporaryDirectory();
     await using receiver = await startReceiver();
     await using failing = await startReceiver((response) => response.writeHead(500).end());
@@ -173,7 +181,8 @@ describe("What becomes of webhooks otherwise", () => {
     }
   });
 
-  test("PSH-9 given a webhook of a task that is old enough, when the log is swept, then it leaves with it", async () => {
+  test("PSH-9 a retention sweep removes a webhook together with its old task", async () => {
+    // Given a webhook of a task that is old enough, when the log is swept, then it leaves with it.
     await using directory = await temporaryDirectory();
     await using receiver = await startReceiver();
     await using server = await startPushServer({ data: directory.path, env: { RETAIN_MS: "1" } });
@@ -189,7 +198,9 @@ describe("What becomes of webhooks otherwise", () => {
     assert.ok(events.every(({ event }) => !event.includes("push_config")));
   });
 
-  test("SSR-1 SSR-6 given a server with its usual settings, when webhooks on private addresses are registered, then they are refused, and one from before the setting changed is not called", async () => {
+  test("SSR-1 SSR-6 by default private webhook addresses are rejected, older ones never called", async () => {
+    // Given a server with its usual settings, when webhooks on private addresses are registered, then they are refused,
+    // and one from before the setting changed is not called.
     await using directory = await temporaryDirectory();
     await using receiver = await startReceiver();
     await using lenient = await startPushServer({ data: directory.path });
@@ -210,7 +221,8 @@ describe("What becomes of webhooks otherwise", () => {
     assert.deepEqual(receiver.received, []);
   });
 
-  test("SSR-6 given the setting with and without a value, when it is read, then only what says so means yes", () => {
+  test("SSR-6 only an explicit true or 1 allows private addresses", () => {
+    // Given the setting with and without a value, when it is read, then only what says so means yes.
     const option = serveOptions.find(({ long }) => long === "--allow-private-addresses");
     const read = (text: string) => option?.parseArg?.(text, undefined);
     assert.deepEqual([option?.defaultValue, option?.presetArg], [false, "true"]);

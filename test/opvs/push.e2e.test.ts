@@ -29,7 +29,9 @@ describe("Webhooks", () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  test("PSH-1 OPVS-55 OPVS-56 given webhooks registered with the message and later, when the task goes on, then each is told everything since then, in order, as one StreamResponse each and as streams say it", async () => {
+  test("PSH-1 OPVS-55 OPVS-56 each webhook gets all later events in order as a StreamResponse", async () => {
+    // Given webhooks registered with the message and later, when the task goes on, then each is told everything since
+    // then, in order, as one StreamResponse each and as streams say it.
     await using first = await startReceiver();
     await using second = await startReceiver();
     const script = "say hello\nartifact notes.txt words\nask question 0?\nstream 3\nreturn done";
@@ -53,7 +55,8 @@ describe("Webhooks", () => {
     }
   });
 
-  test("PSH-1 given a task that is part of a trace, when its webhook is told, then the trace goes on there", async () => {
+  test("PSH-1 a webhook request continues the trace of its task", async () => {
+    // Given a task that is part of a trace, when its webhook is told, then the trace goes on there.
     await using receiver = await startReceiver();
     const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
     const task = await send(client, "say hello", { url: receiver.url }, { traceparent });
@@ -69,7 +72,9 @@ describe("Webhooks", () => {
     assert.ok(receiver.received.length > 250);
   });
 
-  test("PSH-7 OPVS-47 OPVS-50 OPVS-52 given configs with and without a name, when they are created, read and listed, then they come with names, URLs and schemes, and without secrets", async () => {
+  test("PSH-7 OPVS-47 OPVS-50 OPVS-52 configs show name, URL and scheme, but no secrets", async () => {
+    // Given configs with and without a name, when they are created, read and listed, then they come with names, URLs and
+    // schemes, and without secrets.
     const task = await waitingTask(client);
     const hooks = new Hooks(client, task.id);
     const authentication = { scheme: "Bearer", credentials: "credentials-of-mine" };
@@ -87,7 +92,8 @@ describe("Webhooks", () => {
     assert.deepEqual(await hooks.list(), { configs: [mine, other], nextPageToken: "" });
   });
 
-  test("PSH-7 OPVS-48 OPVS-51 given tasks and configs that are not there, when they are asked for, then it is TASK_NOT_FOUND", async () => {
+  test("PSH-7 OPVS-48 OPVS-51 an unknown task or config returns TASK_NOT_FOUND", async () => {
+    // Given tasks and configs that are not there, when they are asked for, then it is TASK_NOT_FOUND.
     const task = await waitingTask(client);
     const nobody = new Hooks(client, "task_nobody");
     const refusals = [
@@ -106,7 +112,9 @@ describe("Webhooks", () => {
     assert.equal(refusalOf(await new Hooks(client, task.id).list("?pageToken=made-up")).field, "pageToken");
   });
 
-  test("PSH-8 OPVS-41 given an agent without push notifications, when webhooks are asked for, then it is PUSH_NOTIFICATION_NOT_SUPPORTED", async () => {
+  test("PSH-8 OPVS-41 an agent without push returns PUSH_NOTIFICATION_NOT_SUPPORTED", async () => {
+    // Given an agent without push notifications, when webhooks are asked for, then it is
+    // PUSH_NOTIFICATION_NOT_SUPPORTED.
     const task = await waitingTask(client);
     const hooks = new Hooks(client, task.id, "silent");
     const refusals = [
@@ -120,7 +128,8 @@ describe("Webhooks", () => {
     }
   });
 
-  test("PSH-1 OPVS-49 given a task that has ended, when a webhook is registered, then it is there, can be read, and is told nothing", async () => {
+  test("PSH-1 OPVS-49 a webhook of an ended task is stored, readable and never called", async () => {
+    // Given a task that has ended, when a webhook is registered, then it is there, can be read, and is told nothing.
     await using receiver = await startReceiver();
     await using witness = await startReceiver();
     const task = await finish(server, (await waitingTask(client)).id);
@@ -133,7 +142,8 @@ describe("Webhooks", () => {
     assert.deepEqual(receiver.received, []);
   });
 
-  test("PSH-2 given a dead webhook beside one that works, when the task goes on, then neither the task nor the other waits", async () => {
+  test("PSH-2 a dead webhook delays neither the task nor a working webhook", async () => {
+    // Given a dead webhook beside one that works, when the task goes on, then neither the task nor the other waits.
     await using dead = await startReceiver(() => {});
     await using alive = await startReceiver();
     const task = await waitingTask(client, 3);
@@ -146,7 +156,9 @@ describe("Webhooks", () => {
     assert.deepEqual(alive.bodies()[0], dead.bodies()[0]);
   });
 
-  test("PSH-2 PSH-10 given a webhook that fails in every way before it works, when it is told, then all of it arrives in order, and what was wrong is visible", async () => {
+  test("PSH-2 PSH-10 retries deliver everything in order after any failure and show the error", async () => {
+    // Given a webhook that fails in every way before it works, when it is told, then all of it arrives in order, and
+    // what was wrong is visible.
     await using receiver = await startReceiver((response, _, index) => {
       if (index === 0) response.writeHead(500).end("secret words");
       else if (index === 1) response.destroy();
@@ -178,7 +190,9 @@ describe("Webhooks", () => {
     assert.equal(config.delivered_through_event_id, end?.id);
   });
 
-  test("PSH-2 PSH-4 given a webhook that never works, when it was tried often enough, then it is given up, and registered again it goes on where it failed", async () => {
+  test("PSH-2 PSH-4 a webhook fails for good after its attempts and resumes if registered again", async () => {
+    // Given a webhook that never works, when it was tried often enough, then it is given up, and registered again it
+    // goes on where it failed.
     await using broken = await startReceiver((response) => response.writeHead(503).end());
     await using repaired = await startReceiver();
     const task = await waitingTask(client);
@@ -207,7 +221,9 @@ describe("Webhooks", () => {
     assert.deepEqual([config.attempts, receiver.received.length], [1, 1]);
   });
 
-  test("PSH-3 OPVS-53 OPVS-54 given a webhook that is being told, when it is deleted, then the request is broken off, nothing comes any more, and deleting it again succeeds", async () => {
+  test("PSH-3 OPVS-53 OPVS-54 deleting a webhook aborts its delivery and can be repeated", async () => {
+    // Given a webhook that is being told, when it is deleted, then the request is broken off, nothing comes any more,
+    // and deleting it again succeeds.
     let broken = 0;
     await using receiver = await startReceiver((response) => {
       response.on("close", () => {
@@ -234,7 +250,8 @@ describe("Webhooks", () => {
     assert.equal(receiver.received.length, 1);
   });
 
-  test("PSH-4 given a webhook that is being told, when another takes its place, then the other hears it, with its own secrets", async () => {
+  test("PSH-4 a replaced webhook's pending notification goes to its successor and its secrets", async () => {
+    // Given a webhook that is being told, when another takes its place, then the other hears it, with its own secrets.
     await using hanging = await startReceiver(() => {});
     await using other = await startReceiver();
     const task = await waitingTask(client);
@@ -251,7 +268,8 @@ describe("Webhooks", () => {
     assert.equal(hanging.received.length, 1);
   });
 
-  test("PSH-5 OPVS-57 given a token and credentials, when the webhook is told, then both are in the headers", async () => {
+  test("PSH-5 OPVS-57 a webhook request carries the token and the credentials in its headers", async () => {
+    // Given a token and credentials, when the webhook is told, then both are in the headers.
     await using receiver = await startReceiver();
     const authentication = { scheme: "Basic", credentials: "dXNlcjpwYXNz" };
     const task = await send(client, "say hello", { url: receiver.url, token: "a token", authentication });
@@ -263,7 +281,9 @@ describe("Webhooks", () => {
     }
   });
 
-  test("PSH-5 given a scheme without credentials, when the webhook is told, then a token comes that the published keys verify, for this webhook and five minutes only, and that opens nothing here", async () => {
+  test("PSH-5 without credentials a webhook gets a signed 5-minute token valid for it only", async () => {
+    // Given a scheme without credentials, when the webhook is told, then a token comes that the published keys verify,
+    // for this webhook and five minutes only, and that opens nothing here.
     await using receiver = await startReceiver();
     const task = await send(client, "say hello", { url: receiver.url, authentication: { scheme: "bearer" } });
     await untilState(server, task.id, "ended");
@@ -315,7 +335,8 @@ describe("Webhooks", () => {
     ["a name that is a secret", "id", { url, id: "password=hunter2pass" }],
   ];
   for (const [what, field, config] of bad) {
-    test(`PSH-8 given ${what}, when a webhook is registered, then ${field} is named, and there is neither a webhook nor a task`, async () => {
+    test(`PSH-8 rejects a webhook with ${what}, naming ${field}, and creates no task`, async () => {
+      // Given ${what}, when a webhook is registered, then ${field} is named, and there is neither a webhook nor a task.
       const task = await waitingTask(client);
       const count = (await client.listAll("/v1/tasks")).length;
       const refused = await new Hooks(client, task.id).create(config);
@@ -329,7 +350,9 @@ describe("Webhooks", () => {
     });
   }
 
-  test("PSH-8 given many registrations at once, when a task has as many webhooks as it may have, then the others are refused, and one can be replaced or make room", async () => {
+  test("PSH-8 concurrent registrations stop at the task's limit, and replacing still works", async () => {
+    // Given many registrations at once, when a task has as many webhooks as it may have, then the others are refused,
+    // and one can be replaced or make room.
     const task = await waitingTask(client);
     const hooks = new Hooks(client, task.id);
     const create = (id: string) => hooks.create({ id, url });
@@ -343,7 +366,9 @@ describe("Webhooks", () => {
     assert.equal((await create("another")).id, "another");
   });
 
-  test("PSH-7 given callers without the scope, the workspace or the tenant, when they ask for webhooks, then they are refused as for the task itself", async () => {
+  test("PSH-7 rejects callers without the scope, workspace or tenant as for the task itself", async () => {
+    // Given callers without the scope, the workspace or the tenant, when they ask for webhooks, then they are refused as
+    // for the task itself.
     const task = await waitingTask(client);
     await new Hooks(client, task.id).create({ id: "mine", url });
     const statuses = async (key: Json) => {
@@ -369,7 +394,9 @@ describe("Webhooks", () => {
     assert.equal((await (await client.withScopes("tasks:read")).get(path)).status, 200);
   });
 
-  test("PSH-7 given a caller that may read neither messages nor artifacts, when its webhook is told of a task, then nothing of them is in it", async () => {
+  test("PSH-7 a webhook omits messages and artifacts that its caller may not read", async () => {
+    // Given a caller that may read neither messages nor artifacts, when its webhook is told of a task, then nothing of
+    // them is in it.
     await using receiver = await startReceiver();
     const scopes = ["tasks:read", "tasks:write", "sessions:write", "messages:write"];
     const limited = await client.withScopes(...scopes);

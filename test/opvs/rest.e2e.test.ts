@@ -77,7 +77,9 @@ function assertError({ status, type, body }: Said, expected: number | null, what
 }
 
 describe("HTTP+JSON", () => {
-  test("OPVS-77, OPVS-81 given addresses and methods that are none, when they are asked, then each refusal has the one form and none takes an address for a task", async () => {
+  test("OPVS-77, OPVS-81 unknown paths and methods get the one error form, never a task", async () => {
+    // Given addresses and methods that are none, when they are asked, then each refusal has the one form and none takes
+    // an address for a task.
     const id = task.id;
     const table: [method: string, path: string, status: number][] = [
       ...["PUT", "PATCH", "DELETE", "POST"].map((method): [string, string, number] => [
@@ -125,7 +127,9 @@ describe("HTTP+JSON", () => {
     assert.deepEqual([head.status, head.body], [404, ""]);
   });
 
-  test("OPVS-81 given any address at all, when it is asked, then the answer is a result or an error of the one form, never one of the server", async () => {
+  test("OPVS-81 any path at all returns a result or the one error form, never a server error", async () => {
+    // Given any address at all, when it is asked, then the answer is a result or an error of the one form, never one of
+    // the server.
     const segment = fc.oneof(
       fc.constantFrom(
         "tasks",
@@ -177,7 +181,8 @@ describe("HTTP+JSON", () => {
     assert(!server.output().includes("a request failed"), server.output());
   });
 
-  test("OPVS-110 given a task, when parameters come in the body of a GET, then only path and query count", async () => {
+  test("OPVS-110 a GET reads path and query parameters and ignores its body", async () => {
+    // Given a task, when parameters come in the body of a GET, then only path and query count.
     const body = JSON.stringify({ id: "other", historyLength: 0, pageSize: 0 });
     assert.deepEqual((await ask(`/tasks/${task.id}`, { body })).body, task);
     assert.equal((await ask("/tasks", { body })).status, 200);
@@ -186,7 +191,9 @@ describe("HTTP+JSON", () => {
     assert.deepEqual((await ask(`/tasks/${task.id}?id=other`)).body, task);
   });
 
-  test("OPVS-111 given names in a query, when they are in camel case, then they are read; one that comes twice is refused, whichever way it is spelled", async () => {
+  test("OPVS-111 reads camel case query names and rejects a duplicate in any spelling", async () => {
+    // Given names in a query, when they are in camel case, then they are read; one that comes twice is refused,
+    // whichever way it is spelled.
     for (const query of ["pageSize=1", "page_size=1"]) {
       assert.equal((await ask(`/tasks?${query}`)).body.pageSize, 1, query);
     }
@@ -214,7 +221,9 @@ describe("HTTP+JSON", () => {
     assert.equal((await ask("/tasks?includeArtifacts=false")).body.tasks[0].artifacts, undefined);
   });
 
-  test("OPVS-112 given values with every awkward character, when they are encoded in a query or path, then they arrive as they were", async () => {
+  test("OPVS-112 encoded query and path values arrive unchanged with any awkward character", async () => {
+    // Given values with every awkward character, when they are encoded in a query or path, then they arrive as they
+    // were.
     const contexts = ["a b&c=d", "50%", "ä/ö?#", "true", "+1", "x;y,z", "\t", "𝒳", ".."];
     for (const contextId of contexts) {
       const { body } = await send({ message: message("x", { contextId }) });
@@ -234,7 +243,8 @@ describe("HTTP+JSON", () => {
     }
   });
 
-  test("OPVS-113 given nested objects in a query, when an operation would take them from a body, then they are not seen", async () => {
+  test("OPVS-113 ignores nested objects in a query for operations that read a body", async () => {
+    // Given nested objects in a query, when an operation would take them from a body, then they are not seen.
     const nested = encodeURIComponent(JSON.stringify(message("smuggled")));
     assertError(await ask(`/message:send?message=${nested}`, { method: "POST", body: "{}" }), 400, "message");
     assertError(await ask(`/message:send?message=${nested}`, { method: "POST" }), 400, "no body");
@@ -248,7 +258,8 @@ describe("HTTP+JSON", () => {
     assert(!JSON.stringify(canceled.body).includes("smuggled"));
   });
 
-  test("OPVS-107 given a running task, when it is subscribed to by GET or by POST, then both stream bare events", async () => {
+  test("OPVS-107 subscribing to a running task by GET or POST streams bare events", async () => {
+    // Given a running task, when it is subscribed to by GET or by POST, then both stream bare events.
     const base = "/opvs/agents/rehearsal/rest";
     for (const method of ["GET", "POST"]) {
       const { body } = await send({ message: message("ask Well?") }, { base });
@@ -267,7 +278,9 @@ describe("HTTP+JSON", () => {
     }
   });
 
-  test("OPVS-77 given bodies that are no JSON objects or of another type, when they are sent, then they are refused in the one form", async () => {
+  test("OPVS-77 rejects a body of another type or no JSON object in the one error form", async () => {
+    // Given bodies that are no JSON objects or of another type, when they are sent, then they are refused in the one
+    // form.
     const bodies = [
       "{",
       "[]",
@@ -286,7 +299,8 @@ describe("HTTP+JSON", () => {
     assertError(await send({ message: message("x".repeat(5_000_000)) }), 413, "5 MB");
   });
 
-  test("OPVS-101 given both media types of JSON, when a client sends or accepts either, then it is understood and answered in kind", async () => {
+  test("OPVS-101 accepts both JSON media types and answers in the one that the client accepts", async () => {
+    // Given both media types of JSON, when a client sends or accepts either, then it is understood and answered in kind.
     const own = "application/a2a+json";
     const sent = await send(
       { message: message("x") },
@@ -303,7 +317,9 @@ describe("HTTP+JSON", () => {
     }
   });
 
-  test("OPVS-47, OPVS-54 given a webhook, when it is created, read and deleted twice, then the statuses are 201, 200 and 204 without a body", async () => {
+  test("OPVS-47, OPVS-54 webhook create, read and delete return 201, 200 and an empty 204", async () => {
+    // Given a webhook, when it is created, read and deleted twice, then the statuses are 201, 200 and 204 without a
+    // body.
     const path = `/tasks/${task.id}/pushNotificationConfigs`;
     const body = JSON.stringify({ id: "mine", url: "https://example.com/hook" });
     const created = await ask(path, { method: "POST", body });
@@ -315,7 +331,8 @@ describe("HTTP+JSON", () => {
     }
   });
 
-  test("OPVS-73 given a version in the query, when no header says one, then it holds, in any case; a header has the last word", async () => {
+  test("OPVS-73 reads the version from the query in any case, and a header overrides it", async () => {
+    // Given a version in the query, when no header says one, then it holds, in any case; a header has the last word.
     const unsaid = { "a2a-version": "" };
     for (const name of ["OPVS-Version", "a2a-version", "A2A-VERSION"]) {
       assert.equal((await ask(`/tasks?${name}=1.0`, { headers: unsaid })).status, 200, name);
@@ -327,7 +344,9 @@ describe("HTTP+JSON", () => {
     assertError(await ask("/tasks?a2a-version=1.0&opvs-version=0.3", { headers: unsaid }), 400, "both");
   });
 
-  test("OPVS-100 given the addresses of A2A beside our own, with a tenant or without, when they are asked, then they answer the same", async () => {
+  test("OPVS-100 A2A paths and our own answer the same, with or without a tenant", async () => {
+    // Given the addresses of A2A beside our own, with a tenant or without, when they are asked, then they answer the
+    // same.
     const bases = ["/opvs/rest", "/a2a/rest", "/opvs/rest/tenant_default", "/a2a/rest/tenant_default"];
     for (const base of bases) {
       assert.deepEqual((await ask(`/tasks/${task.id}`, { base })).body, task, base);

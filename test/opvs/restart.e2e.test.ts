@@ -22,7 +22,9 @@ async function tasksIn(wire: Wire, contextId: string): Promise<Json[]> {
   return (await wire.call("ListTasks", { contextId })).result.tasks;
 }
 
-test("DED-1, DED-4, TRC-3 given clients that wait for answers and follow streams, when the server stops and comes back, then they are told to send the same again, and get the same tasks, which are still in their traces", async () => {
+test("DED-1, DED-4, TRC-3 clients resend after a restart and get the same tasks and traces", async () => {
+  // Given clients that wait for answers and follow streams, when the server stops and comes back, then they are told to
+  // send the same again, and get the same tasks, which are still in their traces.
   await using directory = await temporaryDirectory();
   await using before = await start(directory.path);
   // Ends some time after the server is back, by the clock and not by how long it was up.
@@ -88,7 +90,9 @@ test("DED-1, DED-4, TRC-3 given clients that wait for answers and follow streams
   for (const found of none) assert.equal(found, undefined);
 });
 
-test("DCU-3 given streams of a run that makes events quickly, when the server is killed in the middle again and again, then each goes on after its last event and has everything once", async () => {
+test("DCU-3 streams of a repeatedly killed server resume and deliver every event once", async () => {
+  // Given streams of a run that makes events quickly, when the server is killed in the middle again and again, then each
+  // goes on after its last event and has everything once.
   await using directory = await temporaryDirectory();
   const headers = { "a2a-extensions": durableCursorUri };
   const eventIdOf = ({ task, statusUpdate, artifactUpdate }: Json): string =>

@@ -85,7 +85,9 @@ function stateIn({ payload }: StreamResponse): TaskState | undefined {
 
 for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
   describe(`the official client over ${binding}`, () => {
-    test(`OPVS-100, OPVS-101 given the official client over ${binding}, when it sends a message, then it has the task with its artifact and history`, async () => {
+    test(`OPVS-100, OPVS-101 the official client over ${binding} gets task, artifact and history`, async () => {
+      // Given the official client over ${binding}, when it sends a message, then it has the task with its artifact and
+      // history.
       const client = await clientOf(binding, "rehearsal");
       const task = await sent(client, "say hello\nartifact a.txt text\nreturn done");
       assert.equal(task.status?.state, TaskState.TASK_STATE_COMPLETED);
@@ -103,7 +105,9 @@ for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       assert.equal(short.history.length, 1);
     });
 
-    test(`OPVS-101 given the official client over ${binding}, when it is asked something and answers, then the task goes on in the same context`, async () => {
+    test(`OPVS-101 the official client over ${binding} answers a question in the same context`, async () => {
+      // Given the official client over ${binding}, when it is asked something and answers, then the task goes on in the
+      // same context.
       const client = await clientOf(binding, "rehearsal");
       const asked = await sent(client, "ask Which?");
       assert.equal(asked.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED);
@@ -120,7 +124,9 @@ for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       assert.deepEqual([tasks.map(({ id }) => id), totalSize], [[asked.id], 1]);
     });
 
-    test(`OPVS-101, OPVS-107 given the official client over ${binding}, when it streams, then it has the task first and every update until the end`, async () => {
+    test(`OPVS-101, OPVS-107 the official client over ${binding} streams the task and every update`, async () => {
+      // Given the official client over ${binding}, when it streams, then it has the task first and every update until
+      // the end.
       const client = await clientOf(binding, "rehearsal");
       const events = await all(client.sendMessageStream(request("say hello\nstream 2\nreturn done")));
       assert.equal(events[0]?.payload?.$case, "task");
@@ -128,7 +134,9 @@ for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       assert(events.some(({ payload }) => payload?.$case === "artifactUpdate" && payload.value.append));
     });
 
-    test(`OPVS-101 given the official client over ${binding}, when it follows a task that waits and cancels it, then it hears of that`, async () => {
+    test(`OPVS-101 the official client over ${binding} follows a waiting task and sees its cancel`, async () => {
+      // Given the official client over ${binding}, when it follows a task that waits and cancels it, then it hears of
+      // that.
       const client = await clientOf(binding, "rehearsal");
       const task = await sent(client, "ask Which?");
       const stream = client.resubscribeTask({ tenant: "", id: task.id });
@@ -139,7 +147,9 @@ for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       assert.deepEqual((await all(stream)).map(stateIn), [TaskState.TASK_STATE_CANCELED]);
     });
 
-    test(`OPVS-101 given the official client over ${binding}, when an agent answers with a message, then it has a message, also as a stream`, async () => {
+    test(`OPVS-101 the official client over ${binding} gets a message answer, also as a stream`, async () => {
+      // Given the official client over ${binding}, when an agent answers with a message, then it has a message, also as
+      // a stream.
       const client = await clientOf(binding, "messenger");
       const answer = await client.sendMessage(request("hello"));
       assert("parts" in answer);
@@ -151,7 +161,9 @@ for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       );
     });
 
-    test(`OPVS-100 given the official client over ${binding}, when it sets, reads, lists and deletes a webhook and reads the extended card, then each is there as it should be`, async () => {
+    test(`OPVS-100 the official client over ${binding} manages webhooks and reads the extended card`, async () => {
+      // Given the official client over ${binding}, when it sets, reads, lists and deletes a webhook and reads the
+      // extended card, then each is there as it should be.
       const client = await clientOf(binding, "rehearsal");
       const { id: taskId } = await sent(client, "ask Which?");
       const url = "http://127.0.0.1:9/hook";
@@ -170,7 +182,8 @@ for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       assert.equal((await client.getAgentCard()).name, "rehearsal");
     });
 
-    test(`OPVS-78, OPVS-102 given the official client over ${binding}, when it is refused, then it knows each error by its kind`, async () => {
+    test(`OPVS-78, OPVS-102 the official client over ${binding} recognizes each error by its kind`, async () => {
+      // Given the official client over ${binding}, when it is refused, then it knows each error by its kind.
       const client = await clientOf(binding, "rehearsal");
       const done = await sent(client, "return done");
       await assert.rejects(client.getTask({ tenant: "", id: "unknown" }), TaskNotFoundError);

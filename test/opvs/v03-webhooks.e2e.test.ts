@@ -7,7 +7,8 @@ import { startReceiver } from "../support/push.ts";
 import { startServer } from "../support/server.ts";
 import { ask, kinded, rehearsal, rpc } from "./v03.ts";
 
-test("VCP-7 given webhooks of both versions, when 1.0 cancels the task, then each hears of it in its own", async () => {
+test("VCP-7 webhooks of both versions hear a cancel by 1.0, each in its own version", async () => {
+  // Given webhooks of both versions, when 1.0 cancels the task, then each hears of it in its own.
   await using server = await startServer({ flags: ["--allow-private-addresses"] });
   await using along = await startReceiver();
   await using set = await startReceiver();

@@ -121,7 +121,8 @@ describe("the version of a call", () => {
     assert.equal(versionOf(await ask(server.url, { ...send(), path: "/a2a/rpc?A2A-Version=1.0" })), "1.0");
   });
 
-  test("VCP-5 given a task that 0.3 started, when 1.0 reads it, then it is one of 1.0, and the other way round", async () => {
+  test("VCP-5 a task started by 0.3 reads as a 1.0 task in 1.0, and the other way round", async () => {
+    // Given a task that 0.3 started, when 1.0 reads it, then it is one of 1.0, and the other way round.
     const mine = await ask(server.url, v03Send());
     const asNew = rpc("GetTask", { id: mine.body.result.id }, { headers: { "A2A-Version": "1.0" } });
     const { result } = (await ask(server.url, asNew)).body;
@@ -133,27 +134,31 @@ describe("the version of a call", () => {
     assert.equal(asOld.text.includes("TASK_STATE"), false);
   });
 
-  test("VCP-5 given a setting that is neither yes nor no, when the server starts, then it says so and ends", async () => {
+  test("VCP-5 the server refuses to start if the lenient version setting is no boolean", async () => {
+    // Given a setting that is neither yes nor no, when the server starts, then it says so and ends.
     const start = startProcess({ flags: ["--opvs-lenient-version", "perhaps"] });
     await assert.rejects(start, /must be true or false/);
   });
 });
 
 describe("calls of 0.3 over JSON-RPC", () => {
-  test("VCP-2 given parameters that are wrong, when they are sent, then the field is named in an object", async () => {
+  test("VCP-2 invalid parameters return an error object that names the field", async () => {
+    // Given parameters that are wrong, when they are sent, then the field is named in an object.
     const broken = { message: { ...kinded("hi").message, parts: [{ kind: "file", file: {} }] } };
     const { body } = await ask(server.url, rpc("message/send", broken));
     assert.equal(body.error.code, -32602);
     assert.equal(body.error.data.fieldViolations[0].field, "message.parts[0].file");
   });
 
-  test("VCP-2 given params by position, when they are sent, then they are refused in the form of 0.3", async () => {
+  test("VCP-2 rejects positional params in the error form of 0.3", async () => {
+    // Given params by position, when they are sent, then they are refused in the form of 0.3.
     const { body } = await ask(server.url, rpc("tasks/get", ["task_x"]));
     assert.deepEqual([body.id, body.error.code], [7, -32602]);
     assert.equal(body.error.data.fieldViolations[0].field, "params");
   });
 
-  test("VCP-2 given lengths of the history, when a task is read, then 0 is none here and no limit over REST", async () => {
+  test("VCP-2 history length 0 means none over JSON-RPC and no limit over REST", async () => {
+    // Given lengths of the history, when a task is read, then 0 is none here and no limit over REST.
     const { body } = await ask(server.url, v03Send());
     const { id } = body.result;
     const read = async (historyLength: number) =>
@@ -170,7 +175,8 @@ describe("calls of 0.3 over JSON-RPC", () => {
     assert.equal((await rested("?historyLength=many")).code, -32602);
   });
 
-  test("VCP-2 given no id of a webhook, when it is read, then the only one is meant, and several are a question", async () => {
+  test("VCP-2 reading a webhook without an id returns the only one and rejects several", async () => {
+    // Given no id of a webhook, when it is read, then the only one is meant, and several are a question.
     const taskId = await startedTask(server.url);
     const read = async () =>
       (await ask(server.url, rpc("tasks/pushNotificationConfig/get", { id: taskId }))).body;
@@ -190,13 +196,15 @@ describe("calls of 0.3 over JSON-RPC", () => {
     assert.equal(deleted.body.result, null);
   });
 
-  test("VCP-4 given a configuration without blocking, when it is sent, then the answer comes at once", async () => {
+  test("VCP-4 a configuration without blocking returns at once", async () => {
+    // Given a configuration without blocking, when it is sent, then the answer comes at once.
     const params = { ...kinded("sleep 600000"), configuration: { acceptedOutputModes: [] } };
     const { body } = await ask(server.url, rpc("message/send", params, rehearsal));
     assert.ok(["submitted", "working"].includes(body.result.status.state));
   });
 
-  test("VCP-5 given an extension by the header of 0.3, when it is active, then it is told in the same spelling", async () => {
+  test("VCP-5 an extension requested by the 0.3 header is confirmed in the same spelling", async () => {
+    // Given an extension by the header of 0.3, when it is active, then it is told in the same spelling.
     const headers = { "X-A2A-Extensions": `urn:not:known, ${durableCursorUri}` };
     const answer = await ask(server.url, { ...v03Send(), headers });
     assert.equal(answer.headers.get("x-a2a-extensions"), durableCursorUri);
@@ -247,7 +255,8 @@ describe("hostile calls of 0.3", () => {
     "tasks/task_x/pushNotificationConfigs",
   ];
 
-  test("VCP-2 given any parameters at all, when they are sent, then they are refused and never a fault of ours", async () => {
+  test("VCP-2 rejects arbitrary parameters and never returns a server error", async () => {
+    // Given any parameters at all, when they are sent, then they are refused and never a fault of ours.
     const calls: fc.Arbitrary<Asked> = fc.oneof(
       fc.tuple(fc.constantFrom(...methods), params).map(([method, given]) => rpc(method, given)),
       fc
@@ -285,7 +294,8 @@ describe("streams of 0.3", () => {
     assert.equal(text.includes("TASK_STATE"), false);
   });
 
-  test("VCP-6 given a task that is not there, when it is followed, then the refusal is an event of a stream", async () => {
+  test("VCP-6 following an unknown task returns the error as a stream event", async () => {
+    // Given a task that is not there, when it is followed, then the refusal is an event of a stream.
     const { status, type, text } = await ask(server.url, rpc("tasks/resubscribe", { id: "task_nowhere" }));
     assert.deepEqual([status, type], [200, "text/event-stream"]);
     const [only, ...others] = frames(text);
@@ -295,13 +305,15 @@ describe("streams of 0.3", () => {
     assert.equal(Array.isArray(only?.data.error.data), false);
   });
 
-  test("VCP-6 given a message that is refused, when it is streamed, then the refusal is an ordinary answer", async () => {
+  test("VCP-6 a rejected message to be streamed returns an ordinary response", async () => {
+    // Given a message that is refused, when it is streamed, then the refusal is an ordinary answer.
     const { type, body } = await ask(server.url, rpc("message/stream", { message: {} }));
     assert.equal(type, "application/json");
     assert.equal(body.error.code, -32602);
   });
 
-  test("VCP-6 given a body that is null or none, when a task is followed or canceled over REST, then it is as good as empty", async () => {
+  test("VCP-6 following or canceling over REST treats a null or missing body as empty", async () => {
+    // Given a body that is null or none, when a task is followed or canceled over REST, then it is as good as empty.
     const id = await startedTask(server.url);
     const path = (verb: string) => `/opvs/rest/v1/tasks/${id}:${verb}`;
     const canceled = await ask(server.url, { path: path("cancel"), raw: "null" });
@@ -315,7 +327,8 @@ describe("streams of 0.3", () => {
     }
   });
 
-  test("VCP-6 given a server that was killed, when its task is followed again, then the stream goes on to its end", async () => {
+  test("VCP-6 after a crash a followed task streams on to its end", async () => {
+    // Given a server that was killed, when its task is followed again, then the stream goes on to its end.
     await using directory = await temporaryDirectory();
     const first = await startProcess({ data: directory.path });
     const { body } = await ask(
@@ -339,7 +352,8 @@ describe("streams of 0.3", () => {
 });
 
 describe("what holds for 0.3 as well", () => {
-  test("VCP-8 given a task of another tenant or workspace, when it is asked for, then it is not there", async () => {
+  test("VCP-8 a task of another tenant or workspace is not found", async () => {
+    // Given a task of another tenant or workspace, when it is asked for, then it is not there.
     const client = new Client(server);
     const id = await startedTask(server.url);
     const workspace = await client.post("/v1/workspaces", { name: "elsewhere", root: "." });
@@ -361,7 +375,8 @@ describe("what holds for 0.3 as well", () => {
     }
   });
 
-  test("VCP-8 given a key that may only read, when it sends, then it is refused and nothing is done", async () => {
+  test("VCP-8 a read-only key cannot send, and nothing is done", async () => {
+    // Given a key that may only read, when it sends, then it is refused and nothing is done.
     const client = new Client(server);
     const { key } = await client.createKey({ scopes: ["tasks:read"] });
     const before = (await client.listAll("/v1/tasks")).length;
@@ -372,7 +387,8 @@ describe("what holds for 0.3 as well", () => {
     assert.equal((await client.listAll("/v1/tasks")).length, before);
   });
 
-  test("VCP-8 given a body that is no JSON, or says that it is none, when it is sent, then it is refused in words of 0.3", async () => {
+  test("VCP-8 rejects a body that is not JSON or not declared as JSON in the 0.3 form", async () => {
+    // Given a body that is no JSON, or says that it is none, when it is sent, then it is refused in words of 0.3.
     const broken = await ask(server.url, { ...v03Rest(), raw: "{" });
     assert.deepEqual([broken.status, broken.body.code], [400, -32700]);
     const typed = await ask(server.url, { ...v03Rest(), headers: { "content-type": "text/plain" } });

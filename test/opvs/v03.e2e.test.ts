@@ -77,13 +77,15 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
 
 for (const [name, connect] of Object.entries<Connect>(clients)) {
   describe(`the official client of 0.3 over ${name}`, () => {
-    test("VCP-4 given a message, when it is sent without further words, then the answer is the ended task", async () => {
+    test("VCP-4 sending a message without options returns the ended task", async () => {
+      // Given a message, when it is sent without further words, then the answer is the ended task.
       const task = await sent(connect("echo"), sending("hello"));
       assert.equal(task.status.state, "TASK_STATE_COMPLETED");
       assert.deepEqual(task.artifacts[0].parts, [{ text: "hello" }]);
     });
 
-    test("VCP-4 given an agent that answers with a message, when it is sent one, then that is the answer", async () => {
+    test("VCP-4 an agent that answers with a message returns that message", async () => {
+      // Given an agent that answers with a message, when it is sent one, then that is the answer.
       const answer = await sent(connect("messenger"), sending("hello"));
       assert.equal(answer.role, "ROLE_AGENT");
       assert.deepEqual(answer.parts, [{ text: "You said hello" }]);
@@ -94,7 +96,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       );
     });
 
-    test("VCP-4 given parts of every kind, when they are sent, then the history has them as they were", async () => {
+    test("VCP-4 parts of every kind come back unchanged in the history", async () => {
+      // Given parts of every kind, when they are sent, then the history has them as they were.
       const parts = [
         { text: "look" },
         { raw: "aGVsbG8=", mediaType: "text/plain" },
@@ -120,7 +123,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       assert.equal(ended.status.state, "TASK_STATE_COMPLETED");
     });
 
-    test("VCP-4 given a task that runs, when it is canceled twice, then it is canceled; one that has ended is not", async () => {
+    test("VCP-4 canceling a running task twice succeeds, canceling an ended one fails", async () => {
+      // Given a task that runs, when it is canceled twice, then it is canceled; one that has ended is not.
       const client = connect("rehearsal");
       const id = await started(client);
       for (const _ of [1, 2]) {
@@ -132,7 +136,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       assert.equal(await refusal(refused), "TaskNotCancelableError");
     });
 
-    test("VCP-4, VCP-6 given a message, when it is streamed, then the task comes first and its end last", async () => {
+    test("VCP-4, VCP-6 a streamed message yields the task first and its end last", async () => {
+      // Given a message, when it is streamed, then the task comes first and its end last.
       const events = await all(connect("rehearsal").sendMessageStream(sending("say one\nstream 2"), options));
       assert.equal(events[0].task.status.state, "TASK_STATE_SUBMITTED");
       assert.equal(events.at(-1).statusUpdate.status.state, "TASK_STATE_COMPLETED");
@@ -140,7 +145,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       assert.ok(chunks.some(({ text }: Json) => text === "chunk 1 of 2\n"));
     });
 
-    test("VCP-4, VCP-6 given a task that runs, when it is followed again, then it is told until its end", async () => {
+    test("VCP-4, VCP-6 resubscribing to a running task streams until its end", async () => {
+      // Given a task that runs, when it is followed again, then it is told until its end.
       const client = connect("rehearsal");
       const id = await started(client);
       const events = client.resubscribeTask({ tenant: "", id }, options);
@@ -161,7 +167,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       );
     });
 
-    test("VCP-4 given webhooks, when they are set, read, listed and deleted, then each shows what it is", async () => {
+    test("VCP-4 webhooks can be set, read, listed and deleted with the right values", async () => {
+      // Given webhooks, when they are set, read, listed and deleted, then each shows what it is.
       const client = connect("rehearsal");
       const taskId = await started(client);
       const config = (id: string) =>
@@ -187,7 +194,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       assert.equal(await refusal(client.getTaskPushNotificationConfig(one, options)), "TaskNotFoundError");
     });
 
-    test("VCP-4 given an agent with more to tell, when its card is asked for, then it leads back to where 0.3 is spoken", async () => {
+    test("VCP-4 the extended card points to the 0.3 interfaces", async () => {
+      // Given an agent with more to tell, when its card is asked for, then it leads back to where 0.3 is spoken.
       const card = await connect("echo").getExtendedAgentCard({ tenant: "" }, options);
       assert.equal(card.name, "echo");
       assert.equal(card.capabilities?.extendedAgentCard, true);
@@ -195,7 +203,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
       assert.deepEqual(urls.sort(), [`${base("echo")}/rest`, `${base("echo")}/rpc`]);
     });
 
-    test("VCP-4 given what is not there or not offered, when it is asked for, then the error has its name", async () => {
+    test("VCP-4 a missing resource or unsupported operation returns its named error", async () => {
+      // Given what is not there or not offered, when it is asked for, then the error has its name.
       const plain = connect("plain");
       const nowhere = { tenant: "", id: "task_nowhere" };
       const config = TaskPushNotificationConfig.fromJSON({ taskId: nowhere.id, url: "https://hook.example" });
@@ -227,7 +236,8 @@ for (const [name, connect] of Object.entries<Connect>(clients)) {
   });
 }
 
-test("VCP-1 given a task with all that a task can have, when every version and binding shows it, then it is the same", async () => {
+test("VCP-1 every version and binding shows a full task the same", async () => {
+  // Given a task with all that a task can have, when every version and binding shows it, then it is the same.
   const script = "say one\nstream 3\nartifact note.md # Title\nask Which way?";
   const { id } = await sent(clients["JSON-RPC"]("rehearsal"), sending(script));
   const { result } = await new JsonRpcWire(server.url).call("GetTask", { id });

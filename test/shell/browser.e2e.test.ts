@@ -27,9 +27,11 @@ const program = `async () => {
   return { log, status: turn.status, outcomes: turn.outcomes.map(({ status }) => status), state, error };
 }`;
 
-test("SHL-41 given a page in a browser, when it embeds the shell, then streams, retries, approvals and outcomes work as everywhere", {
+test("SHL-41 an embedded shell in a browser handles streams, retries, approvals, outcomes", {
   skip: noBrowser,
 }, async () => {
+  // Given a page in a browser, when it embeds the shell, then streams, retries, approvals and outcomes work as
+  // everywhere.
   await using engine = await scriptedEngine(
     (asked, reply) => {
       stream(reply).directive(asked, 1, say("streamed", named("m1", "message")));

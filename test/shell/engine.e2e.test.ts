@@ -52,7 +52,9 @@ function shellFor(agent: string, options: Partial<ShellOptions> = {}): Shell {
 
 describe("shell and engine", () => {
   for (const stream of [true, false]) {
-    test(`SHL-52 given an agent with words, directives, a question and an approval, when the shell talks to it ${stream ? "by streams" : "without streams"}, then each gets what it is owed`, async () => {
+    test(`SHL-52 the shell handles every agent output ${stream ? "by streams" : "without streams"}`, async () => {
+      // Given an agent with words, directives, a question and an approval, when the shell talks to it ${stream ? "by
+      // streams" : "without streams"}, then each gets what it is owed.
       const hashes: unknown[] = [];
       const shell = shellFor("rehearsal", {
         stream,
@@ -96,7 +98,9 @@ describe("shell and engine", () => {
     });
   }
 
-  test("SHL-52 given siblings that the agent gives at once, when they are parallel, then they run together and the agent hears of each", async () => {
+  test("SHL-52 parallel sibling directives run together and the agent gets each result", async () => {
+    // Given siblings that the agent gives at once, when they are parallel, then they run together and the agent hears of
+    // each.
     let running = 0;
     const { promise: both, resolve } = Promise.withResolvers<void>();
     const shell = shellFor("director", {
@@ -119,7 +123,9 @@ describe("shell and engine", () => {
     assert.match(log.at(-1) ?? "", /"completed"[\s\S]*1[\s\S]*"completed"[\s\S]*2/);
   });
 
-  test("SHL-33 given an answer that does not fit, when the engine refuses it, then the question stays open and the right one is taken", async () => {
+  test("SHL-33 a rejected answer leaves the question open, and a valid one is accepted", async () => {
+    // Given an answer that does not fit, when the engine refuses it, then the question stays open and the right one is
+    // taken.
     const shell = shellFor("asker", { approve: () => true });
     const { question } = await shell.send("go");
     assert.ok(question?.id !== undefined && question.schema !== undefined);
@@ -139,7 +145,9 @@ describe("shell and engine", () => {
     assert.equal((await new Client(server).get(`/v1/tasks/${runId}`)).body.status, "CANCELED");
   });
 
-  test("SHL-30 given a run that says more than a response holds, when the shell goes on, then it hears everything, once and in order", async () => {
+  test("SHL-30 a run that exceeds one response is heard completely, once and in order", async () => {
+    // Given a run that says more than a response holds, when the shell goes on, then it hears everything, once and in
+    // order.
     const shell = shellFor("rehearsal");
     const texts = Array.from({ length: 1200 }, (_, n) => `line ${n}`);
     const turn = await shell.send(texts.map((text) => `say ${text}`).join("\n"));
@@ -147,7 +155,9 @@ describe("shell and engine", () => {
     assert.deepEqual(log, texts);
   });
 
-  test("SHL-37 given a shell that dies between doing and telling, when another goes on with its state, then the agent hears of it and it is done once", async () => {
+  test("SHL-37 a shell that dies before reporting is resumed, and the directive runs once", async () => {
+    // Given a shell that dies between doing and telling, when another goes on with its state, then the agent hears of it
+    // and it is done once.
     let pressed = 0;
     let kept: ShellState | null = null;
     const given = new AbortController();
@@ -173,7 +183,9 @@ describe("shell and engine", () => {
     assert.deepEqual(log, ['Directive simulate_action came to completed: {"times":1}', "done"]);
   });
 
-  test("SHL-12, SHL-15 given a server that is killed in the middle of a turn, when it is started again, then the shell goes on as if nothing had happened", async () => {
+  test("SHL-12, SHL-15 the shell continues its turn after the server is killed and restarted", async () => {
+    // Given a server that is killed in the middle of a turn, when it is started again, then the shell goes on as if
+    // nothing had happened.
     await using data = await temporaryDirectory();
     const before = await startProcess({ script, data: data.path });
     // The server comes back at another port; the shell is led there as a proxy would.
@@ -197,9 +209,11 @@ describe("shell and engine", () => {
     assert.deepEqual(log, ["one", "two", "done"]);
   });
 
-  test("SHL-52 given a person at a terminal, when the agent asks and wants permission, then what they decide is what the server recorded", {
+  test("SHL-52 the server records what a person at the terminal answers and approves", {
     skip: noTerminal,
   }, async () => {
+    // Given a person at a terminal, when the agent asks and wants permission, then what they decide is what the server
+    // recorded.
     await using home = await temporaryDirectory();
     await using chat = bridleInTerminal(["shell", "--agent", "rehearsal", "--url", server.url], {
       env: { BRIDLE_KEY: adminKey, HOME: home.path },

@@ -53,7 +53,9 @@ async function talk(
 const rehearse = ["--agent", "rehearsal"];
 
 describe("bridle shell in a pipe", { concurrency: 3 }, () => {
-  test("SHL-49 given several lines, when they are piped in, then each is a message, the answers are plain text, and the exit code is 0", async () => {
+  test("SHL-49 each piped line is a message, with plain text answers and exit code 0", async () => {
+    // Given several lines, when they are piped in, then each is a message, the answers are plain text, and the exit code
+    // is 0.
     assert.deepEqual(await talk(["hello", "", "how are you"]), {
       code: 0,
       stdout: "hello\nhow are you\n",
@@ -61,7 +63,9 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
     });
   });
 
-  test("SHL-49 given a question, when another line follows, then that is the answer; given none, then the run stays open and the exit code is 1", async () => {
+  test("SHL-49 the next piped line answers a question, and without one the exit code is 1", async () => {
+    // Given a question, when another line follows, then that is the answer; given none, then the run stays open and the
+    // exit code is 1.
     const script = "say hi\\\n ask Which region?\\\n return done";
     assert.deepEqual(await talk([script, "eu"], rehearse), {
       code: 0,
@@ -79,14 +83,18 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
     });
   });
 
-  test("SHL-49 given a message that fails, when others follow, then they are sent all the same, the reason is on standard error and the exit code is 1", async () => {
+  test("SHL-49 after a failed message the rest is sent, with the reason on stderr and exit 1", async () => {
+    // Given a message that fails, when others follow, then they are sent all the same, the reason is on standard error
+    // and the exit code is 1.
     const { code, stdout, stderr } = await talk(["fail no paper", "say fine"], rehearse);
     assert.equal(code, 1);
     assert.equal(stdout, "fine\n");
     assert.match(stderr, /^bridle: no paper \(rehearsed_failure\)\n$/);
   });
 
-  test("SHL-50 given an approval, when nobody can be asked, then none is given: the run stays open, nothing else is sent and the exit code is 1", async () => {
+  test("SHL-50 an approval nobody can give leaves the run open, sends no more and exits 1", async () => {
+    // Given an approval, when nobody can be asked, then none is given: the run stays open, nothing else is sent and the
+    // exit code is 1.
     const { code, stdout, stderr } = await talk(["approve deploy\\\n return done", "yes", "y"], rehearse);
     assert.equal(code, 1);
     assert.match(stdout, /deploy/);
@@ -97,7 +105,8 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
     assert.equal(waiting.length, 1);
   });
 
-  test("SHL-48 given a file, when it is attached, then it is uploaded first and the message has a reference to it", async () => {
+  test("SHL-48 an attached file is uploaded first and referenced in the message", async () => {
+    // Given a file, when it is attached, then it is uploaded first and the message has a reference to it.
     const path = join(home.path, "my notes.md");
     await writeFile(path, "# Notes\n");
     assert.deepEqual(await talk([`/attach "${path}"`, "with a file", "without"]), {
@@ -119,7 +128,9 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
     assert.match(errorLine(await talk([`/attach ${home.path}`]), 1), /is not a file/);
   });
 
-  test("SHL-53 given no server, a wrong key or an unknown agent, when a message is sent, then the error is one line and the exit code is 1", async () => {
+  test("SHL-53 no server, a wrong key or an unknown agent gives one error line and exit 1", async () => {
+    // Given no server, a wrong key or an unknown agent, when a message is sent, then the error is one line and the exit
+    // code is 1.
     assert.match(errorLine(await talk(["x"], [], { url: "http://127.0.0.1:1" }), 3), /Nobody answers at/);
     const { code, stderr } = await talk(["x"], [], { key: "wrong-key-wrong" });
     assert.equal(code, 1);
@@ -133,7 +144,8 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
     assert.equal(stdout, "a [2Jb c\nd\n");
   });
 
-  test("SHL-47 given a home in which nothing can be written, when a run is open, then the shell says so once and goes on", async () => {
+  test("SHL-47 the shell warns once about an unwritable home and goes on", async () => {
+    // Given a home in which nothing can be written, when a run is open, then the shell says so once and goes on.
     await using engine = await scriptedEngine(open("t1", say("q")), open("t2", say("q")), failed("odd"));
     const child = spawn(process.execPath, [main, "shell", "--url", new URL(engine.url).origin], {
       env: { ...environment, BRIDLE_KEY: "k-k-k-k-k", XDG_STATE_HOME: "/dev/null/nowhere" },

@@ -77,7 +77,8 @@ const approval = (tier: string, payload: object = {}) => ({
 });
 
 describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () => {
-  test("SHL-42 given a person who types, when the agent streams, asks and answers, then everything is on the screen as it comes", async () => {
+  test("SHL-42 the screen shows streams, questions and answers as they come", async () => {
+    // Given a person who types, when the agent streams, asks and answers, then everything is on the screen as it comes.
     const { promise: seen, resolve: see } = Promise.withResolvers<void>();
     await using here = await place(
       async (asked, reply) => {
@@ -124,7 +125,9 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     assert.equal(second.continuation.continuation_token, "t1");
   });
 
-  test("SHL-43 given an approval, when it is shown, then summary, action, details, risk and the whole hash are there, in the colour of the risk", async () => {
+  test("SHL-43 an approval shows summary, action, details, risk in colour and the full hash", async () => {
+    // Given an approval, when it is shown, then summary, action, details, risk and the whole hash are there, in the
+    // colour of the risk.
     await using here = await place(
       open("t1", approval("caution")),
       open("t2", { ...approval("dangerous"), ...named("perm_2", "approval") }),
@@ -166,7 +169,8 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     assert.deepEqual(decisions, [true, false]);
   });
 
-  test("SHL-43 given an approval with more details than fit, when the person asks for them, then all are shown", async () => {
+  test("SHL-43 a person can ask for all details of an approval that do not fit", async () => {
+    // Given an approval with more details than fit, when the person asks for them, then all are shown.
     const details = Array.from({ length: 60 }, (_, n) => `line ${n}`).join("\n");
     await using here = await place(open("t1", approval("safe", { details })), directives());
     await using chat = here.chat();
@@ -192,7 +196,8 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     assert.doesNotMatch(chat.raw(), /\u001b\[[\d;]*m/);
   });
 
-  test("SHL-45 given text that would drive the terminal, when it comes in any place, then it is shown as text", async () => {
+  test("SHL-45 terminal control sequences are shown as text in every place", async () => {
+    // Given text that would drive the terminal, when it comes in any place, then it is shown as text.
     const evil = "a\u001b[2Jb\u001b]0;title\u0007c\u009bd\u0008e\u202ef\u2028g\rh";
     await using here = await place(
       open("t1", say(evil, { extensions: {} }), {
@@ -219,7 +224,8 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
   });
 
   for (const columns of [80, 120]) {
-    test(`SHL-51 given a terminal of ${columns} columns, when long texts and approvals are shown, then no line is longer`, async () => {
+    test(`SHL-51 no line exceeds a terminal of ${columns} columns`, async () => {
+      // Given a terminal of ${columns} columns, when long texts and approvals are shown, then no line is longer.
       const long = `${"Many words that go on and on. ".repeat(12)}\n- ${"a list ".repeat(30)}\n${"x".repeat(300)}\n${"漢字".repeat(80)}`;
       await using here = await place(
         open("t1", say(long), approval("caution", { summary: long, details: { text: long } })),
@@ -244,7 +250,9 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     });
   }
 
-  test("SHL-46 given a run that takes long, when Ctrl-C is pressed, then the wait ends and /resume comes back to it with the same message", async () => {
+  test("SHL-46 Ctrl-C ends the wait for a long run, and /resume returns to it", async () => {
+    // Given a run that takes long, when Ctrl-C is pressed, then the wait ends and /resume comes back to it with the same
+    // message.
     await using here = await place(() => undefined, directives(say("Here it is.")));
     await using chat = here.chat();
     await chat.sees(/> $/);
@@ -275,7 +283,8 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     assert.equal(await chat.ended(), 0);
   });
 
-  test("SHL-46 given a line that is being typed, when Ctrl-C is pressed, then the line is gone and the shell stays", async () => {
+  test("SHL-46 Ctrl-C while typing clears the line and keeps the shell", async () => {
+    // Given a line that is being typed, when Ctrl-C is pressed, then the line is gone and the shell stays.
     await using here = await place(directives(say("ok")));
     await using chat = here.chat();
     await chat.sees(/> $/);
@@ -291,7 +300,9 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     );
   });
 
-  test("SHL-47 given a shell that was quit with a run open, when another is started, then /resume goes on with it, and the file was private and is gone at the end", async () => {
+  test("SHL-47 /resume in a new shell continues the open run, and its private file is deleted", async () => {
+    // Given a shell that was quit with a run open, when another is started, then /resume goes on with it, and the file
+    // was private and is gone at the end.
     await using here = await place(
       open("t1", question("Which region?")),
       open("t2", question("Which region?")),
@@ -332,7 +343,9 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     await chat.sees(/There is no open run/);
   });
 
-  test("SHL-42 given a question with several parts, when it is answered at the terminal, then each part is asked for and the answer is an object", async () => {
+  test("SHL-42 a question with several parts asks for each and answers with an object", async () => {
+    // Given a question with several parts, when it is answered at the terminal, then each part is asked for and the
+    // answer is an object.
     const schema = {
       type: "object",
       required: ["region", "replicas"],

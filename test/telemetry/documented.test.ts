@@ -10,7 +10,8 @@ import { createMetrics } from "../../src/telemetry/metrics/metrics.ts";
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8");
 
-test("MET-9 given the list of metrics, when it is compared with what a server has, then each is there once, in both", async () => {
+test("MET-9 the documented metrics and those of a server are the same, each once", async () => {
+  // Given the list of metrics, when it is compared with what a server has, then each is there once, in both.
   const listed = [...read("reference/metrics.md").matchAll(/^\| `(bridle_\w+)`/gm)].map(([, name]) => name);
   const known = catalogue.map(({ name }) => name);
   assert.deepEqual(listed, known);
@@ -22,7 +23,8 @@ test("MET-9 given the list of metrics, when it is compared with what a server ha
   assert.deepEqual(register.getMetricsAsArray(), []);
 });
 
-test("MET-9 given what operators are told to look at, when its names are looked up, then each metric and each label is there", () => {
+test("MET-9 every metric and label that operators are told to look at exists", () => {
+  // Given what operators are told to look at, when its names are looked up, then each metric and each label is there.
   const page = read("operations/monitoring.md");
   const names = new Set(catalogue.map(({ name }): string => name));
   const mentioned = [...page.matchAll(/\b(bridle_[a-z_]+)\b(?:\{([^}]*)\})?/g)];

@@ -61,7 +61,9 @@ describe("requests that fail", () => {
     OAuth: () => fetch(`${server.url}/oauth/token`, { method: "POST", body: form }),
   };
   for (const [name, request] of Object.entries(requests)) {
-    test(`MET-10 given a fault of the server, when a request fails over ${name}, then the answer says nothing of it, and carries the id of the line that does`, async () => {
+    test(`MET-10 a server fault over ${name} stays hidden and returns the id of its log line`, async () => {
+      // Given a fault of the server, when a request fails over ${name}, then the answer says nothing of it, and carries
+      // the id of the line that does.
       const response = await request();
       const text = await response.text();
       assert.doesNotMatch(text, /What is this/);
@@ -69,13 +71,17 @@ describe("requests that fail", () => {
     });
   }
 
-  test("MET-10 given a fault of the server, when a call fails over gRPC, then its metadata carry the id of the line that says why", async () => {
+  test("MET-10 a server fault over gRPC returns the id of its log line in the metadata", async () => {
+    // Given a fault of the server, when a call fails over gRPC, then its metadata carry the id of the line that says
+    // why.
     const { error, headers } = await new GrpcWire(server.grpcUrl()).call("ListTasks", {}, { key: faulty });
     assert.equal(error?.status, "INTERNAL");
     await errorLine(headers.get("x-request-id") ?? "");
   });
 
-  test("MET-10 given open connections, when a frame fails over the WebSocket of a session, a shell or the gateway, then the answer names the line that says why", async () => {
+  test("MET-10 a failed WebSocket frame of session, shell or gateway names its log line", async () => {
+    // Given open connections, when a frame fails over the WebSocket of a session, a shell or the gateway, then the
+    // answer names the line that says why.
     const session = await client.createSession();
     await using harn = await openSession(client, session.id);
     const frame = await harn.ask({ type: "message.append", message: {} });
@@ -95,7 +101,9 @@ describe("requests that fail", () => {
     await errorLine(body.details.serverRequestId);
   });
 
-  test("MET-11 given a correlation id, in the header or in the message, when the request of a shell fails, then its line has it, and so does the answer", async () => {
+  test("MET-11 a shell's failed request has its correlation id in log line and answer", async () => {
+    // Given a correlation id, in the header or in the message, when the request of a shell fails, then its line has it,
+    // and so does the answer.
     const inMessage = { ...openHarnessRequest, correlation_id: "corr-message" };
     for (const [id, headers, body] of [
       ["corr-header", { "x-correlation-id": "corr-header" }, openHarnessRequest],
@@ -110,7 +118,9 @@ describe("requests that fail", () => {
 });
 
 describe("all the others", () => {
-  test("MET-12 given the default level, when requests are answered and refused, then no line is written; when one fails, its line says which route, how long and how", async () => {
+  test("MET-12 by default only failed requests are logged, with route, duration and outcome", async () => {
+    // Given the default level, when requests are answered and refused, then no line is written; when one fails, its line
+    // says which route, how long and how.
     const quiet = [
       await client.post("/v1/sessions", { workspace_id: "workspace_default" }),
       await client.get("/nothing"),
@@ -139,7 +149,8 @@ describe("all the others", () => {
     assert.equal(typeof ms, "number");
   });
 
-  test("MET-13 given secrets in addresses, headers, bodies and errors, when requests with them fail, then no line has one", async () => {
+  test("MET-13 failed requests log no secret from address, header, body or error", async () => {
+    // Given secrets in addresses, headers, bodies and errors, when requests with them fail, then no line has one.
     const before = lines().length;
     const headers = { ...client.headers({}, faulty), "x-api-key": secret, cookie: `token=${secret}` };
     await send(`/v1/tasks/${secret}?token=${secret}`, headers);

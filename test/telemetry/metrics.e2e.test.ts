@@ -74,7 +74,9 @@ async function grows(act: () => Promise<unknown>, ...wanted: Wanted[]): Promise<
 }
 
 describe("numbers", () => {
-  test("MET-1, MET-9 given a server that has worked, when its metrics are read, then they are those of the catalogue, sound in the text format, with units, types and totals as Prometheus wants them", async () => {
+  test("MET-1, MET-9 exported metrics match the catalogue and Prometheus conventions", async () => {
+    // Given a server that has worked, when its metrics are read, then they are those of the catalogue, sound in the text
+    // format, with units, types and totals as Prometheus wants them.
     const { families } = await scrape();
     const own = [...families.values()].filter(({ name }) => name.startsWith("bridle_"));
     assert.deepEqual(own.map(({ name }) => name).sort(), catalogue.map(({ name }) => name).sort());
@@ -86,7 +88,9 @@ describe("numbers", () => {
     for (const name of families.keys()) assert.match(name, /^(bridle|process|nodejs)_/);
   });
 
-  test("MET-2 given tasks that complete, fail and are canceled, with questions and approvals, when they have ended, then each is counted once, under its agent and how it ended", async () => {
+  test("MET-2 each ended task counts once by agent and outcome, with questions and approvals", async () => {
+    // Given tasks that complete, fail and are canceled, with questions and approvals, when they have ended, then each is
+    // counted once, under its agent and how it ended.
     const { client, sessionId } = world;
     const agent = "rehearsal";
     await grows(
@@ -120,7 +124,9 @@ describe("numbers", () => {
     );
   });
 
-  test("MET-2 given model calls and calls of tools, when they have ended, then calls, attempts, tokens, money and time are counted by model, and tools by name", async () => {
+  test("MET-2 counts calls, attempts, tokens, cost and time by model, and tools by name", async () => {
+    // Given model calls and calls of tools, when they have ended, then calls, attempts, tokens, money and time are
+    // counted by model, and tools by name.
     world.script("expensive", { text: "Yes.", usage: { input: 100, output: 10 } });
     world.script("hopeless", { fault: { status: 400 } });
     world.open("metrics");
@@ -148,7 +154,9 @@ describe("numbers", () => {
     );
   });
 
-  test("MET-2 given requests that are answered and refused, over HTTP and gRPC, when they are over, then they are counted by template or method, and by how they ended", async () => {
+  test("MET-2 counts HTTP and gRPC requests by template or method and outcome", async () => {
+    // Given requests that are answered and refused, over HTTP and gRPC, when they are over, then they are counted by
+    // template or method, and by how they ended.
     const { client, sessionId } = world;
     const grpc = new GrpcWire(world.server.grpcUrl());
     const route = "/v1/sessions/:session_id";
@@ -170,7 +178,9 @@ describe("numbers", () => {
     );
   });
 
-  test("MET-3 given streams of every transport, when they are open and when they are closed, then the gauges say so, and their length is nobody's answer time", async () => {
+  test("MET-3 gauges count open streams, whose length does not enter the response times", async () => {
+    // Given streams of every transport, when they are open and when they are closed, then the gauges say so, and their
+    // length is nobody's answer time.
     const { client, sessionId } = world;
     const open = (transport: string) => async () =>
       (await scrape()).sum("bridle_streams_open", { transport });
@@ -190,7 +200,9 @@ describe("numbers", () => {
     await client.post(`/v1/tasks/${waiting.id}/cancel`, {});
   });
 
-  test("MET-4 given a server at rest, when its metrics are read, then they say how its log, its disk, its stores and its runs are", async () => {
+  test("MET-4 an idle server reports its log, disk, stores and runs", async () => {
+    // Given a server at rest, when its metrics are read, then they say how its log, its disk, its stores and its runs
+    // are.
     const events = await world.client.listAll("/v1/events");
     const found = await scrape();
     assert.ok(found.sum("bridle_log_position") >= events.length);
@@ -216,7 +228,9 @@ describe("numbers", () => {
 });
 
 describe("what cannot get in", () => {
-  test("MET-5 given 1000 addresses, methods and credentials that mean nothing, when they are asked for, then all of them together are a few series", async () => {
+  test("MET-5 1000 meaningless addresses, methods and credentials add only a few series", async () => {
+    // Given 1000 addresses, methods and credentials that mean nothing, when they are asked for, then all of them
+    // together are a few series.
     const { client } = world;
     await scrape();
     await client.get("/nothing/here");
@@ -239,7 +253,8 @@ describe("what cannot get in", () => {
     assert.doesNotMatch(text, /sk-ant|nobody-may-see|no\.such/);
   });
 
-  test("MET-5 given sessions, tasks, keys and tenants, when there has been work for them, then none of their ids is in a label", async () => {
+  test("MET-5 no label contains the id of a session, task, key or tenant", async () => {
+    // Given sessions, tasks, keys and tenants, when there has been work for them, then none of their ids is in a label.
     const text = [...(await scrape()).series].join("\n");
     assert.match(text, /rehearsal/);
     assert.doesNotMatch(text, /(session|task|persona|workspace|tenant|key|req|evt)_[0-9A-Za-z]{10}/);
@@ -248,7 +263,9 @@ describe("what cannot get in", () => {
 });
 
 describe("who may read", () => {
-  test("MET-6 given the default, when metrics are read without a key, with one that lacks the scope, or with one for less than the server, then they are refused; with the scope, and nothing else, they are given", async () => {
+  test("MET-6 by default metrics need a server-wide key with the scope and nothing else", async () => {
+    // Given the default, when metrics are read without a key, with one that lacks the scope, or with one for less than
+    // the server, then they are refused; with the scope, and nothing else, they are given.
     const { client } = world;
     const read = (key: string | null) => client.call("/metrics", { key });
     errorOf(await read(null), 401);
@@ -268,7 +285,9 @@ describe("who may read", () => {
     assert.deepEqual(paths["/metrics"].get.parameters, []);
   });
 
-  test("MET-7 given servers in one process, one open and one that counts nothing, when they are asked, then the open one needs no key and counts what is its own, and the other has no metrics", async () => {
+  test("MET-7 an open server shows its own metrics without a key, a disabled one has none", async () => {
+    // Given servers in one process, one open and one that counts nothing, when they are asked, then the open one needs
+    // no key and counts what is its own, and the other has no metrics.
     await using open = await startHere({ metrics: "open" });
     await using other = await startHere({ metrics: "open" });
     await using off = await startHere({ metrics: "off" });
@@ -281,7 +300,9 @@ describe("who may read", () => {
     assert.deepEqual((await new Client(open).get("/openapi.json")).body.paths["/metrics"].get.security, []);
   });
 
-  test("MET-8 given an event that cannot be counted, when it is committed, then it is committed, what comes with it is counted, and the failure is a number", async () => {
+  test("MET-8 an event that cannot be counted still commits, and the failure is counted", async () => {
+    // Given an event that cannot be counted, when it is committed, then it is committed, what comes with it is counted,
+    // and the failure is a number.
     await using here = await startHere({ metrics: "open" });
     const event = (name: string, payload: object) => ({
       ...{
@@ -306,7 +327,9 @@ describe("who may read", () => {
     assert.equal(found.sum("bridle_approvals_total", { event: "approved" }), 1);
   });
 
-  test("MET-8 given an import of what happened elsewhere and long ago, when it is heard, then it is not counted as work of this server", async () => {
+  test("MET-8 an import is not counted as work of this server", async () => {
+    // Given an import of what happened elsewhere and long ago, when it is heard, then it is not counted as work of this
+    // server.
     await using here = await startHere({ metrics: "open" });
     const old = {
       ...{ event: "tool.denied", payload: {}, resource: { object: "tenant", id: "tenant_default" } },
@@ -319,7 +342,9 @@ describe("who may read", () => {
 });
 
 describe("log lines of every request", () => {
-  test("MET-11, MET-13 given a server that logs everything, when requests of all kinds bring secrets and a correlation id, then each has a line by template and under its id, and no line has a secret", async () => {
+  test("MET-11, MET-13 full logging has a line per request by template and id, without secrets", async () => {
+    // Given a server that logs everything, when requests of all kinds bring secrets and a correlation id, then each has
+    // a line by template and under its id, and no line has a secret.
     const { client, server } = world;
     const shown = () =>
       server

@@ -71,7 +71,9 @@ function sentBy({ traceId, spanId }: CollectedSpan, flags = "01"): string {
 }
 
 describe("a server that is traced", () => {
-  test("TRC-3, TRC-4, TRC-5, TRC-6, TRC-11 given a task with a model, a tool and a step, when it comes with a traceparent, then it is one trace of that caller, as the conventions say, without content", async () => {
+  test("TRC-3, TRC-4, TRC-5, TRC-6, TRC-11 a task is one trace of its caller without content", async () => {
+    // Given a task with a model, a tool and a step, when it comes with a traceparent, then it is one trace of that
+    // caller, as the conventions say, without content.
     world.script(
       "whisper-prompt",
       { toolCalls: [{ name: "lamp_look", input: { gate: "whisper-argument" } }] },
@@ -160,7 +162,9 @@ describe("a server that is traced", () => {
     assert.ok(!bodies.includes("whisper"), "nothing of what was said is in them");
   });
 
-  test("TRC-5 given a socket, a connector and an editor, when a task comes from there with a traceparent, then it is part of that trace", async () => {
+  test("TRC-5 a task from a socket, connector or editor joins the trace of its traceparent", async () => {
+    // Given a socket, a connector and an editor, when a task comes from there with a traceparent, then it is part of
+    // that trace.
     const [overSocket, overConnector, overEditor] = [callersTrace(), callersTrace(), callersTrace()];
     await using socket = await openSession(world.client, world.sessionId);
     const { traceparent } = overSocket;
@@ -191,7 +195,9 @@ describe("a server that is traced", () => {
     }
   });
 
-  test("TRC-7 given a task that spawns another, and a replay of it, when they are traced, then the child is under the step, and the replay is linked with its source", async () => {
+  test("TRC-7 a child's span is under the spawning step, and a replay links to its source", async () => {
+    // Given a task that spawns another, and a replay of it, when they are traced, then the child is under the step, and
+    // the replay is linked with its source.
     const task = await begin([{ do: "spawn", ops: [{ do: "trace" }] }]);
     await world.client.untilTask(task.id, isFinal);
     const spans = await collector.traceOf(task.id);
@@ -213,7 +219,9 @@ describe("a server that is traced", () => {
     assert.deepEqual(rootOf(replayed).links, [{ traceId: root.traceId, spanId: root.spanId }]);
   });
 
-  test("TRC-3 given steps that fail, and one that is cut off by a cancellation, when they are traced, then the spans say so, by code alone", async () => {
+  test("TRC-3 spans of failed and canceled steps report it by code alone", async () => {
+    // Given steps that fail, and one that is cut off by a cancellation, when they are traced, then the spans say so, by
+    // code alone.
     world.script("refused", { fault: { status: 400, body: '{"error":{"message":"whisper-problem"}}' } });
     const failing = await begin([{ do: "generate", prompt: "refused" }]);
     const cut = await begin([{ do: "tool", name: "rocket.launch", input: { gate: "never" } }]);
@@ -229,7 +237,8 @@ describe("a server that is traced", () => {
     assert.equal(named(spans, "execute_tool rocket.launch").attributes["bridle.step.unfinished"], true);
   });
 
-  test("TRC-8 given a caller that does not sample, when its task ends, then nothing is exported, and the model is told", async () => {
+  test("TRC-8 an unsampled caller's task exports nothing and passes the flag to the model", async () => {
+    // Given a caller that does not sample, when its task ends, then nothing is exported, and the model is told.
     const caller = callersTrace("00");
     const task = await begin([{ do: "generate", prompt: "unsampled" }], { traceparent: caller.traceparent });
     await world.client.untilTask(task.id, isFinal);
@@ -245,7 +254,9 @@ describe("a server that is traced", () => {
 });
 
 describe("a server that is killed while the collector is away", () => {
-  test("TRC-9, TRC-10 given a task in the middle of a tool and one that waits, when the process is killed and the collector comes back later, then their traces are whole and every span is there once", async () => {
+  test("TRC-9, TRC-10 traces are complete without duplicates after a crash and collector outage", async () => {
+    // Given a task in the middle of a tool and one that waits, when the process is killed and the collector comes back
+    // later, then their traces are whole and every span is there once.
     const waiting = await begin([
       { do: "generate", prompt: "before the question" },
       { do: "ask", prompt: "Go on?" },
@@ -303,7 +314,9 @@ describe("a server that is killed while the collector is away", () => {
 describe("a server that is traced with content", () => {
   const secret = "sk-ant-api03-QkFEIEtFWSBETyBOT1QgVVNFIGl0IGZvciBhbnl0aGluZw";
 
-  test("TRC-12, TRC-13, TRC-14 given a prompt with a secret in it and a long one, when the server stops, then what was said is in the spans, redacted and cut, and no credential is anywhere", async () => {
+  test("TRC-12, TRC-13, TRC-14 spans hold content redacted and truncated, without credentials", async () => {
+    // Given a prompt with a secret in it and a long one, when the server stops, then what was said is in the spans,
+    // redacted and cut, and no credential is anywhere.
     env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT = "true";
     // Longer than the test: what comes, comes with the stop.
     env.OTEL_BSP_SCHEDULE_DELAY = "600000";

@@ -11,7 +11,8 @@ function updatesOf(...events: TaskEvent[]) {
   return events.flatMap((event) => updates.of(event));
 }
 
-test("given a step that is told when it begins and when it ends, when it is shown, then it is one tool call", () => {
+test("the begin and the end of a step are shown as one tool call", () => {
+  // Given a step that is told when it begins and when it ends, when it is shown, then it is one tool call.
   const shown = updatesOf(
     { ...common, event: "span.started", payload: span },
     { ...common, event: "span.completed", payload: { ...span, result: { output: { lines: 3 } } } },
@@ -33,7 +34,8 @@ test("given a step that is told when it begins and when it ends, when it is show
   ]);
 });
 
-test("given what a key may not see, and more than anybody wants to see, when a step is shown, then it is shown without", () => {
+test("a step is shown without output that is redacted or too large", () => {
+  // Given what a key may not see, and more than anybody wants to see, when a step is shown, then it is shown without.
   for (const output of [{ redacted: true, type: "json" }, "x".repeat(20_000)]) {
     const [, ended] = updatesOf({
       ...common,
@@ -48,7 +50,8 @@ test("given what a key may not see, and more than anybody wants to see, when a s
   }
 });
 
-test("given steps that only think, wait or remember, when they are recorded, then nothing is shown of them", () => {
+test("steps that only think, wait or remember are not shown", () => {
+  // Given steps that only think, wait or remember, when they are recorded, then nothing is shown of them.
   for (const kind of ["llm", "sleep", "time", "random", "memory", "ask", "approve", "secret"]) {
     assert.deepEqual(
       updatesOf({ ...common, event: "span.completed", payload: { ...span, kind, result: {} } }),
@@ -57,7 +60,8 @@ test("given steps that only think, wait or remember, when they are recorded, the
   }
 });
 
-test("given words of a model that are the agent's own, when they are shown as they come, then as thoughts", () => {
+test("the agent's own model output streams as thoughts", () => {
+  // Given words of a model that are the agent's own, when they are shown as they come, then as thoughts.
   const delta = {
     step: "llm:plan:1",
     index: 0,
@@ -70,7 +74,9 @@ test("given words of a model that are the agent's own, when they are shown as th
   ]);
 });
 
-test("given words of a model that are for the person, when they are shown as they come, then the message that says the same is not shown again", () => {
+test("a message is not shown again after its text was streamed to the person", () => {
+  // Given words of a model that are for the person, when they are shown as they come, then the message that says the
+  // same is not shown again.
   const updates = new Updates("http://127.0.0.1");
   const delta = (index: number, text: string) => ({
     ...common,
@@ -96,7 +102,8 @@ test("given words of a model that are for the person, when they are shown as the
   ]);
 });
 
-test("given that a server is asked for its tools, when that is recorded, then nothing is shown of it", () => {
+test("listing a server's tools is not shown", () => {
+  // Given that a server is asked for its tools, when that is recorded, then nothing is shown of it.
   const listing = { step: "mcp:github:tools/list:1", kind: "mcp", name: "github.tools/list" };
   assert.deepEqual(
     updatesOf({ ...common, event: "span.completed", payload: { ...listing, result: { output: [] } } }),

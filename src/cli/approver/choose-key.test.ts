@@ -17,7 +17,9 @@ function chosen(choice: Partial<KeyChoice>): string {
 }
 
 describe("Which API key goes to a gateway", () => {
-  test("given a key by flag, a saved one and an administrator's, when there is a choice, then they are taken in this order", () => {
+  test("prefers the key by flag, then the saved one, then the administrator's", () => {
+    // Given a key by flag, a saved one and an administrator's, when there is a choice, then they are taken in this
+    // order.
     const saved = { key: "saved", gateway: here };
     const given = { key: "given", by: "flag" as const };
     assert.equal(chosen({ given, saved }), "given");
@@ -27,7 +29,9 @@ describe("Which API key goes to a gateway", () => {
     assert.equal(chosen({ gateway: elsewhere, given: { key: "mine", by: "environment" } }), "mine");
   });
 
-  test("given a gateway that is not the server of this machine, when nothing was given for it, then no administrator's key is sent", () => {
+  test("sends no administrator's key to a gateway that is not this machine's server", () => {
+    // Given a gateway that is not the server of this machine, when nothing was given for it, then no administrator's key
+    // is sent.
     const environment = { BRIDLE_API_KEY: "fixed" };
     for (const gateway of [
       elsewhere,
@@ -49,12 +53,15 @@ describe("Which API key goes to a gateway", () => {
     assert.equal(chosen({ gateway: "http://localhost:9/harp", environment: moved }), "fixed");
   });
 
-  test("given a key that was saved for one gateway, when another is asked, then it is not sent there", () => {
+  test("does not send a key saved for one gateway to another", () => {
+    // Given a key that was saved for one gateway, when another is asked, then it is not sent there.
     const saved = { key: "saved", gateway: here };
     assert.throws(() => chosen({ gateway: elsewhere, saved }), /no API key/);
   });
 
-  test("given an administrator's key in the environment, when the gateway is another, then it is refused without being repeated", () => {
+  test("rejects an administrator's key from the environment for another gateway, unrepeated", () => {
+    // Given an administrator's key in the environment, when the gateway is another, then it is refused without being
+    // repeated.
     const given = { key: "bridle_admin_of_somewhere", by: "environment" as const };
     assert.throws(
       () => chosen({ gateway: elsewhere, given }),
@@ -64,7 +71,8 @@ describe("Which API key goes to a gateway", () => {
     assert.equal(chosen({ gateway: elsewhere, given: { ...given, by: "flag" } }), given.key);
   });
 
-  test("given where a key came from, when it is chosen, then only what was given for the gateway may be kept", () => {
+  test("only a key that was given for the gateway may be saved", () => {
+    // Given where a key came from, when it is chosen, then only what was given for the gateway may be kept.
     const base: KeyChoice = { gateway: here, given: null, saved: null, data, environment: {} };
     assert.equal(chooseKey(base).isOurs, false);
     assert.equal(chooseKey({ ...base, given: { key: "k", by: "flag" } }).isOurs, true);

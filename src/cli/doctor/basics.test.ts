@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clock, nodeVersion } from "./basics.ts";
 
-test("DOC-4 given versions of Node.js, when they are compared with what is needed, then only those that are too old are a problem", () => {
+test("DOC-4 only versions of Node.js that are too old are a problem", () => {
+  // Given versions of Node.js, when they are compared with what is needed, then only those that are too old are a
+  // problem.
   const status = (version: string) => nodeVersion(version, ">=24").status;
   assert.deepEqual(["22.18.0", "24.0.0", "26.1.0", "100.0.0"].map(status), ["problem", "ok", "ok", "ok"]);
   assert.match(nodeVersion("8.1.0", ">=24").advice ?? "", /24 or newer/);
 });
 
-test("DOC-4 given a clock and the newest event, when the event is later or the year cannot be, then the clock is a problem", () => {
+test("DOC-4 a clock behind the newest event or in an impossible year is a problem", () => {
+  // Given a clock and the newest event, when the event is later or the year cannot be, then the clock is a problem.
   const now = Date.parse("2026-11-01T12:00:00Z");
   const status = (newestAt: string | null) => clock(now, newestAt).status;
   assert.equal(status(null), "ok");

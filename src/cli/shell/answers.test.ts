@@ -10,7 +10,8 @@ const object = (properties: object, required: string[] = []) => ({
   required,
 });
 
-test("SHL-42 given a question whose answer has one part, when a line is typed, then it is that part", () => {
+test("SHL-42 a line typed for an answer of one part becomes that part", () => {
+  // Given a question whose answer has one part, when a line is typed, then it is that part.
   const schema = object({ name: { type: "string" } }, ["name"]);
   assert.deepEqual(answerIn("v0.2.0", schema), { name: "v0.2.0" });
   assert.deepEqual(answerIn('{"name":"x","more":1}', schema), { name: "x", more: 1 });
@@ -22,7 +23,9 @@ test("SHL-42 given a question whose answer has one part, when a line is typed, t
   assert.equal(answerIn("many", object({ count: { type: "integer" } })), null);
 });
 
-test("SHL-42 given a question whose answer has several parts or is no object, when a line is typed, then JSON is taken and nothing is guessed", () => {
+test("SHL-42 an answer of several parts or of no object takes JSON and guesses nothing", () => {
+  // Given a question whose answer has several parts or is no object, when a line is typed, then JSON is taken and
+  // nothing is guessed.
   const two = object({ a: { type: "string" }, b: { type: "number" } });
   assert.equal(answerIn("x", two), null);
   assert.deepEqual(answerIn('{"a":"x","b":1}', two), { a: "x", b: 1 });
@@ -33,7 +36,8 @@ test("SHL-42 given a question whose answer has several parts or is no object, wh
   assert.equal(fieldsOf({ type: "object" }), null);
 });
 
-test("SHL-42 given the parts of an answer, when they are asked for, then the prompt says what fits and only that is taken", () => {
+test("SHL-42 the prompt for a part says what fits and accepts only that", () => {
+  // Given the parts of an answer, when they are asked for, then the prompt says what fits and only that is taken.
   const [region, count, sure] =
     fieldsOf(
       object({ region: { enum: ["eu", "us"] }, count: { type: "integer" }, sure: { type: "boolean" } }, [

@@ -31,7 +31,8 @@ function start() {
   };
 }
 
-test("SHL-43 given keys that were typed before a question was there, when it is asked, then they do not answer it", async () => {
+test("SHL-43 keys typed before a question do not answer it", async () => {
+  // Given keys that were typed before a question was there, when it is asked, then they do not answer it.
   using person = start();
   person.terminal.progress("working");
   await person.type("y\ry\ryes");
@@ -41,7 +42,9 @@ test("SHL-43 given keys that were typed before a question was there, when it is 
   assert.deepEqual(await reply, { kind: "line", text: "n" });
 });
 
-test("SHL-43 given a question that is open, when something else has to be shown, then it is shown above and what was typed is kept", async () => {
+test("SHL-43 output appears above an open question and keeps what was typed", async () => {
+  // Given a question that is open, when something else has to be shown, then it is shown above and what was typed is
+  // kept.
   using person = start();
   const reply = person.terminal.ask("Approve? ");
   await person.type("ye");
@@ -53,7 +56,8 @@ test("SHL-43 given a question that is open, when something else has to be shown,
   assert.deepEqual(await reply, { kind: "line", text: "yes" });
 });
 
-test("SHL-46 given a question that is withdrawn, when its time is over, then it has no answer and the next one has its own", async () => {
+test("SHL-46 a withdrawn question gets no answer and the next one gets its own", async () => {
+  // Given a question that is withdrawn, when its time is over, then it has no answer and the next one has its own.
   using person = start();
   const given = new AbortController();
   const reply = person.terminal.ask("Approve? ", given.signal);
@@ -66,7 +70,8 @@ test("SHL-46 given a question that is withdrawn, when its time is over, then it 
   assert.deepEqual(await next, { kind: "line", text: "hello" });
 });
 
-test("SHL-46 given Ctrl-C and Ctrl-D, when they are pressed, then each is what it is, with a question and without", async () => {
+test("SHL-46 pressing Ctrl-C interrupts and Ctrl-D ends the input, with or without a question", async () => {
+  // Given Ctrl-C and Ctrl-D, when they are pressed, then each is what it is, with a question and without.
   using person = start();
   let interrupts = 0;
   person.terminal.onInterrupt(() => {

@@ -5,7 +5,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { plainLineOf, plainText, widthOf, wrap } from "./text.ts";
 
-test("SHL-45 given any text, when it is made plain, then it has no control characters and nothing that turns the direction of reading", () => {
+test("SHL-45 plain text has no control characters and no changes of reading direction", () => {
+  // Given any text, when it is made plain, then it has no control characters and nothing that turns the direction of
+  // reading.
   const odd = fc.string({
     unit: fc.constantFrom(
       "a",
@@ -31,7 +33,8 @@ test("SHL-45 given any text, when it is made plain, then it has no control chara
   );
 });
 
-test("SHL-51 given any text, when it is wrapped, then no line is wider than it may be, and no word is lost", () => {
+test("SHL-51 wrapping keeps every line within the width and loses no word", () => {
+  // Given any text, when it is wrapped, then no line is wider than it may be, and no word is lost.
   const words = fc.array(
     fc.constantFrom("a", "word", "漢字", "🙂", "e\u0301", "-", "1.", "x".repeat(50), "\n", "   "),
     {
@@ -49,7 +52,8 @@ test("SHL-51 given any text, when it is wrapped, then no line is wider than it m
   );
 });
 
-test("SHL-51 given lists and indented text, when they are wrapped, then what follows stays below its beginning", () => {
+test("SHL-51 wrapped lists and indented text keep their indentation", () => {
+  // Given lists and indented text, when they are wrapped, then what follows stays below its beginning.
   assert.deepEqual(wrap("- one two three\n  four five six seven", 11), [
     "- one two",
     "  three",

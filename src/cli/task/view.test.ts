@@ -53,7 +53,9 @@ const asks: Fact = {
 };
 
 describe("The view of a task", () => {
-  test("CMD-20 given a task at work, when it is looked at, then agent, status, elapsed time, words and steps with their marks are there", () => {
+  test("CMD-20 a working task shows agent, status, elapsed time, text and marked steps", () => {
+    // Given a task at work, when it is looked at, then agent, status, elapsed time, words and steps with their marks are
+    // there.
     const lines = seen(
       stateOf(
         submitted,
@@ -77,12 +79,15 @@ describe("The view of a task", () => {
     assert.match(text, /█{10}░{10} {2}50 % {2}halfway/);
   });
 
-  test("CMD-20 given nothing that is recorded as under way, when a task works, then something turns all the same", () => {
+  test("CMD-20 a working task shows a spinner even when no step is under way", () => {
+    // Given nothing that is recorded as under way, when a task works, then something turns all the same.
     assert.match(seen(stateOf(submitted, started, working)).join("\n"), /^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] working +1\.0 s$/m);
     assert.doesNotMatch(seen(stateOf(submitted, started, working, asks)).join("\n"), /working/);
   });
 
-  test("CMD-20 given a model that speaks, when it is looked at, then its words are there as they come, and then what it used and cost", () => {
+  test("CMD-20 a model's text is shown as it streams, and then its usage and cost", () => {
+    // Given a model that speaks, when it is looked at, then its words are there as they come, and then what it used and
+    // cost.
     const delta = (text: string, attempt = 1): Fact => {
       return { kind: "delta", step: "llm:main", attempt, index: 0, isThought: false, text };
     };
@@ -98,7 +103,8 @@ describe("The view of a task", () => {
     assert.doesNotMatch(over, /raining/);
   });
 
-  test("CMD-21 given many steps, when they do not fit, then the older ones are folded into a line that counts them", () => {
+  test("CMD-21 older steps that do not fit fold into one line with their count", () => {
+    // Given many steps, when they do not fit, then the older ones are folded into a line that counts them.
     const steps = Array.from({ length: 50 }, (_, index) => ended(`part ${index + 1}`));
     const lines = seen(stateOf(submitted, started, working, ...steps), { rows: 20 });
     assert.equal(lines.length, 20);
@@ -108,14 +114,17 @@ describe("The view of a task", () => {
     assert.match(lines.join("\n"), /part 50/);
   });
 
-  test("CMD-22 given a question, when the screen is tiny, then it is still there with the command that helps", () => {
+  test("CMD-22 a tiny screen still shows the question and the command that answers it", () => {
+    // Given a question, when the screen is tiny, then it is still there with the command that helps.
     const steps = Array.from({ length: 50 }, (_, index) => ended(`part ${index + 1}`));
     const text = seen(stateOf(submitted, started, working, ...steps, asks), { rows: 8 }).join("\n");
     assert.match(text, /\? Which region\?/);
     assert.match(text, /bridle task answer task_1 TEXT/);
   });
 
-  test("CMD-22 given an approval, when it is looked at, then action, risk, time and payload are there, and how many lines of it are not", () => {
+  test("CMD-22 an approval shows action, risk, time, payload and the count of hidden lines", () => {
+    // Given an approval, when it is looked at, then action, risk, time and payload are there, and how many lines of it
+    // are not.
     const payload = { files: Array.from({ length: 40 }, (_, index) => `file-${index}`) };
     const state = stateOf(
       submitted,
@@ -143,7 +152,8 @@ describe("The view of a task", () => {
     assert.match(seen(state, { isLast: true }).join("\n"), /"file-39"/);
   });
 
-  test("CMD-22 given an approval whose action is longer than the screen, when the person is asked, then all of it is offered", () => {
+  test("CMD-22 an approval's action longer than the screen is offered in full", () => {
+    // Given an approval whose action is longer than the screen, when the person is asked, then all of it is offered.
     const question = {
       kind: "approval",
       step: "approve:1",
@@ -162,7 +172,9 @@ describe("The view of a task", () => {
     assert.equal(hiddenOf(lines, 30), 1);
   });
 
-  test("CMD-21 given any text and any screen, when the view is drawn, then it is never wider or higher than the screen, and nothing in it drives the terminal", () => {
+  test("CMD-21 the view never exceeds the screen and never emits terminal control", () => {
+    // Given any text and any screen, when the view is drawn, then it is never wider or higher than the screen, and
+    // nothing in it drives the terminal.
     const word = fc.constantFrom(
       "a",
       "word",
@@ -216,13 +228,16 @@ describe("The view of a task", () => {
     assert.notEqual(stripVTControlCharacters(coloured), coloured);
   });
 
-  test("CMD-23 given a server that is away, when the view is drawn, then it says that it is reconnecting", () => {
+  test("CMD-23 the view says that it is reconnecting when the server is away", () => {
+    // Given a server that is away, when the view is drawn, then it says that it is reconnecting.
     const state = stateOf(submitted, started, working);
     assert.match(seen(state, { isConnected: false }).join("\n"), /reconnecting/);
     assert.doesNotMatch(seen(state).join("\n"), /reconnecting/);
   });
 
-  test("CMD-20 given a task that ended, when it is looked at for the last time, then why is there, what was under way is stopped, and nothing turns", () => {
+  test("CMD-20 the last view of an ended task shows why, stops open steps and has no spinner", () => {
+    // Given a task that ended, when it is looked at for the last time, then why is there, what was under way is stopped,
+    // and nothing turns.
     const failure = { code: "step_failed", message: "no disk" };
     const end: Fact = { kind: "ended", status: "FAILED", summary: "", failure, reason: null };
     const text = seen(stateOf(submitted, started, working, begun("publish", "tool"), end), {
@@ -278,7 +293,9 @@ describe("Events of a task as facts and lines", () => {
     assert.equal(factIn(event("unknown.event", {})), null);
   });
 
-  test("CMD-9 given a message of several lines with what would drive a terminal, when it is a line of the log, then its lines stay behind the time and nothing drives", () => {
+  test("CMD-9 a log message of several lines is indented behind its time and escaped", () => {
+    // Given a message of several lines with what would drive a terminal, when it is a line of the log, then its lines
+    // stay behind the time and nothing drives.
     const parts = [
       { type: "text", text: "one\ntwo\u001b[2J", visibility: "public" },
       { redacted: true, type: "text", visibility: "internal", sha256: "0" },

@@ -42,7 +42,8 @@ function outcome(event: ExchangeEvent, state: ExchangeState | "none"): string {
 }
 
 for (const [event, row] of Object.entries(table) as [ExchangeEvent, string][]) {
-  test(`HARP-50 given each state, when ${event} comes about, then what becomes of it is what the table says`, () => {
+  test(`HARP-50 ${event} changes or keeps each state as the table says`, () => {
+    // Given each state, when ${event} comes about, then what becomes of it is what the table says.
     assert.deepEqual(
       states.map((state) => outcome(event, state)),
       row.split(" "),
@@ -50,7 +51,8 @@ for (const [event, row] of Object.entries(table) as [ExchangeEvent, string][]) {
   });
 }
 
-test("HARP-50, HARP-51 given the table, when the ways out of each state are followed, then what was decided is never undone", () => {
+test("HARP-50, HARP-51 no path through the table undoes a decision", () => {
+  // Given the table, when the ways out of each state are followed, then what was decided is never undone.
   const waysFrom = (from: ExchangeState): string[] =>
     Object.values(transitions).flatMap((row) => {
       const found = row[from];
@@ -68,7 +70,8 @@ test("HARP-50, HARP-51 given the table, when the ways out of each state are foll
   }
 });
 
-test("HARP-84 given what the table refuses, when its statuses are read, then conflicts and nothing else are 409", () => {
+test("HARP-84 of the table's refusals exactly the conflicts have status 409", () => {
+  // Given what the table refuses, when its statuses are read, then conflicts and nothing else are 409.
   for (const event of Object.keys(table) as ExchangeEvent[]) {
     for (const state of states) {
       try {

@@ -10,7 +10,8 @@ function handClock() {
   return clock;
 }
 
-test("OPH-17 given states of runs, when they are looked for, then each is there for its run and its time", () => {
+test("OPH-17 a held state is found only for its run and until it expires", () => {
+  // Given states of runs, when they are looked for, then each is there for its run and its time.
   const clock = handClock();
   const held = new HeldStates(clock, 1000);
   held.keep("task_a", "h1", { one: 1 }, 10);
@@ -25,7 +26,8 @@ test("OPH-17 given states of runs, when they are looked for, then each is there 
   assert.equal(held.find("task_b", "h1"), undefined);
 });
 
-test("OPH-17 given more than is held, when more comes, then the oldest goes: of a run, of all, and by size", () => {
+test("OPH-17 evicts the oldest states by count per run, by total count and by size", () => {
+  // Given more than is held, when more comes, then the oldest goes: of a run, of all, and by size.
   const clock = handClock();
   const held = new HeldStates(clock, 1_000_000);
   for (let n = 0; n < 6; n++) held.keep("task_a", `h${n}`, { n }, 1);

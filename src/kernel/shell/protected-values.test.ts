@@ -7,7 +7,8 @@ import { protectedValues } from "./protected-values.ts";
 const now = Date.parse("2026-11-17T12:00:00Z");
 const record = JSON.stringify({ id: "task_01M7NJ50JNDR7YDQZYGME0S6JV", agent: { name: "bookkeeper" } });
 
-test("OPH-16 given values of every kind, when they are chosen, then secrets are protected at any depth", () => {
+test("OPH-16 protects secret values at any depth", () => {
+  // Given values of every kind, when they are chosen, then secrets are protected at any depth.
   const state = {
     password: "correcthorse",
     phrase: "a few words",
@@ -23,7 +24,8 @@ test("OPH-16 given values of every kind, when they are chosen, then secrets are 
   ]);
 });
 
-test("OPH-16 given what is short or a word of the record, when it is chosen from, then it is left alone", () => {
+test("OPH-16 does not protect short values and words of the record", () => {
+  // Given what is short or a word of the record, when it is chosen from, then it is left alone.
   const words = [
     ...["abc", "1234567", 42, true, null, ""],
     ...[

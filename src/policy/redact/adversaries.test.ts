@@ -111,7 +111,8 @@ describe("adversaries", () => {
     ],
   ];
 
-  test("given a megabyte of anything unpleasant, when it is redacted, then it takes less than 200 ms", () => {
+  test("redacts a megabyte of hostile text in less than 200 ms", () => {
+    // Given a megabyte of anything unpleasant, when it is redacted, then it takes less than 200 ms.
     for (const seed of seeds) {
       const repeated = seed.repeat(Math.ceil(size / seed.length));
       for (const text of [`${repeated}1a`, `x "kty <think>token="${repeated} "`]) {
@@ -120,7 +121,8 @@ describe("adversaries", () => {
     }
   });
 
-  test("given more keys than are remembered, when values are redacted, then the outcome does not change", () => {
+  test("redaction gives the same result with more keys than the cache holds", () => {
+    // Given more keys than are remembered, when values are redacted, then the outcome does not change.
     const fresh = new Redactor();
     for (let n = 0; n < 5000; n++) fresh.value({ [`key${n}`]: n });
     assert.deepEqual(fresh.value({ other_secret: "x", client_secret: "x" }), {

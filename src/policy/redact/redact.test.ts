@@ -275,7 +275,8 @@ describe("texts", () => {
   }
 
   for (const [what, examples] of Object.entries(negatives)) {
-    test(`given ${what} that only look suspicious, when they are redacted, then they stay as they are`, () => {
+    test(`leaves ${what} that only look suspicious unchanged`, () => {
+      // Given ${what} that only look suspicious, when they are redacted, then they stay as they are.
       for (const example of examples) assert.equal(redactor.text(example), example);
     });
   }
@@ -286,7 +287,8 @@ describe("texts", () => {
     assert.equal(redactor.text(source), source);
   });
 
-  test("given several secrets in one text, when it is redacted, then each goes and the kinds are listed once", () => {
+  test("redacts each of several secrets in one text and lists every kind once", () => {
+    // Given several secrets in one text, when it is redacted, then each goes and the kinds are listed once.
     const text = `DB_PASSWORD=hunter2hunter2 API_PASSWORD=hunter3hunter3 Authorization: Bearer abcdef123456 ${jwt}`;
     const redacted = redactor.text(text);
     assert.equal(
@@ -298,7 +300,8 @@ describe("texts", () => {
     assert.deepEqual(redactedKindsIn("[redacted:nonsense] [redacted]"), []);
   });
 
-  test("given secrets that one another's ends lay bare, when they are redacted, then all of them go", () => {
+  test("redacts adjacent secrets that only show once their neighbor is replaced", () => {
+    // Given secrets that one another's ends lay bare, when they are redacted, then all of them go.
     const examples = {
       "password=ghp_abcDEF123456!tail99 and": "password=[redacted:password] and",
       "AKIAIOSFODNN7EXAMPLE/sk-canary123": "[redacted:api_key]/[redacted:api_key]",
@@ -315,13 +318,15 @@ describe("texts", () => {
     }
   });
 
-  test("given a redactor with more named secrets, when a text is redacted, then the first ones and those go", () => {
+  test("a redactor extended with named secrets redacts the earlier and the added ones", () => {
+    // Given a redactor with more named secrets, when a text is redacted, then the first ones and those go.
     const more = redactor.with(["another-named-value"]);
     assert.equal(more.text(`${adminKey} another-named-value`), "[redacted:secret] [redacted:secret]");
     assert.equal(redactor.text("another-named-value"), "another-named-value");
   });
 
-  test("given named secrets that are too short or occur in placeholders, when a text is redacted, then it is not torn up", () => {
+  test("named secrets that are too short or part of placeholders do not mangle the text", () => {
+    // Given named secrets that are too short or occur in placeholders, when a text is redacted, then it is not torn up.
     assert.equal(redactor.text("a short text"), "a short text");
     const named = new Redactor(["redacted", "password", ""]);
     assert.equal(named.text("password redacted"), "[redacted:secret] [redacted:secret]");
@@ -330,7 +335,8 @@ describe("texts", () => {
 });
 
 describe("values", () => {
-  test("given members whose names announce a secret, when a value is redacted, then their strings go whole", () => {
+  test("redacts the whole string of members whose names announce a secret", () => {
+    // Given members whose names announce a secret, when a value is redacted, then their strings go whole.
     const names: Record<string, RedactedKind> = {
       password: "password",
       passwd: "password",
@@ -362,7 +368,8 @@ describe("values", () => {
     }
   });
 
-  test("given such members that hold no string, when a value is redacted, then they stay, and objects are walked", () => {
+  test("keeps non-string values of members with secret names and walks into objects", () => {
+    // Given such members that hold no string, when a value is redacted, then they stay, and objects are walked.
     const same = {
       password: "",
       secret: null,
@@ -394,7 +401,8 @@ describe("values", () => {
     assert.deepEqual(redactor.value({ token: "abcdef12" }), { token: "[redacted:bearer_token]" });
   });
 
-  test("given parts that are a model's thoughts, when a value is redacted, then their text goes and their summary stays", () => {
+  test("redacts the text of a model's thoughts and keeps their summary", () => {
+    // Given parts that are a model's thoughts, when a value is redacted, then their text goes and their summary stays.
     const message = [
       { type: "thinking", thinking: "Hm.", signature: "x" },
       { type: "redacted_thinking", data: "b64" },
@@ -460,7 +468,8 @@ describe("values", () => {
     }
   });
 
-  test("given a value with one secret, when it is redacted, then the input is not touched and all else is shared", () => {
+  test("redacting one secret leaves the input untouched and shares all other parts", () => {
+    // Given a value with one secret, when it is redacted, then the input is not touched and all else is shared.
     const value = Object.freeze({
       clean: Object.freeze({ a: Object.freeze(["b"]) }),
       dirty: Object.freeze([Object.freeze({ c: 1 }), Object.freeze({ password: "x" })]),
@@ -475,7 +484,8 @@ describe("values", () => {
     assert.deepEqual(Object.keys(redacted), Object.keys(value));
   });
 
-  test("given a value nested a hundred levels deep, when it is redacted, then the secret at the bottom goes", () => {
+  test("redacts a secret nested a hundred levels deep", () => {
+    // Given a value nested a hundred levels deep, when it is redacted, then the secret at the bottom goes.
     const nest = (bottom: unknown) => {
       let value = bottom;
       for (let n = 0; n < 50; n++) value = { member: [value] };
@@ -505,7 +515,9 @@ describe("properties", () => {
   );
   const text = fc.array(fragment, { maxLength: 8 }).map((fragments) => fragments.join(""));
 
-  test("given any text made of secrets and their surroundings, when it is redacted twice, then the second time changes nothing", () => {
+  test("redacting any text a second time changes nothing", () => {
+    // Given any text made of secrets and their surroundings, when it is redacted twice, then the second time changes
+    // nothing.
     fc.assert(
       fc.property(text, (any) => {
         const once = redactor.text(any);
@@ -515,7 +527,8 @@ describe("properties", () => {
     );
   });
 
-  test("given any value, when it is redacted twice, then the second time gives the same object back", () => {
+  test("redacting any value a second time returns the same object", () => {
+    // Given any value, when it is redacted twice, then the second time gives the same object back.
     const key = fc.oneof(
       text,
       fc.constantFrom("password", "token", "thinking", "type", "kty", "d", "set-cookie"),

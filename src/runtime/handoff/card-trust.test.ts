@@ -52,13 +52,15 @@ async function signedWith(payload: string): Promise<{ signatures: JsonObject[]; 
   };
 }
 
-test("OPVS-131 given the known signature of a card, when its key is trusted by name or through a set, then the card is", async () => {
+test("OPVS-131 a card with a known signature is trusted by key name or through a key set", async () => {
+  // Given the known signature of a card, when its key is trusted by name or through a set, then the card is.
   await check({ ...card, signatures: [signature] }, [key]);
   await check({ ...card, signatures: [{ protected: "!", signature: "?" }, signature] }, [key]);
   await check({ ...card, signatures: [signature] }, [], { "https://keys.example": { keys: [1, key] } });
 });
 
-test("OPVS-131 given a card with empty required fields, when it is signed in either form, then it is trusted", async () => {
+test("OPVS-131 a card with empty required fields is trusted if signed with or without them", async () => {
+  // Given a card with empty required fields, when it is signed in either form, then it is trusted.
   const empty: JsonObject = { ...card, description: "", skills: [] };
   const asSpecified = await signedWith(canonicalJson(empty));
   await check({ ...empty, signatures: asSpecified.signatures }, [asSpecified.jwk]);
@@ -67,7 +69,8 @@ test("OPVS-131 given a card with empty required fields, when it is signed in eit
   await check({ ...empty, signatures: asStripped.signatures }, [asStripped.jwk]);
 });
 
-test("OPVS-131 given signatures that prove nothing, when they are checked, then the card is not trusted", async () => {
+test("OPVS-131 a card whose signatures prove nothing is not trusted", async () => {
+  // Given signatures that prove nothing, when they are checked, then the card is not trusted.
   const header = (fields: object) => Buffer.from(JSON.stringify(fields)).toString("base64url");
   const payload = Buffer.from(canonicalJson(card)).toString("base64url");
   const hs256 = header({ alg: "HS256", kid: "t1", typ: "JOSE" });
@@ -88,7 +91,8 @@ test("OPVS-131 given signatures that prove nothing, when they are checked, then 
   for (const [signed, keys] of bad) await assert.rejects(check(signed, keys), untrusted);
 });
 
-test("OPVS-132 given keys that are over, not begun or revoked, when they signed a card, then it is not trusted", async () => {
+test("OPVS-132 a card signed with an expired, future or revoked key is not trusted", async () => {
+  // Given keys that are over, not begun or revoked, when they signed a card, then it is not trusted.
   const seconds = now / 1000;
   const signed = { ...card, signatures: [signature] };
   await check(signed, [{ ...key, exp: seconds + 1, nbf: seconds }]);

@@ -15,14 +15,16 @@ const asksOnce = agentThat(
   async (ctx) => (await ctx.model.generate({ label: "plan", prompt: "Plan it." })).text,
 );
 
-test("LLM-1 given a prompt, when the model is asked, then the call is the step llm:<label>:<n> and its answer is the agent's", async () => {
+test("LLM-1 a model call is the step llm:<label>:<n> and returns its answer to the agent", async () => {
+  // Given a prompt, when the model is asked, then the call is the step llm:<label>:<n> and its answer is the agent's.
   const run = await rehearse(asksOnce, { input: "go", models: ["First, think."] });
   assert.equal(run.output, "First, think.");
   run.expectSteps(["llm:plan:1"]);
   assert.deepEqual(run.models[0]?.messages, [{ role: "user", content: "Plan it." }]);
 });
 
-test("LLM-2 given a run that dies at any moment, when it goes on, then no answer that was recorded is asked for again", async () => {
+test("LLM-2 a run that crashes at any point never repeats a recorded model call", async () => {
+  // Given a run that dies at any moment, when it goes on, then no answer that was recorded is asked for again.
   const twice = agentThat(async (ctx) => {
     const one = await ctx.model.generate({ label: "a", system: "Be brief.", prompt: "one" });
     const two = await ctx.model.stream({
@@ -40,7 +42,9 @@ test("LLM-2 given a run that dies at any moment, when it goes on, then no answer
   assert.equal(run.models.length, 2);
 });
 
-test("LLM-3 given a model that is down for a moment, when it is asked, then it is asked again, and the receipt says which one answered", async () => {
+test("LLM-3 retries a model that is briefly down, and the receipt says which model answered", async () => {
+  // Given a model that is down for a moment, when it is asked, then it is asked again, and the receipt says which one
+  // answered.
   const passing = new ModelError("model_unavailable", "It is down.", { isPassing: true });
   const run = await rehearse(asksOnce, { input: "go", models: [passing, passing, "There."] });
   assert.equal(run.output, "There.");
@@ -49,7 +53,8 @@ test("LLM-3 given a model that is down for a moment, when it is asked, then it i
   assert.equal(run.receipt?.model_route.route_policy_reason, "it is the server's default");
 });
 
-test("LLM-4 given alternatives, when the first cannot answer, then the next is asked, and the receipt says why", async () => {
+test("LLM-4 falls back to the next model if the first fails, and the receipt says why", async () => {
+  // Given alternatives, when the first cannot answer, then the next is asked, and the receipt says why.
   const picky = agentThat(
     async (ctx) => (await ctx.model.generate({ model: ["big/one", "small/two"], prompt: "Hello" })).model,
   );
@@ -68,7 +73,8 @@ test("LLM-4 given alternatives, when the first cannot answer, then the next is a
   });
 });
 
-test("LLM-5 given that no model answers, when the agent asks, then it hears the last reason and the log says what was tried", async () => {
+test("LLM-5 if no model answers, the agent gets the last reason and the log every attempt", async () => {
+  // Given that no model answers, when the agent asks, then it hears the last reason and the log says what was tried.
   const wrong = new ModelError("model_refused", "Too long.");
   const run = await rehearse(asksOnce, { input: "go", models: [wrong] });
   assert.equal(run.status, "FAILED");
@@ -76,7 +82,9 @@ test("LLM-5 given that no model answers, when the agent asks, then it hears the 
   assert.equal(run.receipt?.model_route.alternatives_considered.length, 1);
 });
 
-test("LLM-6 given a persona that allows other models only, when the agent asks for one, then it is refused by the persona's rule", async () => {
+test("LLM-6 rejects a model that the persona does not allow, citing the persona's rule", async () => {
+  // Given a persona that allows other models only, when the agent asks for one, then it is refused by the persona's
+  // rule.
   const run = await rehearse(asksOnce, {
     input: "go",
     models: ["never"],
@@ -86,7 +94,8 @@ test("LLM-6 given a persona that allows other models only, when the agent asks f
   assert.equal(run.models.length, 0);
 });
 
-test("LLM-7 given a persona with a model and a temperature, when the agent names none, then those are used", async () => {
+test("LLM-7 uses the persona's model and temperature if the agent names none", async () => {
+  // Given a persona with a model and a temperature, when the agent names none, then those are used.
   const run = await rehearse(asksOnce, {
     input: "go",
     models: ["fine"],
@@ -106,7 +115,8 @@ const add = defineTool({
   run: ({ a, b }) => a + b,
 });
 
-test("LLM-8 given tools, when the model asks for them, then they are called as steps and it hears what they gave", async () => {
+test("LLM-8 runs the tools a model requests as steps and returns their results to it", async () => {
+  // Given tools, when the model asks for them, then they are called as steps and it hears what they gave.
   const counter = agentThat(
     async (ctx) => (await ctx.model.generate({ prompt: "2+3 and 4+5?", tools: [add] })).text,
   );
@@ -129,7 +139,8 @@ test("LLM-8 given tools, when the model asks for them, then they are called as s
   ]);
 });
 
-test("LLM-9 given a model that asks for nonsense, when its tools are called, then it hears what is wrong and can go on", async () => {
+test("LLM-9 a model that makes invalid tool calls is told what is wrong and can go on", async () => {
+  // Given a model that asks for nonsense, when its tools are called, then it hears what is wrong and can go on.
   const counter = agentThat(async (ctx) => (await ctx.model.generate({ prompt: "?", tools: [add] })).text);
   const calls = [
     { name: "math_add", input: { a: "two", b: 3 } },
@@ -142,7 +153,9 @@ test("LLM-9 given a model that asks for nonsense, when its tools are called, the
   assert.match(heard, /There is no tool/);
 });
 
-test("LLM-10 given a model that never stops asking for tools, when its calls are used up, then it is asked once more without them", async () => {
+test("LLM-10 a model that uses up its tool calls is asked once more without tools", async () => {
+  // Given a model that never stops asking for tools, when its calls are used up, then it is asked once more without
+  // them.
   const counter = agentThat(
     async (ctx) => (await ctx.model.generate({ prompt: "?", tools: [add], maxSteps: 3 })).text,
   );
@@ -156,7 +169,8 @@ test("LLM-10 given a model that never stops asking for tools, when its calls are
 
 const Verdict = Type.Object({ ok: Type.Boolean(), why: Type.String() });
 
-test("LLM-11 given a schema, when the answer does not fit it, then the model is told and the agent is given what fits", async () => {
+test("LLM-11 an answer that breaks the schema is sent back until the model returns a valid one", async () => {
+  // Given a schema, when the answer does not fit it, then the model is told and the agent is given what fits.
   const judge = agentThat(async (ctx) => {
     const { object } = await ctx.model.generate({ prompt: "Judge.", output: Verdict });
     return `${object.ok}: ${object.why}`;
@@ -169,7 +183,8 @@ test("LLM-11 given a schema, when the answer does not fit it, then the model is 
   assert.match(run.models[1]?.prompt ?? "", /does not fit the schema/);
 });
 
-test("LLM-12 given a schema that no answer fits, when the model was told twice, then the agent hears model_output_invalid", async () => {
+test("LLM-12 fails with model_output_invalid after two corrections without a valid answer", async () => {
+  // Given a schema that no answer fits, when the model was told twice, then the agent hears model_output_invalid.
   const judge = agentThat(async (ctx) =>
     String((await ctx.model.generate({ prompt: "Judge.", output: Verdict })).object.ok),
   );
@@ -193,7 +208,9 @@ test("LLM-13 given prices, when models are asked, then the receipt says what eac
   assert.equal(run.receipt?.autonomy_budget.consumed.output_tokens, 500);
 });
 
-test("LLM-14 given code that asks something else when it is repeated, when the run goes on after a crash, then it fails as not repeatable", async () => {
+test("LLM-14 code that makes another model call after a crash fails as not repeatable", async () => {
+  // Given code that asks something else when it is repeated, when the run goes on after a crash, then it fails as not
+  // repeatable.
   let lives = 0;
   const fickle = agentThat(async (ctx) => {
     lives += 1;
@@ -205,7 +222,8 @@ test("LLM-14 given code that asks something else when it is repeated, when the r
   assert.match(run.failure?.message ?? "", /llm:plan:1 with the input sha256:/);
 });
 
-test("LLM-15 given a secret in a prompt, when the model is asked, then it is in neither the log nor what the model hears", async () => {
+test("LLM-15 redacts a secret in a prompt from both the log and the model's input", async () => {
+  // Given a secret in a prompt, when the model is asked, then it is in neither the log nor what the model hears.
   const leaky = agentThat(async (ctx) => {
     const key = await ctx.secret("api_key");
     return (await ctx.model.generate({ prompt: `The key is ${key}.` })).text;
@@ -218,14 +236,17 @@ test("LLM-15 given a secret in a prompt, when the model is asked, then it is in 
   assert.doesNotMatch(JSON.stringify([run.journal, run.models]), /s3cr3t-value-9000/);
 });
 
-test("LLM-16 given no model at all, when the agent asks for one, then the failure says what to set", async () => {
+test("LLM-16 without any model the error says what to set", async () => {
+  // Given no model at all, when the agent asks for one, then the failure says what to set.
   const models = { ...scripted([]), defaultModel: null };
   const run = await rehearse(asksOnce, { input: "go", models });
   assert.equal(run.failure?.code, "model_not_configured");
   assert.match(run.failure?.message ?? "", /BRIDLE_MODEL/);
 });
 
-test("LLM-17 given tools that are described otherwise after a restart, when the run goes on, then its answers hold and the next call has the new ones", async () => {
+test("LLM-17 tools changed by a restart keep recorded answers and apply to the next call", async () => {
+  // Given tools that are described otherwise after a restart, when the run goes on, then its answers hold and the next
+  // call has the new ones.
   let lives = 0;
   const upgraded = agentThat(async (ctx) => {
     lives += 1;

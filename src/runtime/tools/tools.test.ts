@@ -43,7 +43,8 @@ function counting(effect: "none" | "reversible" | "irreversible") {
 const sends = (tool: ReturnType<typeof counting>["tool"]) =>
   agentThat((ctx) => ctx.tool(tool, { to: "ada" }));
 
-test("TUL-1 given a tool that only looks, when it is called in any tier, then it is called, and once only", async () => {
+test("TUL-1 a read-only tool runs in any autonomy tier, and only once despite a crash", async () => {
+  // Given a tool that only looks, when it is called in any tier, then it is called, and once only.
   const { seen, tool } = counting("none");
   const run = await rehearse(sends(tool), {
     input: "go",
@@ -55,7 +56,8 @@ test("TUL-1 given a tool that only looks, when it is called in any tier, then it
   assert.deepEqual(run.step("tool:mail.send:1").input, { to: "ada" });
 });
 
-test("TUL-2 given a tool that acts and a persona that may not, when it is called, then nothing is done and the agent hears why", async () => {
+test("TUL-2 a tool with effects does not run if the persona may not act, and the agent hears why", async () => {
+  // Given a tool that acts and a persona that may not, when it is called, then nothing is done and the agent hears why.
   const { seen, tool } = counting("reversible");
   const run = await rehearse(sends(tool), { input: "go", persona: { autonomy_tier: "suggest" } });
   assert.equal(run.failure?.code, "not_carried_out");
@@ -64,7 +66,8 @@ test("TUL-2 given a tool that acts and a persona that may not, when it is called
   assert.equal(run.artifacts.length, 1);
 });
 
-test("TUL-3 given a tool that acts under approval, when it is approved, then it is done with what was approved", async () => {
+test("TUL-3 an approved tool call runs with the input that was approved", async () => {
+  // Given a tool that acts under approval, when it is approved, then it is done with what was approved.
   const { seen, tool } = counting("irreversible");
   const run = await rehearse(sends(tool), {
     input: "go",
@@ -76,14 +79,18 @@ test("TUL-3 given a tool that acts under approval, when it is approved, then it 
   assert.equal(run.approvals[0]?.action, "mail.send");
 });
 
-test("TUL-4 given something irreversible whose result is recorded, when the process dies, then it is neither done again nor in doubt", async () => {
+test("TUL-4 a recorded irreversible call is neither repeated nor in doubt after a crash", async () => {
+  // Given something irreversible whose result is recorded, when the process dies, then it is neither done again nor in
+  // doubt.
   const { seen, tool } = counting("irreversible");
   const run = await rehearse(sends(tool), { input: "go", crashAfter: "tool:mail.send:1" });
   assert.equal(run.output, '{"id":1}');
   assert.equal(seen.calls, 1);
 });
 
-test("TUL-5 given a persona whose tools do not name it, when a tool is called, then it is refused; an opt-in tool needs its name", async () => {
+test("TUL-5 rejects a tool the persona does not list; an opt-in tool must be listed by name", async () => {
+  // Given a persona whose tools do not name it, when a tool is called, then it is refused; an opt-in tool needs its
+  // name.
   const { seen, tool } = counting("none");
   const unnamed = await rehearse(sends(tool), { input: "go", persona: { tools: ["calendar.*"] } });
   assert.equal(unnamed.failure?.code, "policy_violation");
@@ -95,7 +102,9 @@ test("TUL-5 given a persona whose tools do not name it, when a tool is called, t
   assert.equal(seen.calls, 1);
 });
 
-test("TUL-6 given a tool that takes too long, when its time is over, then the agent goes on, and what it gives later is recorded as late", async () => {
+test("TUL-6 the agent goes on after a tool times out, and its late result is recorded as late", async () => {
+  // Given a tool that takes too long, when its time is over, then the agent goes on, and what it gives later is recorded
+  // as late.
   const { promise: done, resolve: finish } = Promise.withResolvers<void>();
   const slow = defineTool({
     name: "slow",
@@ -122,7 +131,8 @@ test("TUL-6 given a tool that takes too long, when its time is over, then the ag
   assert.equal(run.step("tool:slow:1").error?.code, "tool_timeout");
 });
 
-test("TUL-7 given an MCP server, when its tool is called, then it is the step mcp:<server>:<tool>:<n>, in whatever life", async () => {
+test("TUL-7 an MCP tool call is the step mcp:<server>:<tool>:<n>, also after crashes", async () => {
+  // Given an MCP server, when its tool is called, then it is the step mcp:<server>:<tool>:<n>, in whatever life.
   const agent = agentThat((ctx) => ctx.tool("github.search", { q: "bridle" }));
   const run = await rehearse(agent, {
     input: "go",
@@ -133,7 +143,9 @@ test("TUL-7 given an MCP server, when its tool is called, then it is the step mc
   run.expectSteps(["mcp:github:tools/list:1", "mcp:github:search:1"]);
 });
 
-test("TUL-8 given an MCP server that asks in the middle of a call, when the person answers, then the call goes on with it, also after a crash", async () => {
+test("TUL-8 an MCP call that asks the person resumes with the answer, also after a crash", async () => {
+  // Given an MCP server that asks in the middle of a call, when the person answers, then the call goes on with it, also
+  // after a crash.
   const agent = agentThat((ctx) => ctx.tool("desk.book"));
   const schema = { type: "object", properties: { seat: { type: "string" } }, required: ["seat"] };
   const run = await rehearse(agent, {
@@ -154,7 +166,9 @@ test("TUL-8 given an MCP server that asks in the middle of a call, when the pers
   assert.equal(run.asked[0]?.question, "Which seat?");
 });
 
-test("TUL-9 given an MCP server that goes away, when its tool only looks, then it is called again; otherwise the outcome is unknown", async () => {
+test("TUL-9 retries a read-only tool of a lost MCP server; for others the outcome is unknown", async () => {
+  // Given an MCP server that goes away, when its tool only looks, then it is called again; otherwise the outcome is
+  // unknown.
   let calls = 0;
   const away = () => {
     calls += 1;
@@ -176,7 +190,8 @@ test("TUL-9 given an MCP server that goes away, when its tool only looks, then i
   assert.equal(calls, 1);
 });
 
-test("TUL-10 given a name that nothing has, when it is called, then the failure names what there is", async () => {
+test("TUL-10 the error for an unknown tool lists the available ones", async () => {
+  // Given a name that nothing has, when it is called, then the failure names what there is.
   const { tool } = counting("none");
   const run = await rehearse(
     agentThat((ctx) => ctx.tool("mail.sned", {}), [tool]),

@@ -13,7 +13,9 @@ async function directory(): Promise<{ path: string } & AsyncDisposable> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-test("given a store, when it is open and when it is closed, then it is seen whether it is in use, and looking leaves no trace", async () => {
+test("tells whether a store is in use, and inspecting leaves no trace", async () => {
+  // Given a store, when it is open and when it is closed, then it is seen whether it is in use, and looking leaves no
+  // trace.
   await using place = await directory();
   assert.equal(isLocked(place.path), false);
   assert.equal(inspectStore(place.path), null);
@@ -28,7 +30,8 @@ test("given a store, when it is open and when it is closed, then it is seen whet
   assert.deepEqual(await readdir(place.path), before);
 });
 
-test("given a store of a newer Bridle, or a file that is none, when it is inspected, then it is said", async () => {
+test("inspecting a newer Bridle's store or a file that is no store says so", async () => {
+  // Given a store of a newer Bridle, or a file that is none, when it is inspected, then it is said.
   await using place = await directory();
   await (await openSqliteStore(place.path)).close();
   const db = new DatabaseSync(join(place.path, "bridle.db"));

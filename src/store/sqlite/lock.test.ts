@@ -8,7 +8,9 @@ import { temporaryDirectory } from "../../../test/support/server.ts";
 import { DataDirectoryInUse, lockDirectory } from "./lock.ts";
 import { openSqliteStore } from "./open.ts";
 
-test("STO-5 given a locked directory, when it is locked again, then the refusal names the process, the directory and the way out", async () => {
+test("STO-5 locking a locked directory fails, naming the process, the directory and the remedy", async () => {
+  // Given a locked directory, when it is locked again, then the refusal names the process, the directory and the way
+  // out.
   await using directory = await temporaryDirectory();
   const lock = lockDirectory(directory.path);
   try {
@@ -25,7 +27,9 @@ test("STO-5 given a locked directory, when it is locked again, then the refusal 
   }
 });
 
-test("STO-5 given a released lock, when the directory is locked again, then it succeeds, and two directories never disturb each other", async () => {
+test("STO-5 a released directory can be locked again, and two directories are independent", async () => {
+  // Given a released lock, when the directory is locked again, then it succeeds, and two directories never disturb each
+  // other.
   await using directory = await temporaryDirectory();
   await using other = await temporaryDirectory();
   lockDirectory(directory.path).release();
@@ -33,7 +37,9 @@ test("STO-5 given a released lock, when the directory is locked again, then it s
   for (const lock of locks) lock.release();
 });
 
-test("STO-5 given an open store, when another is opened on its directory, then it is refused, the first goes on, and closing it makes room", async () => {
+test("STO-5 rejects a second store on an open directory until the first is closed", async () => {
+  // Given an open store, when another is opened on its directory, then it is refused, the first goes on, and closing it
+  // makes room.
   await using directory = await temporaryDirectory();
   const first = await openSqliteStore(directory.path);
   await assert.rejects(openSqliteStore(directory.path), DataDirectoryInUse);
@@ -44,7 +50,8 @@ test("STO-5 given an open store, when another is opened on its directory, then i
   await second.close();
 });
 
-test("STO-5 given a directory whose database cannot be opened, when opening fails, then the lock is free again", async () => {
+test("STO-5 releases the lock if the database cannot be opened", async () => {
+  // Given a directory whose database cannot be opened, when opening fails, then the lock is free again.
   await using directory = await temporaryDirectory();
   const file = join(directory.path, "bridle.db");
   await mkdir(file);

@@ -12,7 +12,8 @@ function askedFor(size: number, first: number | null, last: number | null): numb
 
 const position = fc.option(fc.nat(40));
 
-test("UPL-2 given any single range, when it is read, then it is exactly the bytes that were asked for", () => {
+test("UPL-2 a single range returns exactly the requested bytes", () => {
+  // Given any single range, when it is read, then it is exactly the bytes that were asked for.
   fc.assert(
     fc.property(fc.nat(30), position, position, (size, first, last) => {
       fc.pre(first !== null || last !== null);
@@ -43,7 +44,8 @@ test("UPL-2 given what is no single range of bytes, when it is read, then it is 
   for (const header of others) assert.equal(rangeOf(header, 10), "whole", String(header));
 });
 
-test("UPL-2 given conditions, when they are compared with the tag, then lists and weak tags count where they may", () => {
+test("UPL-2 matches conditions against the tag, with lists and weak tags where allowed", () => {
+  // Given conditions, when they are compared with the tag, then lists and weak tags count where they may.
   for (const header of ['"a"', 'W/"a"', '"b", "a"', "*"]) assert.ok(isKnown(header, '"a"'), header);
   for (const header of [undefined, '"b"', "a", '"a'] as const)
     assert.ok(!isKnown(header, '"a"'), String(header));

@@ -209,7 +209,9 @@ class Vectors implements AsyncDisposable {
   }
 }
 
-test("HARP-97, HARP-72, HARP-80 given the published messages of an exchange, when they are played, then each is accepted, and what the gateway says is what was published", async () => {
+test("HARP-97, HARP-72, HARP-80 accepts the published exchange and answers as published", async () => {
+  // Given the published messages of an exchange, when they are played, then each is accepted, and what the gateway says
+  // is what was published.
   await using vectors = await Vectors.open();
   const { test, ids } = vectors;
   const { gateway } = test;
@@ -233,7 +235,8 @@ test("HARP-97, HARP-72, HARP-80 given the published messages of an exchange, whe
   assert.equal(await test.state(requestId, enforcer), "delivered");
 });
 
-test("HARP-97, HARP-96 given the published artifact, when it is withdrawn, then both sides hear what was published", async () => {
+test("HARP-97, HARP-96 withdrawing the published artifact notifies both sides as published", async () => {
+  // Given the published artifact, when it is withdrawn, then both sides hear what was published.
   await using vectors = await Vectors.open();
   const { test } = vectors;
   await vectors.pair();
@@ -245,7 +248,9 @@ test("HARP-97, HARP-96 given the published artifact, when it is withdrawn, then 
   assertHolds((await channel.untilTold(2))[1], exchangeWithdrawn);
 });
 
-test("HARP-97, HARP-92 given the published artifact, when it has expired and its approver asks for it again, then the enforcer hears what was published", async () => {
+test("HARP-97, HARP-92 a request for the expired artifact tells the enforcer what is published", async () => {
+  // Given the published artifact, when it has expired and its approver asks for it again, then the enforcer hears what
+  // was published.
   await using vectors = await Vectors.open();
   const { test } = vectors;
   await vectors.pair();
@@ -257,7 +262,9 @@ test("HARP-97, HARP-92 given the published artifact, when it has expired and its
   assert.equal(await test.state(requestId, enforcer), "expired");
 });
 
-test("HARP-97, HARP-69 given an enforcer that says the published hello and one that was silent for a quarter of an hour, when presence is asked for, then it is what was published", async () => {
+test("HARP-97, HARP-69 presence of a new and a long silent enforcer is as published", async () => {
+  // Given an enforcer that says the published hello and one that was silent for a quarter of an hour, when presence is
+  // asked for, then it is what was published.
   await using vectors = await Vectors.open();
   const { test } = vectors;
   const { gateway } = test;

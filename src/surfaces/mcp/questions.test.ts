@@ -15,7 +15,8 @@ function formOf(schema: JsonObject | null) {
   return formFor(sdk, { ...pending, schema });
 }
 
-test("given questions of all kinds, when they are made forms, then a field is what a form can have", () => {
+test("turns each kind of question into a form with fields that forms support", () => {
+  // Given questions of all kinds, when they are made forms, then a field is what a form can have.
   assert.deepEqual(formOf(null)?.required, ["answer"]);
   assert.deepEqual(formOf({ type: "boolean" })?.properties, { answer: { type: "boolean" } });
   assert.deepEqual(formOf({ enum: ["a", "b"] })?.properties, {

@@ -25,7 +25,9 @@ function isRefused(code: string, seconds?: number) {
     error instanceof HarnessError && error.code === code && error.details.retry_after_seconds === seconds;
 }
 
-test("PUB-1 given agents, when somebody without credentials comes, then only public ones have a caller, bound to their workspace with no right but to use agents", () => {
+test("PUB-1 anonymous callers reach only public agents, bound to their workspace, to use them", () => {
+  // Given agents, when somebody without credentials comes, then only public ones have a caller, bound to their workspace
+  // with no right but to use agents.
   const call = createAnonymousCaller(agents, () => 0);
   for (const name of ["closed", "nobody", ""]) {
     assert.throws(() => call(name, "10.0.0.1"), isRefused("unauthenticated"));
@@ -47,7 +49,9 @@ test("PUB-1 given agents, when somebody without credentials comes, then only pub
   }
 });
 
-test("PUB-3 given a limit, when one address has used it, then it waits as long as it is told, and others and other agents do not", () => {
+test("PUB-3 an address over its limit waits as told; other addresses and agents do not", () => {
+  // Given a limit, when one address has used it, then it waits as long as it is told, and others and other agents do
+  // not.
   let now = 0;
   const call = createAnonymousCaller(agents, () => now);
   call("one", "10.0.0.1");
@@ -69,7 +73,8 @@ test("PUB-3 given one subscriber's addresses, when all of them call, then they c
   call("one", "2001:db8:1:3::1");
 });
 
-test("PUB-3 given endlessly many addresses, when all of them call, then together they have ten times what one has", () => {
+test("PUB-3 all anonymous addresses together get ten times the limit of one", () => {
+  // Given endlessly many addresses, when all of them call, then together they have ten times what one has.
   const call = createAnonymousCaller(agents, () => 0);
   for (let n = 0; n < 20; n++) call("one", `10.0.1.${n}`);
   assert.throws(() => call("one", "10.0.2.1"), isRefused("rate_limited", 3));

@@ -59,7 +59,9 @@ function counting(agents = new AgentRegistry([])) {
   };
 }
 
-test("MET-2 given webhooks, connectors, schedules, hand-offs and replays, when the log tells of them, then each is counted as what it was", async () => {
+test("MET-2 counts webhook, connector, schedule, hand-off and replay events by kind", async () => {
+  // Given webhooks, connectors, schedules, hand-offs and replays, when the log tells of them, then each is counted as
+  // what it was.
   const told = { through_event_id: "evt_1", attempts: 1, problem: "503" };
   const failed = { ...told, count: 2, next_attempt_at: "" };
   const delivery = { delivery_id: "d", webhook_id: "w" };
@@ -89,7 +91,9 @@ test("MET-2 given webhooks, connectors, schedules, hand-offs and replays, when t
   assert.deepEqual(by("bridle_replays_total", "started", "completed", "failed"), [1, 0, 1]);
 });
 
-test("MET-2 given a quota and a replay, when a task comes to its limit and another is replayed, then the quota is counted once, under its scope and limit, and the replay as one", async () => {
+test("MET-2 counts an exhausted quota once, by scope and limit, and a replay as one", async () => {
+  // Given a quota and a replay, when a task comes to its limit and another is replayed, then the quota is counted once,
+  // under its scope and limit, and the replay as one.
   const worker = defineAgent({
     name: "worker",
     version: "1.0.0",
@@ -121,7 +125,8 @@ test("MET-2 given a quota and a replay, when a task comes to its limit and anoth
   assert.equal(found.sum("bridle_steps_total", { kind: "step" }), 1);
 });
 
-test("MET-2, MET-8 given a replay, when it copies a step and does another live, then the live one is counted", async () => {
+test("MET-2, MET-8 counts the live steps of a replay but not the copied ones", async () => {
+  // Given a replay, when it copies a step and does another live, then the live one is counted.
   const marks = { source_task_id: "task_0", mode: "exact", original_event_id: null } as const;
   const step: EventPayloads["span.completed"] = {
     ...{ step: "step:a:1", kind: "step", name: "a" },
@@ -135,7 +140,9 @@ test("MET-2, MET-8 given a replay, when it copies a step and does another live, 
   assert.equal(found.sum("bridle_steps_total", { kind: "step", outcome: "completed" }), 1);
 });
 
-test("MET-5 given names that nobody loaded, when they are counted, then they are other; a tool of an agent that is loaded later has its name", async () => {
+test("MET-5 counts unknown names as other, and a tool by name once its agent is loaded", async () => {
+  // Given names that nobody loaded, when they are counted, then they are other; a tool of an agent that is loaded later
+  // has its name.
   const agents = new AgentRegistry([]);
   const counted = counting(agents);
   const call = (name: string, kind = "tool") =>

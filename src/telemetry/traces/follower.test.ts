@@ -21,7 +21,9 @@ const said = (world: TracedStage, text: string) => world.lines.filter(({ msg }) 
 
 describe("a collector that is away", () => {
   for (const status of [503, 429, 401, null]) {
-    test(`TRC-10 given a collector that answers with ${status ?? "nothing"}, when it is back, then it is given everything once, and the log said so once`, async () => {
+    test(`TRC-10 after ${status ?? "nothing"} the collector gets every span once, with one log line`, async () => {
+      // Given a collector that answers with ${status ?? "nothing"}, when it is back, then it is given everything once,
+      // and the log said so once.
       await using world = await TracedStage.begin([worker]);
       world.answer = () => ({ status, message: "not now" });
       await world.follow();
@@ -35,7 +37,8 @@ describe("a collector that is away", () => {
     });
   }
 
-  test("TRC-10 given a collector that stays away, when an hour has passed, then it is told every five minutes at most", async () => {
+  test("TRC-10 logs an unreachable collector every five minutes at most", async () => {
+    // Given a collector that stays away, when an hour has passed, then it is told every five minutes at most.
     await using world = await TracedStage.begin([worker]);
     world.answer = away;
     await world.follow();
@@ -48,7 +51,9 @@ describe("a collector that is away", () => {
     assert.equal(told[0]?.problem, "connect ECONNREFUSED 127.0.0.1:4318");
   });
 
-  test("TRC-15 given a collector that is away for more than a day, when it is back, then what is older than a day is given up and told of, and what is younger is given to it", async () => {
+  test("TRC-15 after an outage of over a day, drops and logs older spans and exports the rest", async () => {
+    // Given a collector that is away for more than a day, when it is back, then what is older than a day is given up and
+    // told of, and what is younger is given to it.
     await using world = await TracedStage.begin([worker]);
     world.answer = away;
     await world.follow();
@@ -65,7 +70,9 @@ describe("a collector that is away", () => {
     assert.equal(said(world, "given up")[0]?.spans, 2);
   });
 
-  test("TRC-15 given a cursor that is two days old, when a process begins, then it tells what is younger than a day, and says that there was more", async () => {
+  test("TRC-15 a start from a two-day-old cursor exports the last day and logs that there was more", async () => {
+    // Given a cursor that is two days old, when a process begins, then it tells what is younger than a day, and says
+    // that there was more.
     await using world = await TracedStage.begin([worker]);
     await (await world.follow()).stop(30_000);
     const old = await world.run("worker");
@@ -78,7 +85,9 @@ describe("a collector that is away", () => {
     assert.equal(said(world, "more than a day ago").length, 1);
   });
 
-  test("TRC-9 given a server at which nothing happened for days, when its process dies right after some work, then the next one tells of it", async () => {
+  test("TRC-9 work done right before a crash, after idle days, is exported by the next process", async () => {
+    // Given a server at which nothing happened for days, when its process dies right after some work, then the next one
+    // tells of it.
     await using world = await TracedStage.begin([worker]);
     const before = await world.follow();
     const first = await world.run("worker");
@@ -95,7 +104,9 @@ describe("a collector that is away", () => {
     assert.deepEqual(said(world, "day"), []);
   });
 
-  test("TRC-9, TRC-10 given a backlog of an hour of which one batch was taken, when the process dies, then the next one tells the rest, and nothing twice", async () => {
+  test("TRC-9, TRC-10 after a crash the next process exports the rest of a backlog, nothing twice", async () => {
+    // Given a backlog of an hour of which one batch was taken, when the process dies, then the next one tells the rest,
+    // and nothing twice.
     await using world = await TracedStage.begin([worker]);
     world.answer = away;
     const before = await world.follow({ spansMax: 2 });
@@ -119,7 +130,9 @@ describe("a collector that is away", () => {
 });
 
 describe("a collector that refuses", () => {
-  test("TRC-15 given a batch that is refused as wrong, when the next one comes, then it is taken, the refused one is not tried again, and the log says how many spans are lost", async () => {
+  test("TRC-15 does not retry a rejected batch, logs how many spans are lost and takes the next", async () => {
+    // Given a batch that is refused as wrong, when the next one comes, then it is taken, the refused one is not tried
+    // again, and the log says how many spans are lost.
     for (const status of [400, 413, 422]) {
       await using world = await TracedStage.begin([worker]);
       world.answer = () => ({ status, message: "no" });
@@ -134,7 +147,9 @@ describe("a collector that refuses", () => {
     }
   });
 
-  test("TRC-15 given a collector that refuses everything, when minutes have passed, then the log says so every five minutes at most, with all that was lost", async () => {
+  test("TRC-15 logs a collector that rejects everything every five minutes at most, with totals", async () => {
+    // Given a collector that refuses everything, when minutes have passed, then the log says so every five minutes at
+    // most, with all that was lost.
     await using world = await TracedStage.begin([worker]);
     world.answer = () => ({ status: 400, message: "no" });
     await world.follow({ spansMax: 1 });

@@ -47,7 +47,9 @@ async function spansOf(gatherer: Gatherer, events: readonly RecordedEvent[]): Pr
   return spans;
 }
 
-test("TRC-3 given a task that sleeps, waits for an approval and works, when it has ended, then each is a span of its name, from its beginning to its end", async () => {
+test("TRC-3 sleeps, approvals and steps each become a named span from start to end", async () => {
+  // Given a task that sleeps, waits for an approval and works, when it has ended, then each is a span of its name, from
+  // its beginning to its end.
   await using world = await TracedStage.begin([patient]);
   const began = world.stage.clock.now();
   const decide = () => {
@@ -70,7 +72,8 @@ test("TRC-3 given a task that sleeps, waits for an approval and works, when it h
   assert.equal(spans[1]?.attributes["bridle.approved"], true);
 });
 
-test("TRC-3, TRC-13 given a hand-off, when it has ended, then its span says which server was asked, and nothing else of the address", async () => {
+test("TRC-3, TRC-13 a hand-off span names the server and nothing else of the address", async () => {
+  // Given a hand-off, when it has ended, then its span says which server was asked, and nothing else of the address.
   await using world = await TracedStage.begin([patient]);
   const taskId = await world.run("patient", { approvals: [true] });
   const log = await logOf(world);
@@ -106,7 +109,8 @@ test("TRC-3, TRC-13 given a hand-off, when it has ended, then its span says whic
   assert.doesNotMatch(JSON.stringify(span), /hunter22|hidden/);
 });
 
-test("TRC-9 given more tasks than are remembered, when a step ends whose beginning was forgotten, then its span is whole", async () => {
+test("TRC-9 a step whose start was evicted from memory still gets a complete span", async () => {
+  // Given more tasks than are remembered, when a step ends whose beginning was forgotten, then its span is whole.
   await using world = await TracedStage.begin([patient]);
   await world.run("patient", { approvals: [true] });
   const log = await logOf(world);
@@ -133,7 +137,9 @@ test("TRC-9 given more tasks than are remembered, when a step ends whose beginni
   assert.equal(spans[0]?.name, "sleep");
 });
 
-test("TRC-16 given a session that was imported, when its old events are in the log, then they are not traced, and what happens here is", async () => {
+test("TRC-16 does not trace an imported session's old events, only what happens here", async () => {
+  // Given a session that was imported, when its old events are in the log, then they are not traced, and what happens
+  // here is.
   await using world = await TracedStage.begin([patient]);
   await world.run("patient", { approvals: [true] });
   const imported = await logOf(world);
@@ -146,7 +152,9 @@ test("TRC-16 given a session that was imported, when its old events are in the l
   assert.equal((await spansOf(gatherer, own)).length, 4);
 });
 
-test("TRC-8 given a sampler that takes a part, when tasks are traced, then each trace is there as a whole or not at all, as the sampler said when it was asked before", async () => {
+test("TRC-8 a ratio sampler keeps or drops each trace as a whole, as it decided at first", async () => {
+  // Given a sampler that takes a part, when tasks are traced, then each trace is there as a whole or not at all, as the
+  // sampler said when it was asked before.
   await using world = await TracedStage.begin([patient]);
   const env = { OTEL_TRACES_EXPORTER: "console", OTEL_TRACES_SAMPLER_ARG: "0.5" };
   const tasks: string[] = [];

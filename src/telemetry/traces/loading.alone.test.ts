@@ -15,7 +15,9 @@ registerHooks({
 
 const isLoaded = () => loaded.some((url) => url.includes("/node_modules/@opentelemetry/"));
 
-test("TRC-1 given a server that is not asked for traces, when its modules are loaded, then OpenTelemetry is not among them until somebody asks", async () => {
+test("TRC-1 does not load OpenTelemetry until traces are requested", async () => {
+  // Given a server that is not asked for traces, when its modules are loaded, then OpenTelemetry is not among them until
+  // somebody asks.
   await import("../../server.ts");
   const { openTraces } = await import("./traces.ts");
   const options = { logger: pino({ level: "silent" }), version: "1.0.0" };

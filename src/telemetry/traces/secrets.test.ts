@@ -9,7 +9,9 @@ import { defineAgent } from "../../runtime/agent.ts";
 import { ContentReader } from "./content.ts";
 import { exporterSecrets } from "./settings.ts";
 
-test("TRC-12 given content that was recorded with secrets in it, when it is wanted in spans, then they are taken out before it is cut", async () => {
+test("TRC-12 redacts secrets from span content before truncating it", async () => {
+  // Given content that was recorded with secrets in it, when it is wanted in spans, then they are taken out before it is
+  // cut.
   const secret = 'pass"word\nwith-quotes';
   const redactor = new Redactor([secret]);
   const reader = new ContentReader({ store: { blob: async () => undefined }, redactor, isWanted: true });
@@ -26,7 +28,9 @@ test("TRC-12 given content that was recorded with secrets in it, when it is want
   assert.ok((reader.text(long) ?? "").length <= 8192);
 });
 
-test("TRC-13 given credentials for the collector, when an export fails with an error that quotes them, whole or in part, then no log line has them", async () => {
+test("TRC-13 no log line has collector credentials that an export error quotes, even in part", async () => {
+  // Given credentials for the collector, when an export fails with an error that quotes them, whole or in part, then no
+  // log line has them.
   const env = {
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic%20quiet-words-here,x-team=quiet-team-name",
     OTEL_EXPORTER_OTLP_ENDPOINT: "http://someone:quiet-pass-phrase@127.0.0.1:4318/?key=quiet-query-value",

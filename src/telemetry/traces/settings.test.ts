@@ -6,7 +6,8 @@ import { exporterSecrets, readTraceSettings } from "./settings.ts";
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318" };
 
-test("TRC-1 given variables that ask for no traces, when they are read, then there are none, and nothing to complain about", () => {
+test("TRC-1 variables that request no traces give no settings and no problems", () => {
+  // Given variables that ask for no traces, when they are read, then there are none, and nothing to complain about.
   for (const env of [
     {},
     { OTEL_SERVICE_NAME: "named" },
@@ -54,7 +55,8 @@ test("TRC-2 given everything that can be said, when it is read, then it is kept 
   });
 });
 
-test("TRC-2 given what cannot be followed, when it is read, then that is told without repeating it, and what is left is done", () => {
+test("TRC-2 reports unusable variables without repeating values and applies the rest", () => {
+  // Given what cannot be followed, when it is read, then that is told without repeating it, and what is left is done.
   const off = [
     [{ OTEL_TRACES_EXPORTER: "secret-name" }, /^OTEL_TRACES_EXPORTER is/],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, /^OTEL_EXPORTER_OTLP_PROTOCOL: only http\/protobuf .* 4318/],
@@ -81,7 +83,8 @@ test("TRC-2 given what cannot be followed, when it is read, then that is told wi
   assert.equal(readTraceSettings({ ...endpoint, ...halved }).settings?.sampler.ratio, 1);
 });
 
-test("TRC-13 given headers for the collector, when they are read, then their values are known as secrets, as written and as sent", () => {
+test("TRC-13 registers collector header values as secrets, as written and as sent", () => {
+  // Given headers for the collector, when they are read, then their values are known as secrets, as written and as sent.
   const secrets = exporterSecrets({
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20abc=, x-tenant = one",
     OTEL_EXPORTER_OTLP_TRACES_HEADERS: "api-key=%zz",

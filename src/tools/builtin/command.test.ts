@@ -71,7 +71,9 @@ async function untilRunning(mark: string, count: number): Promise<void> {
 }
 
 describe("command.run", () => {
-  test("TOL-6 given arguments that a shell would read, when a program is run, then it gets them letter for letter, in the workspace, with no input", async () => {
+  test("TOL-6 passes arguments literally, without a shell, in the workspace and with no input", async () => {
+    // Given arguments that a shell would read, when a program is run, then it gets them letter for letter, in the
+    // workspace, with no input.
     await using space = await workspace();
     const odd = ["$(id)", "; ls", "*", "a b", "`id`", "$HOME", "-n", '"', "'", "\n"];
     const { exit_code, stdout } = await space.run("sh", ["-c", 'for a; do echo "[$a]"; done', "sh", ...odd]);
@@ -87,7 +89,9 @@ describe("command.run", () => {
     assert.equal((await space.run("sh", ["-c", "kill -TERM $$"])).exit_code, 128 + 15);
   });
 
-  test("TOL-6 given the server's environment, when a program is run, then it has none of it, and an empty home that is gone afterwards", async () => {
+  test("TOL-6 a program gets none of the server's environment and a temporary empty home", async () => {
+    // Given the server's environment, when a program is run, then it has none of it, and an empty home that is gone
+    // afterwards.
     process.env.COMMAND_TEST_SECRET = "kept";
     await using space = await workspace({ ...open, env: { EXTRA: "given" } });
     const { stdout } = await space.run("env");
@@ -108,7 +112,8 @@ describe("command.run", () => {
     );
   });
 
-  test("TOL-6 given a folder that is outside, behind a link or none, when a program is to run there, then it does not run", async () => {
+  test("TOL-6 does not run in a folder that is outside, behind a link or missing", async () => {
+    // Given a folder that is outside, behind a link or none, when a program is to run there, then it does not run.
     await using space = await workspace();
     await symlink("/", join(space.root, "out"));
     await symlink(join(space.root, "sub"), join(space.root, "in"));
@@ -117,7 +122,9 @@ describe("command.run", () => {
     assert.equal((await space.run("pwd", ["-P"], { cwd: "in" })).stdout, `${space.root}/sub\n`);
   });
 
-  test("TOL-6 given a program that says much, or writes much, when it is run, then its output is cut and said to be, and the file is bounded", async () => {
+  test("TOL-6 truncates long output, says so, and limits the size of written files", async () => {
+    // Given a program that says much, or writes much, when it is run, then its output is cut and said to be, and the
+    // file is bounded.
     await using space = await workspace({ ...open, fileBytesMax: 4096 });
     const { stdout, stdout_truncated, stderr_truncated } = await space.run("head", [
       "-c",
@@ -129,7 +136,8 @@ describe("command.run", () => {
     assert.ok(Number(written.stdout) <= 8192, written.stdout);
   });
 
-  test("TOL-6 given programs, when one is not on the list, not a bare name or not there, then it is refused", async () => {
+  test("TOL-6 rejects a program that is not listed, not a bare name or not installed", async () => {
+    // Given programs, when one is not on the list, not a bare name or not there, then it is refused.
     await using space = await workspace();
     for (const program of ["id", "/bin/sh", "../bin/sh", ""])
       await assert.rejects(space.run(program), { code: "tool_input_invalid" }, program);
@@ -150,12 +158,14 @@ describe("command.run", () => {
       assert.throws(() => commandTool(wrong), TypeError, JSON.stringify(wrong));
   });
 
-  test("TOL-6 given a tool that runs programs, when its terms are read, then it is off by itself, irreversible and dangerous", () => {
+  test("TOL-6 the command tool is opt-in, irreversible and dangerous", () => {
+    // Given a tool that runs programs, when its terms are read, then it is off by itself, irreversible and dangerous.
     const { name, effect, risk, isOptIn } = commandTool({ programs: ["true"] });
     assert.deepEqual([name, effect, risk, isOptIn], ["command.run", "irreversible", "dangerous", true]);
   });
 
-  test("TOL-6 given a program that started others, when its time is over or the task is canceled, then all of them are ended", async () => {
+  test("TOL-6 a timeout or cancellation kills the program and all its children", async () => {
+    // Given a program that started others, when its time is over or the task is canceled, then all of them are ended.
     await using space = await workspace();
     const mark = String(randomInt(10 ** 9, 2 ** 40));
     const args = ["-c", `sleep ${mark} & sleep ${mark} & wait`];
@@ -169,7 +179,8 @@ describe("command.run", () => {
     await untilRunning(mark, 0);
   });
 
-  test("TOL-6 given a program that leaves others behind, when it ends, then they are ended, and it is not waited for them", async () => {
+  test("TOL-6 kills the processes a program leaves behind and does not wait for them", async () => {
+    // Given a program that leaves others behind, when it ends, then they are ended, and it is not waited for them.
     await using space = await workspace();
     const mark = String(randomInt(10 ** 9, 2 ** 40));
     const { stdout } = await space.run("sh", ["-c", `sleep ${mark} & echo started`]);
@@ -177,9 +188,10 @@ describe("command.run", () => {
     await untilRunning(mark, 0);
   });
 
-  test("TOL-6 given a system with namespaces, when a program leaves its group and is canceled, then it is ended all the same", {
+  test("TOL-6 with namespaces, canceling also kills a program that left its process group", {
     skip: withNamespaces,
   }, async () => {
+    // Given a system with namespaces, when a program leaves its group and is canceled, then it is ended all the same.
     await using space = await workspace({});
     const mark = String(randomInt(10 ** 9, 2 ** 40));
     const canceled = new AbortController();
@@ -194,9 +206,11 @@ describe("command.run", () => {
     await untilRunning(mark, 0);
   });
 
-  test("TOL-6 given a system with namespaces, when a program looks for the network, the server's processes or its environment, then it finds none", {
+  test("TOL-6 with namespaces, a program sees no network, server processes or environment", {
     skip: withNamespaces,
   }, async () => {
+    // Given a system with namespaces, when a program looks for the network, the server's processes or its environment,
+    // then it finds none.
     await using space = await workspace({
       programs: ["sh", basename(process.execPath)],
       path: [dirname(process.execPath), "/usr/bin", "/bin"],
@@ -222,9 +236,11 @@ describe("command.run", () => {
     assert.deepEqual([look.exit_code !== 0, look.stdout], [true, ""], look.stderr);
   });
 
-  test("TOL-6 given a system with namespaces, when a program looks for the server's data or what else is hidden, then only its workspace is there, also with namespaces of its own", {
+  test("TOL-6 with namespaces, even nested ones, a program sees only its workspace", {
     skip: withNamespaces,
   }, async () => {
+    // Given a system with namespaces, when a program looks for the server's data or what else is hidden, then only its
+    // workspace is there, also with namespaces of its own.
     const secrets = await realpath(await mkdtemp(join(tmpdir(), "bridle-command-secrets-")));
     await writeFile(join(secrets, "token"), "token");
     await using space = await workspace({ hidden: [secrets] });
@@ -240,9 +256,10 @@ describe("command.run", () => {
     await rm(secrets, { recursive: true });
   });
 
-  test("TOL-6 given a system without namespaces, when a program is to have them, then it is not run, and told why", {
+  test("TOL-6 without namespaces, a program that needs them does not run, and the error says why", {
     skip: withoutNamespaces,
   }, async () => {
+    // Given a system without namespaces, when a program is to have them, then it is not run, and told why.
     await using space = await workspace({});
     await assert.rejects(space.run("sh", ["-c", "echo ran > ran.txt"]), {
       code: "command_refused",

@@ -31,7 +31,8 @@ async function workspace(contents: Record<string, string | Uint8Array>) {
   };
 }
 
-test("TOL-5 given an agent's files, when the tools read, list and write, then it is the agent's files that do it", async () => {
+test("TOL-5 the file tools read, list and write through the agent's files", async () => {
+  // Given an agent's files, when the tools read, list and write, then it is the agent's files that do it.
   const written: [string, string][] = [];
   const ctx = {
     files: {
@@ -50,7 +51,9 @@ test("TOL-5 given an agent's files, when the tools read, list and write, then it
   assert.deepEqual(written, [["a", "abc"]]);
 });
 
-test("TOL-5 given files, when a text is sought, then the lines that hold it are given, and what is no text of the workspace is passed over", async () => {
+test("TOL-5 search returns matching lines and skips what is no text of the workspace", async () => {
+  // Given files, when a text is sought, then the lines that hold it are given, and what is no text of the workspace is
+  // passed over.
   await using space = await workspace({
     "a.txt": "one\ntwo Needle\nthree",
     "deep/er/b.md": "needle first\nneedle again\n",
@@ -82,7 +85,8 @@ test("TOL-5 given files, when a text is sought, then the lines that hold it are 
   assert.equal((await space.search({ query: "needle", path: "node_modules" })).matches.length, 1);
 });
 
-test("TOL-5 given more matches, longer lines or more folders than one search gives, when it meets the bound, then it says so", async () => {
+test("TOL-5 search reports that it hit the limit of matches, line length or folders", async () => {
+  // Given more matches, longer lines or more folders than one search gives, when it meets the bound, then it says so.
   const folders = Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`d${n}/a.txt`, "x"]));
   await using space = await workspace({
     ...folders,

@@ -5,7 +5,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { htmlText } from "./html-text.ts";
 
-test("TOL-4 given a page, when it is reduced, then its text is left, without tags, scripts, styles and comments", () => {
+test("TOL-4 reduces a page to its text, without tags, scripts, styles and comments", () => {
+  // Given a page, when it is reduced, then its text is left, without tags, scripts, styles and comments.
   const page = `<!doctype html><html><head><title>Prices &amp; more</title><style>p { color: red }</style>
     <script>if (a < b) alert("</p>")</script></head>
     <body><!-- <p>hidden</p> --><h1>Prices</h1><p title="a > b">One <b>Euro</b>,

@@ -34,7 +34,9 @@ async function listen(answer: RequestListener) {
 const get = (input: object, context = toolContext()) => runTool(httpGet, input, context);
 const post = (input: object, context = toolContext()) => runTool(httpPost, input, context);
 
-test("TOL-4 given texts, pages and other content, when they are fetched, then texts are given, pages as readable text, of the rest its size", async () => {
+test("TOL-4 fetch returns texts as they are, pages as readable text and only the size of others", async () => {
+  // Given texts, pages and other content, when they are fetched, then texts are given, pages as readable text, of the
+  // rest its size.
   const bodies: Record<string, [type: string | undefined, body: string | Buffer]> = {
     "/json": ["application/problem+json", '{"a":1}'],
     "/html": ["text/html; charset=utf-8", "<h1>Hi</h1><script>x</script>"],
@@ -67,7 +69,8 @@ test("TOL-4 given texts, pages and other content, when they are fetched, then te
   assert.equal(server.requests.at(-1)?.method, "HEAD");
 });
 
-test("TOL-4 given an answer that is too large, when it is fetched, then it is cut between letters and says so", async () => {
+test("TOL-4 truncates a large answer between characters and says so", async () => {
+  // Given an answer that is too large, when it is fetched, then it is cut between letters and says so.
   await using server = await listen((_, response) => {
     response.setHeader("content-type", "text/plain");
     const more = () => {
@@ -81,7 +84,9 @@ test("TOL-4 given an answer that is too large, when it is fetched, then it is cu
   assert.match(text ?? "", /^(?:é€)+é?$/);
 });
 
-test("TOL-4 given redirects, when they are followed, then each address is checked anew, to a limit, and headers stay with their origin", async () => {
+test("TOL-4 checks each redirect anew, up to a limit, and keeps headers to their origin", async () => {
+  // Given redirects, when they are followed, then each address is checked anew, to a limit, and headers stay with their
+  // origin.
   await using elsewhere = await listen((_, response) => {
     response.setHeader("content-type", "text/plain").end("there");
   });
@@ -109,7 +114,8 @@ test("TOL-4 given redirects, when they are followed, then each address is checke
   assert.equal(elsewhere.requests.length, 1);
 });
 
-test("TOL-4 given addresses that are not public, when a server does not allow them, then they are refused and nothing is sent", async () => {
+test("TOL-4 rejects non-public addresses unless the server allows them, and sends nothing", async () => {
+  // Given addresses that are not public, when a server does not allow them, then they are refused and nothing is sent.
   await using server = await listen((_, response) => response.end());
   const context = toolContext({ outbound: createOutbound({ allowPrivate: false }) });
   for (const url of [server.url, server.url.replace("http:", "https:"), "ftp://a.example/", "nonsense"])
@@ -118,7 +124,8 @@ test("TOL-4 given addresses that are not public, when a server does not allow th
   assert.equal(server.requests.length, 0);
 });
 
-test("TOL-4 given something to send, when it is sent, then it arrives with a key that is the same on every attempt", async () => {
+test("TOL-4 a post carries the same idempotency key on every attempt", async () => {
+  // Given something to send, when it is sent, then it arrives with a key that is the same on every attempt.
   await using server = await listen(({ url }, response) => {
     if (url === "/once") response.writeHead(303, { location: "/result" }).end();
     else response.writeHead(201, { "content-type": "text/plain" }).end("made");
@@ -140,7 +147,8 @@ test("TOL-4 given something to send, when it is sent, then it arrives with a key
   assert.deepEqual([result?.headers["x-token"], result?.headers["content-type"]], ["mine", undefined]);
 });
 
-test("TOL-4 given a redirect of something that is sent, when it points to another origin, then it does not go there", async () => {
+test("TOL-4 does not follow the redirect of a post to another origin", async () => {
+  // Given a redirect of something that is sent, when it points to another origin, then it does not go there.
   await using elsewhere = await listen((_, response) => response.end());
   await using server = await listen(({ url }, response) => {
     response.writeHead(307, { location: url === "/here" ? "/there" : `${elsewhere.url}/` }).end();
@@ -156,12 +164,14 @@ test("TOL-4 given a redirect of something that is sent, when it points to anothe
   assert.equal(elsewhere.requests.length, 0);
 });
 
-test("TOL-4 given headers that belong to the connection, or that would be two, when they are given, then the call is refused", async () => {
+test("TOL-4 rejects headers of the connection and those that would become two", async () => {
+  // Given headers that belong to the connection, or that would be two, when they are given, then the call is refused.
   for (const headers of [{ host: "a" }, { "content-length": "1" }, { "x-a": "1\r\nx-b: 2" }, { "X-A": "1" }])
     await assert.rejects(get({ url: "http://127.0.0.1:1/", headers }), { code: "tool_input_invalid" });
 });
 
-test("TOL-4 given a server that says nothing, when the task is canceled, then the call ends and so does the connection", async () => {
+test("TOL-4 canceling the task ends a call to a silent server and its connection", async () => {
+  // Given a server that says nothing, when the task is canceled, then the call ends and so does the connection.
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
   const canceled = new AbortController();
   await using server = await listen((request) => {
@@ -172,7 +182,9 @@ test("TOL-4 given a server that says nothing, when the task is canceled, then th
   await closed;
 });
 
-test("TRC-6 given a step that is part of a trace, when it asks the web, then the traceparent goes along, also through a redirect", async () => {
+test("TRC-6 a traced step sends its traceparent with web requests, also through a redirect", async () => {
+  // Given a step that is part of a trace, when it asks the web, then the traceparent goes along, also through a
+  // redirect.
   await using server = await listen(({ url }, response) => {
     response.writeHead(url === "/" ? 302 : 200, { location: "/there", "content-type": "text/plain" }).end();
   });

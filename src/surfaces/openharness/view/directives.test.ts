@@ -33,7 +33,9 @@ function asking(request: JsonObject): PermissionRequestRecord {
 const request = { action: "deploy", payload: { build: "1" }, risk: "high" };
 const able = new Set(["openharness.ui.approval"]);
 
-test("OPH-33 given a persona that demands signed approvals, when a shell is shown one, then it points to the approver and cannot answer", () => {
+test("OPH-33 a signed approval in a shell points to the approver and cannot be answered", () => {
+  // Given a persona that demands signed approvals, when a shell is shown one, then it points to the approver and cannot
+  // answer.
   const { payload, requires_user_approval } = approvalDirective(asking(request), able, true);
   assert.equal(requires_user_approval, true);
   assert.equal(payload?.via, "harp");
@@ -45,7 +47,8 @@ test("OPH-33 given a persona that demands signed approvals, when a shell is show
   assert.match(String(plain.payload?.text), /deploy.*approver/);
 });
 
-test("OPH-32 given what is asked, when it is named by a hash, then by its own if it has one, else by that of its canonical form", () => {
+test("OPH-32 an approval's hash is its own if it has one, else that of its canonical form", () => {
+  // Given what is asked, when it is named by a hash, then by its own if it has one, else by that of its canonical form.
   const own = "ab".repeat(32);
   assert.equal(approvalHashOf(asking({ ...request, artifact_hash: own })), own);
   assert.equal(`sha256:${approvalHashOf(asking(request))}`, hashOf(request));

@@ -14,7 +14,9 @@ function spoken(agent: string | null, address: string | null): string[] {
   );
 }
 
-test("OPVS-119 given gRPC, when the interfaces of an agent are listed, then it is there by the agent's name, and in 0.3, which has no place for a name, at the front door only", () => {
+test("OPVS-119 lists gRPC under the agent's name, and for 0.3 at the front door only", () => {
+  // Given gRPC, when the interfaces of an agent are listed, then it is there by the agent's name, and in 0.3, which has
+  // no place for a name, at the front door only.
   assert.deepEqual(spoken("deployer", grpcAddress), [
     `JSONRPC 1.0 ${publicUrl}/opvs/agents/deployer/rpc`,
     `HTTP+JSON 1.0 ${publicUrl}/opvs/agents/deployer/rest`,
@@ -37,7 +39,8 @@ test("OPVS-119 given no gRPC, when interfaces are listed, then none says so", ()
     assert.ok(!spoken(agent, null).some((each) => each.includes("GRPC")));
 });
 
-test("OPVS-119 given where gRPC listens, when its address is told, then it is the public name with that port", () => {
+test("OPVS-119 the gRPC address is the public host name with the gRPC port", () => {
+  // Given where gRPC listens, when its address is told, then it is the public name with that port.
   assert.equal(
     grpcAddressOf("https://bridle.example.com/base", "http://0.0.0.0:50051"),
     "bridle.example.com:50051",

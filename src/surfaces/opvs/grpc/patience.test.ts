@@ -18,7 +18,9 @@ function counting() {
   return { state, events: events() };
 }
 
-test("GRP-16 given a reader that does not come back for the next event, when its call ends, then the source is left and made no event ahead", async () => {
+test("GRP-16 ending a call closes the event source, which has produced no event ahead", async () => {
+  // Given a reader that does not come back for the next event, when its call ends, then the source is left and made no
+  // event ahead.
   const { state, events } = counting();
   const call = new AbortController();
   const reader = untilAborted(events, call.signal);

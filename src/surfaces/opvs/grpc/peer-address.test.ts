@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPeerAddress } from "./peer-address.ts";
 
-test("GRP-20 given proxies of all kinds, when the address of a caller is asked for, then only what trusted ones say is believed", () => {
+test("GRP-20 takes the caller's address only from trusted proxies", () => {
+  // Given proxies of all kinds, when the address of a caller is asked for, then only what trusted ones say is believed.
   const cases: [trusted: string[], peer: string, forwarded: string | undefined, expected: string][] = [
     [[], "127.0.0.1", "203.0.113.9", "127.0.0.1"],
     [["loopback"], "127.0.0.1", undefined, "127.0.0.1"],

@@ -49,7 +49,8 @@ function canonical(value: unknown): unknown {
   return toJson(AgentCardSchema, message);
 }
 
-test("VCP-1 given a card, when the official library reads what 0.3 is shown, then all but the later interfaces is there", () => {
+test("VCP-1 the official library reads the 0.3 card with all but the later interfaces", () => {
+  // Given a card, when the official library reads what 0.3 is shown, then all but the later interfaces is there.
   const shown = JSON.parse(JSON.stringify(showCard(card)));
   assert.equal(isLegacyAgentCard(shown), true);
   const { signatures: _, supportedInterfaces = [], ...others } = card;
@@ -58,7 +59,8 @@ test("VCP-1 given a card, when the official library reads what 0.3 is shown, the
   assert.deepEqual(canonical(SdkAgentCard.toJSON(parseLegacyAgentCard(shown))), canonical(expected));
 });
 
-test("VCP-1 given a scheme that came later, when the card is shown, then it is left out and the others stay", () => {
+test("VCP-1 the 0.3 card omits a security scheme that came later and keeps the others", () => {
+  // Given a scheme that came later, when the card is shown, then it is left out and the others stay.
   const deviceCode = { ...clientCredentials, deviceAuthorizationUrl: "https://a.example/device" };
   const authorizationCode = {
     ...clientCredentials,
@@ -76,7 +78,8 @@ test("VCP-1 given a scheme that came later, when the card is shown, then it is l
   assert.deepEqual(shown.securitySchemes, { code: { type: "oauth2", flows: { authorizationCode: known } } });
 });
 
-test("VCP-1 given a card without an address for 0.3, when it is shown, then the version is what is refused", () => {
+test("VCP-1 a card without a 0.3 address fails as version not supported", () => {
+  // Given a card without an address for 0.3, when it is shown, then the version is what is refused.
   const current = { ...card, supportedInterfaces: (card.supportedInterfaces ?? []).slice(0, 1) };
   assert.throws(
     () => showCard(current),

@@ -106,7 +106,8 @@ function canonical(schema: DescMessage, value: unknown): JsonValue {
 }
 
 describe("the mapping to 0.3", () => {
-  test("VCP-1 given anything of 1.0, when the official library reads what 0.3 is told, then it is the same", () => {
+  test("VCP-1 the official library reads the 0.3 form of any 1.0 object as the same", () => {
+    // Given anything of 1.0, when the official library reads what 0.3 is told, then it is the same.
     fc.assert(
       fc.property(event, (given) => {
         const shown = JSON.parse(JSON.stringify(showEvent(given)));
@@ -125,7 +126,8 @@ describe("the mapping to 0.3", () => {
     );
   });
 
-  test("VCP-1 given a message, when it has gone to REST's form and back, then all but its references is the same", () => {
+  test("VCP-1 a message survives the round trip through REST's form, except its references", () => {
+    // Given a message, when it has gone to REST's form and back, then all but its references is the same.
     fc.assert(
       fc.property(message, ({ referenceTaskIds: _, ...given }) => {
         const back = messageTo1(normal(V03MessageSchema, copy(messageTo03(given))));
@@ -134,7 +136,8 @@ describe("the mapping to 0.3", () => {
     );
   });
 
-  test("VCP-1 given every state, when it is shown, then each has a word of its own and the last ones are final", () => {
+  test("VCP-1 every state has its own 0.3 word, and only terminal ones are final", () => {
+    // Given every state, when it is shown, then each has a word of its own and the last ones are final.
     const shown = states.map((state) =>
       showEvent({ statusUpdate: { taskId: "t", contextId: "c", status: { state } } }),
     );
@@ -160,7 +163,8 @@ describe("the mapping to 0.3", () => {
     assert.deepEqual(canceled, { task: { id: "t", status: { state: "TASK_STATE_CANCELLED" } } });
   });
 
-  test("VCP-1 given nothing beyond what is needed, when it is shown, then no empty list or object is there", () => {
+  test("VCP-1 a minimal object has no empty lists or objects in 0.3", () => {
+    // Given nothing beyond what is needed, when it is shown, then no empty list or object is there.
     const bare = { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" as const } };
     assert.deepEqual(showEvent({ task: { ...bare, artifacts: [], history: [], metadata: {} } }), {
       kind: "task",
@@ -309,7 +313,8 @@ describe("requests of 0.3", () => {
     });
   }
 
-  test("VCP-2 given any JSON at all, when it is read, then it is a request for the schema or refused", () => {
+  test("VCP-2 any JSON is either read as a request that fits the schema or rejected", () => {
+    // Given any JSON at all, when it is read, then it is a request for the schema or refused.
     const noise = fc.dictionary(
       fc.constantFrom("message", "configuration", "metadata", "request"),
       fc.jsonValue(),
@@ -338,7 +343,8 @@ describe("requests of 0.3", () => {
 describe("errors of 0.3", () => {
   const redactor = new Redactor([]);
 
-  test("VCP-3 given an error of the protocol, when it is shown, then its data is an object without types", () => {
+  test("VCP-3 the data of a protocol error is an object without types", () => {
+    // Given an error of the protocol, when it is shown, then its data is an object without types.
     const error = new OpvsError("TASK_NOT_FOUND", "No such task.", { taskId: "t1" });
     const { data, ...others } = showError(toWireError(error, redactor));
     assert.deepEqual(others, { code: -32001, message: "No such task." });
