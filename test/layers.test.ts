@@ -43,8 +43,8 @@ const composition = new Set([
   "project",
 ]);
 
-/** Where the files of the package are is a fact that every layer may know. */
-const shared = new Set(["package-files.ts"]);
+/** Without a subject of their own: every layer may use them. */
+const shared = new Set(["package-files.ts", "lazy.ts"]);
 
 interface Import {
   from: string;

@@ -127,7 +127,7 @@ describe("the package that is published", () => {
     }
   });
 
-  test("PKG-3, DCS-4 a project of the installed package passes tests, and all page code compiles", async () => {
+  test("PKG-3, INI-1, DCS-4 a project of the installed package passes tests, and all page code compiles", async () => {
     // Given a project of the installed package with the code of all pages, when it is tested and its types checked, then
     // it depends on that version, and only a mistake that is put in is found.
     const npx = await npm(["exec", "--offline", "--", "bridle", "--version"], project);

@@ -7,15 +7,16 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
+import { isThorough, randomFrom, seed } from "./runner/seed.ts";
 import { anyProgram, type Program } from "./support/branches.ts";
 import { Client, isFinal, type Json } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
 import { startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 
 const script = fileURLToPath(new URL("./support/branches-server.ts", import.meta.url));
-const rounds = Number(process.env.BRANCHES_ROUNDS ?? 2);
-const programsInRound = Number(process.env.BRANCHES_PROGRAMS ?? 12);
-const seed = Number(process.env.BRANCHES_SEED ?? Date.now() % 1_000_000);
+const rounds = isThorough ? 20 : 2;
+const programsInRound = 12;
+const random = randomFrom();
 const patienceMs = 60_000;
 
 /** Roles under which the same program takes other ways. */
@@ -58,7 +59,7 @@ async function answerUntilAllEnded(
     const tasks = await client.listAll(`/v1/sessions/${sessionId}/tasks`);
     if (tasks.every(isFinal)) return tasks;
     assert.ok(Date.now() < deadline, `still open: ${JSON.stringify(tasks.filter((task) => !isFinal(task)))}`);
-    await Promise.all(tasks.filter(() => Math.random() < 0.5).map((task) => answer(client, task)));
+    await Promise.all(tasks.filter(() => random() < 0.5).map((task) => answer(client, task)));
   }
   return [];
 }
@@ -66,7 +67,7 @@ async function answerUntilAllEnded(
 async function answer(client: Client, { id, status, waiting_for: waits }: Json): Promise<void> {
   if (status === "INPUT_REQUIRED") await client.answer(id, "yes");
   if (status !== "AUTH_REQUIRED") return;
-  const approved = waits.description.startsWith("Go on beyond") || Math.random() < 0.7;
+  const approved = waits.description.startsWith("Go on beyond") || random() < 0.7;
   // The task may have gone on without the answer.
   await client.post(`/v1/permission-requests/${waits.permission_request_id}/respond`, { approved });
 }
@@ -96,10 +97,9 @@ function assertCompleted(task: Json, what: string, program: Program): void {
 }
 
 describe("branches side by side", () => {
-  test("PAR-1 PAR-2 any program of branches survives a crash and replays exactly", async (t) => {
+  test("PAR-1 PAR-2 any program of branches survives a crash and replays exactly", async () => {
     // Given any program of branches, when the server is killed while it runs and it is repeated afterwards, then it ends
     // as it did and repeats exactly.
-    t.diagnostic(`BRANCHES_SEED=${seed} BRANCHES_ROUNDS=${rounds} BRANCHES_PROGRAMS=${programsInRound}`);
     await using directory = await temporaryDirectory();
     let server: TestProcess = await startProcess({ data: directory.path, script });
     try {
@@ -110,7 +110,7 @@ describe("branches side by side", () => {
         const submitted = await submitAll(client, session.id, programs);
         const dead = { yet: false };
         const answering = answerUntilAllEnded(client, session.id, () => dead.yet).catch(() => []);
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 250));
+        await new Promise((resolve) => setTimeout(resolve, random() * 250));
         dead.yet = true;
         await server.kill();
         await answering;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 
 const malformed = { code: "HARP_ERR_TRANSPORT" };
@@ -33,7 +34,7 @@ describe("base64url", () => {
         }
         assert.equal(encodeBase64url(bytes), text);
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 

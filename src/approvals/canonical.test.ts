@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { canonicalBytes, canonicalText, hexOf, nestingMax, parseCanonical, sha256Hex } from "./canonical.ts";
 import { HarpError } from "./harp-error.ts";
 import { v1Text, v2Text } from "./sample.ts";
@@ -66,7 +67,7 @@ describe("canonical form", () => {
         assert.equal(canonicalText(JSON.parse(rearranged(value))), text);
         assert.equal(text.replaceAll(/"(?:[^"\\]|\\.)*"/gs, "").search(/\s|\ufeff/), -1);
       }),
-      { numRuns: 1000 },
+      { numRuns: cases(1000) },
     );
   });
 
@@ -122,7 +123,7 @@ describe("canonical form", () => {
   test("given any value, when it is written, then as another implementation does", () => {
     fc.assert(
       fc.property(json, (value) => assert.equal(canonicalText(value), canonicalize(value))),
-      { numRuns: 1000 },
+      { numRuns: cases(1000) },
     );
   });
 

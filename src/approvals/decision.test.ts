@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { canonicalText, parseCanonical } from "./canonical.ts";
 import {
@@ -73,7 +74,7 @@ describe("published decision", () => {
         change.filter(({ at, to }) => bytes[at] !== to),
         async ({ at, to }) => assert.equal(await isAccepted(bytes.with(at, to), v2Signature), false),
       ),
-      { numRuns: 1000 },
+      { numRuns: cases(1000) },
     );
   });
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { isThorough } from "../../test/runner/seed.ts";
 import type { Artifact } from "./artifact.ts";
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { canonicalBytes, canonicalText } from "./canonical.ts";
@@ -20,6 +21,9 @@ import {
 } from "./sample.ts";
 import { type SealedArtifact, sealArtifact, wrappingKeyOf } from "./seal.ts";
 import type { ApprovalRequest } from "./wire.ts";
+
+/** The gate flips a bit of every byte, `npm run fuzz` every bit. */
+const bitStep = isThorough ? 1 : 7;
 
 const [a, b] = [await publishedApprover(0x11), await publishedApprover(0x22)];
 const stranger = await generateApproverKeys(new Date(v1NowMs));
@@ -62,7 +66,7 @@ describe("opening a request", () => {
   for (const name of ["data", "tag", "nonce", "aad", "epk"] as const) {
     test(`HARP-41 given the sealed ${name}, when any bit is flipped, then nothing is shown`, async () => {
       const bytes = decodeBase64url(sealed[name]);
-      for (let bit = 0; bit < bytes.length * 8; bit++) {
+      for (let bit = 0; bit < bytes.length * 8; bit += bitStep) {
         const changed = { ...sealed, [name]: encodeBase64url(flipped(bytes, bit)) };
         // The highest bit of an X25519 key means nothing to the curve; what is wrapped knows it all the same.
         await assert.rejects(opened(changed), { name: "HarpError" }, `bit ${bit}`);
@@ -74,7 +78,7 @@ describe("opening a request", () => {
     const [mine, others] = sealed.recipients;
     assert.ok(mine && others);
     const bytes = decodeBase64url(mine.wrapped);
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
+    for (let bit = 0; bit < bytes.length * 8; bit += bitStep) {
       const wrapped = encodeBase64url(flipped(bytes, bit));
       const changed = { ...sealed, recipients: [{ ...mine, wrapped }, others] };
       await assert.rejects(opened(changed), { details: { reason: "not_decryptable" } }, `bit ${bit}`);

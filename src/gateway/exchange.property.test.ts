@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { hashFor, principal, TestGateway } from "../../test/support/gateway.ts";
 import type { ExchangeState } from "../approvals/wire.ts";
 
@@ -253,6 +254,6 @@ test("HARP-51, HARP-55, HARP-56 concurrent calls are linearizable and all see th
         model = after;
       }
     }),
-    { numRuns: 100 },
+    { numRuns: cases(100) },
   );
 });

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { pino } from "pino";
+import { cases } from "../../test/runner/seed.ts";
 import { temporaryDirectory } from "../../test/support/server.ts";
 import { rehearsal } from "../agents/rehearsal.ts";
 import { systemCaller } from "../policy/caller.ts";
@@ -140,7 +141,7 @@ describe("commands and runs", () => {
           await scene.assertConsistent(id);
         }
       }),
-      { numRuns: 120 },
+      { numRuns: cases(120) },
     );
   });
 

@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import type { Elicitation, ElicitationAnswer, McpCallOptions } from "./mcp.ts";
 import { McpError } from "./mcp.ts";
 
@@ -10,7 +11,7 @@ const flatContent = Type.Record(
   Type.String(),
   Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String())]),
 );
-const contentCheck = Compile(flatContent);
+const contentCheck = lazy(() => Compile(flatContent));
 
 export type FlatAnswer =
   | { action: "accept"; content: Static<typeof flatContent> }
@@ -102,7 +103,7 @@ export class RunningCall {
 function flat(answer: ElicitationAnswer): FlatAnswer {
   if (answer.action !== "accept") return { action: answer.action };
   const { action, content } = answer;
-  if (contentCheck.Check(content)) return { action, content };
+  if (contentCheck().Check(content)) return { action, content };
   throw new TypeError("An answer to an MCP server has text, numbers, truth values and lists of text.");
 }
 

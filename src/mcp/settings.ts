@@ -2,6 +2,7 @@
 
 import { Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import type { McpServerSettings } from "./mcp.ts";
 
 /** As long as the longest timer that there is, about 24 days. */
@@ -31,8 +32,8 @@ const http = Type.Object(
   { url: Type.String({ minLength: 1 }), headers: Type.Optional(texts), ...shared },
   { additionalProperties: false },
 );
-const stdioCheck = Compile(stdio);
-const httpCheck = Compile(http);
+const stdioCheck = lazy(() => Compile(stdio));
+const httpCheck = lazy(() => Compile(http));
 
 /** What is wrong with the settings, without any value of them: headers and environment hold secrets. */
 export class McpSettingsError extends Error {
@@ -58,13 +59,13 @@ function readServer(name: string, settings: unknown): McpServerSettings {
   if (Object.hasOwn(settings, "command") === Object.hasOwn(settings, "url")) {
     throw refuse("it needs either a command (a process to start) or a url.");
   }
-  if (stdioCheck.Check(settings)) return settings;
-  if (httpCheck.Check(settings)) {
+  if (stdioCheck().Check(settings)) return settings;
+  if (httpCheck().Check(settings)) {
     const problem = problemWithUrl(settings.url) ?? problemWithHeaders(settings.headers ?? {});
     if (problem !== null) throw refuse(problem);
     return settings;
   }
-  const [, [first]] = (Object.hasOwn(settings, "command") ? stdioCheck : httpCheck).Errors(settings);
+  const [, [first]] = (Object.hasOwn(settings, "command") ? stdioCheck() : httpCheck()).Errors(settings);
   const where = first?.instancePath.slice(1).replaceAll("/", ".") || "its settings";
   throw refuse(`${where} ${first?.keyword === "boolean" ? "is not known here" : first?.message}.`);
 }

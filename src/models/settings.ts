@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import { ModelError } from "./model.ts";
 
 const Price = Type.Object(
@@ -59,11 +60,11 @@ export type ModelSettings = Static<typeof ModelSettings>;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-const compiled = Compile(ModelSettings);
+const compiled = lazy(() => Compile(ModelSettings));
 
 /** Settings come from files and from code that nobody checked; what is wrong is said when the server starts. */
 export function checkSettings(settings: ModelSettings): void {
-  const [, [problem]] = compiled.Errors(settings);
+  const [, [problem]] = compiled().Errors(settings);
   if (problem === undefined) return;
   const { keyword, instancePath, message } = problem;
   const where = `models${instancePath.replaceAll("/", ".").replaceAll("~1", "/")}`;

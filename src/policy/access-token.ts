@@ -8,6 +8,7 @@ import { createPublicKey } from "node:crypto";
 import { decodeJwt, jwtVerify, SignJWT } from "jose";
 import { Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import type { SigningKey } from "../receipts/keys.ts";
 import type { PublicJwk } from "../receipts/public-keys.ts";
 import { isScope, type Scope } from "./caller.ts";
@@ -76,8 +77,10 @@ export interface AccessToken {
 }
 
 /** What it must have; the library checks what is there. */
-const claimsOfOurs = Compile(
-  Type.Object({ client_id: Type.String(), scope: Type.String(), iat: Type.Integer(), exp: Type.Integer() }),
+const claimsOfOurs = lazy(() =>
+  Compile(
+    Type.Object({ client_id: Type.String(), scope: Type.String(), iat: Type.Integer(), exp: Type.Integer() }),
+  ),
 );
 
 /** What a token of ours says, or null when it is not one that holds now. */
@@ -105,7 +108,7 @@ export async function readAccessToken(
         currentDate: new Date(nowMs),
       },
     );
-    if (!claimsOfOurs.Check(payload)) return null;
+    if (!claimsOfOurs().Check(payload)) return null;
     return {
       clientId: payload.client_id,
       scopes: scopesIn(payload.scope),

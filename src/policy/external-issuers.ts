@@ -14,6 +14,7 @@ import {
 } from "jose";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import { JwksSchema } from "../receipts/keys.ts";
 import { scopesIn } from "./access-token.ts";
 import type { Caller } from "./caller.ts";
@@ -54,8 +55,8 @@ const Claims = Type.Object({
   scope: Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 200 })]),
   workspace_ids: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 200 })),
 });
-const claims = Compile(Claims);
-const keySet = Compile(JwksSchema);
+const claims = lazy(() => Compile(Claims));
+const keySet = lazy(() => Compile(JwksSchema));
 
 /** The keys of an issuer cannot be had, so nothing can be said about its tokens. */
 export class KeysUnavailable extends Error {
@@ -99,7 +100,7 @@ export class ExternalIssuers {
         clockTolerance: skewSeconds,
         currentDate: new Date(nowMs),
       });
-      return claims.Check(payload) ? toToken(payload) : null;
+      return claims().Check(payload) ? toToken(payload) : null;
     } catch (error) {
       if (error instanceof KeysUnavailable) throw error;
       return null;
@@ -119,7 +120,7 @@ function toToken({ sub, exp, tenant_id, scope, workspace_ids }: Static<typeof Cl
 
 function keysInFile(file: string): JWTVerifyGetKey {
   const content = parsed(readFileSync(file, "utf8"));
-  if (!keySet.Check(content)) throw new Error(`${file} is not a JSON Web Key Set.`);
+  if (!keySet().Check(content)) throw new Error(`${file} is not a JSON Web Key Set.`);
   // Only keys that say what they are can be chosen by a token; the library leaves out all others.
   return createLocalJWKSet({ keys: content.keys.map((key) => ({ kty: "", ...key })) });
 }
@@ -167,7 +168,7 @@ async function fetchKeySet(url: string, options: Parameters<FetchImplementation>
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString("utf8");
-  if (!keySet.Check(parsed(text))) throw new Error("The answer is not a JSON Web Key Set");
+  if (!keySet().Check(parsed(text))) throw new Error("The answer is not a JSON Web Key Set");
   return text;
 }
 

@@ -14,6 +14,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { createOutbound, OutboundFailed, OutboundRefused } from "./outbound.ts";
 import { isReachable } from "./reachable.ts";
 
@@ -102,7 +103,7 @@ describe("Addresses", () => {
         const expected = !isForbidden(address) && !isRelay;
         assert.equal(isReachable(toDotted(address), { allowPrivate: false }), expected, toDotted(address));
       }),
-      { numRuns: 3000 },
+      { numRuns: cases(3000) },
     );
   });
 
@@ -118,7 +119,7 @@ describe("Addresses", () => {
             url,
           );
         }),
-        { numRuns: 200 },
+        { numRuns: cases(200) },
       );
     });
   }

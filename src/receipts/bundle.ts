@@ -8,6 +8,7 @@
 
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import { sha256Pattern } from "./canonical-json.ts";
 import type { Verification } from "./checks.ts";
 import { appendLeaf, type Frontier, rootOf } from "./merkle.ts";
@@ -66,11 +67,11 @@ const failuresMax = 100;
 const headerLine = 1;
 const keysLine = 2;
 
-const headerSchema = Compile(BundleHeaderSchema);
-const keysSchema = Compile(Type.Object({ jwks: Type.Unknown() }));
-const idSchema = Compile(Type.Object({ receipt_id: Type.String() }));
-const hashSchema = Compile(
-  Type.Object({ chain: Type.Object({ receipt_hash: Type.String({ pattern: sha256Pattern }) }) }),
+const headerSchema = lazy(() => Compile(BundleHeaderSchema));
+const keysSchema = lazy(() => Compile(Type.Object({ jwks: Type.Unknown() })));
+const idSchema = lazy(() => Compile(Type.Object({ receipt_id: Type.String() })));
+const hashSchema = lazy(() =>
+  Compile(Type.Object({ chain: Type.Object({ receipt_hash: Type.String({ pattern: sha256Pattern }) }) })),
 );
 
 class BundleReading {
@@ -138,13 +139,13 @@ class BundleReading {
 
   #readHeader(parsed: { value: unknown } | null): void {
     if (parsed === null) return;
-    if (headerSchema.Check(parsed.value)) this.#header = parsed.value;
+    if (headerSchema().Check(parsed.value)) this.#header = parsed.value;
     else this.#fail(this.#line, `The line is not the header of a bundle of format ${bundleFormat}.`);
   }
 
   #readKeys(parsed: { value: unknown } | null): void {
     if (parsed === null) return;
-    const keys = keysSchema.Check(parsed.value) ? publicKeysIn(parsed.value.jwks) : null;
+    const keys = keysSchema().Check(parsed.value) ? publicKeysIn(parsed.value.jwks) : null;
     if (keys === null) this.#fail(this.#line, "The line is not a key set.");
     else if (this.#keysFrom === "bundle") this.#keys = keys;
   }
@@ -162,7 +163,7 @@ class BundleReading {
       chain: chain && { previousHash: chain.previousHash, merkleRoot: rootOf(chain.frontier) },
     });
     if (!verification.valid) {
-      const receiptId = idSchema.Check(value) ? value.receipt_id : null;
+      const receiptId = idSchema().Check(value) ? value.receipt_id : null;
       this.#fail(this.#line, verification.reason ?? "The receipt is not valid.", receiptId, verification);
     }
     this.#extendChain(value);
@@ -171,7 +172,7 @@ class BundleReading {
   /** By the hash that the receipt states: a forged one is reported once, not again with each that follows it. */
   #extendChain(receipt: unknown): void {
     if (this.#chain === null) return;
-    if (!hashSchema.Check(receipt)) {
+    if (!hashSchema().Check(receipt)) {
       this.#chain = null;
       return;
     }

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { hashOf, sha256Of } from "./canonical.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { parseStrictJson } from "./strict-json.ts";
@@ -48,7 +49,7 @@ describe("canonical JSON", () => {
   test("given any JSON value, when it is written, then another implementation writes the same", () => {
     fc.assert(
       fc.property(json, (value) => assert.equal(canonicalJson(value), canonicalize(value))),
-      { numRuns: 3000 },
+      { numRuns: cases(3000) },
     );
   });
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { decodeReceipt, encodeReceipt } from "./cbor.ts";
 import { newSigningKey } from "./keys.ts";
 import { sampleBody, sampleReceipt, signed } from "./sample.ts";
@@ -28,7 +29,7 @@ describe("receipts as CBOR", () => {
         assert.equal(JSON.stringify(sorted(decoded)), JSON.stringify(sorted(original)));
         assert(verifyReceipt(decoded, { keys: [key.jwk] }).valid);
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 
@@ -93,7 +94,7 @@ describe("receipts as CBOR", () => {
         changed[place] = (bytes[place] ?? 0) ^ bits;
         assert(!isUnseen(changed));
       }),
-      { numRuns: 1000 },
+      { numRuns: cases(1000) },
     );
   });
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { sha256Of } from "./canonical.ts";
 import {
   appendLeaf,
@@ -150,7 +151,7 @@ describe("proofs", () => {
         const receiptHash = leaves[leafIndex] ?? "";
         assert(verifyInclusion({ receiptHash, leafIndex, treeSize, path, root }));
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 

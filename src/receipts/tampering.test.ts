@@ -10,6 +10,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { newSigningKey } from "./keys.ts";
 import { sampleBody, signed } from "./sample.ts";
 import { parseStrictJson } from "./strict-json.ts";
@@ -102,7 +103,7 @@ describe("changed values", () => {
         fc.pre(!isDeepStrictEqual(at(receipt, path), value));
         assert(!isValid(changed(receipt, path, () => value)));
       }),
-      { numRuns: 1500 },
+      { numRuns: cases(1500) },
     );
   });
 
@@ -136,7 +137,7 @@ describe("changed values", () => {
         fc.pre(!Object.hasOwn(Object(at(receipt, path)), added));
         assert(!isValid(changed(receipt, path, (object) => put({ ...Object(object) }, added, member))));
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 
@@ -249,7 +250,7 @@ describe("changed text", () => {
         const text = Buffer.concat([bytes.subarray(0, place), added, bytes.subarray(place + removed)]);
         assert(!deceives(text));
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { sha256Of } from "./canonical.ts";
 import type { Check, Verification } from "./checks.ts";
 import { newSigningKey } from "./keys.ts";
@@ -247,7 +248,7 @@ describe("a receipt that is not", () => {
           assert.equal(typeof verification.reason, "string");
         }
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 });

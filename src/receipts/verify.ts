@@ -1,6 +1,7 @@
 /** Verifies one receipt with the cryptography of Node. Never throws, whatever it is handed. See `checks.ts`. */
 
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import { hashOf } from "./canonical.ts";
 import { checkReceipt, isRecord, problemOfForm, type Verification, type VerifyOptions } from "./checks.ts";
 import { verifySignature } from "./keys.ts";
@@ -16,11 +17,11 @@ export function verifyReceipt(value: unknown, options: VerifyOptions): Verificat
   return checkReceipt(value, findings, options);
 }
 
-const receiptSchema = Compile(ReceiptSchema);
+const receiptSchema = lazy(() => Compile(ReceiptSchema));
 
 function schemaProblem(value: unknown): string | null {
-  if (receiptSchema.Check(value)) return null;
-  const [, [error]] = receiptSchema.Errors(value);
+  if (receiptSchema().Check(value)) return null;
+  const [, [error]] = receiptSchema().Errors(value);
   return `${error?.instancePath || "the document"} ${error?.message ?? "is not as expected"}`;
 }
 

@@ -5,6 +5,7 @@
 
 import { Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../lazy.ts";
 import type { AgentCard } from "./agent.ts";
 
 /** `text/*` for all that begin so, and `text` for the same in the words of older cards. */
@@ -14,13 +15,15 @@ const MediaType = Type.String({
 });
 const MediaTypes = Type.Array(MediaType, { minItems: 1, maxItems: 50, uniqueItems: true });
 
-const publicSchema = Compile(
-  Type.Object(
-    {
-      tenantId: Type.Optional(Type.String({ pattern: "^tenant_[a-z0-9][a-z0-9-]{0,62}$" })),
-      requestsPerMinute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-    },
-    { additionalProperties: false },
+const publicSchema = lazy(() =>
+  Compile(
+    Type.Object(
+      {
+        tenantId: Type.Optional(Type.String({ pattern: "^tenant_[a-z0-9][a-z0-9-]{0,62}$" })),
+        requestsPerMinute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+      },
+      { additionalProperties: false },
+    ),
   ),
 );
 
@@ -34,19 +37,21 @@ const Extension = Type.Object(
   { additionalProperties: false },
 );
 
-const cardSchema = Compile(
-  Type.Object(
-    {
-      public: Type.Optional(Type.Unknown()),
-      inputModes: Type.Optional(MediaTypes),
-      outputModes: Type.Optional(MediaTypes),
-      streaming: Type.Optional(Type.Boolean()),
-      pushNotifications: Type.Optional(Type.Boolean()),
-      extendedCard: Type.Optional(Type.Enum(["yes", "no", "unconfigured"])),
-      extensions: Type.Optional(Type.Array(Extension, { maxItems: 50 })),
-      answersWithMessage: Type.Optional(Type.Boolean()),
-    },
-    { additionalProperties: false },
+const cardSchema = lazy(() =>
+  Compile(
+    Type.Object(
+      {
+        public: Type.Optional(Type.Unknown()),
+        inputModes: Type.Optional(MediaTypes),
+        outputModes: Type.Optional(MediaTypes),
+        streaming: Type.Optional(Type.Boolean()),
+        pushNotifications: Type.Optional(Type.Boolean()),
+        extendedCard: Type.Optional(Type.Enum(["yes", "no", "unconfigured"])),
+        extensions: Type.Optional(Type.Array(Extension, { maxItems: 50 })),
+        answersWithMessage: Type.Optional(Type.Boolean()),
+      },
+      { additionalProperties: false },
+    ),
   ),
 );
 
@@ -55,7 +60,7 @@ const reservedUris = "urn:bridle:";
 
 export function assertCard(agent: string, card: AgentCard): void {
   const problem =
-    firstOf(cardSchema.Errors(card)[1], "") ??
+    firstOf(cardSchema().Errors(card)[1], "") ??
     publicProblem(card.public) ??
     extensionProblem(card.extensions ?? []);
   if (problem !== null) throw new TypeError(`The card of agent ${agent} is wrong: ${problem}.`);
@@ -63,7 +68,7 @@ export function assertCard(agent: string, card: AgentCard): void {
 
 function publicProblem(value: AgentCard["public"]): string | null {
   if (value === undefined || typeof value === "boolean") return null;
-  return firstOf(publicSchema.Errors(value)[1], "public");
+  return firstOf(publicSchema().Errors(value)[1], "public");
 }
 
 /** Where the first of the problems is, and what it is. */

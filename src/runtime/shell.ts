@@ -12,6 +12,7 @@ import { capabilityPattern, shellPrefix } from "../kernel/host-calls.ts";
 import { namesCapability } from "../kernel/persona-policy.ts";
 import { type ShellLinkRecord, shellLinkIdOf } from "../kernel/resources/shell-link.ts";
 import { protectedValues } from "../kernel/shell/protected-values.ts";
+import { lazy } from "../lazy.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type {
   AgentShell,
@@ -46,7 +47,7 @@ const Directive = Type.Object({
   deadline_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   extensions: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
-const directives = Compile(Directive);
+const directives = lazy(() => Compile(Directive));
 
 const Outcome = Type.Object({
   status: Type.String(),
@@ -55,7 +56,7 @@ const Outcome = Type.Object({
     Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
   ),
 });
-const outcomes = Compile(Outcome);
+const outcomes = lazy(() => Compile(Outcome));
 
 const riskOf = { safe: "low", caution: "medium", dangerous: "dangerous" } as const satisfies Record<
   NonNullable<ShellDirective["risk_tier"]>,
@@ -94,8 +95,8 @@ async function giveDirective(
 
 function checked(run: Run, given: object): Static<typeof Directive> {
   const directive: unknown = jsonCopy(given);
-  if (!directives.Check(directive)) {
-    const [, [problem]] = directives.Errors(directive);
+  if (!directives().Check(directive)) {
+    const [, [problem]] = directives().Errors(directive);
     throw new AgentFailure(
       "invalid_directive",
       `A directive needs an action_type such as com.example.open, and members of the right kinds: ${problem?.instancePath} ${problem?.message}.`,
@@ -120,7 +121,7 @@ async function show(run: Run, type: string, directive: Static<typeof Directive>)
 
 /** What is no outcome stands for one: the persona's autonomy put it there. */
 function outcomeOf(output: JsonValue): DirectiveOutcome {
-  if (!outcomes.Check(output)) return { status: "simulated", result: null, error: null };
+  if (!outcomes().Check(output)) return { status: "simulated", result: null, error: null };
   const { status, result = null, error = null } = output;
   return { status: status as DirectiveOutcome["status"], result: result as JsonValue, error };
 }
@@ -132,14 +133,14 @@ const Described = Type.Union([
   }),
   Type.Object({ tier: Type.Literal("secret"), keyed_hash: Type.String() }),
 ]);
-const described = Compile(Described);
+const described = lazy(() => Compile(Described));
 
 /** Each time as the shell said it last, and again as it was then when the run is repeated. */
 async function readEnvironment(run: Run): Promise<ShellEnvironment | null> {
   const name = `${shellPrefix}environment`;
   const span: StepSpan = { step: run.key(`host:${name}`), kind: "host", name };
   const read = await performStep(run, span, () => currentEnvironment(run));
-  if (!described.Check(read)) return null;
+  if (!described().Check(read)) return null;
   if ("state" in read) {
     const state = read.state as JsonObject;
     return { tier: read.tier, state, reveal: () => state };

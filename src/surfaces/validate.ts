@@ -1,9 +1,10 @@
 /** Checking what comes over a wire against its schema, and saying in one sentence what is wrong with it. */
 
 import type { Static, TSchema } from "typebox";
-import { Compile, type Validator } from "typebox/schema";
+import { Compile } from "typebox/schema";
 import { Settings } from "typebox/system";
 import { HarnessError } from "../kernel/errors.ts";
+import { lazy } from "../lazy.ts";
 
 interface Problem {
   keyword: string;
@@ -28,11 +29,10 @@ export function checker<S extends TSchema>(schema: S): Check<S> {
   // A union reports the problems of all its variants; those of the one that was meant must be among them.
   Settings.Set({ maxErrors: 200 });
   // A server has hundreds of these and most are never asked: compiled at the first value, not at the start.
-  let compiled: Validator<S> | undefined;
+  const compiled = lazy(() => Compile(schema));
   return (value) => {
-    compiled ??= Compile(schema);
-    if (compiled.Check(value)) return value as Static<S>;
-    throw explain(compiled.Errors(value)[1]);
+    if (compiled().Check(value)) return value as Static<S>;
+    throw explain(compiled().Errors(value)[1]);
   };
 }
 

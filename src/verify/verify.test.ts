@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../test/runner/seed.ts";
 import { newSigningKey } from "../receipts/keys.ts";
 import {
   appendLeaf,
@@ -88,7 +89,7 @@ describe("the verifier without dependencies", () => {
           issued_at: `2024-${month}-${day}T${hour}:${minute}:${second}${offset}`,
         });
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 
@@ -100,7 +101,7 @@ describe("the verifier without dependencies", () => {
         assert.equal(ours.valid, false);
         assert.deepEqual(verdictOf(ours), verdictOf(verifyInNode(value, { keys })));
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
     assert.equal((await verifyReceipt(receipt, { keys: [] })).valid, false);
   });

@@ -3,10 +3,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { randomFrom } from "../runner/seed.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 import { openSession, openSocket, type TestSocket } from "../support/socket.ts";
+
+const random = randomFrom();
 
 const script = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
 
@@ -219,7 +222,7 @@ describe("Host calls", () => {
           );
           if (frame.type !== "request") break;
           // Sometimes it dies with the work half done.
-          if (Math.random() < 0.3) break;
+          if (random() < 0.3) break;
           const { type } = await socket.ask({
             type: "host.result",
             call_id: frame.call_id,

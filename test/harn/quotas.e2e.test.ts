@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { randomFrom } from "../runner/seed.ts";
 import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import {
@@ -17,6 +18,8 @@ import {
   workOf,
 } from "../support/policy.ts";
 import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+
+const random = randomFrom();
 
 const attempts = 200;
 const most = 50;
@@ -332,7 +335,7 @@ describe("quotas", () => {
           await client.post("/v1/tasks", workOf(work, ...ops), { "idempotency-key": key }).catch(() => {});
         }
       });
-      await new Promise((resolve) => setTimeout(resolve, 100 + Math.random() * 200));
+      await new Promise((resolve) => setTimeout(resolve, 100 + random() * 200));
       await server.kill();
       dead.yet = true;
       await Promise.all(load);

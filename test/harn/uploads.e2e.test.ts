@@ -9,9 +9,12 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { after, before, describe, test } from "node:test";
+import { randomFrom } from "../runner/seed.ts";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+
+const random = randomFrom();
 
 function sha256(bytes: string | Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
@@ -239,7 +242,7 @@ describe("Uploads", () => {
     const bytes = randomBytes(9973);
     const { id } = await uploaded(client, bytes);
     const size = bytes.length;
-    const any = () => Math.floor(Math.random() * (size + 200));
+    const any = () => Math.floor(random() * (size + 200));
     const asked = Array.from(
       { length: 60 },
       (_, n) => [`${any()}-${any()}`, `${any()}-`, `-${any()}`][n % 3] ?? "",

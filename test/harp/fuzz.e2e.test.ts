@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
+import { isThorough } from "../runner/seed.ts";
 import type { Json } from "../support/client.ts";
 import {
   accepted,
@@ -32,7 +33,7 @@ before(async () => {
 });
 after(() => gateway[Symbol.asyncDispose]());
 
-const numRuns = Number(process.env.FUZZ_RUNS ?? 120);
+const numRuns = isThorough ? 2000 : 120;
 
 /** Everything that could have changed. */
 async function snapshot(): Promise<Json> {

@@ -9,6 +9,7 @@
 
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
+import { lazy } from "../../lazy.ts";
 import type { NewBlob, NewEvent } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { HarnessError } from "../errors.ts";
@@ -41,12 +42,12 @@ const LogEvent = Type.Object({
   replay: Type.Optional(Type.Object({})),
 });
 
-const checkHeader = Compile(LogHeader);
-const checkEvent = Compile(Type.Object({ event: LogEvent }));
-const checkBlob = Compile(
-  Type.Object({ blob: Type.Object({ sha256: Type.String(), base64: Type.String() }) }),
+const checkHeader = lazy(() => Compile(LogHeader));
+const checkEvent = lazy(() => Compile(Type.Object({ event: LogEvent })));
+const checkBlob = lazy(() =>
+  Compile(Type.Object({ blob: Type.Object({ sha256: Type.String(), base64: Type.String() }) })),
 );
-const checkEnd = Compile(Type.Object({ end: Type.Object({ events: Type.Integer() }) }));
+const checkEnd = lazy(() => Compile(Type.Object({ end: Type.Object({ events: Type.Integer() }) })));
 
 export interface LogBundle {
   header: LogHeader;
@@ -79,16 +80,16 @@ export function blobLine({ sha256, bytes }: NewBlob): string {
 export function parseLogBundle(text: string): LogBundle {
   const [first = "", ...rest] = text.split("\n").filter((line) => line.trim() !== "");
   const header = parseLine(first, 1);
-  if (!checkHeader.Check(header)) throw bad(1, `it is not the beginning of a ${logFormat} file`);
+  if (!checkHeader().Check(header)) throw bad(1, `it is not the beginning of a ${logFormat} file`);
   const bundle: LogBundle = { header, events: [], blobs: [] };
   let ended = false;
   for (const [index, line] of rest.entries()) {
     const number = index + 2;
     const item = parseLine(line, number);
     if (ended) throw bad(number, "the file goes on after its end");
-    if (checkEvent.Check(item)) bundle.events.push(toEvent(item.event));
-    else if (checkBlob.Check(item)) bundle.blobs.push(toBlob(item.blob, number));
-    else if (checkEnd.Check(item)) ended = assertCount(item.end.events, bundle.events.length, number);
+    if (checkEvent().Check(item)) bundle.events.push(toEvent(item.event));
+    else if (checkBlob().Check(item)) bundle.blobs.push(toBlob(item.blob, number));
+    else if (checkEnd().Check(item)) ended = assertCount(item.end.events, bundle.events.length, number);
     else throw bad(number, "it is neither an event, nor content, nor the end");
   }
   if (!ended) throw bad(rest.length + 1, "the file is cut off: its end is missing");

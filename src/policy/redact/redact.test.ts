@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../../test/runner/seed.ts";
 import { placeholder, type RedactedKind, redactedKindsIn } from "./kinds.ts";
 import { Redactor } from "./redact.ts";
 
@@ -523,7 +524,7 @@ describe("properties", () => {
         const once = redactor.text(any);
         assert.equal(redactor.text(once), once);
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 
@@ -549,7 +550,7 @@ describe("properties", () => {
         assert.equal(JSON.stringify(any), before);
         assert.equal(redactor.value(once), once);
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 
@@ -559,7 +560,7 @@ describe("properties", () => {
       fc.property(fc.string(), secret, fc.string(), (before, hidden, after) => {
         assert.ok(!redactor.text(`${before} ${hidden} ${after}`).includes(hidden));
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { cases } from "../../../test/runner/seed.ts";
 import { isKnown, isSame, rangeOf } from "./ranges.ts";
 
 /** RFC 9110, section 14.1.2, byte by byte: which of them a single range asks for. */
@@ -25,7 +26,7 @@ test("UPL-2 a single range returns exactly the requested bytes", () => {
       assert.ok(typeof found === "object");
       assert.deepEqual([found.start, found.end - 1], [asked[0], asked.at(-1)]);
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 

@@ -3,6 +3,7 @@
 import { Compile } from "typebox/schema";
 import type { ShellLinkRecord, ToldTurn } from "../../kernel/resources/shell-link.ts";
 import { tokenOf } from "../../kernel/shell/continuations.ts";
+import { lazy } from "../../lazy.ts";
 import { type Negotiated, supportedCapabilities } from "./capabilities.ts";
 import { failedRun } from "./errors.ts";
 import type { RunView } from "./view/run-view.ts";
@@ -20,7 +21,7 @@ export interface Echo {
   correlationId: string | null;
 }
 
-const responses = Compile(ResponseMessage);
+const responses = lazy(() => Compile(ResponseMessage));
 /** Ids longer than this are not worth sending back. */
 const echoCharsMax = 4096;
 
@@ -49,7 +50,7 @@ function envelope(
     response,
   };
   // What we say must be what the protocol says; anything else is a fault of ours, found here and not by a shell.
-  if (!responses.Check(message)) throw new Error("A response is not as the protocol has it");
+  if (!responses().Check(message)) throw new Error("A response is not as the protocol has it");
   return message;
 }
 

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
+import { lazy } from "../../lazy.ts";
 import type { Position, Store } from "../../store/port.ts";
 
 export interface Cursor {
@@ -13,15 +14,15 @@ export interface Cursor {
   at: number;
 }
 
-const checked = Compile(
-  Type.Object({ position: Type.Integer({ minimum: 0 }), at: Type.Integer({ minimum: 0 }) }),
+const checked = lazy(() =>
+  Compile(Type.Object({ position: Type.Integer({ minimum: 0 }), at: Type.Integer({ minimum: 0 }) })),
 );
 
 /** Null when there is none that can be read. */
 export function readCursor(file: string): Cursor | null {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    return checked.Check(value) ? value : null;
+    return checked().Check(value) ? value : null;
   } catch {
     return null;
   }

@@ -9,6 +9,7 @@ import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
 import type { Message, MessageJson, Part, PartJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import type { Part as KernelPart, MessageInput, MessageRecord } from "../../../kernel/resources/message.ts";
+import { lazy } from "../../../lazy.ts";
 import type { JsonObject, JsonValue } from "../../../store/port.ts";
 
 /** The key of the metadata under which is kept what only this surface has to say again. */
@@ -25,7 +26,7 @@ const Wire = Type.Object({
   referenceTaskIds: Type.Optional(Type.Array(Type.String())),
   parts: Type.Optional(Type.Array(WirePart)),
 });
-const wire = Compile(Wire);
+const wire = lazy(() => Compile(Wire));
 
 export const octets = "application/octet-stream";
 
@@ -90,7 +91,7 @@ export function messageJson(
   place: Place,
 ): MessageJson | null {
   const { [wireKey]: kept, ...metadata } = record.metadata;
-  const said = wire.Check(kept) ? kept : null;
+  const said = wire().Check(kept) ? kept : null;
   const shown = parts.flatMap((part, index) =>
     part.visibility === "public" ? [{ ...partJson(part, place), ...restOf(said?.parts?.[index]) }] : [],
   );
