@@ -9,7 +9,7 @@ import { runNode, succeeded } from "./support/cli.ts";
 import { Client, isFinal } from "./support/client.ts";
 import { destination, filesToCheck, localLinks } from "./support/docs.ts";
 import { install, linkForTypes, npm, type Packed, pack, root, runBin } from "./support/installed.ts";
-import { startProcess, startServer, temporaryDirectory } from "./support/server.ts";
+import { startProcess, temporaryDirectory } from "./support/server.ts";
 
 /** Somewhat more than it is; CONTRIBUTING.md says how much that was. */
 const packedBytesMax = 4_000_000;
@@ -206,7 +206,7 @@ describe("the package that is published", () => {
       succeeded(await timed(what, () => runBin(project, "bridle", args, { cwd: folder, env })));
 
     const options = { script: bin, args: ["dev", "--port", "0"], cwd: folder, env };
-    await using server = await timed("bridle dev until its URL", () => startServer(options));
+    await using server = await timed("bridle dev until its URL", () => startProcess(options));
     const toured = await bridle("bridle tour beside it", ["tour", "--keep", "kept"]);
     assert.ok(toured.includes(`The one that runs here: ${server.url}`), toured);
     assert.match(toured, /Answered by the tour itself: yes/);

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { hashOf } from "../../src/receipts/canonical.ts";
 import { type BridleFront, startFront } from "../support/bridle-front.ts";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
-import { begin, delegate, sharedServer, start, untilEvent } from "../support/handoffs.ts";
+import { begin, delegate, sharedServer, startToKill, untilEvent } from "../support/handoffs.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { receiptOf, resultsOf } from "../support/policy.ts";
 import { RemoteAgent } from "../support/remote-agent.ts";
@@ -46,7 +46,7 @@ describe("Crashes", () => {
     await using canceled = await RemoteAgent.start();
     const tasks = new Map<RemoteAgent, Json>();
     {
-      await using server = await start(directory.path);
+      await using server = await startToKill(directory.path);
       const client = new Client(server);
       const give = async (remote: RemoteAgent, input: string) => {
         tasks.set(remote, await begin(client, [{ url: remote.url, input }]));
@@ -88,7 +88,7 @@ describe("Crashes", () => {
     streamed.speak();
     polled.speak();
     const seen = new Map([working, workingPolled].map((remote) => [remote, remote.requests.length]));
-    await using server = await start(directory.path);
+    await using server = await startToKill(directory.path);
     const client = new Client(server);
     // These end only once the new process follows them.
     for (const [remote, count] of seen) {
@@ -189,7 +189,7 @@ describe("From one server to another", () => {
     let lost: Json;
     let asked: Json;
     {
-      await using server = await start(directory.path);
+      await using server = await startToKill(directory.path);
       const client = new Client(server);
       lost = await begin(client, [{ url: losing.url, input: "sleep 1500\nreturn done" }]);
       asked = await begin(client, [{ url: asking.url, input: "say one\nask Which?\nreturn this" }]);
@@ -199,7 +199,7 @@ describe("From one server to another", () => {
     }
     losing.lost = null;
     const from = asking.headers.length;
-    await using server = await start(directory.path);
+    await using server = await startToKill(directory.path);
     const client = new Client(server);
     const resultOf = async (task: Json) =>
       (await resultsOf(client, await client.untilTask(task.id, isFinal)))[0].output;

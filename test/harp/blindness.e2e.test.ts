@@ -135,7 +135,7 @@ describe("A gateway alone", () => {
     skip: closed ?? false,
   }, async () => {
     const { words, told } = await wholeStory();
-    const { pid } = gateway.server.process;
+    const { pid } = gateway.server;
     assert.ok(pid !== undefined);
     assert.deepEqual(memoryHas(pid, [told, ...words]), [told], "what it was told is found, and nothing else");
   });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { bridle, errorLine, succeeded } from "../support/cli.ts";
-import { Client, until } from "../support/client.ts";
+import { Client } from "../support/client.ts";
 import { accepted, callHarp, type Gateway, pair, refusal, startGateway } from "../support/harp.ts";
 import { openSse, openWs } from "../support/harp-channels.ts";
 
@@ -104,10 +104,7 @@ test("HARP-82 the HARP port and the server port are one gateway, bound at the po
   // Given a server with a port for HARP, when both addresses are used, then they are one gateway, with its binding at
   // the root of that port.
   await using served = await startGateway({ flags: ["--harp-port", "0"] });
-  const url = await until(
-    async () => /^\s*HARP\s.*(http:\/\/[^/\s]+)$/m.exec(served.server.output())?.[1] ?? "",
-    (found) => found !== "",
-  );
+  const url = served.server.harpUrl();
   const { enforcer, approver } = await served.tenant();
   const submitted = await enforcer.submit();
   const seen = await callHarp(url, `/v1/exchanges/${submitted.requestId}`, { key: enforcer.key });

@@ -5,7 +5,7 @@ import type { ApproverKey } from "../../src/approvals/approver-key.ts";
 import { bridle, type Ended, type RunOptions, succeeded } from "./cli.ts";
 import { Client } from "./client.ts";
 import { ForeignEnforcer } from "./foreign-enforcer.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
+import { startServer, type TestServer, temporaryDirectory } from "./server.ts";
 
 /** An enforcer and an approver that know nobody else. */
 export interface Party {
@@ -23,11 +23,11 @@ export interface PairedParty extends Party {
 }
 
 export class ApproverCli implements AsyncDisposable {
-  readonly server: TestProcess;
+  readonly server: TestServer;
   readonly place: { path: string } & AsyncDisposable;
   #parties = 0;
 
-  constructor(server: TestProcess, place: { path: string } & AsyncDisposable) {
+  constructor(server: TestServer, place: { path: string } & AsyncDisposable) {
     this.server = server;
     this.place = place;
   }
@@ -79,5 +79,5 @@ export class ApproverCli implements AsyncDisposable {
 }
 
 export async function startApproverCli(): Promise<ApproverCli> {
-  return new ApproverCli(await startProcess(), await temporaryDirectory());
+  return new ApproverCli(await startServer(), await temporaryDirectory());
 }

@@ -8,12 +8,17 @@ import { fixtureAgents } from "./cli.ts";
 import { Client, type Json, until } from "./client.ts";
 import { resultsOf } from "./policy.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
-import { startProcess, type TestProcess } from "./server.ts";
+import { startProcess, startServer, type TestProcess, type TestServer } from "./server.ts";
 
 /** Remotes of tests are on this machine. */
 const flags = ["--agents", fixtureAgents("delegator.ts"), "--allow-private-addresses"];
 
-export function start(data?: string): Promise<TestProcess> {
+export function start(data?: string): Promise<TestServer> {
+  return startServer(data === undefined ? { flags } : { flags, data });
+}
+
+/** The same in a process of its own, which can be killed. */
+export function startToKill(data?: string): Promise<TestProcess> {
   return startProcess(data === undefined ? { flags } : { flags, data });
 }
 
@@ -75,7 +80,7 @@ export function messagesIn(remote: RemoteAgent): Json[] {
 
 /** A server that tests share; each has its own remotes. */
 export function sharedServer(): { client: Client } {
-  let server: TestProcess;
+  let server: TestServer;
   const shared = { client: new Client({ url: "" }) };
   before(async () => {
     server = await start();

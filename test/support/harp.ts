@@ -9,7 +9,15 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Answer, Client, type Json } from "./client.ts";
 import { assertEnvelope, assertErrorEnvelope } from "./harp-schemas.ts";
-import { main, type ProcessOptions, startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
+import {
+  main,
+  type ProcessOptions,
+  startProcess,
+  startServer,
+  type TestProcess,
+  type TestServer,
+  temporaryDirectory,
+} from "./server.ts";
 
 export const mediaType = "application/harp+json";
 
@@ -281,13 +289,13 @@ export interface GatewayOptions extends ProcessOptions {
 }
 
 export class Gateway implements AsyncDisposable {
-  server: TestProcess;
+  server: TestServer | TestProcess;
   readonly #options: GatewayOptions;
   readonly #directory: { path: string } & AsyncDisposable;
   readonly #adminKeys = new Map<string, string>();
   #offsetMs = 0;
 
-  constructor(server: TestProcess, options: GatewayOptions, directory: { path: string } & AsyncDisposable) {
+  constructor(server: TestServer, options: GatewayOptions, directory: { path: string } & AsyncDisposable) {
     this.server = server;
     this.#options = options;
     this.#directory = directory;
@@ -326,8 +334,9 @@ export class Gateway implements AsyncDisposable {
   }
 
   async restart(): Promise<void> {
+    if (!("kill" in this.server)) throw new Error("Only a gateway in a process of its own can be killed.");
     await this.server.kill();
-    this.server = await startGatewayProcess(this.#options, this.#directory.path);
+    this.server = await startGatewayServer(this.#options, this.#directory.path);
   }
 
   async party(role: Role, id: string, tenantId: string): Promise<Party> {
@@ -391,8 +400,11 @@ function clockIn(directory: string): string {
 
 const movedClock = new URL("./moved-clock.ts", import.meta.url).href;
 
-async function startGatewayProcess(options: GatewayOptions, directory: string): Promise<TestProcess> {
+async function startGatewayServer(options: GatewayOptions, directory: string): Promise<TestServer> {
   const { standalone, movable, ...rest } = options;
+  if (!(standalone || movable || "script" in rest || "args" in rest)) {
+    return await startServer({ data: join(directory, "data"), ...rest });
+  }
   const clock = { NODE_OPTIONS: `--import ${movedClock}`, MOVED_CLOCK: clockIn(directory) };
   return await startProcess({
     data: join(directory, "data"),
@@ -411,5 +423,5 @@ function flagsOf({ data, flags = [] }: GatewayOptions, directory: string): strin
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const directory = await temporaryDirectory();
   writeFileSync(clockIn(directory.path), "0");
-  return new Gateway(await startGatewayProcess(options, directory.path), options, directory);
+  return new Gateway(await startGatewayServer(options, directory.path), options, directory);
 }

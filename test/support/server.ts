@@ -75,6 +75,8 @@ export interface TestServer extends AsyncDisposable {
   url: string;
   /** Where it speaks gRPC: nowhere unless it was started `withGrpc`. */
   grpcUrl(): string;
+  /** Where the gateway has a port of its own: nowhere unless a flag says so. */
+  harpUrl(): string;
   data: string;
   /** Everything it has written: its log, and in a process of its own all else. */
   output(): string;
@@ -121,6 +123,7 @@ export async function startServer(options: InProcessOptions = {}): Promise<TestS
     pid: process.pid,
     url: server.url,
     grpcUrl: () => server.grpcUrl ?? "off",
+    harpUrl: () => server.harpUrl ?? "",
     data: directory,
     output: () => lines.join("\n"),
     async stop() {
@@ -202,6 +205,7 @@ export async function startProcess(options: ProcessOptions = {}): Promise<TestPr
       const line = lines.find((text) => /^\s*gRPC\s+/.test(text));
       return line?.trim().split(/\s+/)[1] ?? "";
     },
+    harpUrl: () => /^\s*HARP\s.*(http:\/\/[^/\s]+)$/m.exec(lines.join("\n"))?.[1] ?? "",
     data,
     process: child,
     output: () => lines.join("\n"),

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fixtureAgents } from "./cli.ts";
 import { Client, isFinal, type Json } from "./client.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
+import { startServer, type TestServer, temporaryDirectory } from "./server.ts";
+import { travelAgents } from "./travel-agents.ts";
 
 export interface Travel extends AsyncDisposable {
-  server: TestProcess;
+  server: TestServer;
   client: Client;
   data: string;
   /** Started again on the same data. */
@@ -25,8 +25,7 @@ export async function startTravel(): Promise<Travel> {
   const directory = await temporaryDirectory();
   const data = join(directory.path, "data");
   const notes = join(directory.path, "notes");
-  const start = () =>
-    startProcess({ data, flags: ["--agents", fixtureAgents("travel.ts")], env: { AGENT_NOTES: notes } });
+  const start = () => startServer({ data, config: { agents: Object.values(travelAgents("", notes)) } });
   let server = await start();
   let client = new Client(server);
 
