@@ -87,7 +87,7 @@ async function forEach<T>(
 
 const data = mkdtempSync(join(tmpdir(), "bridle-bench-"));
 try {
-  const main = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
+  const main = fileURLToPath(new URL("../bridle.js", import.meta.url));
   const flags = (process.env.BENCH_FLAGS ?? "").split(" ").filter(Boolean);
   await using gateway = await startProcess(
     [...flags, main, "gateway", "--port", "0", "--data", data, "--log-level", "error"],

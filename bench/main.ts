@@ -88,7 +88,7 @@ try {
   await using echo = await startProcess([path("./echo-server.ts")]);
   await using sdk = await startProcess([path("./a2a-sdk-server.ts")]);
   const flags = ["--port", "0", "--grpc-port", "off", "--data", data, "--log-level", "error"];
-  await using bridle = await startProcess([path("../src/cli/main.ts"), "serve", ...flags], {
+  await using bridle = await startProcess([path("../bridle.js"), "serve", ...flags], {
     BRIDLE_API_KEY: key,
   });
   const opvs = sendMessage(`${bridle.url}/opvs/rpc`, { authorization: `Bearer ${key}` });

@@ -19,7 +19,7 @@ const key = "bench-key-bench-key";
 const atOnce = 16;
 
 const data = mkdtempSync(join(tmpdir(), "bridle-bench-"));
-const main = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../bridle.js", import.meta.url));
 const flags = ["--port", "0", "--grpc-port", "off", "--data", data, "--log-level", "warn"];
 
 /** What the database and the blobs hold. The write-ahead log is left out: it grows to a size and is then written over. */

@@ -11,7 +11,7 @@ import { assertRebuildable } from "./support/log.ts";
 import { startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 import { openStream } from "./support/sse.ts";
 
-const rounds = isThorough ? 50 : 6;
+const rounds = isThorough ? 50 : 4;
 const workers = 12;
 
 const scripts = [

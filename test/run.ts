@@ -22,7 +22,7 @@ const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,
   options: {
     shard: { type: "string", default: "1/1" },
-    jobs: { type: "string", default: String(availableParallelism() + 1) },
+    jobs: { type: "string", default: String(availableParallelism() + 2) },
     seed: { type: "string", default: process.env.BRIDLE_TEST_SEED ?? "1" },
     verbose: { type: "boolean", default: false },
   },
@@ -158,7 +158,12 @@ function runFile(worker: ChildProcess, file: string): Promise<boolean> {
       }
       if (message.type === "failed") failed.push(message.failure);
       if (message.type === "diagnostic" && options.verbose) console.log(`    ℹ ${message.message}`);
-      if (message.type === "done") end(true, message.cpuSeconds);
+      if (message.type === "done") {
+        if (count.passed + count.skipped + failed.length === 0) {
+          failed.push({ name: file, at: file, reason: "The file has no tests." });
+        }
+        end(true, message.cpuSeconds);
+      }
     });
     worker.once("exit", (code, signal) => lose(`The process of the test ended with ${code ?? signal}.`));
     worker.send({ file } satisfies ToWorker);

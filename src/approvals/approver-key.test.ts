@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { activeKeyOf, awaiting, publishedApprover, v1 } from "../../test/support/approval-samples.ts";
 import { maySign, pendingKeyOf } from "./approver-key.ts";
 import { type Decision, signDecision } from "./decision.ts";
 import { checkDecision, type DecisionContext } from "./enforcement.ts";
 import { bundleOf, generateApproverKeys, readApproverBundle } from "./keys.ts";
-import { activeKeyOf, awaiting, publishedApprover, v1 } from "./sample.ts";
 
 const keys = await publishedApprover();
 const key = await activeKeyOf(keys);

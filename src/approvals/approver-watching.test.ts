@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { requestOf, v1, v1NowMs } from "../../test/support/approval-samples.ts";
 import {
   before,
   holding,
@@ -19,7 +20,6 @@ import {
 } from "../../test/support/scripted-gateway.ts";
 import { Approver, type PendingRequest } from "./approver.ts";
 import { exportSecrets, generateApproverKeys, newEnforcerBundle, readApproverBundle } from "./keys.ts";
-import { requestOf, v1, v1NowMs } from "./sample.ts";
 import { sealArtifact } from "./seal.ts";
 
 describe("What an approver watches", () => {

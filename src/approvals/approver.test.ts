@@ -4,6 +4,16 @@ import { dirname, resolve } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
+  activeKeyOf,
+  awaiting,
+  publishedRandomness,
+  requestOf,
+  sessionV1,
+  v1,
+  v1NowMs,
+  variantOfV1,
+} from "../../test/support/approval-samples.ts";
+import {
   all,
   before,
   decided,
@@ -21,16 +31,6 @@ import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { canonicalText, withPrefix } from "./canonical.ts";
 import { encrypt } from "./ciphers.ts";
 import { checkDecision } from "./enforcement.ts";
-import {
-  activeKeyOf,
-  awaiting,
-  publishedRandomness,
-  requestOf,
-  sessionV1,
-  v1,
-  v1NowMs,
-  variantOfV1,
-} from "./sample.ts";
 import { sealArtifact } from "./seal.ts";
 import type { ApprovalRequest } from "./wire.ts";
 

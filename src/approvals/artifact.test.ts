@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
+import { sessionV1, v1, v1Hash, v1Text } from "../../test/support/approval-samples.ts";
 import {
   type Artifact,
   assertHash,
@@ -15,7 +16,6 @@ import {
 } from "./artifact.ts";
 import { decodeBase64url } from "./base64url.ts";
 import { canonicalBytes, canonicalText } from "./canonical.ts";
-import { sessionV1, v1, v1Hash, v1Text } from "./sample.ts";
 
 const { artifactHash: _hash, artifactHashAlg: _alg, ...draft } = v1;
 

@@ -5,9 +5,9 @@ import { describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { cases } from "../../test/runner/seed.ts";
+import { v1Text, v2Text } from "../../test/support/approval-samples.ts";
 import { canonicalBytes, canonicalText, hexOf, nestingMax, parseCanonical, sha256Hex } from "./canonical.ts";
 import { HarpError } from "./harp-error.ts";
-import { v1Text, v2Text } from "./sample.ts";
 
 const refused = { code: "HARP_ERR_CANONICALIZATION" };
 

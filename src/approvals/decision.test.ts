@@ -4,6 +4,16 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { cases } from "../../test/runner/seed.ts";
+import {
+  publishedApprover,
+  repeated,
+  sessionV1,
+  v1,
+  v1NowMs,
+  v2PublicKey,
+  v2Signature,
+  v2Text,
+} from "../../test/support/approval-samples.ts";
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { canonicalText, parseCanonical } from "./canonical.ts";
 import {
@@ -18,16 +28,6 @@ import {
   verifySignature,
 } from "./decision.ts";
 import { generateApproverKeys } from "./keys.ts";
-import {
-  publishedApprover,
-  repeated,
-  sessionV1,
-  v1,
-  v1NowMs,
-  v2PublicKey,
-  v2Signature,
-  v2Text,
-} from "./sample.ts";
 
 const v2: Decision = readDecision({ ...JSON.parse(v2Text), signature: v2Signature });
 const v2Key = decodeBase64url(v2PublicKey, 32);

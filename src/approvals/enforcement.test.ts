@@ -2,6 +2,16 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import {
+  activeKeyOf,
+  awaiting,
+  publishedApprover,
+  requestOf,
+  sessionV1,
+  v1,
+  v1NowMs,
+  variantOfV1,
+} from "../../test/support/approval-samples.ts";
 import type { Artifact } from "./artifact.ts";
 import { encodeBase64url } from "./base64url.ts";
 import { sign } from "./ciphers.ts";
@@ -25,16 +35,6 @@ import {
 import { HarpError } from "./harp-error.ts";
 import { generateApproverKeys } from "./keys.ts";
 import { openRequest } from "./open.ts";
-import {
-  activeKeyOf,
-  awaiting,
-  publishedApprover,
-  requestOf,
-  sessionV1,
-  v1,
-  v1NowMs,
-  variantOfV1,
-} from "./sample.ts";
 import { sealArtifact } from "./seal.ts";
 import type { DecisionBody } from "./wire.ts";
 

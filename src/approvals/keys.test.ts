@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
+import { publishedApprover, sealedV1, v1, v2PublicKey } from "../../test/support/approval-samples.ts";
 import { mayKeyMoveTo, pendingKeyOf } from "./approver-key.ts";
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { canonicalBytes } from "./canonical.ts";
@@ -22,7 +23,6 @@ import {
   readEnforcerBundle,
   signerKeyIdOf,
 } from "./keys.ts";
-import { publishedApprover, sealedV1, v1, v2PublicKey } from "./sample.ts";
 import { iterationsMin } from "./secrets.ts";
 
 const now = new Date("2026-02-21T12:00:00Z");

@@ -3,12 +3,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { isThorough } from "../../test/runner/seed.ts";
-import type { Artifact } from "./artifact.ts";
-import { decodeBase64url, encodeBase64url } from "./base64url.ts";
-import { canonicalBytes, canonicalText } from "./canonical.ts";
-import { agree, type Bytes, encrypt } from "./ciphers.ts";
-import { type ApproverKeys, generateApproverKeys } from "./keys.ts";
-import { openRequest } from "./open.ts";
 import {
   publishedApprover,
   publishedRandomness,
@@ -18,7 +12,13 @@ import {
   v1,
   v1NowMs,
   variantOfV1,
-} from "./sample.ts";
+} from "../../test/support/approval-samples.ts";
+import type { Artifact } from "./artifact.ts";
+import { decodeBase64url, encodeBase64url } from "./base64url.ts";
+import { canonicalBytes, canonicalText } from "./canonical.ts";
+import { agree, type Bytes, encrypt } from "./ciphers.ts";
+import { type ApproverKeys, generateApproverKeys } from "./keys.ts";
+import { openRequest } from "./open.ts";
 import { type SealedArtifact, sealArtifact, wrappingKeyOf } from "./seal.ts";
 import type { ApprovalRequest } from "./wire.ts";
 

@@ -2,11 +2,18 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import {
+  v1,
+  v1NowMs,
+  v2PublicKey,
+  v2Signature,
+  v2Text,
+  variantOfV1,
+} from "../../test/support/approval-samples.ts";
 import { encodeBase64url } from "./base64url.ts";
 import { type Decision, rebuildDecisions, signDecision } from "./decision.ts";
 import { type ApproverKeys, generateApproverKeys } from "./keys.ts";
 import { type ApprovalProof, type SignedApproval, verifyApprovalProof } from "./proof.ts";
-import { v1, v1NowMs, v2PublicKey, v2Signature, v2Text, variantOfV1 } from "./sample.ts";
 
 const [ada, grace] = [
   await generateApproverKeys(new Date(v1NowMs)),

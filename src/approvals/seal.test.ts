@@ -2,10 +2,6 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { decodeBase64url, encodeBase64url } from "./base64url.ts";
-import { canonicalBytes, hexOf, sha256Hex } from "./canonical.ts";
-import { agree, concat, decrypt } from "./ciphers.ts";
-import { openRequest } from "./open.ts";
 import {
   publishedApprover,
   publishedRandomness,
@@ -15,7 +11,11 @@ import {
   v1,
   v1NowMs,
   variantOfV1,
-} from "./sample.ts";
+} from "../../test/support/approval-samples.ts";
+import { decodeBase64url, encodeBase64url } from "./base64url.ts";
+import { canonicalBytes, hexOf, sha256Hex } from "./canonical.ts";
+import { agree, concat, decrypt } from "./ciphers.ts";
+import { openRequest } from "./open.ts";
 import { type SealedArtifact, sealArtifact, wrappingKeyOf } from "./seal.ts";
 
 const [a, b] = [await publishedApprover(0x11), await publishedApprover(0x22)];

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { sampleChain } from "../../test/support/receipt-samples.ts";
 import { type BundleHeader, bundleFormat, verifyBundle } from "./bundle.ts";
 import { sha256Of } from "./canonical.ts";
 import { newSigningKey } from "./keys.ts";
 import { appendLeaf, type Frontier, rootOf } from "./merkle.ts";
 import type { PublicJwk } from "./public-keys.ts";
-import { sampleChain } from "./sample.ts";
 import type { Receipt } from "./schema.ts";
 
 const [{ key }, { key: stranger }] = [newSigningKey(), newSigningKey()];

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { cases } from "../../test/runner/seed.ts";
+import { sampleBody, sampleReceipt, signed } from "../../test/support/receipt-samples.ts";
 import { decodeReceipt, encodeReceipt } from "./cbor.ts";
 import { newSigningKey } from "./keys.ts";
-import { sampleBody, sampleReceipt, signed } from "./sample.ts";
 import { verifyReceipt } from "./verify.ts";
 
 const { key } = newSigningKey();

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import canonicalize from "canonicalize";
+import { sampleBody, signed } from "../../test/support/receipt-samples.ts";
 import { sha256Of } from "./canonical.ts";
 import { receiptHash } from "./hash.ts";
 import { newSigningKey } from "./keys.ts";
-import { sampleBody, signed } from "./sample.ts";
 
 const { key } = newSigningKey();
 

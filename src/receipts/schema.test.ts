@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Compile } from "typebox/compile";
+import { sampleReceipt } from "../../test/support/receipt-samples.ts";
 import { sha256Of } from "./canonical.ts";
-import { sampleReceipt } from "./sample.ts";
 import { type Receipt, ReceiptSchema } from "./schema.ts";
 
 const schema = Compile(ReceiptSchema);

@@ -11,8 +11,8 @@ import { describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { cases } from "../../test/runner/seed.ts";
+import { sampleBody, signed } from "../../test/support/receipt-samples.ts";
 import { newSigningKey } from "./keys.ts";
-import { sampleBody, signed } from "./sample.ts";
 import { parseStrictJson } from "./strict-json.ts";
 import { verifyReceipt } from "./verify.ts";
 

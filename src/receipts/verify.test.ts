@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { cases } from "../../test/runner/seed.ts";
+import { sampleBody, sampleReceipt, signed } from "../../test/support/receipt-samples.ts";
 import { sha256Of } from "./canonical.ts";
 import type { Check, Verification } from "./checks.ts";
 import { newSigningKey } from "./keys.ts";
-import { sampleBody, sampleReceipt, signed } from "./sample.ts";
 import type { Receipt } from "./schema.ts";
 import { verifyReceipt } from "./verify.ts";
 

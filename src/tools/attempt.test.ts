@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { Type } from "typebox";
+import { toolContext } from "../../test/support/tool-samples.ts";
 import { type LateResult, runTool, ToolTimeout, ToolValueInvalid } from "./attempt.ts";
 import { defineTool } from "./define.ts";
-import { toolContext } from "./sample.ts";
 import type { ToolDefinition } from "./tool.ts";
 
 /** A tool that ends when the test says so, whatever its signal says. */

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { cases } from "../../test/runner/seed.ts";
+import { sampleBody, sampleChain, signed } from "../../test/support/receipt-samples.ts";
 import { newSigningKey } from "../receipts/keys.ts";
 import {
   appendLeaf,
@@ -13,7 +14,6 @@ import {
   nodeHash,
   rootOf,
 } from "../receipts/merkle.ts";
-import { sampleBody, sampleChain, signed } from "../receipts/sample.ts";
 import { ReceiptSchema } from "../receipts/schema.ts";
 import { verifyReceipt as verifyInNode } from "../receipts/verify.ts";
 import { verifyChain, verifyInclusion, verifyReceipt } from "./index.ts";

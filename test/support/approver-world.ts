@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { Approver, type OpenedRequest } from "../../src/approvals/approver.ts";
 import type { Artifact } from "../../src/approvals/artifact.ts";
 import { generateKeyPair } from "../../src/approvals/ciphers.ts";
-import { publishedApprover, requestOf, v1, v1NowMs, variantOfV1 } from "../../src/approvals/sample.ts";
 import { sealArtifact } from "../../src/approvals/seal.ts";
 import type { ApprovalRequest } from "../../src/approvals/wire.ts";
+import { publishedApprover, requestOf, v1, v1NowMs, variantOfV1 } from "./approval-samples.ts";
 import type { Json } from "./client.ts";
 import {
   emitted,

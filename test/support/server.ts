@@ -38,8 +38,9 @@ export const environment = {
   NODE_OPTIONS: "--conditions=bundled",
   BRIDLE_API_KEY: adminKey,
   BRIDLE_LOG_LEVEL: "warn",
-  // Few tests speak gRPC, and a server that does has more to load.
+  // Few tests speak gRPC or read metrics, and a server that does has more to load.
   BRIDLE_GRPC_PORT: "off",
+  BRIDLE_METRICS: "off",
 };
 
 /** For a server that speaks gRPC too, on whatever port is free. */

@@ -18,7 +18,7 @@ const secret = "sk-ant-api03-a-key-that-nobody-may-see-0123456789";
 
 let world: ModelWorld;
 before(async () => {
-  world = await ModelWorld.start({ ...withGrpc, BRIDLE_LOG_LEVEL: "debug" });
+  world = await ModelWorld.start({ ...withGrpc, BRIDLE_METRICS: "auth", BRIDLE_LOG_LEVEL: "debug" });
 });
 after(() => world[Symbol.asyncDispose]());
 

@@ -23,8 +23,8 @@ export class Generations<Value> {
   }
 
   set(key: string, value: Value, weight = 1): void {
+    this.#weight += weight - (this.#young.get(key)?.weight ?? 0);
     this.#young.set(key, { value, weight });
-    this.#weight += weight;
     if (this.#weight <= this.#weightMax) return;
     this.#old = this.#young;
     this.#young = new Map();
@@ -32,6 +32,7 @@ export class Generations<Value> {
   }
 
   delete(key: string): void {
+    this.#weight -= this.#young.get(key)?.weight ?? 0;
     this.#young.delete(key);
     this.#old.delete(key);
   }

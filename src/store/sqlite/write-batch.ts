@@ -21,6 +21,20 @@ interface Head {
 
 const absent: Head = { version: 0, sequence: 0, lastEvent: null };
 
+/** A batch expects that there is no such document, and there is one. */
+export class DocumentExists extends Error {
+  constructor(id: string) {
+    super(`${id} exists`);
+  }
+}
+
+/** SQLITE_CONSTRAINT_PRIMARYKEY */
+const primaryKeyTaken = 1555;
+
+function isKeyTaken(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === primaryKeyTaken;
+}
+
 export class BatchWriter {
   readonly #heads = new Generations<Head>(headsMax);
   #position: Position;
@@ -158,7 +172,11 @@ export class BatchWriter {
   #put(document: DocumentRow, head: Head, born: Position): void {
     const { version, sequence, lastEvent } = head;
     if (version === 0) {
-      this.#insertDocument.run(sequence, lastEvent, born, ...document);
+      try {
+        this.#insertDocument.run(sequence, lastEvent, born, ...document);
+      } catch (error) {
+        throw isKeyTaken(error) ? new DocumentExists(document[0]) : error;
+      }
       return;
     }
     const [id, , , , , , , status, wakeAt, body, , rank] = document;

@@ -13,7 +13,7 @@ import { failPoint } from "./fail-point.ts";
 import type { BatchResult, BatchRows, Request, Response, WriterOptions } from "./protocol.ts";
 import { LogRewriter } from "./rewrite.ts";
 import { configure, migrate } from "./schema.ts";
-import { BatchWriter } from "./write-batch.ts";
+import { BatchWriter, DocumentExists } from "./write-batch.ts";
 
 const { file }: WriterOptions = workerData;
 const db = new DatabaseSync(file);
@@ -49,9 +49,8 @@ function messageOf(error: unknown): string {
 }
 
 function explain(error: unknown): BatchResult {
-  const message = messageOf(error);
-  if (message.includes("documents.id")) return { conflict: "version", about: message };
-  return { failed: message };
+  const about = messageOf(error);
+  return error instanceof DocumentExists ? { conflict: "version", about } : { failed: about };
 }
 
 function forgetOnce(before: number): Response {

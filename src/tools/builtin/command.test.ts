@@ -11,10 +11,10 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { toolContext } from "../../../test/support/tool-samples.ts";
 import { FileRefused } from "../../files/safe-path.ts";
 import { WorkspaceFiles } from "../../files/workspace-files.ts";
 import { runTool, ToolTimeout } from "../attempt.ts";
-import { toolContext } from "../sample.ts";
 import { type CommandOptions, commandTool } from "./command.ts";
 import type { Ended } from "./restricted-process.ts";
 

@@ -5,10 +5,10 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { toolContext } from "../../../test/support/tool-samples.ts";
 import { FileRefused } from "../../files/safe-path.ts";
 import { WorkspaceFiles } from "../../files/workspace-files.ts";
 import { runTool } from "../attempt.ts";
-import { toolContext } from "../sample.ts";
 import { filesList, filesRead, filesWrite } from "./files.ts";
 import { filesSearch } from "./files-search.ts";
 

@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { toolContext } from "../../../test/support/tool-samples.ts";
 import { createOutbound, OutboundRefused } from "../../policy/outbound.ts";
 import { runTool } from "../attempt.ts";
-import { toolContext } from "../sample.ts";
 import { httpGet, httpPost } from "./http.ts";
 
 async function listen(answer: RequestListener) {

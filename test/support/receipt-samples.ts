@@ -1,10 +1,10 @@
 /** Receipts for tests: one with every member that the schema knows but `signed_at`, and what it takes to sign and chain. */
 
-import { sha256Of } from "./canonical.ts";
-import { type ReceiptBody, receiptHash } from "./hash.ts";
-import { newSigningKey, type SigningKey } from "./keys.ts";
-import { appendLeaf, type Frontier, rootOf } from "./merkle.ts";
-import { type Receipt, receiptSchemaVersion } from "./schema.ts";
+import { sha256Of } from "../../src/receipts/canonical.ts";
+import { type ReceiptBody, receiptHash } from "../../src/receipts/hash.ts";
+import { newSigningKey, type SigningKey } from "../../src/receipts/keys.ts";
+import { appendLeaf, type Frontier, rootOf } from "../../src/receipts/merkle.ts";
+import { type Receipt, receiptSchemaVersion } from "../../src/receipts/schema.ts";
 
 export function sampleBody(keyId: string): ReceiptBody {
   const model = { provider: "örtlich", model: "klein-7b", version: "3", reason: "cheap enough" };

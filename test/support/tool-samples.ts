@@ -1,8 +1,8 @@
 /** What tools are given when a test calls them. */
 
-import { WorkspaceFiles, type WorkspacePlace } from "../files/workspace-files.ts";
-import { createOutbound } from "../policy/outbound.ts";
-import type { ToolContext } from "./tool.ts";
+import { WorkspaceFiles, type WorkspacePlace } from "../../src/files/workspace-files.ts";
+import { createOutbound } from "../../src/policy/outbound.ts";
+import type { ToolContext } from "../../src/tools/tool.ts";
 
 /** Private addresses may be asked: that is where tests listen. */
 export function toolContext(given: Partial<ToolContext> = {}): ToolContext {

@@ -1,14 +1,19 @@
 /** For tests: the published examples, and a request, its approver and its enforcer to begin with. */
 
-import type { ApproverKey } from "./approver-key.ts";
-import { pendingKeyOf } from "./approver-key.ts";
-import { type Artifact, finishArtifact, readArtifact } from "./artifact.ts";
-import { decodeBase64url, encodeBase64url } from "./base64url.ts";
-import { withPrefix } from "./canonical.ts";
-import { importPrivateKey, type KeyPair } from "./ciphers.ts";
-import type { DecisionContext } from "./enforcement.ts";
-import { type ApproverKeys, bundleOf, importApproverKeys, readApproverBundle } from "./keys.ts";
-import type { ApprovalRequest, Ciphertext } from "./wire.ts";
+import type { ApproverKey } from "../../src/approvals/approver-key.ts";
+import { pendingKeyOf } from "../../src/approvals/approver-key.ts";
+import { type Artifact, finishArtifact, readArtifact } from "../../src/approvals/artifact.ts";
+import { decodeBase64url, encodeBase64url } from "../../src/approvals/base64url.ts";
+import { withPrefix } from "../../src/approvals/canonical.ts";
+import { importPrivateKey, type KeyPair } from "../../src/approvals/ciphers.ts";
+import type { DecisionContext } from "../../src/approvals/enforcement.ts";
+import {
+  type ApproverKeys,
+  bundleOf,
+  importApproverKeys,
+  readApproverBundle,
+} from "../../src/approvals/keys.ts";
+import type { ApprovalRequest, Ciphertext } from "../../src/approvals/wire.ts";
 
 /** V1 of the specification, without its hash. */
 export const v1Text =
