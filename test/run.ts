@@ -13,7 +13,16 @@ import { freshBundle } from "../build/fresh.ts";
 import { type Failure, type FromWorker, root, type ToWorker } from "./runner/protocol.ts";
 
 /** Begun first, so that none of them is the last that everybody waits for. */
-const slowest: string[] = [];
+const slowest = [
+  "test/cli.e2e.test.ts",
+  "test/harn/replay.e2e.test.ts",
+  "test/package.e2e.test.ts",
+  "test/runtime.e2e.test.ts",
+  "test/docs.e2e.test.ts",
+  "test/operations.e2e.test.ts",
+  "test/redaction.e2e.test.ts",
+  "test/crash.e2e.test.ts",
+];
 
 /** A worker that says nothing for so long hangs, and what it started with it. */
 const silenceMsMax = 330_000;

@@ -12,6 +12,8 @@ import {
   type Message,
   type MessageShape,
 } from "@bufbuild/protobuf";
+import { isFieldError } from "@bufbuild/protobuf/reflect";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../proto/generated/google/api/field_behavior_pb.js";
 import { InvalidParams, type Violation } from "./errors.ts";
 
@@ -22,7 +24,7 @@ export function readMessage<D extends DescMessage>(schema: D, json: JsonValue): 
   try {
     return fromJson(schema, json, { ignoreUnknownFields: true });
   } catch (error) {
-    throw new InvalidParams([violationOf(schema, error)]);
+    throw new InvalidParams([violationOf(schema, json, error)]);
   }
 }
 
@@ -37,26 +39,45 @@ function unknownEnums(schema: DescMessage, json: JsonValue): Violation[] {
   });
 }
 
-/** The library says what is wrong in words; what it quotes of the input stays out. */
-function violationOf(schema: DescMessage, error: unknown): Violation {
-  const message = error instanceof Error ? error.message : "";
-  const [, kind = "", path = "", problem = ""] =
-    /(field|oneof|message) ([\w.]+) from JSON: (.*)$/s.exec(message) ?? [];
-  if (kind === "message") return violationOfMessage(schema, path, problem);
-  const field = /^(?:lf\.)?a2a\.v1\./.test(path) ? camelCase(path.split(".").at(-1) ?? "") : "params";
-  const [said = ""] = problem.split(/, got |\s?"/);
-  return { field, description: said === "" ? "cannot be read" : said.trim() };
+/** The library names the field where it can; what it quotes of the input stays out. */
+function violationOf(schema: DescMessage, json: JsonValue, error: unknown): Violation {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!isFieldError(cause)) return violationOfMessage(schema, json);
+  const at = cause.field();
+  const isOurs = /^(?:lf\.)?a2a\.v1\./.test(at.parent?.typeName ?? "");
+  const [said = ""] = cause.message.split(/, got |\s?"/);
+  return {
+    field: isOurs ? camelCase(at.name) : "params",
+    description: said === "" ? "cannot be read" : said.trim(),
+  };
 }
 
-/** It is said what should have been read, not where. Only a time says what is wrong with it; else it was no object. */
-function violationOfMessage({ fields }: DescMessage, typeName: string, problem: string): Violation {
-  const candidates = fields.filter(({ message }) => message?.typeName === typeName);
-  const [field] = candidates.length === 1 ? candidates : [];
-  const isTime = problem.includes("RFC 3339") || problem.includes("Timestamp");
-  const description = isTime
-    ? "is a time such as 2026-01-05T08:00:00.000Z"
-    : "has something else than an object";
+const timestamp = "google.protobuf.Timestamp";
+
+/** A message that is not one is reported without its place: it is the field that has something else than an object, or no time. */
+function violationOfMessage({ fields }: DescMessage, json: JsonValue): Violation {
+  const given = Object(json);
+  const wrong = fields.filter(({ message, jsonName, name }) => {
+    const value: unknown = given[jsonName] ?? given[name];
+    if (message === undefined || value === undefined || value === null) return false;
+    return message.typeName === timestamp
+      ? !isTime(value)
+      : typeof value !== "object" || Array.isArray(value);
+  });
+  const [field] = wrong.length === 1 ? wrong : [];
+  const description =
+    field?.message?.typeName === timestamp
+      ? "is a time such as 2026-01-05T08:00:00.000Z"
+      : "has something else than an object";
   return { field: field?.jsonName ?? "params", description };
+}
+
+function isTime(value: unknown): boolean {
+  try {
+    return typeof value === "string" && fromJson(TimestampSchema, value) !== null;
+  } catch {
+    return false;
+  }
 }
 
 function camelCase(name: string): string {
