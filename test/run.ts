@@ -43,15 +43,18 @@ const outputCharsMax = 20_000;
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures: Failure[] = [];
 
+function refuse(problem: string): never {
+  process.stderr.write(`npm test: ${problem}\n`);
+  process.exit(2);
+}
+
 function filesToRun(): string[] {
   const all = globSync("{src,client,test,examples}/**/*.test.ts", { cwd: root })
     .filter((file) => paths.length === 0 || paths.some((path) => file.startsWith(path.replace(/^\.\//, ""))))
     .sort((a, b) => priority(a) - priority(b));
   const [, index, count] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(options.shard) ?? [];
   if (index === undefined || Number(index) > Number(count)) {
-    throw new Error(
-      `--shard takes the number of a part and how many there are, as 1/4; not ${options.shard}`,
-    );
+    refuse(`--shard takes the number of a part and how many there are, as 1/4; not ${options.shard}`);
   }
   return all.filter((_, n) => n % Number(count) === Number(index) - 1);
 }
@@ -182,7 +185,7 @@ function runFile(worker: ChildProcess, file: string): Promise<boolean> {
 const startedAt = performance.now();
 await freshBundle();
 const files = filesToRun();
-if (files.length === 0) throw new Error(`There are no test files in ${paths.join(", ")}.`);
+if (files.length === 0) refuse(`no test file has a path that begins with ${paths.join(" or ")}`);
 console.log(`${files.length} files, ${options.jobs} at once; seed ${options.seed} (set another with --seed)`);
 await Promise.all(Array.from({ length: Number(options.jobs) }, () => work(files)));
 for (const { name, at, reason } of failures) {
