@@ -9,7 +9,6 @@ import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { defineAgent, startServer as startInProcess } from "../src/index.ts";
-import { isThorough } from "./runner/seed.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import { adminKey, startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
 
@@ -354,7 +353,7 @@ describe("recovery", () => {
   }
 });
 
-const parkedCount = isThorough ? 2000 : 500;
+const parkedCount = 2000;
 const parkedBytes = 100_000;
 /** If the runs stayed in memory they would hold 200 MB. */
 const parkedGrowthMbMax = 100;
