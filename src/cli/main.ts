@@ -17,6 +17,7 @@ if (Number.parseInt(process.versions.node, 10) < nodeVersionMin) {
   process.exitCode = 1;
 } else {
   modules.enableCompileCache(fileURLToPath(new URL("node_modules/.cache/bridle", packageRoot)));
-  const { runProgram } = await import("./program.ts");
+  const [{ runProgram }, { endWithReader }] = await Promise.all([import("./program.ts"), import("./output.ts")]);
+  endWithReader();
   await runProgram();
 }

@@ -18,7 +18,6 @@ import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./keys.ts";
-import { endWithReader } from "./output.ts";
 import { addPairCommand } from "./pair.ts";
 import { addQuotaCommands } from "./quota.ts";
 import { addRebuildCommand } from "./rebuild.ts";
@@ -116,7 +115,6 @@ function argumentsOf({ registeredArguments }: Command): string[] {
 }
 
 export async function runProgram(): Promise<void> {
-  endWithReader();
   const program = createProgram();
   try {
     readSecretFiles(process.env);

@@ -1,9 +1,10 @@
-/** The `bridle` command as a person or a script calls it: a process of its own, with what it wrote and how it ended. */
+/** The `bridle` command as a person or a script calls it, with what it wrote and how it ended. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { runProgram } from "../../src/cli/program.ts";
 import { environment, main } from "./server.ts";
 
 /** Longer than any command here takes, on a busy machine too; one that is still there then hangs. */
@@ -59,9 +60,56 @@ export async function bridle(
 ): Promise<Ended> {
   const { server, env = {}, ...rest } = options;
   const url = server === undefined ? {} : { BRIDLE_URL: server.url };
-  const ended = await runNode([main, ...args], { ...rest, env: { ...url, ...env } });
+  const all = { ...url, ...env };
+  const ended =
+    needsProcess(args) || rest.cwd !== undefined || rest.input !== undefined
+      ? await runNode([main, ...args], { ...rest, env: all })
+      : await (running = running.then(() => runHere(args, all)));
   assertNoStack(ended);
   return { ...ended, stderr: withoutProgress(ended.stderr) };
+}
+
+/** They end the process themselves, live until a signal, or load code of the project, which is loaded once in a process. */
+const ownProcess = new Set(["acp", "check", "config", "dev", "doctor", "gateway", "init", "serve", "shell", "tour"]);
+const tried = new Set<string>();
+
+/** Each command runs once as a process, which shows that nothing keeps it from ending; after that here, at a tenth of the cost. */
+function needsProcess([command = "", subcommand = ""]: string[]): boolean {
+  const name = `${command} ${/^[a-z]+$/.test(subcommand) ? subcommand : ""}`;
+  if (ownProcess.has(command) || !tried.has(name)) {
+    tried.add(name);
+    return true;
+  }
+  return false;
+}
+
+/** There is one standard output in this process, and one environment: one command at a time. */
+let running: Promise<Ended> = Promise.resolve({ code: null, stdout: "", stderr: "" });
+
+async function runHere(args: string[], env: Record<string, string | undefined>): Promise<Ended> {
+  const texts = { stdout: "", stderr: "" };
+  const real = { argv: process.argv, env: process.env, stdout: process.stdout.write, stderr: process.stderr.write };
+  const given = Object.entries({ ...environment, ...env }).filter(([, value]) => value !== undefined);
+  process.argv = [process.execPath, main, ...args];
+  process.env = Object.fromEntries(given);
+  for (const name of ["stdout", "stderr"] as const) {
+    process[name].write = (text: string | Uint8Array, ...rest: unknown[]) => {
+      texts[name] += typeof text === "string" ? text : Buffer.from(text).toString();
+      const done = rest.at(-1);
+      if (typeof done === "function") queueMicrotask(() => done());
+      return true;
+    };
+  }
+  try {
+    await runProgram();
+    return { code: Number(process.exitCode ?? 0), ...texts };
+  } finally {
+    process.exitCode = undefined;
+    process.argv = real.argv;
+    process.env = real.env;
+    process.stdout.write = real.stdout;
+    process.stderr.write = real.stderr;
+  }
 }
 
 /** What takes more than a second says how far it is; whether it does is up to the machine. */
