@@ -10,25 +10,51 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { defineAgent, startServer as startInProcess } from "../src/index.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
-import { adminKey, startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
+import { showingAgents } from "./support/agents-server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestProcess,
+  type TestServer,
+  temporaryDirectory,
+} from "./support/server.ts";
 
 const script = fileURLToPath(new URL("./support/agents-server.ts", import.meta.url));
 
-/** A server of the agents in `agents-server.ts` that can be killed and started again on the same data. */
-class Stage implements AsyncDisposable {
+interface StageOptions {
+  flags?: string[];
+  /** Of the agents: see `agents-server.ts`. */
+  variables?: Record<string, string>;
+}
+
+/** A server of the agents in `agents-server.ts` that can be started again on the same data. */
+class Stage<Server extends TestServer = TestServer> implements AsyncDisposable {
   readonly #directory: { path: string } & AsyncDisposable;
-  readonly #flags: string[];
-  #server: TestProcess | null = null;
+  readonly #start: (data: string, variables: Record<string, string>) => Promise<Server>;
+  #server: Server | null = null;
   #client: Client | null = null;
 
-  private constructor(directory: { path: string } & AsyncDisposable, flags: string[]) {
+  private constructor(
+    directory: { path: string } & AsyncDisposable,
+    start: (data: string, variables: Record<string, string>) => Promise<Server>,
+  ) {
     this.#directory = directory;
-    this.#flags = flags;
+    this.#start = start;
   }
 
-  static async open({ flags = [], env = {} }: { flags?: string[]; env?: Record<string, string> } = {}) {
-    const stage = new Stage(await temporaryDirectory(), flags);
-    await stage.start(env);
+  static async open({ flags = [], variables = {} }: StageOptions = {}): Promise<Stage> {
+    const stage = new Stage(await temporaryDirectory(), (data, given) =>
+      startServer({ data, flags, config: { agents: showingAgents(given) } }),
+    );
+    await stage.start(variables);
+    return stage;
+  }
+
+  /** In a process of its own, which a restart kills. */
+  static async openProcess({ variables = {} }: StageOptions = {}): Promise<Stage<TestProcess>> {
+    const stage = new Stage(await temporaryDirectory(), (data, env) => startProcess({ script, data, env }));
+    await stage.start(variables);
     return stage;
   }
 
@@ -37,28 +63,27 @@ class Stage implements AsyncDisposable {
     return this.#client;
   }
 
-  get server(): TestProcess {
+  get server(): Server {
     assert.ok(this.#server !== null, "the server runs");
     return this.#server;
   }
 
-  async start(env: Record<string, string> = {}): Promise<void> {
-    this.#server = await startProcess({
-      script,
-      data: join(this.#directory.path, "data"),
-      flags: this.#flags,
-      env: { AGENT_NOTES: this.#file("notes"), AGENT_GATE: this.#file("gate"), ...env },
+  async start(variables: Record<string, string> = {}): Promise<void> {
+    this.#server = await this.#start(join(this.#directory.path, "data"), {
+      AGENT_NOTES: this.#file("notes"),
+      AGENT_GATE: this.#file("gate"),
+      ...variables,
     });
     this.#client = new Client(this.#server);
   }
 
-  async kill(): Promise<void> {
-    await this.#server?.kill();
+  async end(): Promise<void> {
+    await this.#server?.[Symbol.asyncDispose]();
   }
 
-  async restart(env: Record<string, string> = {}): Promise<void> {
-    await this.kill();
-    await this.start(env);
+  async restart(variables: Record<string, string> = {}): Promise<void> {
+    await this.end();
+    await this.start(variables);
   }
 
   /** What the agents have really done, in order. */
@@ -166,7 +191,7 @@ describe("recovery", () => {
   test("RUN-1 CRA-1 a crash keeps the recorded values of a waiting run and repeats no step", async () => {
     // Given a run with recorded values that waits, when the server is killed and started again, then the values are the
     // same and no step ran twice.
-    await using stage = await Stage.open();
+    await using stage = await Stage.openProcess();
     const task = await stage.submit("recorder");
     await stage.waiting(task);
     const [said] = await saidIn(stage.client, task.session_id);
@@ -188,7 +213,7 @@ describe("recovery", () => {
   test("RUN-1 CRA-1 after a crash only the interrupted branch repeats its step", async () => {
     // Given parallel branches of which one is in a step, when the server is killed, then only that step runs again and
     // the others keep their results.
-    await using stage = await Stage.open();
+    await using stage = await Stage.openProcess();
     const task = await stage.submit("parallel");
     const recordedSteps = async () =>
       (await stage.eventsOf(task))
@@ -196,7 +221,7 @@ describe("recovery", () => {
         .map(({ payload }) => payload);
     const before = await until(recordedSteps, (steps) => steps.length === 4);
     await stage.untilNoted("b1");
-    await stage.kill();
+    await stage.end();
     await stage.openGate();
     await stage.start();
     const result = await stage.resultOf(task);
@@ -300,7 +325,7 @@ describe("recovery", () => {
   test("RUN-3 a task started by version 1 continues on it while new tasks get version 2", async () => {
     // Given a task started by version 1, when version 2 is loaded beside it, then the task goes on with 1 and new tasks
     // get 2.
-    await using stage = await Stage.open({ env: { AGENT_VERSIONS: "1.0.0" } });
+    await using stage = await Stage.open({ variables: { AGENT_VERSIONS: "1.0.0" } });
     const old = await stage.submit("versioned");
     assert.equal((await stage.waiting(old)).assigned_agent_id, "versioned@1.0.0");
     await stage.restart({ AGENT_VERSIONS: "1.0.0,2.0.0" });
@@ -316,7 +341,7 @@ describe("recovery", () => {
   test("RUN-3 an answered task whose version is missing waits, is logged and resumes with it", async () => {
     // Given a task whose version is not loaded, when it is answered, then it waits, a log line says so, and it goes on
     // once the version is back.
-    await using stage = await Stage.open({ env: { AGENT_VERSIONS: "1.0.0" } });
+    await using stage = await Stage.open({ variables: { AGENT_VERSIONS: "1.0.0" } });
     const task = await stage.submit("versioned");
     await stage.waiting(task);
     await stage.restart({ AGENT_VERSIONS: "2.0.0" });
@@ -339,7 +364,7 @@ describe("recovery", () => {
     test(`RUN-3 CRA-1 a run beside ${beside} answered without its version resumes once it is loaded`, async () => {
       // Given a run that waits for a person beside ${beside}, when it is answered while its version is not loaded, then
       // the next server that has it goes on at once.
-      await using stage = await Stage.open({ env: { AGENT_VERSIONS: "1.0.0" } });
+      await using stage = await Stage.openProcess({ variables: { AGENT_VERSIONS: "1.0.0" } });
       const task = await stage.submit("versioned", { beside });
       await until(
         () => stage.eventsOf(task),
@@ -362,7 +387,7 @@ describe("waiting runs", () => {
   test("RUN-4 the server does not hold 2,000 waiting runs in memory, and answered ones complete", async () => {
     // Given many runs that hold 100 KB each, when all wait for an answer, then the server does not hold them, and those
     // that are answered complete.
-    await using stage = await Stage.open();
+    await using stage = await Stage.openProcess();
     const sessionId = await stage.newSession();
     const submit = () => stage.submit("holder", { bytes: parkedBytes }, sessionId);
     for (const task of await inParallel(50, submit)) await stage.waiting(task);
@@ -442,11 +467,11 @@ describe("waiting runs", () => {
   test("RUN-7 a deadline that passes while no server runs fails the task at the next start", async () => {
     // Given a question whose deadline passes while no server runs, when one starts, then the task fails with
     // deadline_exceeded.
-    await using stage = await Stage.open();
+    await using stage = await Stage.openProcess();
     const { waiting_for, ...task } = await stage.waiting(
       await stage.submit("hurried", { kind: "ask", ms: 1100 }),
     );
-    await stage.kill();
+    await stage.end();
     await until(
       async () => Date.now(),
       (now) => now > Date.parse(waiting_for.until),
@@ -468,7 +493,7 @@ describe("waiting runs", () => {
   test("RUN-7 a sleeping run wakes at its time and not before, despite a crash", async () => {
     // Given a run that sleeps for longer than a second, when the server is killed and started again, then it wakes at
     // its time, not before.
-    await using stage = await Stage.open();
+    await using stage = await Stage.openProcess();
     const asleep = await stage.waiting(
       await stage.client.submit(await stage.newSession(), "sleep 1500\nreturn awake", {
         persona_id: "persona_rehearsal",
@@ -659,7 +684,7 @@ describe("children", () => {
   test("RUN-8 CRA-1 a parent gets its child's result despite crashes around the answer", async () => {
     // Given a child that asks a question, when the server is killed before and after the answer, then the parent gets
     // the child's result.
-    await using stage = await Stage.open();
+    await using stage = await Stage.openProcess();
     const scripts = ["ask Which colour?\nreturn one", "approve It\nreturn two", "return three"];
     const parent = await stage.waiting(await stage.submit("director", { scripts }));
     const [third, second, first] = await childrenOf(stage.client, parent);

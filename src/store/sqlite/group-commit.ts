@@ -51,7 +51,9 @@ export interface CommitWatch {
 }
 
 export class GroupCommit {
-  readonly #worker: Worker;
+  readonly #file: string;
+  /** A thread costs a start and memory, and a store may have nothing to write: it comes with the first request. */
+  #worker: Worker | null = null;
   readonly #observer: CommitObserver;
   readonly #watch: CommitWatch | null;
   #waiting: Waiting[] = [];
@@ -64,36 +66,10 @@ export class GroupCommit {
   #closing = false;
   #replies: { resolve(response: Response): void; reject(error: Error): void }[] = [];
 
-  private constructor(worker: Worker, observer: CommitObserver, watch: CommitWatch | null) {
-    this.#worker = worker;
+  constructor(file: string, observer: CommitObserver, watch: CommitWatch | null) {
+    this.#file = file;
     this.#observer = observer;
     this.#watch = watch;
-  }
-
-  static async start(
-    file: string,
-    observer: CommitObserver,
-    watch: CommitWatch | null,
-  ): Promise<GroupCommit> {
-    const worker = new Worker(writerModule, {
-      workerData: { file },
-      name: "bridle-writer",
-      env: writerEnvironment(),
-    });
-    const writer = new GroupCommit(worker, observer, watch);
-    const ready = writer.#reply();
-    const failed = new Promise<never>((_, reject) => {
-      worker.once("error", (thrown) => {
-        const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-        writer.#break(error);
-        reject(error);
-      });
-    });
-    worker.on("message", (response: Response) => writer.#receive(response));
-    worker.once("exit", () => writer.#break(new Error("The writer thread ended")));
-    await Promise.race([ready, failed]);
-    failed.catch(() => {});
-    return writer;
   }
 
   commit(batch: Batch): Promise<StoredEvent[]> {
@@ -157,6 +133,7 @@ export class GroupCommit {
     while (this.#waiting.length > 0 || this.#writing !== null) {
       await new Promise((resolve) => setImmediate(resolve));
     }
+    if (this.#worker === null) return;
     if (this.#broken === null) await this.#ask({ type: "close" });
     await this.#worker.terminate();
   }
@@ -212,7 +189,20 @@ export class GroupCommit {
   }
 
   #send(request: Request): void {
+    this.#worker ??= this.#startWorker();
     this.#worker.postMessage(request);
+  }
+
+  #startWorker(): Worker {
+    const worker = new Worker(writerModule, {
+      workerData: { file: this.#file },
+      name: "bridle-writer",
+      env: writerEnvironment(),
+    });
+    worker.once("error", (error) => this.#break(error));
+    worker.on("message", (response: Response) => this.#receive(response));
+    worker.once("exit", () => this.#break(new Error("The writer thread ended")));
+    return worker;
   }
 
   #reply(): Promise<Response> {
@@ -225,7 +215,7 @@ export class GroupCommit {
     return reply;
   }
 
-  #break(error: Error): void {
+  #break(error: unknown): void {
     const broken = new StoreUnavailable("The writer stopped", { cause: error });
     this.#broken ??= broken;
     for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(broken);

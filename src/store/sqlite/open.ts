@@ -2,12 +2,14 @@
 
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { CommitListener, Position, Store } from "../port.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { DocumentCache } from "./document-cache.ts";
 import { type CommitObserver, type CommitWatch, GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { Reader } from "./reader.ts";
+import { configure, migrate } from "./schema.ts";
 
 export async function openSqliteStore(directory: string, watch: CommitWatch | null = null): Promise<Store> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -29,8 +31,8 @@ export async function openSqliteStore(directory: string, watch: CommitWatch | nu
         for (const listener of listeners) listener(events);
       },
     };
-    const writer = await GroupCommit.start(file, observer, watch);
-    const reader = new Reader(file);
+    const reader = openReader(file);
+    const writer = new GroupCommit(file, observer, watch);
     const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
     const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
@@ -81,5 +83,17 @@ export async function openSqliteStore(directory: string, watch: CommitWatch | nu
   } catch (error) {
     lock.release();
     throw error;
+  }
+}
+
+/** Brings the tables up to date; nobody is served yet. Another connection stays open until the reader has found the WAL. */
+function openReader(file: string): Reader {
+  const db = new DatabaseSync(file);
+  try {
+    configure(db);
+    migrate(db);
+    return new Reader(file);
+  } finally {
+    db.close();
   }
 }

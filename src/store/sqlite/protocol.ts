@@ -89,7 +89,6 @@ export type BatchResult =
   | { failed: string };
 
 export type Response =
-  | { type: "ready" }
   | { type: "committed"; results: BatchResult[] }
   | { type: "forgotten"; count: number }
   | ({ type: "dropped" } & Dropped)

@@ -1,5 +1,5 @@
 /**
- * The tables of the SQLite store, as numbered migrations that only go forward. Run at start by the writer.
+ * The tables of the SQLite store, as numbered migrations that only go forward. Run when the store is opened.
  *
  * log        the events. Neighbours of one commit that share tenant, workspace, session, task, actor and time are one
  *            row: positions first to last, `events` a JSON array of [name, object, resource id, payload] and, for a

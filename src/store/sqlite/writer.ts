@@ -12,13 +12,12 @@ import { parentPort, workerData } from "node:worker_threads";
 import { failPoint } from "./fail-point.ts";
 import type { BatchResult, BatchRows, Request, Response, WriterOptions } from "./protocol.ts";
 import { LogRewriter } from "./rewrite.ts";
-import { configure, migrate } from "./schema.ts";
+import { configure } from "./schema.ts";
 import { BatchWriter, DocumentExists } from "./write-batch.ts";
 
 const { file }: WriterOptions = workerData;
 const db = new DatabaseSync(file);
 configure(db);
-migrate(db);
 const writer = new BatchWriter(db);
 const rewriter = new LogRewriter(db);
 
@@ -124,6 +123,5 @@ parentPort?.on("message", (request: Request) => {
   }
 });
 
-answer({ type: "ready" });
 // Not left to the end, which may come without warning.
 flushCompileCache();
