@@ -1,6 +1,7 @@
 /**
  * `npm run docs` writes what is made from code: the conformance table, the settings, the lifecycle, the OpenAPI document,
- * the index for assistants (`llms.txt`), and the form of a receipt for verifiers that have no library of schemas. `npm run docs -- --check` fails when one of them is stale.
+ * the index for assistants (`llms.txt`), the form of a receipt for verifiers that have no library of schemas, and the
+ * payloads of events for imports. `npm run docs -- --check` fails when one of them is stale.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Option } from "commander";
+import { payloadSchemas } from "../build/payload-schemas.ts";
 import manifest from "../package.json" with { type: "json" };
 import { commandReference } from "../src/cli/command-reference.ts";
 import { gatewayOptions } from "../src/cli/gateway-command.ts";
@@ -279,6 +281,7 @@ const pages: Record<string, string> = {
   "protocols/conformance-acp.md": conformanceAcp(),
   "openapi.json": await openApi(),
   "../src/verify/receipt-form.ts": receiptForm(),
+  "../src/kernel/transfer/payload-schemas.json": payloadSchemas(),
 };
 
 const checking = process.argv.includes("--check");

@@ -21,7 +21,7 @@ import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts
 import type { HandoffChanges, HandoffRecord, Outgoing, RemoteReceipt } from "./resources/handoff.ts";
 import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
 import type { HarpSessionRecord, HarpSessionTold } from "./resources/harp-session.ts";
-import type { MemoryContent, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
+import type { MemoryChanges, MemoryDeletion, MemoryRecord, MemoryScope } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { ModelCallBegun, ModelCallEnded } from "./resources/model-call.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
@@ -41,7 +41,7 @@ import type {
 import type { Amounts, QuotaChanges, QuotaExhausted, QuotaRecord } from "./resources/quota.ts";
 import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
-import type { Visibility } from "./resources/resource.ts";
+import type { ImportMark, Visibility } from "./resources/resource.ts";
 import type { ScheduleFired, ScheduleRecord } from "./resources/schedule.ts";
 import type {
   Compaction,
@@ -322,7 +322,7 @@ export interface EventPayloads {
   "session.replayed": { through_event_id: string };
 
   "vendor.bridle.memory.created": { memory: MemoryRecord };
-  "vendor.bridle.memory.updated": { changes: MemoryContent & { created_at?: string } };
+  "vendor.bridle.memory.updated": { changes: MemoryChanges };
   "vendor.bridle.memory.deleted": { reason: MemoryDeletion };
   /** Beside the record of the step, which holds what was read. */
   "agent.memory_read": { step: string; key: string | null; query: string | null; memory_ids: string[] };
@@ -386,6 +386,7 @@ export type KernelEvent = {
     event: Kind;
     payload: EventPayloads[Kind];
     replay?: ReplayMark;
+    imported?: ImportMark;
   };
 }[EventKind];
 

@@ -48,6 +48,7 @@ import { foldTask, listedStatus, type TaskRecord, wakeAt } from "./resources/tas
 import { foldTenant, type TenantRecord } from "./resources/tenant.ts";
 import { foldVault, type VaultRecord } from "./resources/vault.ts";
 import { foldWorkspace, type WorkspaceRecord } from "./resources/workspace.ts";
+import { asImported } from "./transfer/imported.ts";
 
 export interface Records {
   api_key: ApiKeyRecord;
@@ -83,9 +84,15 @@ export interface Records {
 export type Kind = keyof Records;
 export type AnyRecord = Records[Kind];
 
-/** The records that an event brings into being. */
+/** The records that an event brings into being. Of those that it brings from another server, not all is taken. */
 export function created(event: KernelEvent): AnyRecord[] {
   if (event.replay?.is_copy === true) return [];
+  const { imported } = event;
+  const records = recordsIn(event);
+  return imported === undefined ? records : records.map((record) => asImported(record, imported));
+}
+
+function recordsIn(event: KernelEvent): AnyRecord[] {
   switch (event.event) {
     case "vendor.bridle.tenant.created":
       return [event.payload.tenant];

@@ -65,6 +65,12 @@ export interface KernelDeps {
   tracing: Tracing | null;
 }
 
+/** They carry what a record is from now on, whether or not there was one. */
+const replacingEvents: ReadonlySet<EventKind> = new Set([
+  "vendor.bridle.push_config.replaced",
+  "vendor.bridle.session.trimmed",
+]);
+
 interface Tracked {
   record: AnyRecord;
   /** The version on disk, 0 for what this unit creates. */
@@ -149,7 +155,7 @@ export class Unit {
   /** Records a fact about a resource and gives the resource as it is after it. What looks like a secret stays out. */
   emit<R extends AnyRecord, E extends EventKind>(about: R, event: E, payload: EventPayloads[E]): R {
     const typed = this.#append(about, event, this.redactor.value(payload));
-    for (const record of created(typed)) this.#create(record);
+    for (const record of created(typed)) this.#create(record, event);
 
     const current = this.#tracked.get(about.id);
     if (current === undefined)
@@ -162,9 +168,12 @@ export class Unit {
     return after;
   }
 
-  /** An event can also carry what is left of a record that exists. */
-  #create(record: AnyRecord): void {
-    const version = this.#tracked.get(record.id)?.version ?? 0;
+  /** What exists is not made again, except by the events that carry what becomes of a record, in its tenant. */
+  #create(record: AnyRecord, event: EventKind): void {
+    const known = this.#tracked.get(record.id);
+    const { version = 0 } = known ?? {};
+    const mayReplace = replacingEvents.has(event) && known?.record.tenant_id === record.tenant_id;
+    if (version !== 0 && !mayReplace) throw new HarnessError("conflict", `${record.id} is in use already.`);
     this.#tracked.set(record.id, { record, version, dirty: true });
   }
 
@@ -209,18 +218,23 @@ export class Unit {
     return asKernelEvent(fact);
   }
 
-  /** Appends an event of another log as it was recorded there. */
+  /** Appends an event of another log as it was recorded there. It can make new records and change those, no others. */
   adopt(event: KernelEvent): void {
     this.#events.push(event);
-    for (const record of created(event)) this.#tracked.set(record.id, { record, version: 0, dirty: true });
+    for (const record of created(event)) this.#create(record, event.event);
     const current = this.#tracked.get(event.resource.id);
-    if (current === undefined) {
+    if (current === undefined || current.version !== 0 || current.record.object !== event.resource.object) {
       throw new HarnessError(
         "invalid_request",
         `${event.event} is about ${event.resource.id}, which is unknown.`,
       );
     }
     current.record = changed(current.record, event);
+  }
+
+  /** The records that this unit makes, as they are now, under the ids that they will be stored under. */
+  made(): [id: string, record: AnyRecord][] {
+    return [...this.#tracked].flatMap(([id, { record, version }]) => (version === 0 ? [[id, record]] : []));
   }
 
   /** Appends an event of another task to this one's log, as it was. It changes nothing. */

@@ -39,6 +39,7 @@ export type Scope =
   | `${Resource}:read`
   | `${Resource}:write`
   | "approvals:write"
+  | "replays:live"
   | "events:read_internal"
   | "metrics:read"
   | HarpScope
@@ -48,6 +49,7 @@ export type Scope =
 export const allScopes: readonly Scope[] = [
   ...resources.flatMap((resource): Scope[] => [`${resource}:read`, `${resource}:write`]),
   "approvals:write",
+  "replays:live",
   "events:read_internal",
   "metrics:read",
   "admin",
@@ -57,6 +59,7 @@ export const allScopes: readonly Scope[] = [
 function describeScope(scope: Scope): string {
   if (scope === "admin") return "Everything inside the tenant.";
   if (scope === "approvals:write") return "Answer requests for permission.";
+  if (scope === "replays:live") return "Replay tasks with steps that really run.";
   if (scope === "events:read_internal") return "See content that is not public.";
   const [resource = "", action] = scope.split(":");
   return `${action === "read" ? "Read" : "Change"} ${resource.replaceAll("_", " ")}.`;

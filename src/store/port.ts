@@ -22,6 +22,8 @@ export interface NewEvent {
   payload: object;
   /** Set on a copy of an earlier event: where it comes from. It changes no document. */
   replay?: object;
+  /** Set on an event that came with the log of another server: who brought it, and when. */
+  imported?: object;
 }
 
 export interface StoredEvent extends NewEvent {

@@ -3,25 +3,34 @@
  * computed from them is the same here as there. All of it or nothing.
  */
 
+import { createHash, type Hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import type { Caller } from "../../policy/caller.ts";
 import { receiptHash } from "../../receipts/hash.ts";
 import type { Receipt } from "../../receipts/schema.ts";
 import type { NewEvent } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
 import { unsealFrom } from "../content.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, type EventKind, type KernelEvent, terminalEvents } from "../events.ts";
-import { created, type Kind } from "../fold.ts";
+import { type AnyRecord, created, indexOf, type Kind } from "../fold.ts";
+import { isFinal } from "../lifecycle.ts";
+import type { Release } from "../locks.ts";
 import { failureIn } from "../receipts/drafts.ts";
 import { TaskFacts } from "../receipts/facts.ts";
 import type { Part } from "../resources/message.ts";
 import type { Outcome } from "../resources/outcome.ts";
 import { exchangesOf } from "../resources/permission-request.ts";
 import type { ReceiptIssued } from "../resources/receipt.ts";
+import type { ImportMark } from "../resources/resource.ts";
 import type { SessionRecord } from "../resources/session.ts";
+import type { TaskRecord } from "../resources/task.ts";
+import { Slices } from "../slices.ts";
 import { summarize } from "../tasks.ts";
-import { blobsOf, type LogBundle, parseLogBundle } from "../transfer/bundle.ts";
-import type { Unit } from "../unit.ts";
+import { blobsOf, type LogBundle, readLogBundle } from "../transfer/bundle.ts";
+import { wrongIn, wrongInMark } from "../transfer/payloads.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
 import { emitWorkspace } from "./create-workspace.ts";
 
 /** What a session's log may hold. Nothing else gets in by this door: no keys, no personas, no tenants. */
@@ -92,11 +101,57 @@ const importedKinds: ReadonlySet<string> = new Set<Kind>([
   "receipt",
 ]);
 
-export const importSession: Command<{ text: string }, SessionRecord> = {
+/** The largest log that is taken over, and its longest line: content of a message or an artifact. */
+const bytesMax = 256 * 1024 * 1024;
+const lineCharsMax = 64 * 1024 * 1024;
+
+/** Reads a log as it arrives, when the one before is done: all of it is in memory until it is on disk. */
+export async function receiveLog(
+  { locks }: KernelDeps,
+  caller: Caller,
+  source: AsyncIterable<Uint8Array>,
+): Promise<{ bundle: LogBundle; sha256: string; release: Release }> {
+  requireScope(caller, "admin");
+  const release = await locks.acquire("import");
+  try {
+    const hash = createHash("sha256");
+    const bundle = await readLogBundle(linesOf(source, hash));
+    return { bundle, sha256: hash.digest("hex"), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function* linesOf(source: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const decode = (bytes?: Uint8Array) => {
+    try {
+      return decoder.decode(bytes, { stream: bytes !== undefined });
+    } catch {
+      throw refused("It is not UTF-8.");
+    }
+  };
+  let [begun, bytes] = ["", 0];
+  for await (const piece of source) {
+    bytes += piece.length;
+    hash.update(piece);
+    const lines = (begun + decode(piece)).split("\n");
+    begun = lines.pop() ?? "";
+    if (bytes > bytesMax || begun.length > lineCharsMax) {
+      throw new HarnessError("payload_too_large", `A log has at most ${bytesMax} bytes here.`, {
+        details: { bytes_max: bytesMax },
+      });
+    }
+    yield* lines;
+  }
+  yield begun + decode();
+}
+
+export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
   name: "import_session",
   scope: "admin",
-  async decide(unit, { text }) {
-    const bundle = parseLogBundle(text);
+  async decide(unit, { bundle }) {
     const { tenant_id, session_id, task_id, workspace } = bundle.header;
     if (task_id !== null) throw refused("It is the log of one task; a session's log is needed.");
     if (tenant_id !== unit.caller.tenantId) {
@@ -107,19 +162,71 @@ export const importSession: Command<{ text: string }, SessionRecord> = {
         details: { session_id },
       });
     }
-    assertSound(unit, bundle);
+    const slices = new Slices();
+    await assertSound(unit, bundle, slices);
     if ((await unit.find("workspace", workspace.id)) === undefined) {
       // A key bound to workspaces can neither make this one nor learn that it is there.
       if (unit.caller.workspaceIds !== null) throw notFound("workspace", workspace.id);
+      await assertFree(unit, "workspace", workspace.id);
       emitWorkspace(unit, { name: workspace.name, root: workspace.root }, workspace.id);
     }
     for (const blob of bundle.blobs) unit.keepBlob(blob);
-    for (const event of bundle.events) asWritten(event, () => unit.adopt(asImported(event)));
+    const before = new Set(unit.made().map(([id]) => id));
+    for (const event of bundle.events) {
+      await slices.next();
+      const adopted = asImported(event, { by: unit.caller.actor, at: unit.at });
+      for (const { object, id } of asWritten(event, () => created(adopted)))
+        await assertFree(unit, object, id);
+      asWritten(event, () => unit.adopt(adopted));
+    }
     await leaveHandoffs(unit, bundle);
     await leaveApprovals(unit, bundle);
+    assertSettled(
+      unit.made().filter(([id]) => !before.has(id)),
+      bundle,
+    );
     return await unit.require("session", session_id);
   },
 };
+
+/** What is here already is left as it is, whoever's it is. */
+async function assertFree(unit: Unit, kind: Kind, id: string): Promise<void> {
+  if ((await unit.findForHarness(kind, id)) === undefined) return;
+  throw new HarnessError("conflict", `${id} is in use already.`, { details: { [`${kind}_id`]: id } });
+}
+
+/** What has come of the log: records of this session only, nothing among them that goes on, is waited for or wakes anybody. */
+function assertSettled(made: [id: string, record: AnyRecord][], { header }: LogBundle): void {
+  const ids = new Set(made.map(([id]) => id));
+  for (const [id, record] of made) {
+    const place = { workspace_id: header.workspace.id, session_id: header.session_id, ...record };
+    const isOurs =
+      id === record.id &&
+      importedKinds.has(record.object) &&
+      record.tenant_id === header.tenant_id &&
+      place.workspace_id === header.workspace.id &&
+      place.session_id === header.session_id;
+    if (!isOurs) throw refused(`${id} is not a record of this session.`);
+    if ("task_id" in record && record.task_id !== null && !ids.has(record.task_id)) {
+      throw refused(`${id} is of a task that it does not have, ${record.task_id}.`);
+    }
+    if (indexOf(record).wakeAt != null) throw refused(`${id} has not come to its end.`);
+    if (record.object === "task") assertTaskEnded(record, ids);
+    if (record.object === "permission_request" && record.status === "pending") {
+      throw refused(`The request ${id} still waits for an answer.`);
+    }
+  }
+}
+
+/** By what its events have made of it, not by their names. */
+function assertTaskEnded(task: TaskRecord, ids: ReadonlySet<string>): void {
+  if (!isFinal(task.status) || task.outcome === null) {
+    throw refused(`Task ${task.id} has not ended.`);
+  }
+  if (task.parent_task_id !== null && !ids.has(task.parent_task_id)) {
+    throw refused(`Task ${task.id} has a parent that it does not have, ${task.parent_task_id}.`);
+  }
+}
 
 /** Remote agents are the business of the server that gave them the work. */
 async function leaveHandoffs(unit: Unit, { events }: LogBundle): Promise<void> {
@@ -152,8 +259,12 @@ function asWritten<T>({ event }: NewEvent, read: () => T): T {
   }
 }
 
-function assertSound(unit: Unit, bundle: LogBundle): void {
-  for (const event of bundle.events) assertBelongs(event, bundle);
+async function assertSound(unit: Unit, bundle: LogBundle, slices: Slices): Promise<void> {
+  for (const event of bundle.events) {
+    await slices.next();
+    assertBelongs(event, bundle);
+  }
+  assertCopies(bundle);
   assertOneSession(bundle);
   assertEnded(bundle);
   assertClean(unit, bundle);
@@ -171,19 +282,34 @@ function assertBelongs(event: NewEvent, { header }: LogBundle): void {
   if (!importable.has(event.event)) {
     throw refused(`It has an event ${event.event}, which is no part of a session's log.`);
   }
-  const isOurs = (record: { tenant_id: string; workspace_id?: string | null; session_id?: string | null }) =>
-    record.tenant_id === header.tenant_id &&
-    (record.workspace_id ?? header.workspace.id) === header.workspace.id &&
-    (record.session_id ?? header.session_id) === header.session_id;
-  const { tenantId, workspaceId, sessionId } = event;
-  const place = { tenant_id: tenantId, workspace_id: workspaceId, session_id: sessionId };
-  if (!isOurs(place)) throw refused(`It has an event of another session, ${sessionId}.`);
-  // What an event makes must be where the event says it is.
-  const strangers = asWritten(event, () => created(asImported(event)).filter((record) => !isOurs(record)));
-  if (strangers.length > 0) throw refused(`It has a document of another place inside ${event.event}.`);
-  // A record says itself what it is; a message that says it is a key would be one.
-  const foreign = created(asImported(event)).find(({ object }) => !importedKinds.has(object));
-  if (foreign !== undefined) throw refused(`It has a document of another kind inside ${event.event}.`);
+  const wrong = wrongIn(event.event, event.payload) ?? wrongInMark(event.replay);
+  if (wrong !== null)
+    throw refused(`It has an event ${event.event} with ${wrong || "a payload"} not of its kind.`);
+  const { tenantId, workspaceId, sessionId, taskId, resource } = event;
+  const isOurs =
+    tenantId === header.tenant_id && workspaceId === header.workspace.id && sessionId === header.session_id;
+  if (!isOurs) throw refused(`It has an event of another session, ${sessionId}.`);
+  // An event is about what it makes. What an approver decided is about the request, and makes a mark beside it.
+  const [made] = created(asKernelEvent(event));
+  const isAbout =
+    made === undefined || event.event === "vendor.bridle.approval.decided" || made.id === resource.id;
+  if (!isAbout) throw refused(`It has an event ${event.event} about something else than it makes.`);
+  if (taskId !== null && resource.object === "task" && resource.id !== taskId) {
+    throw refused(`It has an event of task ${taskId} about another, ${resource.id}.`);
+  }
+}
+
+/** Only a replay copies events; elsewhere a copy would be an event that counts for nothing. */
+function assertCopies({ events }: LogBundle): void {
+  const replays = new Set(
+    events
+      .map(asKernelEvent)
+      .flatMap((event) =>
+        event.event === "task.submitted" && event.payload.task.replay !== null ? [event.resource.id] : [],
+      ),
+  );
+  const stray = events.find(({ replay, taskId }) => replay !== undefined && !replays.has(taskId ?? ""));
+  if (stray !== undefined) throw refused(`It has a copied event ${stray.event} outside of a replay.`);
 }
 
 function assertOneSession({ header, events }: LogBundle): void {
@@ -337,15 +463,15 @@ function issuedBy(event: KernelEvent): ReceiptIssued | null {
     : null;
 }
 
-/** The receipts of another server are kept as they are, outside the chains of this one. */
-function asImported(event: NewEvent): KernelEvent {
-  const typed = asKernelEvent(event);
+/** Marked as what it is. The receipts of another server are kept as they are, outside the chains of this one. */
+function asImported(event: NewEvent, imported: ImportMark): KernelEvent {
+  const typed = asKernelEvent({ ...event, imported });
   const issued = issuedBy(typed);
   if (issued === null) return typed;
   const { record, receipt } = issued;
   const payload: ReceiptIssued = { record: { ...record, index: null }, receipt };
   const { tenantId, workspaceId, sessionId, taskId, actor, createdAt, resource } = typed;
-  const at = { tenantId, workspaceId, sessionId, taskId, actor, createdAt, resource };
+  const at = { tenantId, workspaceId, sessionId, taskId, actor, createdAt, resource, imported };
   return { ...at, event: "vendor.bridle.receipt.imported", payload };
 }
 

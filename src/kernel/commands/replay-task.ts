@@ -2,12 +2,14 @@
 
 import { textsIn } from "../../policy/redact/texts-in.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { isFinal } from "../lifecycle.ts";
 import { admitTask } from "../quotas/ledger.ts";
 import { assertContentHeld } from "../replay/assert-held.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
+import { askingFirst, policyOf, stricterPolicy, type TaskPolicy } from "../resources/persona.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
@@ -31,7 +33,8 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     const { plan, substitutions, secrets } = await planReplay(unit, source, request);
     // A secret may stand elsewhere in the request too.
     unit.redactor = unit.redactor.with([...secrets.values()].flatMap(textsIn));
-    const { trace: _, ...repeated } = source;
+    const isLive = plan.allow_live.length > 0;
+    const { trace: _, imported: __, ...repeated } = source;
     const task: TaskRecord = {
       ...repeated,
       ...unit.envelope("task", "task"),
@@ -42,8 +45,9 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       parent_task_id: source.id,
       parent_step: null,
       replay: { ...plan, substitutions: unit.seal(substitutions) },
+      policy: isLive ? await livePolicy(unit, source, Object.keys(substitutions)) : source.policy,
       // What comes from the log uses nothing.
-      quota_ids: plan.allow_live.length === 0 ? [] : source.quota_ids,
+      quota_ids: isLive ? source.quota_ids : [],
       // It is the work of whoever asks for it, and not of those who asked for its source.
       ...(request.trace == null ? {} : { trace: request.trace }),
     };
@@ -52,6 +56,24 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     return unit.emit(task, "task.submitted", { task });
   },
 };
+
+/**
+ * What really runs does so under the stricter of what its persona allows now and allowed then. What follows from a model's answer
+ * that somebody made up is asked for.
+ */
+async function livePolicy(unit: Unit, source: TaskRecord, substituted: string[]): Promise<TaskPolicy> {
+  requireScope(unit.caller, "replays:live");
+  if (source.imported !== undefined) {
+    throw new HarnessError(
+      "policy_violation",
+      `Task ${source.id} was imported: it can be replayed from its log, and nothing of it runs here.`,
+      { param: "metadata.allow_live" },
+    );
+  }
+  const persona = await unit.require("persona", source.persona_id);
+  const policy = stricterPolicy(policyOf(persona, source.policy), source.policy);
+  return substituted.some((step) => step.startsWith("llm:")) ? askingFirst(policy) : policy;
+}
 
 function assertReplayable(source: TaskRecord): void {
   if (!isFinal(source.status)) {

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
 
 export type BranchKind = "workspace" | "session" | "task" | "sandbox";
@@ -25,11 +26,16 @@ export interface BranchChanges {
   metadata?: JsonObject;
 }
 
+const changeable: MembersOf<BranchChanges> = {
+  worktree_uri: true,
+  metadata: true,
+};
+
 export function foldBranch(branch: BranchRecord, event: KernelEvent): BranchRecord {
   const at = event.createdAt;
   switch (event.event) {
     case "branch.updated":
-      return { ...branch, ...event.payload.changes, updated_at: at };
+      return { ...branch, ...picked(event.payload.changes, changeable), updated_at: at };
     case "branch.merged":
       return { ...branch, state: "merged", merged_into: event.payload.into_branch_id, updated_at: at };
     case "branch.abandoned":

@@ -3,6 +3,7 @@
 import type { WrappedKey } from "../../policy/vault-crypto.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
 
 export const connectorStatuses = ["ACTIVE", "PAUSED", "FAILED", "DISABLED"] as const;
@@ -36,11 +37,21 @@ export interface ConnectorRecord extends Resource<"connector">, ConnectorSetting
 
 export type ConnectorChanges = Partial<ConnectorSettings> & { own_session_id?: string };
 
+const changeable: MembersOf<ConnectorChanges> = {
+  status: true,
+  event_kinds: true,
+  dedupe_policy: true,
+  target_persona_id: true,
+  target_session_id: true,
+  metadata: true,
+  own_session_id: true,
+};
+
 export function foldConnector(connector: ConnectorRecord, event: KernelEvent): ConnectorRecord {
   const at = event.createdAt;
   switch (event.event) {
     case "vendor.bridle.connector.updated":
-      return { ...connector, ...event.payload.changes, updated_at: at };
+      return { ...connector, ...picked(event.payload.changes, changeable), updated_at: at };
     case "vendor.bridle.connector.deleted":
       return { ...connector, sealed_secret: "", data_key: null, deleted_at: at, updated_at: at };
     case "vendor.bridle.connector.data_key_rewrapped":

@@ -7,6 +7,7 @@ import type { JsonObject } from "../../store/port.ts";
 import type { Content } from "../content.ts";
 import type { KernelEvent } from "../events.ts";
 import type { Part } from "./message.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
 
 /** What the callee is told of the caller. Its hash is in the receipts of both. */
@@ -76,9 +77,19 @@ export type HandoffChanges = Partial<
   Pick<HandoffRecord, "step" | "outgoing" | "remote" | "status" | "problem" | "attempts" | "look_at">
 >;
 
+const changeable: MembersOf<HandoffChanges> = {
+  step: true,
+  outgoing: true,
+  remote: true,
+  status: true,
+  problem: true,
+  attempts: true,
+  look_at: true,
+};
+
 export function foldHandoff(handoff: HandoffRecord, event: KernelEvent): HandoffRecord {
   if (event.event !== "vendor.bridle.handoff.updated") return handoff;
-  return { ...handoff, ...event.payload.changes, updated_at: event.createdAt };
+  return { ...handoff, ...picked(event.payload.changes, changeable), updated_at: event.createdAt };
 }
 
 /** When somebody must look at it next; never once it has ended. */

@@ -10,6 +10,7 @@ import { hash } from "node:crypto";
 import { textsIn } from "../../policy/redact/texts-in.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource, Visibility } from "./resource.ts";
 
 export const memoryScopes = ["persona", "session", "workspace", "tenant"] as const;
@@ -40,11 +41,26 @@ export interface MemoryRecord extends Resource<"memory">, MemoryOwner, MemoryCon
 
 export type MemoryDeletion = "requested" | "expired";
 
+/** A memory that comes back begins anew. */
+export type MemoryChanges = MemoryContent & { created_at?: string };
+
+const changeable: MembersOf<MemoryChanges> = {
+  content: true,
+  provenance: true,
+  expires_at: true,
+  embedding_ref: true,
+  visibility: true,
+  redaction_policy: true,
+  confidence: true,
+  metadata: true,
+  created_at: true,
+};
+
 export function foldMemory(memory: MemoryRecord, event: KernelEvent): MemoryRecord {
   const at = event.createdAt;
   switch (event.event) {
     case "vendor.bridle.memory.updated":
-      return { ...memory, ...event.payload.changes, deleted_at: null, updated_at: at };
+      return { ...memory, ...picked(event.payload.changes, changeable), deleted_at: null, updated_at: at };
     case "vendor.bridle.memory.deleted":
       return { ...memory, content: null, deleted_at: at, updated_at: at };
     default:

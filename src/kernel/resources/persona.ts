@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
 
 /** From the one that does nothing by itself to the one that does all. */
@@ -96,16 +97,41 @@ export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
   past_versions?: string[];
 }
 
-export type PersonaFields = Omit<
-  PersonaRecord,
-  "id" | "object" | "tenant_id" | "created_at" | "updated_at" | "metadata" | "past_versions"
->;
+export type PersonaFields = Omit<PersonaRecord, keyof Resource<"persona"> | "past_versions">;
 export type PersonaChanges = Partial<PersonaFields> & { metadata?: JsonObject };
+
+const changeable: MembersOf<PersonaChanges> = {
+  name: true,
+  version: true,
+  entry_workflow: true,
+  description: true,
+  triggers: true,
+  schedules: true,
+  context_packs: true,
+  evals: true,
+  owner: true,
+  rollout_policy: true,
+  quota_id: true,
+  module_ref: true,
+  autonomy_tier: true,
+  receipt_policy: true,
+  approval_policy: true,
+  tools: true,
+  capabilities: true,
+  handoffs: true,
+  model_policy: true,
+  metadata: true,
+};
 
 export function foldPersona(persona: PersonaRecord, event: KernelEvent): PersonaRecord {
   if (event.event !== "vendor.bridle.persona.updated") return persona;
   const past_versions = [...(persona.past_versions ?? []), persona.version];
-  return { ...persona, ...event.payload.changes, past_versions, updated_at: event.createdAt };
+  return {
+    ...persona,
+    ...picked(event.payload.changes, changeable),
+    past_versions,
+    updated_at: event.createdAt,
+  };
 }
 
 /** What a task keeps of its persona: later changes of the persona are not for this task. */
@@ -127,6 +153,65 @@ export function policyOf(persona: PersonaRecord, parent: TaskPolicy | null): Tas
     ...(model_policy === undefined ? {} : { model_policy }),
     ...(approval_policy === undefined ? {} : { approval_policy }),
   };
+}
+
+/** What the one policy allows as well as the other. */
+export function stricterPolicy(own: TaskPolicy, other: TaskPolicy): TaskPolicy {
+  const {
+    tools: _,
+    capabilities: __,
+    handoffs: ___,
+    model_policy: ____,
+    approval_policy: _____,
+    ...rest
+  } = own;
+  const approval_policy = stricter(own.approval_policy, other.approval_policy);
+  const tools = inBoth(own.tools, other.tools);
+  const capabilities = inBoth(own.capabilities, other.capabilities);
+  const handoffs = inBoth(own.handoffs, other.handoffs);
+  const model_policy = stricterModels(own.model_policy, other.model_policy);
+  return {
+    ...rest,
+    autonomy_tier: lesserTier(own.autonomy_tier, other.autonomy_tier),
+    ...(tools === undefined ? {} : { tools }),
+    ...(capabilities === undefined ? {} : { capabilities }),
+    ...(handoffs === undefined ? {} : { handoffs }),
+    ...(model_policy === undefined ? {} : { model_policy }),
+    ...(approval_policy === undefined ? {} : { approval_policy }),
+  };
+}
+
+/** The same policy, with nothing done that nobody was asked about. */
+export function askingFirst(policy: TaskPolicy): TaskPolicy {
+  return { ...policy, autonomy_tier: lesserTier(policy.autonomy_tier, "act_with_approval") };
+}
+
+function stricterModels(
+  own: Permissions["model_policy"],
+  other: Permissions["model_policy"],
+): Permissions["model_policy"] {
+  if (own === undefined || other === undefined) return own ?? other;
+  const allowed_models = inBoth(own.allowed_models, other.allowed_models);
+  const most = [own.max_tokens, other.max_tokens].filter((tokens) => tokens !== undefined);
+  return {
+    ...own,
+    ...(allowed_models === undefined ? {} : { allowed_models }),
+    ...(most.length === 0 ? {} : { max_tokens: Math.min(...most) }),
+  };
+}
+
+/** The names that two lists have in common; a star at the end of a name stands for the rest of it, no list for everything. */
+function inBoth(own: string[] | undefined, other: string[] | undefined): string[] | undefined {
+  if (own === undefined || other === undefined) return own ?? other;
+  const named = [
+    ...own.filter((name) => isCovered(name, other)),
+    ...other.filter((name) => isCovered(name, own)),
+  ];
+  return [...new Set(named)];
+}
+
+function isCovered(name: string, list: readonly string[]): boolean {
+  return list.some((entry) => entry === name || (entry.endsWith("*") && name.startsWith(entry.slice(0, -1))));
 }
 
 /** Whom a parent would have had to ask is asked about what it hands over, too. */

@@ -8,6 +8,7 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
 
 export const limitNames = [
@@ -65,11 +66,25 @@ export type QuotaChanges = Partial<
   Pick<QuotaRecord, "limits" | "hard_limit" | "on_exhaustion" | "reset_window" | "reset_at">
 > & { metadata?: JsonObject };
 
+const changeable: MembersOf<QuotaChanges> = {
+  limits: true,
+  hard_limit: true,
+  on_exhaustion: true,
+  reset_window: true,
+  reset_at: true,
+  metadata: true,
+};
+
 export function foldQuota(quota: QuotaRecord, event: KernelEvent): QuotaRecord {
   const at = event.createdAt;
   switch (event.event) {
     case "vendor.bridle.quota.updated":
-      return { ...quota, ...event.payload.changes, exhaustion_reason: null, updated_at: at };
+      return {
+        ...quota,
+        ...picked(event.payload.changes, changeable),
+        exhaustion_reason: null,
+        updated_at: at,
+      };
     case "vendor.bridle.quota.deleted":
       return { ...quota, deleted_at: at, updated_at: at };
     case "vendor.bridle.quota.reset":

@@ -8,6 +8,7 @@
 import type { JsonObject, Position } from "../../store/port.ts";
 import type { KernelEvent, Trimmed } from "../events.ts";
 import type { SessionState } from "../lifecycle.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
 
 /** The messages of a session with `after < position <= through`; no end means: and all that will come. */
@@ -72,10 +73,15 @@ export interface SessionChanges {
   metadata?: JsonObject;
 }
 
+const changeable: MembersOf<SessionChanges> = {
+  summary: true,
+  metadata: true,
+};
+
 export function foldSession(session: SessionRecord, event: KernelEvent): SessionRecord {
   switch (event.event) {
     case "vendor.bridle.session.updated":
-      return { ...session, ...event.payload.changes, updated_at: event.createdAt };
+      return { ...session, ...picked(event.payload.changes, changeable), updated_at: event.createdAt };
     case "session.closed":
       return { ...session, state: "CLOSED", updated_at: event.createdAt };
     case "session.truncated":

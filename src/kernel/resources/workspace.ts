@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
+import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
 import { laterOf } from "./session.ts";
 
@@ -22,10 +23,17 @@ export interface WorkspaceChanges {
   metadata?: JsonObject;
 }
 
+const changeable: MembersOf<WorkspaceChanges> = {
+  name: true,
+  capabilities: true,
+  quota_id: true,
+  metadata: true,
+};
+
 export function foldWorkspace(workspace: WorkspaceRecord, event: KernelEvent): WorkspaceRecord {
   if (event.event === "vendor.bridle.workspace.trimmed") {
     return { ...workspace, trimmed_through_event_id: laterOf(workspace, event.payload) };
   }
   if (event.event !== "vendor.bridle.workspace.updated") return workspace;
-  return { ...workspace, ...event.payload.changes, updated_at: event.createdAt };
+  return { ...workspace, ...picked(event.payload.changes, changeable), updated_at: event.createdAt };
 }

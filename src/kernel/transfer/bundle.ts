@@ -16,31 +16,41 @@ import { HarnessError } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import type { ShellTurn } from "../resources/shell-link.ts";
 import type { StepResult } from "../resources/task.ts";
+import { Slices } from "../slices.ts";
 
 export const logFormat = "bridle-log/1";
 
-export const LogHeader = Type.Object({
-  format: Type.Literal(logFormat),
-  tenant_id: Type.String(),
-  session_id: Type.String(),
-  task_id: Type.Union([Type.String(), Type.Null()]),
-  workspace: Type.Object({ id: Type.String(), name: Type.String(), root: Type.String() }),
-});
+/** A file with a member that we do not know says something that we would ignore. */
+const strict = { additionalProperties: false };
+
+export const LogHeader = Type.Object(
+  {
+    format: Type.Literal(logFormat),
+    tenant_id: Type.String(),
+    session_id: Type.String(),
+    task_id: Type.Union([Type.String(), Type.Null()]),
+    workspace: Type.Object({ id: Type.String(), name: Type.String(), root: Type.String() }, strict),
+  },
+  strict,
+);
 export type LogHeader = Static<typeof LogHeader>;
 
 const Nullable = Type.Union([Type.String(), Type.Null()]);
-const LogEvent = Type.Object({
-  event: Type.String({ minLength: 1 }),
-  resource: Type.Object({ object: Type.String(), id: Type.String() }),
-  tenant_id: Type.String(),
-  workspace_id: Nullable,
-  session_id: Nullable,
-  task_id: Nullable,
-  actor: Nullable,
-  created_at: Type.String({ format: "date-time" }),
-  payload: Type.Object({}),
-  replay: Type.Optional(Type.Object({})),
-});
+const LogEvent = Type.Object(
+  {
+    event: Type.String({ minLength: 1 }),
+    resource: Type.Object({ object: Type.String(), id: Type.String() }, strict),
+    tenant_id: Type.String(),
+    workspace_id: Nullable,
+    session_id: Nullable,
+    task_id: Nullable,
+    actor: Nullable,
+    created_at: Type.String({ format: "date-time" }),
+    payload: Type.Object({}),
+    replay: Type.Optional(Type.Object({})),
+  },
+  strict,
+);
 
 const checkHeader = lazy(() => Compile(LogHeader));
 const checkEvent = lazy(() => Compile(Type.Object({ event: LogEvent })));
@@ -78,22 +88,50 @@ export function blobLine({ sha256, bytes }: NewBlob): string {
 
 /** Reads a bundle; whatever is wrong with it is said with the number of the line. */
 export function parseLogBundle(text: string): LogBundle {
-  const [first = "", ...rest] = text.split("\n").filter((line) => line.trim() !== "");
-  const header = parseLine(first, 1);
-  if (!checkHeader().Check(header)) throw bad(1, `it is not the beginning of a ${logFormat} file`);
-  const bundle: LogBundle = { header, events: [], blobs: [] };
-  let ended = false;
-  for (const [index, line] of rest.entries()) {
-    const number = index + 2;
+  const reader = new BundleReader();
+  for (const line of text.split("\n")) reader.add(line);
+  return reader.end();
+}
+
+/** The same, of lines that arrive one after the other. Others get their turn in between. */
+export async function readLogBundle(lines: AsyncIterable<string>): Promise<LogBundle> {
+  const reader = new BundleReader();
+  const slices = new Slices();
+  for await (const line of lines) {
+    reader.add(line);
+    await slices.next();
+  }
+  return reader.end();
+}
+
+class BundleReader {
+  #number = 0;
+  #bundle: LogBundle | null = null;
+  #isEnded = false;
+
+  add(line: string): void {
+    if (line.trim() === "") return;
+    this.#number += 1;
+    const number = this.#number;
     const item = parseLine(line, number);
-    if (ended) throw bad(number, "the file goes on after its end");
-    if (checkEvent().Check(item)) bundle.events.push(toEvent(item.event));
-    else if (checkBlob().Check(item)) bundle.blobs.push(toBlob(item.blob, number));
-    else if (checkEnd().Check(item)) ended = assertCount(item.end.events, bundle.events.length, number);
+    if (this.#bundle === null) {
+      if (!checkHeader().Check(item)) throw bad(1, `it is not the beginning of a ${logFormat} file`);
+      this.#bundle = { header: item, events: [], blobs: [] };
+      return;
+    }
+    const { events, blobs } = this.#bundle;
+    if (this.#isEnded) throw bad(number, "the file goes on after its end");
+    if (checkEvent().Check(item)) events.push(toEvent(item.event));
+    else if (checkBlob().Check(item)) blobs.push(toBlob(item.blob, number));
+    else if (checkEnd().Check(item)) this.#isEnded = assertCount(item.end.events, events.length, number);
     else throw bad(number, "it is neither an event, nor content, nor the end");
   }
-  if (!ended) throw bad(rest.length + 1, "the file is cut off: its end is missing");
-  return bundle;
+
+  end(): LogBundle {
+    if (this.#bundle === null) throw bad(1, `it is not the beginning of a ${logFormat} file`);
+    if (!this.#isEnded) throw bad(this.#number, "the file is cut off: its end is missing");
+    return this.#bundle;
+  }
 }
 
 function parseLine(line: string, number: number): unknown {

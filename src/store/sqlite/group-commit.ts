@@ -322,10 +322,10 @@ function shareRow(a: NewEvent, b: NewEvent): boolean {
 
 function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
   const [{ tenantId, workspaceId, sessionId, taskId, actor, createdAt }] = run;
-  const events = run.map(({ event, resource, payload, replay }) =>
-    replay === undefined
-      ? [event, resource.object, resource.id, payload]
-      : [event, resource.object, resource.id, payload, replay],
-  );
+  const events = run.map(({ event, resource, payload, replay, imported }) => {
+    const entry = [event, resource.object, resource.id, payload];
+    if (imported !== undefined) return [...entry, replay ?? null, imported];
+    return replay === undefined ? entry : [...entry, replay];
+  });
   return [tenantId, workspaceId, sessionId, taskId, actor, createdAt, JSON.stringify(events)];
 }

@@ -14,7 +14,10 @@ export type LogRow = [
   taskId: string | null,
   actor: string | null,
   createdAt: string,
-  /** JSON array of [name, object, resource id, payload], with a fifth item for a replayed event: where it is from. */
+  /**
+   * JSON array of [name, object, resource id, payload], with a fifth item for a replayed event, where it is from, and a sixth
+   * for an imported one, who brought it.
+   */
   events: string,
 ];
 

@@ -297,7 +297,9 @@ function toDocument(row: Row): StoredDocument {
 }
 
 function toEvents(row: Row): StoredEvent[] {
-  const events: [string, string, string, object, object?][] = JSON.parse(String(row.events));
+  const events: [string, string, string, object, (object | null)?, object?][] = JSON.parse(
+    String(row.events),
+  );
   const numbers: [number, number | null][] = JSON.parse(String(row.numbers));
   const shared = {
     tenantId: String(row.tenant_id),
@@ -307,11 +309,12 @@ function toEvents(row: Row): StoredEvent[] {
     actor: textOrNull(row.actor),
     createdAt: String(row.created_at),
   };
-  return events.map(([event, object, id, payload, replay], index) => {
+  return events.map(([event, object, id, payload, replay = null, imported], index) => {
     const [sequence, previous] = numbers[index] ?? [0, null];
     const position = Number(row.first) + index;
     const stored = { ...shared, position, event, resource: { object, id }, sequence, previous, payload };
-    return replay === undefined ? stored : { ...stored, replay };
+    const marked = replay === null ? stored : { ...stored, replay };
+    return imported === undefined ? marked : { ...marked, imported };
   });
 }
 

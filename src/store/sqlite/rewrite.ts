@@ -7,7 +7,14 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Position, Trim } from "../port.ts";
 import type { Dropped, OnceRewriteRow, RewriteRow } from "./protocol.ts";
 
-type LogEntry = [event: string, object: string, id: string, payload: unknown, replay?: unknown];
+type LogEntry = [
+  event: string,
+  object: string,
+  id: string,
+  payload: unknown,
+  replay?: unknown,
+  imported?: unknown,
+];
 
 export class LogRewriter {
   readonly #readRow: StatementSync;

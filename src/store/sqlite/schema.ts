@@ -3,7 +3,7 @@
  *
  * log        the events. Neighbours of one commit that share tenant, workspace, session, task, actor and time are one
  *            row: positions first to last, `events` a JSON array of [name, object, resource id, payload] and, for a
- *            copy of an earlier event, where it comes from; `numbers`
+ *            copy of an earlier event, where it comes from, and for an imported one, who brought it; `numbers`
  *            a JSON array of [sequence, previous]. A row costs what an event would, and a commit has seven of those.
  * documents  the fold of a resource's events: JSON and the few columns it is found by
  * blobs      content under its SHA-256

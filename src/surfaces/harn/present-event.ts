@@ -60,6 +60,7 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     receipt_id: receiptOf(asKernelEvent(stored)),
     replayed: stored.replay !== undefined && asKernelEvent(stored).replay?.is_copy === true,
     replay: presentMark(asKernelEvent(stored), stored.position),
+    ...(stored.imported === undefined ? {} : { imported: stored.imported }),
   };
 }
 

@@ -3,6 +3,7 @@
  * table registers the routes with Fastify and describes them in `/openapi.json`.
  */
 
+import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Static, type TSchema, Type } from "typebox";
 import type { Command, Idempotency } from "../../kernel/dispatch.ts";
@@ -155,10 +156,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
 
 /** A file of JSON lines. */
 export const jsonLines = "application/jsonl";
-/** The largest log that is taken over at once. */
-const jsonLinesBytesMax = 256 * 1024 * 1024;
-
-/** `bytes` leaves the body to the route, as a stream of any media type. */
+/** `bytes` and `json_lines` leave the body to the route, as a stream. */
 type Reads = "json" | "strict_json" | "json_lines" | "bytes";
 
 function mediaOf(reads: Reads = "json"): string {
@@ -177,8 +175,7 @@ function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstanc
     if (reads === "bytes") {
       scope.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
     } else if (reads === "json_lines") {
-      const options = { parseAs: "string", bodyLimit: jsonLinesBytesMax } as const;
-      scope.addContentTypeParser(jsonLines, options, (_request, text, done) => done(null, text));
+      scope.addContentTypeParser(jsonLines, (_request, stream, done) => done(null, stream));
     } else {
       scope.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
         try {
@@ -191,6 +188,17 @@ function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstanc
     }
     add(scope);
   });
+}
+
+/** A body that is left to its route. */
+export async function* streamOf(body: unknown): AsyncGenerator<Uint8Array> {
+  if (!(body instanceof Readable)) return;
+  try {
+    yield* body;
+  } catch (cause) {
+    const message = "The client went away before all of the content had arrived.";
+    throw new HarnessError("client_closed_request", message, {}, { cause });
+  }
 }
 
 /** A public page about the server: no key, no version, no input. */

@@ -14,6 +14,9 @@ export const Id = Type.String({ minLength: 1, maxLength: textMax });
 
 export const Visibility = Type.Enum(["public", "internal", "receipt_only"]);
 
+/** On what came with the log of another server: who brought it here, and when. */
+const ImportMark = Type.Object({ by: Type.String(), at: Timestamp });
+
 export const Envelope = <K extends string, P extends TProperties>(object: K, properties: P) =>
   Type.Object({
     id: Type.String(),
@@ -21,6 +24,7 @@ export const Envelope = <K extends string, P extends TProperties>(object: K, pro
     created_at: Timestamp,
     updated_at: Timestamp,
     metadata: Metadata,
+    imported: Type.Optional(ImportMark),
     ...properties,
   });
 

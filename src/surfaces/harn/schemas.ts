@@ -477,7 +477,7 @@ export const ReceiptVerification = Type.Object({
   }),
 });
 /** JSON lines; what is in them is checked as they are read. */
-export const LogText = Type.String();
+export const LogLines = Type.Unknown();
 export const SigningKey = Envelope("signing_key", {
   jwk: JsonObject,
   issuer_id: Type.String(),

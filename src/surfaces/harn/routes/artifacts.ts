@@ -16,7 +16,7 @@ import { presentPage } from "../lists.ts";
 import { presentArtifact } from "../present.ts";
 import { isKnown, isSame, rangeOf } from "../ranges.ts";
 import { jsonObject } from "../read-input.ts";
-import { type Call, type Route, route } from "../route.ts";
+import { type Call, type Route, route, streamOf } from "../route.ts";
 import { Artifact, ListOf, pageQuery, RegisterArtifactRequest } from "../schemas.ts";
 import { ArtifactBytes, UploadArtifactQuery } from "../schemas-vault.ts";
 
@@ -166,7 +166,7 @@ function uploadRoute(bytesMax: number): Route {
       };
       const length = Number(call.request.headers["content-length"] ?? Number.NaN);
       const staged = await receiveUpload(call.kernel, call.caller, request, {
-        source: contentOf(call.body),
+        source: streamOf(call.body),
         length: Number.isNaN(length) ? null : length,
         bytesMax,
         sha256,
@@ -183,17 +183,6 @@ function uploadRoute(bytesMax: number): Route {
       }
     },
   });
-}
-
-/** The body as it arrives. Who leaves in the middle is nobody's fault. */
-async function* contentOf(body: unknown): AsyncGenerator<Uint8Array> {
-  if (!(body instanceof Readable)) return;
-  try {
-    yield* body;
-  } catch (cause) {
-    const message = "The client went away before all of the content had arrived.";
-    throw new HarnessError("client_closed_request", message, {}, { cause });
-  }
 }
 
 const mediaCharsMax = 200;

@@ -1,12 +1,12 @@
 /** Taking logs and receipts elsewhere, and taking logs over: files of JSON lines. */
 
 import { Readable } from "node:stream";
-import { importSession } from "../../../kernel/commands/import-session.ts";
+import { importSession, receiveLog } from "../../../kernel/commands/import-session.ts";
 import { exportLog } from "../../../kernel/queries/export-log.ts";
 import { exportReceipts } from "../../../kernel/queries/export-receipts.ts";
 import { presentSession } from "../present.ts";
-import { type Call, jsonLines, route } from "../route.ts";
-import { LogText, Session } from "../schemas.ts";
+import { type Call, jsonLines, route, streamOf } from "../route.ts";
+import { LogLines, Session } from "../schemas.ts";
 
 const tag = "Transfer";
 
@@ -51,14 +51,19 @@ export const transferRoutes = [
     tag,
     status: 201,
     reads: "json_lines",
-    body: LogText,
+    body: LogLines,
     response: Session,
     async handle(call) {
-      return await presentSession(
-        await call.dispatch(importSession, { text: call.body }),
-        call,
-        call.writtenAt,
-      );
+      const { bundle, sha256, release } = await receiveLog(call.kernel, call.caller, streamOf(call.body));
+      try {
+        return await presentSession(
+          await call.dispatch(importSession, { bundle }, sha256),
+          call,
+          call.writtenAt,
+        );
+      } finally {
+        release();
+      }
     },
   }),
   route({

@@ -1,0 +1,192 @@
+/** Logs that somebody changed: whatever comes of them is theirs, is over, and could not be more than a log. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createSession } from "../../src/kernel/commands/create-session.ts";
+import { ensureTenant } from "../../src/kernel/commands/ensure-tenant.ts";
+import { importSession } from "../../src/kernel/commands/import-session.ts";
+import { HarnessError } from "../../src/kernel/errors.ts";
+import { createKernel, type Kernel } from "../../src/kernel/kernel.ts";
+import { Issuer } from "../../src/kernel/signing.ts";
+import { parseLogBundle } from "../../src/kernel/transfer/bundle.ts";
+import type { Caller } from "../../src/policy/caller.ts";
+import { newSigningKey } from "../../src/receipts/keys.ts";
+import { AgentRegistry } from "../../src/runtime/registry.ts";
+import { createMemoryStore } from "../../src/store/memory/open.ts";
+import { randomFrom } from "../runner/seed.ts";
+import { type Attack, foreignLog, startAttack } from "../support/attack.ts";
+import type { Json } from "../support/client.ts";
+
+const mutations = 10_000;
+
+const admin = (tenantId: string): Caller => ({
+  ...{ actor: "admin", tenantId, workspaceIds: null },
+  scopes: new Set(["admin"]),
+});
+
+/** A kernel with a tenant that has a session, and another that imports. */
+async function world(): Promise<{ kernel: Kernel; ids: string[]; documents: Map<string, Json> }> {
+  const kernel = createKernel({
+    store: createMemoryStore(),
+    clock: { now: () => Date.parse("2026-01-01T00:00:00Z") },
+    agents: new AgentRegistry([]),
+    adminKey: "an-unused-administrator-key",
+    issuer: new Issuer(newSigningKey().key, () => {}),
+  });
+  for (const tenantId of ["tenant_default", "tenant_evil"]) {
+    await kernel.dispatch(ensureTenant, admin(tenantId), { tenantId });
+  }
+  const input = { role: "user", parts: [{ type: "text", text: "private", visibility: "public" }] } as const;
+  const initialMessages = [{ ...input, parts: [...input.parts] }];
+  await kernel.dispatch(createSession, admin("tenant_default"), {
+    workspaceId: "workspace_default",
+    initialMessages,
+  });
+  const documents = await documentsOf(kernel);
+  return { kernel, ids: [...documents.keys()], documents };
+}
+
+async function documentsOf({ store }: Kernel): Promise<Map<string, Json>> {
+  const documents = new Map<string, Json>();
+  for (const { kind, id } of await store.ids({ afterId: "", limit: 10_000 })) {
+    documents.set(id, (await store.get(kind, id))?.body);
+  }
+  return documents;
+}
+
+let attack: Attack;
+let lines: Json[];
+before(async () => {
+  attack = await startAttack();
+  const log = await foreignLog(
+    attack,
+    ...["say hello", "artifact a.txt some text", "progress half", "sleep 5", "random", "return done"],
+  );
+  lines = log.lines;
+});
+after(() => attack[Symbol.asyncDispose]());
+
+/** Where a value stands: its owner and its name there. */
+type Place = [owner: Json, name: string];
+
+function placesIn(value: Json): Place[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.keys(value).flatMap((name): Place[] => [[value, name], ...placesIn(value[name])]);
+}
+
+class Mutator {
+  readonly #random: () => number;
+  readonly #values: unknown[];
+  readonly #names = [
+    "tenant_id",
+    "object",
+    "id",
+    "scopes",
+    "hash",
+    "ranges",
+    "blob",
+    "policy",
+    "status",
+    "replay",
+    "x",
+  ];
+
+  constructor(random: () => number, ids: string[]) {
+    this.#random = random;
+    this.#values = [
+      ...[
+        ...ids,
+        "tenant_default",
+        "tenant_evil",
+        "workspace_default",
+        "api_key",
+        "task",
+        "session",
+        "SUBMITTED",
+        "",
+      ],
+      ...[null, true, 0, -1, 1e300, [], {}, ["admin"], [{ session_id: ids.at(-1), after: 0, through: null }]],
+      { is_copy: true, source_task_id: "task_x", mode: "exact", original_event_id: null },
+    ];
+  }
+
+  changed(original: Json[]): Json[] {
+    const log: Json[] = structuredClone(original);
+    for (let n = 1 + this.#below(4); n > 0; n--) this.#mutate(log);
+    const end = log.find((line) => line.end?.events !== undefined);
+    if (end !== undefined) end.end.events = log.filter((line) => line.event !== undefined).length;
+    return log;
+  }
+
+  #below(count: number): number {
+    return Math.floor(this.#random() * count);
+  }
+
+  #any<T>(items: T[]): T {
+    const item = items[this.#below(items.length)];
+    assert.ok(item !== undefined || items.length > 0);
+    return item as T;
+  }
+
+  #mutate(log: Json[]): void {
+    const at = this.#below(log.length);
+    const [owner, name] = this.#any(log.flatMap(placesIn));
+    switch (this.#below(8)) {
+      case 0:
+        log.splice(at, 1);
+        break;
+      case 1:
+        log.splice(at, 0, structuredClone(this.#any(log)));
+        break;
+      case 2:
+        log.push(...log.splice(at, 1));
+        break;
+      case 3:
+        delete owner[name];
+        break;
+      case 4:
+        owner[this.#any(this.#names)] = structuredClone(this.#any(this.#values));
+        break;
+      case 5:
+        owner[name] = structuredClone(this.#any(log.flatMap(placesIn).map(([other, key]) => other[key])));
+        break;
+      default:
+        owner[name] = structuredClone(this.#any(this.#values));
+    }
+  }
+}
+
+test(`SEC-C1, SEC-C2, SEC-H1 of ${mutations} changed logs none changes another tenant or leaves anything that goes on`, async (t) => {
+  let { kernel, ids, documents } = await world();
+  const mutator = new Mutator(randomFrom(), ids);
+  let taken = 0;
+  for (let n = 0; n < mutations; n++) {
+    const text = mutator
+      .changed(lines)
+      .map((line) => JSON.stringify(line))
+      .join("\n");
+    try {
+      await kernel.dispatch(importSession, admin("tenant_evil"), { bundle: parseLogBundle(text) });
+    } catch (error) {
+      if (error instanceof HarnessError) continue;
+      throw new Error(`Case ${n}: ${text}`, { cause: error });
+    }
+    taken += 1;
+    const now = await documentsOf(kernel);
+    for (const [id, document] of documents)
+      assert.deepEqual(now.get(id), document, `case ${n} changed ${id}`);
+    for (const [id, document] of now) {
+      if (documents.has(id)) continue;
+      assert.deepEqual([document.id, document.tenant_id], [id, "tenant_evil"], `case ${n}`);
+      assert.ok(imported.has(document.object), `case ${n} made ${document.object}`);
+      if (document.object === "task") assert.ok(document.outcome !== null, `case ${n} left ${id} open`);
+      if (document.object === "session")
+        assert.deepEqual(document.ranges, [{ session_id: id, after: 0, through: null }]);
+    }
+    ({ kernel, ids, documents } = await world());
+  }
+  t.diagnostic(`${taken} were taken over`);
+  assert.ok(taken > mutations / 200, "some changes are harmless");
+});
+
+const imported = new Set(["session", "message", "artifact", "task", "workspace", "branch"]);
