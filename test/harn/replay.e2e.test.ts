@@ -1349,11 +1349,13 @@ describe("What the log cannot supply", () => {
   test("RPL-6 missing steps allowed live are called once each, with own events and in the receipt", async () => {
     // Given that their kinds may be live, when steps are missing, then they are called once each, their events are the
     // replay's own, and the receipt says so.
-    const source = await stage.play(branching);
+    const source = await stage.play(
+      branching.map((op) => (op.name === "route" ? { ...op, do: "step" } : op)),
+    );
     const before = await stage.notes();
     const replay = await stage.override(
       source,
-      { "llm:route:1": llm("unknown") },
+      { "step:route:1": { kind: "tool_result", value: "unknown" } },
       { metadata: { allow_live: ["mcp", "llm"] } },
     );
     const seen = await stage.result(replay);

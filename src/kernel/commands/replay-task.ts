@@ -9,7 +9,8 @@ import { isFinal } from "../lifecycle.ts";
 import { admitTask } from "../quotas/ledger.ts";
 import { assertContentHeld } from "../replay/assert-held.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
-import { askingFirst, policyOf, stricterPolicy, type TaskPolicy } from "../resources/persona.ts";
+import { policyOf, stricterPolicy, type TaskPolicy } from "../resources/persona.ts";
+import type { LiveKind } from "../resources/replay.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
@@ -19,6 +20,9 @@ export interface ReplayTask extends ReplayRequest {
   metadata?: JsonObject | undefined;
   trace?: TraceContext | null | undefined;
 }
+
+/** What reaches beyond the run. */
+const actingKinds: ReadonlySet<LiveKind> = new Set(["tool", "mcp", "host"]);
 
 export const replayTask: Command<ReplayTask, TaskRecord> = {
   name: "replay_task",
@@ -45,7 +49,9 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       parent_task_id: source.id,
       parent_step: null,
       replay: { ...plan, substitutions: unit.seal(substitutions) },
-      policy: isLive ? await livePolicy(unit, source, Object.keys(substitutions)) : source.policy,
+      policy: isLive
+        ? await livePolicy(unit, source, plan.allow_live, Object.keys(substitutions))
+        : source.policy,
       // What comes from the log uses nothing.
       quota_ids: isLive ? source.quota_ids : [],
       // It is the work of whoever asks for it, and not of those who asked for its source.
@@ -57,11 +63,13 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
   },
 };
 
-/**
- * What really runs does so under the stricter of what its persona allows now and allowed then. What follows from a model's answer
- * that somebody made up is asked for.
- */
-async function livePolicy(unit: Unit, source: TaskRecord, substituted: string[]): Promise<TaskPolicy> {
+/** What really runs does so under the stricter of what its persona allows now and allowed then. */
+async function livePolicy(
+  unit: Unit,
+  source: TaskRecord,
+  allowLive: readonly LiveKind[],
+  substituted: string[],
+): Promise<TaskPolicy> {
   requireScope(unit.caller, "replays:live");
   if (source.imported !== undefined) {
     throw new HarnessError(
@@ -71,8 +79,15 @@ async function livePolicy(unit: Unit, source: TaskRecord, substituted: string[])
     );
   }
   const persona = await unit.require("persona", source.persona_id);
-  const policy = stricterPolicy(policyOf(persona, source.policy), source.policy);
-  return substituted.some((step) => step.startsWith("llm:")) ? askingFirst(policy) : policy;
+  const acting = allowLive.filter((kind) => actingKinds.has(kind));
+  if (acting.length > 0 && substituted.some((step) => step.startsWith("llm:"))) {
+    throw new HarnessError(
+      "policy_violation",
+      `Nothing is done because of an answer that no model gave: leave ${acting.join(", ")} out of allow_live, or the override of llm.`,
+      { param: "metadata.allow_live" },
+    );
+  }
+  return stricterPolicy(policyOf(persona, source.policy), source.policy);
 }
 
 function assertReplayable(source: TaskRecord): void {

@@ -181,11 +181,6 @@ export function stricterPolicy(own: TaskPolicy, other: TaskPolicy): TaskPolicy {
   };
 }
 
-/** The same policy, with nothing done that nobody was asked about. */
-export function askingFirst(policy: TaskPolicy): TaskPolicy {
-  return { ...policy, autonomy_tier: lesserTier(policy.autonomy_tier, "act_with_approval") };
-}
-
 function stricterModels(
   own: Permissions["model_policy"],
   other: Permissions["model_policy"],
