@@ -122,9 +122,40 @@ test("code outside the store imports only the store's port", () => {
       layerOf(from) !== "store" &&
       layerOf(to) === "store" &&
       to !== "store/port.ts" &&
+      to !== wholeStore &&
       !composition.has(layerOf(from)),
   );
   assert.deepEqual(leaks, []);
+});
+
+const wholeStore = "store/whole-store.ts";
+
+/** Who looks after all tenants, and nobody else: where it is decided whose something is, and what the server does by itself. */
+const looksAfterAll: readonly RegExp[] = [
+  /^kernel\/(kernel|unit|log-tail|rebuild)\.ts$/,
+  // The tenant follows from a key, a connector's id, or a time that has come.
+  /^kernel\/queries\/(authenticate|client-keys|push-configs)\.ts$/,
+  /^kernel\/(erasure|master-key|retention)\//,
+  /^gateway\//,
+  /^runtime\/history\.ts$/,
+  /^telemetry\//,
+];
+
+test("SEC-C2 only those who look after all tenants import the store of all tenants", () => {
+  const users = imports().filter(({ from, to }) => to === wholeStore && layerOf(from) !== "store");
+  assert.ok(users.length > 5, "the imports were found");
+  const others = users.filter(
+    ({ from }) => !composition.has(layerOf(from)) && !looksAfterAll.some((place) => place.test(from)),
+  );
+  assert.deepEqual(others, []);
+  // What carries it under another name is for the same few.
+  const carriers = /\b(WholeDeps|WholeKernel)\b/;
+  const carrying = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
+    (file) =>
+      /^(surfaces|kernel\/commands)\/.*\.ts$/.test(file) &&
+      carriers.test(readFileSync(join(source, file), "utf8")),
+  );
+  assert.deepEqual(carrying, []);
 });
 
 test("the shell imports only what a browser has", () => {

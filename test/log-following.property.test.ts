@@ -19,12 +19,13 @@ import { Issuer } from "../src/kernel/signing.ts";
 import { systemCaller } from "../src/policy/caller.ts";
 import { newSigningKey } from "../src/receipts/keys.ts";
 import { AgentRegistry } from "../src/runtime/registry.ts";
-import type { Batch, Store, StoredEvent } from "../src/store/port.ts";
+import type { Batch, StoredEvent, TenantStore } from "../src/store/port.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import type { WholeStore } from "../src/store/whole-store.ts";
 import { temporaryDirectory } from "./support/server.ts";
 
 interface Opened extends AsyncDisposable {
-  store: Store;
+  store: WholeStore;
 }
 
 async function openedStore(): Promise<Opened> {
@@ -57,7 +58,8 @@ describe("following the log", () => {
           await scene.open();
           for (const each of history) await scene.commit(each);
           const readers = followers.map(
-            (each) => new Reader(store, tail, { ...scene.topic(each.topic), after: scene.cursor(each.from) }),
+            (each) =>
+              new Reader(scene.own, tail, { ...scene.topic(each.topic), after: scene.cursor(each.from) }),
           );
           for (const each of actions) await perform(each, scene, readers);
           await scene.settle();
@@ -80,7 +82,7 @@ describe("following the log", () => {
     const tail = new LogTail(opened.store);
     const scene = new Scene(opened.store, "overflow");
     await scene.open();
-    const reader = new Reader(opened.store, tail, { ...scene.topic("task"), after: 0 });
+    const reader = new Reader(scene.own, tail, { ...scene.topic("task"), after: 0 });
     reader.allow(1);
     for (const size of [300, 1, 256, 257, 2000, 255]) {
       await scene.commit({ size, mine: true });
@@ -97,7 +99,7 @@ describe("following the log", () => {
     await using opened = await openedStore();
     const tail = new LogTail(opened.store);
     const controller = new AbortController();
-    const follow = followLog(opened.store, tail, { tenantId: "nobody", after: 0 }, controller.signal);
+    const follow = followLog(opened.store.of("nobody"), tail, { after: 0 }, controller.signal);
     const next = follow.next();
     controller.abort();
     assert.deepEqual(await next, { done: true, value: undefined });
@@ -158,13 +160,13 @@ function mineOf(name: string): string {
 
 /** Two tasks, each in a workspace of its own, of one session of one tenant, and everything that was committed about them. */
 class Scene {
-  readonly #store: Store;
+  readonly #store: WholeStore;
   readonly #name: string;
   readonly #events: StoredEvent[] = [];
   readonly #underWay: Promise<unknown>[] = [];
   #start = 0;
 
-  constructor(store: Store, name: string) {
+  constructor(store: WholeStore, name: string) {
     this.#store = store;
     this.#name = name;
   }
@@ -176,11 +178,15 @@ class Scene {
     });
   }
 
+  get own(): TenantStore {
+    return this.#store.of(this.#name);
+  }
+
   topic(kind: "task" | "workspace" | "session" | "tenant"): Omit<LogFilter, "after"> {
     const name = this.#name;
-    if (kind === "task") return { taskId: mineOf(name), tenantId: name };
-    if (kind === "workspace") return { workspaceIds: [mineOf(name)], tenantId: name };
-    return kind === "session" ? { sessionId: name, tenantId: name } : { tenantId: name };
+    if (kind === "task") return { taskId: mineOf(name) };
+    if (kind === "workspace") return { workspaceIds: [mineOf(name)] };
+    return kind === "session" ? { sessionId: name } : {};
   }
 
   /** A position between the start of the scene and the end of the log so far. */
@@ -246,7 +252,7 @@ class Reader {
   #allowed = 0;
   #go: () => void = () => {};
 
-  constructor(store: Store, tail: LogTail, filter: LogFilter) {
+  constructor(store: TenantStore, tail: LogTail, filter: LogFilter) {
     this.filter = filter;
     this.#done = this.#read(followLog(store, tail, filter, this.#controller.signal));
   }

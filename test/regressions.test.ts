@@ -166,7 +166,9 @@ describe("regressions", () => {
   test("given a task with 520 waiting children, when it is canceled, then none of them is left", async () => {
     const { id } = await submit("prolific");
     const children = () =>
-      server.kernel.store.list({ kind: "task", by: { taskId: id }, order: "oldest_first", limit: 1000 });
+      server.kernel.store
+        .of("tenant_default")
+        .list({ kind: "task", by: { taskId: id }, order: "oldest_first", limit: 1000 });
     await until(children, (found) => found.filter(isWaiting).length === 520);
     assert.equal((await client.post(`/v1/tasks/${id}/cancel`)).status, 200);
     assert.deepEqual((await children()).filter(isWaiting), []);

@@ -11,6 +11,7 @@ import {
   BlobTooLarge,
   type DocumentIndex,
   type DocumentQuery,
+  type EventQuery,
   type NewBlob,
   type NewDocument,
   type NewEvent,
@@ -18,21 +19,22 @@ import {
   OnceConflict,
   type RankedQuery,
   type SearchQuery,
-  type Store,
   type StoredEvent,
   StoreUnavailable,
+  type TenantStore,
   VersionConflict,
 } from "../src/store/port.ts";
+import type { WholeStore } from "../src/store/whole-store.ts";
 
 export interface StorePlace extends AsyncDisposable {
-  open(): Promise<Store>;
+  open(): Promise<WholeStore>;
 }
 
 interface Opened extends AsyncDisposable {
   /** The store as it was first opened. */
-  store: Store;
+  store: WholeStore;
   /** Closes it and opens another on the same data. */
-  reopen(): Promise<Store>;
+  reopen(): Promise<WholeStore>;
 }
 
 export function storeContract(name: string, newPlace: () => Promise<StorePlace>): void {
@@ -68,7 +70,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         });
       const winner = store.commit(change(1, "winner"));
       const loser = store.commit(change(1, "loser"));
-      const ahead = await store.getAhead("thing", "a");
+      const ahead = await store.of("tenant").getAhead("thing", "a");
       const third = store.commit(change(ahead?.version ?? 0, "third"));
       const outcomes = await Promise.allSettled([winner, loser, third]);
       assert.deepEqual(
@@ -90,7 +92,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
           put: [document(id, { body: { followed: true } })],
         });
       const created = store.commit(creation("a"));
-      assert.equal((await store.getAhead("thing", "a"))?.version, 1);
+      assert.equal((await store.of("tenant").getAhead("thing", "a"))?.version, 1);
       const followed = store.commit(successor("a"));
       await Promise.all([created, followed]);
       assert.deepEqual((await store.get("thing", "a"))?.body, { followed: true });
@@ -98,7 +100,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const doomed = batch({ ...creation("b"), expect: [...creation("b").expect, expectation("a", 7)] });
       const outcomes = await Promise.allSettled([store.commit(doomed), store.commit(successor("b"))]);
       for (const outcome of outcomes) assertRejectedWith(outcome, VersionConflict);
-      assert.equal(await store.getAhead("thing", "b"), undefined);
+      assert.equal(await store.of("tenant").getAhead("thing", "b"), undefined);
     });
 
     test("STO-1 of two batches that expect one version exactly one commits", async () => {
@@ -126,9 +128,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const kept = await store.get("thing", "a");
       assert.deepEqual([kept?.version, kept?.body], [2, { side: won }]);
       assert.deepEqual(namesOf(await allEvents(store)), ["created", won]);
-      assert.deepEqual(await store.blob(blob(String(lost)).sha256), undefined);
+      assert.deepEqual(await store.of("tenant").blob(blob(String(lost)).sha256), undefined);
       assert.deepEqual(await store.once(String(lost)), undefined);
-      assert.notEqual(await store.blob(blob(String(won)).sha256), undefined);
+      assert.notEqual(await store.of("tenant").blob(blob(String(won)).sha256), undefined);
       assert.notEqual(await store.once(String(won)), undefined);
     });
 
@@ -148,7 +150,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await assert.rejects(store.commit(second), VersionConflict);
       assert.deepEqual((await store.get("thing", "a"))?.body, { first: true });
       assert.equal(await store.get("thing", "other"), undefined);
-      assert.equal(await store.blob(blob("second").sha256), undefined);
+      assert.equal(await store.of("tenant").blob(blob("second").sha256), undefined);
       assert.equal(await store.once("second"), undefined);
       assert.equal(await store.head(), 1);
     });
@@ -331,8 +333,10 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       }
       // Position 1 is the creation; place p of round r stands at 2 + 5r + p.
       const at_ = (...ps: number[]) => [0, 1, 2, 3].flatMap((round) => ps.map((p) => 2 + 5 * round + p));
-      const found = async (query: object) =>
-        positionsOf(await store.events({ after: 1, limit: 1000, ...query }));
+      const found = async ({ tenantId, ...query }: { tenantId?: string } & Partial<EventQuery>) => {
+        const events = tenantId === undefined ? store : store.of(tenantId);
+        return positionsOf(await events.events({ after: 1, limit: 1000, ...query }));
+      };
 
       assert.deepEqual(await found({}), range(2, 20));
       assert.deepEqual(await found({ tenantId: "t1" }), at_(0, 1, 2, 4));
@@ -478,7 +482,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       for (const outcome of outcomes) {
         if (outcome.status === "rejected") assertRejectedWith(outcome, OnceConflict);
       }
-      assert.equal(await at.store.count("thing", "tenant"), 1);
+      assert.equal(await at.store.of("tenant").count("thing"), 1);
     });
 
     test("IDM-4 a kept answer without an event survives a reopen", async () => {
@@ -513,7 +517,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         events: ["a", "b", "a", "b"].map((id, n) => event(id, `e${n}`, { payload: { n } })),
         put: [document("a"), document("b")],
       });
-    const all = (store: Store) => store.events({ after: 0, limit: 100 });
+    const all = (store: WholeStore) => store.events({ after: 0, limit: 100 });
 
     test("STO-7 rewriting events changes only their content, also after a restart", async () => {
       // Given events on disk, when some are rewritten, then their content is new and everything else is as it was, after
@@ -568,15 +572,15 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         }),
       );
       const left = [before[0], before[2]];
-      const assertLeft = async (seen: Store) => {
+      const assertLeft = async (seen: WholeStore) => {
         const events = await all(seen);
         assert.deepEqual(events.slice(0, 2), left);
         assert.deepEqual(namesOf(events), ["e0", "e2", "trimmed"]);
         assert.deepEqual([events[2]?.position, events[2]?.sequence], [fourth + 1, 3]);
         assert.equal(await seen.get("thing", "b"), undefined);
         assert.notEqual(await seen.get("thing", "a"), undefined);
-        const list = { kind: "thing", by: { tenantId: "tenant" }, order: "oldest_first", limit: 9 } as const;
-        assert.deepEqual(await seen.list(list), []);
+        const list = { kind: "thing", order: "oldest_first", limit: 9 } as const;
+        assert.deepEqual(await seen.of("tenant").list(list), []);
         assert.deepEqual(positionsOf(await seen.events({ after: first, limit: 1 })), [first + 2]);
         assert.equal(await seen.head(), fourth + 1);
       };
@@ -596,8 +600,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       });
       const request = { sha256s: [gone.sha256, again.sha256], scannedThrough: first?.position ?? 0 };
       assert.deepEqual(await store.dropBlobs(request), { kept: [again.sha256], count: 1, bytes: 4 });
-      assert.equal(await store.blob(gone.sha256), undefined);
-      assert.notEqual(await store.blob(again.sha256), undefined);
+      assert.equal(await store.of("tenant").blob(gone.sha256), undefined);
+      assert.notEqual(await store.of("tenant").blob(again.sha256), undefined);
       const later = { ...request, scannedThrough: await store.head() };
       assert.deepEqual(await store.dropBlobs(later), { kept: [], count: 1, bytes: 5 });
     });
@@ -639,21 +643,16 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await using at = await opened();
       const { store } = at;
       const ids = await plant(store);
-      const indexes = [
-        { tenantId: "t0" },
-        { workspaceId: "w0" },
-        { sessionId: "s0" },
-        { taskId: "k0" },
-      ] as const;
+      const own = store.of("t0");
+      const indexes = [undefined, { workspaceId: "w0" }, { sessionId: "s0" }, { taskId: "k0" }] as const;
       for (const by of indexes) {
         const mine = ids.filter((_, n) => n % 2 === 0);
-        assert.deepEqual(await walk(store, { by, order: "oldest_first", limit: 3 }), mine);
-        assert.deepEqual(await walk(store, { by, order: "newest_first", limit: 3 }), mine.toReversed());
-        assert.deepEqual(await walk(store, { by, order: "newest_first", limit: 100 }), mine.toReversed());
+        assert.deepEqual(await walk(own, { by, order: "oldest_first", limit: 3 }), mine);
+        assert.deepEqual(await walk(own, { by, order: "newest_first", limit: 3 }), mine.toReversed());
+        assert.deepEqual(await walk(own, { by, order: "newest_first", limit: 100 }), mine.toReversed());
       }
-      assert.deepEqual(await walk(store, { by: { taskId: "none" }, order: "oldest_first", limit: 3 }), []);
-      const wrongKind = { kind: "other", by: { tenantId: "t0" }, order: "oldest_first", limit: 9 } as const;
-      assert.deepEqual(await store.list(wrongKind), []);
+      assert.deepEqual(await walk(own, { by: { taskId: "none" }, order: "oldest_first", limit: 3 }), []);
+      assert.deepEqual(await own.list({ kind: "other", order: "oldest_first", limit: 9 }), []);
     });
 
     test("RES-5 paging breaks ties of documents born in one commit and lists each once", async () => {
@@ -663,9 +662,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const { store } = at;
       const ids = range(1, 7).map((n) => `tied-${n}`);
       await store.commit(batch({ events: [], put: ids.map((id) => document(id)) }));
-      const by = { tenantId: "tenant" };
-      assert.deepEqual(await walk(store, { by, order: "oldest_first", limit: 1 }), ids);
-      assert.deepEqual(await walk(store, { by, order: "newest_first", limit: 2 }), ids.toReversed());
+      const own = store.of("tenant");
+      assert.deepEqual(await walk(own, { order: "oldest_first", limit: 1 }), ids);
+      assert.deepEqual(await walk(own, { order: "newest_first", limit: 2 }), ids.toReversed());
     });
 
     test("RES-5 listing by birth, status and workspace returns only matching documents", async () => {
@@ -675,9 +674,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const ids = await plant(store);
       const listed = async (query: Partial<DocumentQuery>) =>
         (
-          await store.list({
+          await store.of("t0").list({
             kind: "thing",
-            by: { tenantId: "t0" },
             order: "oldest_first",
             limit: 100,
             ...query,
@@ -711,9 +709,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await store.commit(change("a", 1, { index: { status: "shut" } }));
       const idsOf = async (status: string) =>
         (
-          await store.list({
+          await store.of("tenant").list({
             kind: "thing",
-            by: { tenantId: "tenant" },
             statuses: [status],
             order: "oldest_first",
             limit: 9,
@@ -741,15 +738,14 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const ids = ["expected", "unexpected", "silent-1", "silent-2", "along"];
       for (const id of ids) await store.commit(change(id, 1, { body: { id, round: 2 } }));
       await store.commit(batch({ put: [document("expected", { body: { id: "expected", round: 3 } })] }));
-      const readBack = (from: Store) => Promise.all(ids.map((id) => from.get("thing", id)));
+      const readBack = (from: WholeStore) => Promise.all(ids.map((id) => from.get("thing", id)));
       const found = await readBack(store);
-      const by = { tenantId: "tenant" };
 
       assert.deepEqual(
         found.map((document) => document?.version),
         [3, 2, 2, 2, 2],
       );
-      const listed = await store.list({ kind: "thing", by, order: "oldest_first", limit: 9 });
+      const listed = await store.of("tenant").list({ kind: "thing", order: "oldest_first", limit: 9 });
       assert.deepEqual(new Set(listed), new Set(found));
       assert.deepEqual(await readBack(await at.reopen()), found);
     });
@@ -762,9 +758,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await store.commit(creation("a"));
       assert.equal(await store.get("other", "a"), undefined);
       assert.equal(await store.get("thing", "b"), undefined);
-      assert.equal(await store.count("thing", "tenant"), 1);
-      assert.equal(await store.count("thing", "else"), 0);
-      assert.equal(await store.count("other", "tenant"), 0);
+      assert.equal(await store.of("tenant").count("thing"), 1);
+      assert.equal(await store.of("else").count("thing"), 0);
+      assert.equal(await store.of("tenant").count("other"), 0);
       assert.deepEqual(await store.get("thing", "a"), {
         kind: "thing",
         id: "a",
@@ -773,6 +769,71 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         born: 1,
         body: { id: "a" },
       });
+    });
+
+    test("SEC-C2, SEC-C3, SEC-H2 one tenant finds nothing of another by any id, index, range or hash", async () => {
+      // Given two tenants with everything a store holds, when one asks for what the other has, then there is nothing.
+      await using at = await opened();
+      const { store } = at;
+      const index = {
+        tenantId: "t1",
+        workspaceId: "w",
+        sessionId: "s",
+        taskId: "k",
+        ownerId: "o",
+        text: "word",
+        rank: 1,
+      };
+      const content = { ...blob("content"), tenantId: "t1" };
+      const place = { tenantId: "t1", workspaceId: "w", sessionId: "s", taskId: "k" };
+      const made = { ...creation("a", { index }), events: [event("a", "created", place)], blobs: [content] };
+      const committed = store.commit(made);
+      assert.equal(await store.of("t2").getAhead("thing", "a"), undefined);
+      assert.deepEqual(store.of("t2").eventsAhead("a") ?? [], []);
+      await committed;
+      const seenBy = async (tenant: TenantStore) => ({
+        get: (await tenant.get("thing", "a"))?.id,
+        lists: await Promise.all(
+          [undefined, { workspaceId: "w" }, { sessionId: "s" }, { taskId: "k" }, { ownerId: "o" }].map(
+            async (by) => (await tenant.list({ kind: "thing", by, order: "oldest_first", limit: 9 })).length,
+          ),
+        ),
+        ranked: (await tenant.ranked({ kind: "thing", limit: 9 })).total,
+        ranges: await Promise.all(
+          [{}, { sessionId: "s" }, { taskId: "k" }, { workspaceIds: ["w"] }].map(
+            async (part) => (await tenant.events({ ...part, after: 0, limit: 9 })).length,
+          ),
+        ),
+        found: (await tenant.search({ kind: "thing", text: "word", limit: 9 })).length,
+        count: await tenant.count("thing"),
+        blob: Buffer.from((await tenant.blob(content.sha256)) ?? []).toString(),
+        opened: (await tenant.openBlob(content.sha256))?.bytes,
+      });
+      const all = { get: "a", lists: [1, 1, 1, 1, 1], ranked: 1, ranges: [1, 1, 1, 1], found: 1, count: 1 };
+      assert.deepEqual(await seenBy(store.of("t1")), { ...all, blob: "content", opened: 7 });
+      const nothing = { lists: [0, 0, 0, 0, 0], ranked: 0, ranges: [0, 0, 0, 0], found: 0, count: 0 };
+      assert.deepEqual(await seenBy(store.of("t2")), {
+        get: undefined,
+        ...nothing,
+        blob: "",
+        opened: undefined,
+      });
+
+      // The same content is theirs once they bring it themselves.
+      await store.commit({
+        ...creation("b", { index: { tenantId: "t2" } }),
+        blobs: [{ ...content, tenantId: "t2" }],
+      });
+      assert.equal((await store.of("t2").openBlob(content.sha256))?.bytes, 7);
+    });
+
+    test("SEC-C2 a commit does not move a document to another tenant", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a", { index: { tenantId: "t1" } }));
+      await assert.rejects(store.commit(change("a", 1, { index: { tenantId: "t2" } })), StoreUnavailable);
+      assert.equal((await store.of("t1").get("thing", "a"))?.version, 1);
+      assert.equal(await store.of("t2").get("thing", "a"), undefined);
     });
 
     test("STO-6 search ranks documents with all words, matching whole words and prefixes", async () => {
@@ -839,7 +900,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       }
       const count = async (query: Partial<SearchQuery>) => (await found(store, "word", query)).length;
       assert.equal(await count({}), 12);
-      assert.equal(await count({ tenantId: "t2" }), 0);
+      assert.deepEqual(await store.of("t2").search({ kind: "thing", text: "word", limit: 9 }), []);
       assert.equal(await count({ kind: "other" }), 0);
       assert.equal(await count({ workspaceIds: ["w1"] }), 8);
       assert.equal(await count({ workspaceIds: [] }), 4);
@@ -851,7 +912,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const walked: string[] = [];
       let beyond: SearchQuery["beyond"];
       while (true) {
-        const page = await store.search({ kind: "thing", tenantId: "t0", text: "word", beyond, limit: 5 });
+        const page = await store.of("t0").search({ kind: "thing", text: "word", beyond, limit: 5 });
         walked.push(...page.map(({ id }) => id));
         beyond = page.at(-1);
         if (beyond === undefined) break;
@@ -888,7 +949,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         .map((n) => ({ n, id: `d${String(n).padStart(2, "0")}`, rank: 1000 - (n % 5) }))
         .sort((a, b) => b.rank - a.rank || (a.id < b.id ? 1 : -1));
       const ask = (more: Partial<RankedQuery> = {}) =>
-        store.ranked({ kind: "thing", tenantId: "t0", limit: 100, ...more });
+        store.of("t0").ranked({ kind: "thing", limit: 100, ...more });
       const idsOf = async (more: Partial<RankedQuery>) => {
         const { documents, total } = await ask(more);
         assert.equal(total, documents.length);
@@ -963,7 +1024,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await assert.rejects(loser, VersionConflict);
       assert.deepEqual(await found(store, "third"), []);
       assert.deepEqual(
-        (await store.search({ kind: "thing", tenantId: "t0", text: "second", limit: 1 }))[0]?.version,
+        (await store.of("t0").search({ kind: "thing", text: "second", limit: 1 }))[0]?.version,
         2,
       );
     });
@@ -1001,35 +1062,38 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       // once, whole.
       await using at = await opened();
       const bytes = Buffer.alloc(300_000, "bridle");
-      const large = { sha256: createHash("sha256").update(bytes).digest("hex"), bytes };
+      const large = { tenantId: "tenant", sha256: createHash("sha256").update(bytes).digest("hex"), bytes };
       const commits = ["a", "b", "c"].map((id) =>
         at.store.commit({ ...creation(id), blobs: [large, large] }),
       );
       await Promise.all(commits);
       await at.store.commit({ ...creation("d"), blobs: [large, blob("")] });
       const store = await at.reopen();
-      assert.deepEqual(Buffer.from((await store.blob(large.sha256)) ?? []), bytes);
-      assert.equal((await store.blob(blob("").sha256))?.length, 0);
-      assert.equal(await store.blob("0".repeat(64)), undefined);
+      assert.deepEqual(Buffer.from((await store.of("tenant").blob(large.sha256)) ?? []), bytes);
+      assert.equal((await store.of("tenant").blob(blob("").sha256))?.length, 0);
+      assert.equal(await store.of("tenant").blob("0".repeat(64)), undefined);
     });
 
-    test("UPL-4 staged content becomes readable under its hash only once it is kept", async () => {
-      // Given content that arrives in pieces, when it is staged, then it is there under its hash once it is kept, and
-      // not before.
+    test("UPL-4 staged content becomes readable under its hash once a commit speaks of it", async () => {
+      // Given content that arrives in pieces, when it is staged and kept, then it is there under its hash once a tenant
+      // has it, and not before.
       await using at = await opened();
       const pieces = Array.from({ length: 50 }, (_, n) => Buffer.alloc(1000 + n, `${n} `));
       const whole = Buffer.concat(pieces);
       const staged = await at.store.stageBlob(arriving(pieces), whole.length);
       assert.equal(staged.sha256, createHash("sha256").update(whole).digest("hex"));
       assert.equal(staged.bytes, whole.length);
-      assert.equal(await at.store.openBlob(staged.sha256), undefined);
+      assert.equal(await at.store.of("tenant").openBlob(staged.sha256), undefined);
       await staged.keep();
       await staged.keep();
       await staged.discard();
       const again = await at.store.stageBlob(arriving(pieces), whole.length);
       await again.keep();
+      assert.equal(await at.store.of("tenant").openBlob(staged.sha256), undefined, "it is nobody's yet");
+      const reference = { tenantId: "tenant", sha256: staged.sha256, bytes: null };
+      await at.store.commit({ ...creation("a"), blobs: [reference] });
       const store = await at.reopen();
-      assert.deepEqual(Buffer.from((await store.blob(staged.sha256)) ?? []), whole);
+      assert.deepEqual(Buffer.from((await store.of("tenant").blob(staged.sha256)) ?? []), whole);
     });
 
     test("UPL-4 staging too large content or a failing source is rejected and leaves nothing", async () => {
@@ -1042,7 +1106,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await assert.rejects(at.store.stageBlob(arriving(pieces, broken), 100), broken);
       const dropped = await at.store.stageBlob(arriving(pieces), 20);
       await dropped.discard();
-      assert.equal(await at.store.blob(dropped.sha256), undefined);
+      assert.equal(await at.store.of("tenant").blob(dropped.sha256), undefined);
     });
 
     test("UPL-2 ranges of content read correctly from inside and beside the database", async () => {
@@ -1054,8 +1118,10 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await store.commit({ ...creation("a"), blobs: [inside] });
       const beside = await store.stageBlob(arriving([bytes]), bytes.length);
       await beside.keep();
+      const reference = { tenantId: "tenant", sha256: beside.sha256, bytes: null };
+      await store.commit({ ...creation("b"), blobs: [reference] });
       for (const [sha256, content] of [
-        [inside.sha256, Buffer.from(inside.bytes)],
+        [inside.sha256, Buffer.from("kept inside")],
         [beside.sha256, bytes],
       ] as const) {
         const { length } = content;
@@ -1066,16 +1132,16 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
           [length - 1, length],
           [2, length - 2],
         ] as const) {
-          const opened = await store.openBlob(sha256);
+          const opened = await store.of("tenant").openBlob(sha256);
           assert.equal(opened?.bytes, length);
           const read: Uint8Array[] = [];
           for await (const chunk of opened?.read(start, end) ?? []) read.push(chunk);
           assert.deepEqual(Buffer.concat(read), content.subarray(start, end), `${start} to ${end}`);
         }
-        await (await store.openBlob(sha256))?.close();
+        await (await store.of("tenant").openBlob(sha256))?.close();
       }
-      assert.equal(await store.openBlob("0".repeat(64)), undefined);
-      assert.equal(await store.openBlob("../../bridle.db"), undefined);
+      assert.equal(await store.of("tenant").openBlob("0".repeat(64)), undefined);
+      assert.equal(await store.of("tenant").openBlob("../../bridle.db"), undefined);
     });
 
     test("VLT-5 documents of all tenants list page by page in order of creation", async () => {
@@ -1083,7 +1149,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       // creation, page by page.
       await using at = await opened();
       await plant(at.store);
-      const query = { by: { everyTenant: true }, order: "oldest_first" } as const;
+      const query = { order: "oldest_first" } as const;
       const all = await walk(at.store, { ...query, limit: 100 });
       assert.ok(all.length >= 20);
       assert.deepEqual(await walk(at.store, { ...query, limit: 3 }), all);
@@ -1117,9 +1183,9 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         version: 1,
       });
       assert.equal(version, 2);
-      const search = { kind: "thing", tenantId: "tenant", text: "word", limit: 9 };
+      const search = { kind: "thing", text: "word", limit: 9 };
       assert.deepEqual(
-        (await store.search(search)).map(({ id }) => id),
+        (await store.of("tenant").search(search)).map(({ id }) => id),
         ["a"],
       );
       const [next] = await store.commit(change("a", 1, parts));
@@ -1199,7 +1265,8 @@ function change(id: string, version: number, parts: DocumentParts = {}): Batch {
 }
 
 function blob(text: string): NewBlob {
-  return { sha256: createHash("sha256").update(text).digest("hex"), bytes: Buffer.from(text) };
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  return { tenantId: "tenant", sha256, bytes: Buffer.from(text) };
 }
 
 function onceRecord(key: string, fields: Partial<NewOnceRecord> = {}): NewOnceRecord {
@@ -1222,7 +1289,7 @@ function crowd(): Batch[] {
 }
 
 /** Twenty documents, each with a twin in none of its indexes; number n has the status n % 3. */
-async function plant(store: Store): Promise<string[]> {
+async function plant(store: WholeStore): Promise<string[]> {
   const ids = range(0, 20).map((n) => `n-${String(n).padStart(2, "0")}`);
   for (const [n, id] of ids.entries()) {
     const half = n % 2;
@@ -1238,17 +1305,20 @@ async function plant(store: Store): Promise<string[]> {
   return ids;
 }
 
-async function plantTexts(store: Store, texts: Record<string, string | null>): Promise<void> {
+async function plantTexts(store: WholeStore, texts: Record<string, string | null>): Promise<void> {
   for (const [id, text] of Object.entries(texts))
     await store.commit(creation(id, { index: { tenantId: "t0", text } }));
 }
 
-async function found(store: Store, text: string, query: Partial<SearchQuery> = {}): Promise<string[]> {
-  const documents = await store.search({ kind: "thing", tenantId: "t0", text, limit: 100, ...query });
+async function found(store: WholeStore, text: string, query: Partial<SearchQuery> = {}): Promise<string[]> {
+  const documents = await store.of("t0").search({ kind: "thing", text, limit: 100, ...query });
   return documents.map(({ id }) => id);
 }
 
-async function walk(store: Store, query: Omit<DocumentQuery, "kind" | "beyond">): Promise<string[]> {
+async function walk(
+  store: Pick<TenantStore, "list">,
+  query: Omit<DocumentQuery, "kind" | "beyond">,
+): Promise<string[]> {
   const ids: string[] = [];
   let beyond: DocumentQuery["beyond"];
   while (true) {
@@ -1260,18 +1330,18 @@ async function walk(store: Store, query: Omit<DocumentQuery, "kind" | "beyond">)
   }
 }
 
-async function allEvents(store: Store, after = 0): Promise<StoredEvent[]> {
+async function allEvents(store: WholeStore, after = 0): Promise<StoredEvent[]> {
   return await store.events({ after, limit: 100_000 });
 }
 
 /** Position, sequence and predecessor of each event of a resource. */
-async function chainOf(store: Store, id: string): Promise<(number | null)[][]> {
+async function chainOf(store: WholeStore, id: string): Promise<(number | null)[][]> {
   const events = (await allEvents(store)).filter((found) => found.resource.id === id);
   return events.map(({ position, sequence, previous }) => [position, sequence, previous]);
 }
 
-async function everything(store: Store): Promise<{ head: number } & Record<string, unknown>> {
-  const kept = await store.blob(blob("kept").sha256);
+async function everything(store: WholeStore): Promise<{ head: number } & Record<string, unknown>> {
+  const kept = await store.of("tenant").blob(blob("kept").sha256);
   return {
     head: await store.head(),
     events: await allEvents(store),
@@ -1279,7 +1349,7 @@ async function everything(store: Store): Promise<{ head: number } & Record<strin
     listed: await walk(store, { by: { workspaceId: "w1" }, order: "newest_first", limit: 4 }),
     blob: Buffer.from(kept ?? []).toString(),
     once: await store.once("kept"),
-    count: await store.count("thing", "t0"),
+    count: await store.of("t0").count("thing"),
   };
 }
 

@@ -144,9 +144,12 @@ test("HARP-63, HARP-77 delivers a stored decision whose commit has not been repo
   await using test = await TestGateway.open({
     through: (store) => ({
       ...store,
-      async get(kind, id) {
-        return stale.has(id) ? stale.get(id) : await store.get(kind, id);
-      },
+      of: (tenantId) => ({
+        ...store.of(tenantId),
+        async get(kind, id) {
+          return stale.has(id) ? stale.get(id) : await store.of(tenantId).get(kind, id);
+        },
+      }),
       async commit(batch) {
         const ids = isLate ? batch.expect : [];
         for (const { kind, id } of ids) stale.set(id, await store.get(kind, id));
@@ -163,7 +166,7 @@ test("HARP-63, HARP-77 delivers a stored decision whose commit has not been repo
   isLate = true;
   const deciding = test.gateway.submitDecision(approver, test.decision("r1", "app"));
   await until(
-    async () => await test.store.count("delivery", tenantId),
+    async () => await test.store.of(tenantId).count("delivery"),
     (count) => count === 1,
   );
   test.gateway.channels.nudge({ tenantId, role: "enforcer", id: "enf" });

@@ -37,9 +37,8 @@ test("HARP-52, HARP-89 a sweep stores exchanges as expired and moves them to the
   await test.gateway.dismiss(principal("approver", "app"), "app", "r3");
   test.moveBy(lifeMs + 1);
   await test.gateway.tick();
-  const stored = await test.store.list({
+  const stored = await test.store.of(tenantId).list({
     kind: "exchange",
-    by: { tenantId },
     order: "oldest_first",
     limit: 10,
   });
@@ -100,9 +99,9 @@ test("a sweep after the retention deletes document, events and blobs and frees t
   assert.equal(await refusalOf(test.state("decided")), "ExchangeNotFound", "before any sweep");
   await test.gateway.tick();
   for (const kind of ["exchange", "inbox_item", "delivery"]) {
-    assert.equal(await test.store.count(kind, tenantId), 0, kind);
+    assert.equal(await test.store.of(tenantId).count(kind), 0, kind);
   }
-  for (const sha256 of blobs) assert.equal(await test.store.blob(sha256), undefined);
+  for (const sha256 of blobs) assert.equal(await test.store.of(tenantId).blob(sha256), undefined);
   const left = await test.store.events({ after: 0, limit: 100 });
   assert.deepEqual([...new Set(left.map(({ event }) => event))], ["approver.known"]);
   const { body } = await test.gateway.submitArtifact(enforcer, test.artifact("decided", { ciphertext }));
@@ -207,9 +206,8 @@ test("a page of the inbox holds no more large artifacts than can be sent, and th
 });
 
 async function exchangeBodies(test: TestGateway): Promise<{ sealed: { sha256: string } }[]> {
-  const found = await test.store.list({
+  const found = await test.store.of(tenantId).list({
     kind: "exchange",
-    by: { tenantId },
     order: "oldest_first",
     limit: 99,
   });

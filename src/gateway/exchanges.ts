@@ -106,9 +106,9 @@ export class Exchanges {
   }
 
   /** What approvers are to open. */
-  async ciphertextOf({ sealed, uid }: Exchange): Promise<Ciphertext | null> {
+  async ciphertextOf({ sealed, uid, tenantId }: Exchange): Promise<Ciphertext | null> {
     if ("ciphertext" in sealed) return sealed.ciphertext;
-    const bytes = await this.#deps.store.blob(sealed.sha256);
+    const bytes = await this.#deps.store.of(tenantId).blob(sealed.sha256);
     // It was forgotten a moment ago.
     return bytes === undefined ? null : openCiphertext(uid, bytes);
   }
@@ -157,7 +157,7 @@ export class Exchanges {
   }
 
   async #load(ref: ExchangeRef): Promise<StoredDocument | undefined> {
-    return await this.#deps.store.get(exchangeKind, exchangeId(ref));
+    return await this.#deps.store.of(ref.tenantId).get(exchangeKind, exchangeId(ref));
   }
 
   #isForgotten(exchange: Exchange, nowMs: number): boolean {
@@ -224,7 +224,7 @@ export class Exchanges {
     if ("sha256" in exchange.sealed) {
       await store.dropBlobs({ sha256s: [exchange.sealed.sha256], scannedThrough });
     }
-    const events = await this.#positionsOf(id);
+    const events = await this.#positionsOf(stored);
     const documents = [{ kind, id }, ...entriesOf(exchange, version).values()].map(({ kind, id }) => ({
       kind,
       id,
@@ -238,11 +238,11 @@ export class Exchanges {
     });
   }
 
-  async #positionsOf(id: string): Promise<number[]> {
+  async #positionsOf({ id, tenantId }: StoredDocument): Promise<number[]> {
     const positions: number[] = [];
     while (true) {
       const after = positions.at(-1) ?? 0;
-      const events = await this.#deps.store.events({ taskId: id, after, limit: eventsPage });
+      const events = await this.#deps.store.of(tenantId).events({ taskId: id, after, limit: eventsPage });
       positions.push(...events.map(({ position }) => position));
       if (events.length < eventsPage) return positions;
     }

@@ -108,7 +108,7 @@ export async function entriesIn(
   beyond: Place | null,
   limit: number,
 ): Promise<Entry[]> {
-  const documents = await deps.store.list({
+  const documents = await deps.store.of(mailbox.tenantId).list({
     kind: mailbox.role === "approver" ? itemKind : deliveryKind,
     by: { ownerId: ownerId(mailbox) },
     statuses: wanted,

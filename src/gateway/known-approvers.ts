@@ -20,13 +20,12 @@ export class KnownApprovers {
 
   async isKnown(tenantId: string, approverId: string): Promise<boolean> {
     const id = documentId(tenantId, approverId);
-    return this.#seen.has(id) || (await this.#deps.store.get(approverKind, id)) !== undefined;
+    return this.#seen.has(id) || (await this.#deps.store.of(tenantId).get(approverKind, id)) !== undefined;
   }
 
   async all(tenantId: string): Promise<string[]> {
-    const documents = await this.#deps.store.list({
+    const documents = await this.#deps.store.of(tenantId).list({
       kind: approverKind,
-      by: { tenantId },
       order: "newest_first",
       limit: approversMax,
     });
@@ -37,7 +36,8 @@ export class KnownApprovers {
   async note(tenantId: string, approverId: string): Promise<void> {
     const id = documentId(tenantId, approverId);
     if (this.#seen.has(id)) return;
-    if ((await this.#deps.store.get(approverKind, id)) === undefined) await this.#add(tenantId, approverId);
+    if ((await this.#deps.store.of(tenantId).get(approverKind, id)) === undefined)
+      await this.#add(tenantId, approverId);
     if (this.#seen.size >= seenMax) this.#seen.clear();
     this.#seen.add(id);
   }

@@ -152,7 +152,7 @@ test("a sweep deletes old pairings and their codes while their tokens still rout
   test.moveBy(26 * 60 * minuteMs);
   await test.gateway.tick();
   assert.equal(await refusalOf(test.gateway.pairingStatus(enforcer, nonce)), "PairingNotFound");
-  for (const kind of ["pairing", "pairing_code"]) assert.equal(await test.store.count(kind, tenantId), 0);
+  for (const kind of ["pairing", "pairing_code"]) assert.equal(await test.store.of(tenantId).count(kind), 0);
   await test.gateway.submitArtifact(enforcer, test.artifact("r1", { metadata: { routingToken } }));
   assert.deepEqual(await test.inbox("app"), ["r1"]);
 });

@@ -64,7 +64,7 @@ export class Pairings {
     const { store, now } = this.#deps;
     const { tenantId } = principal;
     const codeId = codeDocumentId(tenantId, code);
-    const link = await store.get(codeKind, codeId);
+    const link = await store.of(tenantId).get(codeKind, codeId);
     const stored = link === undefined ? undefined : await this.#load(tenantId, (link.body as CodeLink).nonce);
     const pairing = bodyOf(stored);
     if (link === undefined || stored === undefined || pairing === null) throw pairingNotFound();
@@ -153,7 +153,7 @@ export class Pairings {
   }
 
   #load(tenantId: string, nonce: string): Promise<StoredDocument | undefined> {
-    return this.#deps.store.get(pairingKind, pairingId(tenantId, nonce));
+    return this.#deps.store.of(tenantId).get(pairingKind, pairingId(tenantId, nonce));
   }
 
   /** Neither code nor nonce nor token is in the log. */

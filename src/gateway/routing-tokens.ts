@@ -40,7 +40,7 @@ export async function approverBehind(
   { tenantId, id: enforcerId }: Mailbox,
   token: string,
 ): Promise<string | null> {
-  const stored = await store.get(tokenKind, documentId(token));
+  const stored = await store.of(tenantId).get(tokenKind, documentId(token));
   if (stored === undefined) return null;
   const promise = stored.body as RoutingToken;
   const isTheirs = promise.tenantId === tenantId && promise.enforcerId === enforcerId;
@@ -53,7 +53,7 @@ export async function revokeToken(deps: GatewayDeps, principal: Principal, token
   const { store, now } = deps;
   const { tenantId } = principal;
   const id = documentId(token);
-  const stored = await store.get(tokenKind, id);
+  const stored = await store.of(tenantId).get(tokenKind, id);
   const promise = stored?.body as RoutingToken | undefined;
   const isTheirs = principal.role === "admin" || principal.id === promise?.enforcerId;
   if (stored === undefined || promise?.tenantId !== tenantId || !isTheirs) {

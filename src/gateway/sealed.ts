@@ -5,13 +5,13 @@
 
 import { hash } from "node:crypto";
 import type { Ciphertext } from "../approvals/wire.ts";
-import type { NewBlob } from "../store/port.ts";
+import type { Blob } from "../store/port.ts";
 import type { Sealed } from "./records/exchange.ts";
 
 /** More than this would make the document, which is read and written with every change, a burden. */
 const inlineCharsMax = 4 * 1024;
 
-export function seal(uid: string, ciphertext: Ciphertext): { sealed: Sealed; blobs: NewBlob[] } {
+export function seal(uid: string, ciphertext: Ciphertext): { sealed: Sealed; blobs: Blob[] } {
   const json = JSON.stringify(ciphertext);
   if (json.length <= inlineCharsMax) return { sealed: { ciphertext }, blobs: [] };
   const bytes = Buffer.from(`${uid}\n${json}`);

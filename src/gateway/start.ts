@@ -1,13 +1,13 @@
 /** Starts a gateway on a store that is its own: the gateway, and the clock that keeps it going. */
 
 import type { Logger } from "pino";
-import type { Store } from "../store/port.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import { Gateway } from "./gateway.ts";
 import { randomSecrets } from "./secrets.ts";
 import type { GatewaySettings } from "./settings.ts";
 
 export interface GatewayOptions {
-  store: Store;
+  store: WholeStore;
   now(): number;
   newId(prefix: string): string;
   settings: GatewaySettings;

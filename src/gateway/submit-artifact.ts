@@ -100,5 +100,5 @@ function begin(
     decision: null,
     endedAtMs: null,
   };
-  return { exchange, blobs };
+  return { exchange, blobs: blobs.map((blob) => ({ ...blob, tenantId: exchange.tenantId })) };
 }

@@ -6,7 +6,7 @@
 
 import { hash } from "node:crypto";
 import { placeholder, redactedKindsIn } from "../policy/redact/kinds.ts";
-import type { JsonValue, NewBlob } from "../store/port.ts";
+import type { Blob, JsonValue } from "../store/port.ts";
 
 /** Above this many bytes of JSON, content becomes a blob. */
 const inlineBytesMax = 4096;
@@ -18,7 +18,7 @@ export type Content<T> =
   /** It was erased: what is shown in its place, and the hash that receipts know it by. */
   | { erased: JsonValue; sha256: string };
 
-export function seal<T>(value: T, blobs: NewBlob[]): Content<T> {
+export function seal<T>(value: T, blobs: Blob[]): Content<T> {
   const json = JSON.stringify(value);
   if (json.length * 3 <= inlineBytesMax || Buffer.byteLength(json) <= inlineBytesMax)
     return { inline: value };

@@ -3,7 +3,7 @@
  * not what it says: the messages are there already.
  */
 
-import type { JsonObject, JsonValue, Store } from "../store/port.ts";
+import type { JsonObject, JsonValue, TenantStore } from "../store/port.ts";
 import { MissingContent, unseal } from "./content.ts";
 import { type MessageRecord, textOf } from "./resources/message.ts";
 import type { SessionRecord, TranscriptRange } from "./resources/session.ts";
@@ -41,7 +41,7 @@ export function isExtent(value: JsonValue): value is ConversationExtent & JsonOb
 }
 
 export async function readConversation(
-  store: Store,
+  store: TenantStore,
   { ranges, before, until, last }: ConversationExtent,
 ): Promise<SaidBefore[]> {
   const said: SaidBefore[] = [];
@@ -55,7 +55,10 @@ export async function readConversation(
 }
 
 /** What was erased, or has no words, is left out. */
-async function wordsOf(store: Store, { role, parts: sealed }: MessageRecord): Promise<SaidBefore | null> {
+async function wordsOf(
+  store: TenantStore,
+  { role, parts: sealed }: MessageRecord,
+): Promise<SaidBefore | null> {
   const speaker = role === "agent" ? "assistant" : role === "user" ? "user" : null;
   if (speaker === null) return null;
   try {

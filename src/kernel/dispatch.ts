@@ -24,6 +24,8 @@ export interface Command<Request, Result> {
   scope: Scope;
   /** Loads, checks and emits through the unit; may run again from the start with fresh data. */
   decide(unit: Unit, request: Request): Promise<Result>;
+  /** How often it is decided anew when somebody else was first, where that is not likely to help. */
+  triesMax?: number;
   /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
   isAhead?: boolean;
   /** What is left to do once it is on disk, about things that could slip in until then. */
@@ -173,7 +175,7 @@ async function perform<Request, Result>(
       else if (!(error instanceof VersionConflict)) throw error;
       // When that was a mistake, what is on disk decides.
       else isAhead = false;
-      if (attempt === triesMax) {
+      if (attempt >= (command.triesMax ?? triesMax)) {
         throw new HarnessError(
           "conflict",
           `Too many writers change the same resource; ${command.name} gave up.`,

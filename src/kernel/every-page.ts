@@ -1,11 +1,11 @@
 /** Walking a whole list, oldest first. The next page is read only when it is wanted: what was read may be gone by then. */
 
-import type { DocumentQuery, Store, StoredDocument } from "../store/port.ts";
+import type { DocumentQuery, StoredDocument, TenantStore } from "../store/port.ts";
 
 const pageSize = 100;
 
 export async function* everyPage(
-  store: Store,
+  store: Pick<TenantStore, "list">,
   query: Omit<DocumentQuery, "order" | "beyond" | "limit">,
 ): AsyncGenerator<StoredDocument[]> {
   let beyond: DocumentQuery["beyond"];

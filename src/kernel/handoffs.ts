@@ -48,7 +48,7 @@ async function delegationOf(
   handoffId: string,
   { parts }: Outgoing,
 ): Promise<Delegation> {
-  const document = await unit.deps.store.get("receipt_chain", chainIdOf(task.workspace_id));
+  const document = await unit.own.get("receipt_chain", chainIdOf(task.workspace_id));
   const chain = document?.body as ReceiptChainRecord | undefined;
   return {
     issuer: unit.deps.issuer.id,

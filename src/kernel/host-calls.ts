@@ -1,6 +1,6 @@
 /** Host calls: what they are called, and which tasks of a session wait for one. */
 
-import type { Store } from "../store/port.ts";
+import type { TenantStore } from "../store/port.ts";
 import { everyPage } from "./every-page.ts";
 import { unfinished } from "./lifecycle.ts";
 import type { HostCall, TaskRecord } from "./resources/task.ts";
@@ -26,7 +26,7 @@ export interface OpenHostCall {
 }
 
 /** The open calls of a session's tasks, oldest task first. */
-export async function* openHostCalls(store: Store, sessionId: string): AsyncGenerator<OpenHostCall> {
+export async function* openHostCalls(store: TenantStore, sessionId: string): AsyncGenerator<OpenHostCall> {
   const tasks = everyPage(store, { kind: "task", by: { sessionId }, statuses: unfinished });
   for await (const page of tasks) {
     for (const { body } of page) {
@@ -37,7 +37,7 @@ export async function* openHostCalls(store: Store, sessionId: string): AsyncGene
 }
 
 /** The call as it is now; nothing when it has been answered, has expired or is no longer wanted. */
-export async function findOpenCall(store: Store, callId: string): Promise<OpenHostCall | undefined> {
+export async function findOpenCall(store: TenantStore, callId: string): Promise<OpenHostCall | undefined> {
   const document = await store.get("task", taskOfCall(callId));
   const task = document?.body as TaskRecord | undefined;
   const call = task?.host_calls?.find((open) => open.call_id === callId);

@@ -7,7 +7,7 @@ import { createOutbound, type Outbound } from "../policy/outbound.ts";
 import { authFailuresMaxDefault, RateLimit } from "../policy/rate-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import { Tickets } from "../policy/tickets.ts";
-import type { Store } from "../store/port.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
 import { type Chance, systemChance } from "./chance.ts";
@@ -18,13 +18,14 @@ import { createIds } from "./ids.ts";
 import { KnownCallers } from "./known-callers.ts";
 import { Locks } from "./locks.ts";
 import { LogTail } from "./log-tail.ts";
+import { createOperations } from "./operations.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
 import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
 import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
 import type { Tracing } from "./trace.ts";
-import type { KernelDeps } from "./unit.ts";
+import type { KernelDeps, WholeDeps } from "./unit.ts";
 import { WorkHere } from "./work-here.ts";
 
 export interface Kernel extends KernelDeps {
@@ -36,8 +37,13 @@ export interface Kernel extends KernelDeps {
   work: WorkHere;
 }
 
+/** The kernel for those who look after all tenants. */
+export interface WholeKernel extends Kernel {
+  store: WholeStore;
+}
+
 export interface KernelOptions {
-  store: Store;
+  store: WholeStore;
   clock: Clock;
   /** Without it, agents get what nobody can foresee. */
   chance?: Chance;
@@ -69,7 +75,7 @@ export interface KernelOptions {
 /** Long enough to open a connection with, too short to be found in a log. */
 const ticketMsDefault = 60_000;
 
-export function createKernel(options: KernelOptions): Kernel {
+export function createKernel(options: KernelOptions): WholeKernel {
   const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault, retainMs = null } = options;
   const {
     masterKeys = new MasterKeys({ file: null }),
@@ -78,7 +84,7 @@ export function createKernel(options: KernelOptions): Kernel {
     approvals = withoutGateway(),
   } = options;
   const tail = new LogTail(store);
-  const handingOver: Store = {
+  const handingOver: WholeStore = {
     ...store,
     commit(batch) {
       const committed = store.commit(batch);
@@ -86,7 +92,7 @@ export function createKernel(options: KernelOptions): Kernel {
       return committed;
     },
   };
-  const deps: KernelDeps = {
+  const deps: WholeDeps = {
     store: handingOver,
     clock,
     chance: options.chance ?? systemChance,
@@ -105,6 +111,7 @@ export function createKernel(options: KernelOptions): Kernel {
     retainMs,
     approvals,
     tracing: options.tracing ?? null,
+    operations: createOperations(() => deps),
   };
   const access = {
     ...deps,

@@ -11,8 +11,8 @@ import { systemCaller } from "../policy/caller.ts";
 import { newSigningKey } from "../receipts/keys.ts";
 import { AgentRegistry } from "../runtime/registry.ts";
 import { startRuntime } from "../runtime/runtime.ts";
-import type { Store } from "../store/port.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import { systemClock } from "./clock.ts";
 import { appendTaskMessage } from "./commands/append-task-message.ts";
 import { cancelTask } from "./commands/cancel-task.ts";
@@ -22,7 +22,7 @@ import { respondPermissionRequest } from "./commands/respond-permission-request.
 import { submitTask } from "./commands/submit-task.ts";
 import { HarnessError } from "./errors.ts";
 import { asKernelEvent, type KernelEvent } from "./events.ts";
-import { createKernel, type Kernel } from "./kernel.ts";
+import { createKernel, type WholeKernel } from "./kernel.ts";
 import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
 import { getRecord } from "./queries/read.ts";
 import { textPart } from "./resources/message.ts";
@@ -182,11 +182,11 @@ const namedEvents: Partial<Record<TaskStatus, string>> = {
 
 /** A kernel with its runtime on a store in a temporary directory. */
 class Scene implements AsyncDisposable {
-  readonly kernel: Kernel;
-  readonly #store: Store;
+  readonly kernel: WholeKernel;
+  readonly #store: WholeStore;
   readonly #close: () => Promise<void>;
 
-  constructor(kernel: Kernel, close: () => Promise<void>) {
+  constructor(kernel: WholeKernel, close: () => Promise<void>) {
     this.kernel = kernel;
     this.#store = kernel.store;
     this.#close = close;

@@ -6,7 +6,8 @@
  * the buffer is dropped and the follower goes back to reading history: nobody makes the process grow.
  */
 
-import type { EventQuery, NewEvent, Store, StoredEvent } from "../store/port.ts";
+import type { EventQuery, NewEvent, StoredEvent, TenantStore } from "../store/port.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 
 /** Live events kept for one follower. */
 const bufferMax = 256;
@@ -21,7 +22,7 @@ export class LogTail {
   readonly #early = new Set<(events: readonly NewEvent[]) => void>();
   readonly #stop: () => void;
 
-  constructor(store: Store) {
+  constructor(store: WholeStore) {
     this.#stop = store.follow((events) => this.#deliver(events));
   }
 
@@ -78,7 +79,10 @@ export class LogTail {
 export type LogFilter = Omit<EventQuery, "limit" | "through" | "newestFirst">;
 
 /** What there is to read now, in log order, and nothing that comes later. */
-export async function* readLog(store: Store, filter: LogFilter): AsyncGenerator<StoredEvent[]> {
+export async function* readLog(
+  store: Pick<TenantStore, "events">,
+  filter: LogFilter,
+): AsyncGenerator<StoredEvent[]> {
   let after = filter.after;
   while (true) {
     const page = await store.events({ ...filter, after, limit: historyPageSize });
@@ -90,7 +94,7 @@ export async function* readLog(store: Store, filter: LogFilter): AsyncGenerator<
 
 /** Yields batches of events after `filter.after`, in log order, each exactly once, until aborted. */
 export async function* followLog(
-  store: Store,
+  store: TenantStore,
   tail: LogTail,
   filter: LogFilter,
   signal: AbortSignal,
@@ -100,8 +104,8 @@ export async function* followLog(
   let overflowed = false;
   let wake: () => void = () => {};
   // Listening starts before the first read: whatever that read cannot see yet will come live.
-  const unsubscribe = tail.on(topicOf(filter), (event) => {
-    if (!matches(filter, event)) return;
+  const unsubscribe = tail.on(topicOf(store, filter), (event) => {
+    if (event.tenantId !== store.tenantId || !matches(filter, event)) return;
     if (buffer.length < bufferMax) buffer.push(event);
     else overflowed = true;
     wake();
@@ -141,14 +145,13 @@ export async function* followLog(
   }
 }
 
-function topicOf(filter: LogFilter): Topic {
+function topicOf({ tenantId }: TenantStore, filter: LogFilter): Topic {
   if (filter.taskId !== undefined) return `task:${filter.taskId}`;
   if (filter.sessionId !== undefined) return `session:${filter.sessionId}`;
-  return `tenant:${filter.tenantId}`;
+  return `tenant:${tenantId}`;
 }
 
 function matches(filter: LogFilter, event: StoredEvent): boolean {
-  if (filter.tenantId !== undefined && event.tenantId !== filter.tenantId) return false;
   if (filter.sessionId !== undefined && event.sessionId !== filter.sessionId) return false;
   if (filter.taskId !== undefined && event.taskId !== filter.taskId) return false;
   if (filter.workspaceIds === undefined) return true;

@@ -4,7 +4,8 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Position, Regained, Store } from "../store/port.ts";
+import type { Position, Regained } from "../store/port.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import { asKernelEvent } from "./events.ts";
 import { type AnyRecord, alsoChanged, changed, created, indexOf } from "./fold.ts";
 import { readLog } from "./log-tail.ts";
@@ -14,13 +15,13 @@ interface Folded extends Regained {
   record: AnyRecord;
 }
 
-export async function refold(store: Store): Promise<Map<string, AnyRecord>> {
+export async function refold(store: WholeStore): Promise<Map<string, AnyRecord>> {
   const folded = await refoldWithPlaces(store);
   return new Map([...folded].map(([id, { record }]) => [id, record]));
 }
 
 async function refoldWithPlaces(
-  store: Store,
+  store: WholeStore,
   onEvent: (position: Position) => void = () => {},
 ): Promise<Map<string, Folded>> {
   const records = new Map<string, Folded>();
@@ -62,7 +63,7 @@ const pageSize = 1000;
 
 /** Nothing else may use the store meanwhile. */
 export async function compareWithLog(
-  store: Store,
+  store: WholeStore,
   onProgress: { folded(position: Position): void; compared(documents: number, total: number): void },
 ): Promise<Rebuilt> {
   let events = 0;
@@ -87,7 +88,7 @@ export async function compareWithLog(
   return { documents: folded.size, events, differences, repair: () => repair(store, folded, differences) };
 }
 
-async function* everyId(store: Store): AsyncGenerator<{ kind: string; id: string }> {
+async function* everyId(store: WholeStore): AsyncGenerator<{ kind: string; id: string }> {
   let afterId = "";
   while (true) {
     const page = await store.ids({ afterId, limit: pageSize });
@@ -99,7 +100,7 @@ async function* everyId(store: Store): AsyncGenerator<{ kind: string; id: string
 }
 
 async function repair(
-  store: Store,
+  store: WholeStore,
   folded: ReadonlyMap<string, Folded>,
   differences: readonly Difference[],
 ): Promise<void> {

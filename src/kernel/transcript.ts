@@ -1,6 +1,6 @@
 /** Reading a session's transcript: the messages of its log ranges, in order. */
 
-import type { Position, Store } from "../store/port.ts";
+import type { Position, TenantStore } from "../store/port.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { TranscriptRange } from "./resources/session.ts";
 
@@ -13,7 +13,7 @@ export interface TranscriptEntry {
 
 /** A page of the transcript beyond an entry, oldest first. */
 export async function readTranscript(
-  store: Store,
+  store: TenantStore,
   ranges: readonly TranscriptRange[],
   { beyond, limit }: { beyond?: { born: Position; id: string } | undefined; limit: number },
 ): Promise<TranscriptEntry[]> {
@@ -35,7 +35,7 @@ export async function readTranscript(
 }
 
 export async function* walkTranscript(
-  store: Store,
+  store: TenantStore,
   ranges: readonly TranscriptRange[],
 ): AsyncGenerator<TranscriptEntry> {
   let beyond: { born: Position; id: string } | undefined;

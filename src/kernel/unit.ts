@@ -9,7 +9,8 @@ import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import type { Batch, NewBlob, Rewrite, Store, Trim } from "../store/port.ts";
+import type { Batch, Blob, Rewrite, Store, TenantStore, Trim } from "../store/port.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { ApprovalAccess } from "./approvals/access.ts";
 import { isVisible } from "./authorize.ts";
@@ -32,6 +33,7 @@ import {
 import type { NewId } from "./ids.ts";
 import { comesBefore, type Locks, OutOfTurn, type Release } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
+import type { Operations } from "./operations.ts";
 import type { ReceiptDraft } from "./receipts/drafts.ts";
 import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
 import type { ReplayMark } from "./resources/replay.ts";
@@ -63,6 +65,7 @@ export interface KernelDeps {
   approvals: ApprovalAccess;
   /** Null when nobody exports traces. */
   tracing: Tracing | null;
+  operations: Operations;
 }
 
 /** They carry what a record is from now on, whether or not there was one. */
@@ -70,6 +73,11 @@ const replacingEvents: ReadonlySet<EventKind> = new Set([
   "vendor.bridle.push_config.replaced",
   "vendor.bridle.session.trimmed",
 ]);
+
+/** The same for those who look after all tenants. */
+export interface WholeDeps extends KernelDeps {
+  store: WholeStore;
+}
 
 interface Tracked {
   record: AnyRecord;
@@ -85,7 +93,8 @@ export class Unit {
   readonly at: string;
   readonly #tracked = new Map<string, Tracked>();
   readonly #events: Batch["events"] = [];
-  readonly #blobs: NewBlob[] = [];
+  readonly #blobs: Blob[] = [];
+  readonly #staged: string[] = [];
   readonly #rewrites: Rewrite[] = [];
   readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
   readonly #receipts: PendingReceipt[] = [];
@@ -133,12 +142,24 @@ export class Unit {
     return record !== undefined && isVisible(this.caller, record) ? record : undefined;
   }
 
-  /** The record whoever calls: for what the harness itself decides by, and never to be shown. */
-  async findForHarness<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
+  /** What the caller's tenant has. */
+  get own(): TenantStore {
+    return this.deps.store.of(this.caller.tenantId);
+  }
+
+  /**
+   * The record whatever the caller may see of its tenant: for what the harness itself decides by, and never to be shown. Another
+   * tenant is named for what a server has for all of them.
+   */
+  async findForHarness<K extends Kind>(
+    kind: K,
+    id: string,
+    tenantId = this.caller.tenantId,
+  ): Promise<Records[K] | undefined> {
     const known = this.#tracked.get(id);
     // Records are tracked under their own kind, by this class only.
     if (known !== undefined) return known.record.object === kind ? (known.record as Records[K]) : undefined;
-    const { store } = this.deps;
+    const store = this.deps.store.of(tenantId);
     const document = await (this.#isAhead ? store.getAhead(kind, id) : store.get(kind, id));
     if (document === undefined) return undefined;
     const record = document.body as Records[K];
@@ -194,10 +215,9 @@ export class Unit {
 
   /** All events of a task so far, this unit's own included. */
   async *history(taskId: string): AsyncGenerator<KernelEvent[]> {
-    const { store } = this.deps;
-    const ahead = this.#isAhead ? store.eventsAhead(taskId) : undefined;
+    const ahead = this.#isAhead ? this.own.eventsAhead(taskId) : undefined;
     if (ahead !== undefined) yield ahead.filter((event) => event.taskId === taskId).map(asKernelEvent);
-    else for await (const events of readLog(store, { taskId, after: 0 })) yield events.map(asKernelEvent);
+    else for await (const events of readLog(this.own, { taskId, after: 0 })) yield events.map(asKernelEvent);
     yield this.#events.filter((event) => event.taskId === taskId).map(asKernelEvent);
   }
 
@@ -278,7 +298,7 @@ export class Unit {
   async rewrite(changes: readonly Rewrite[], records: Iterable<AnyRecord>): Promise<void> {
     this.#rewrites.push(...changes);
     for (const record of records) {
-      await this.findForHarness(record.object, record.id);
+      await this.findForHarness(record.object, record.id, record.tenant_id);
       const tracked = this.#tracked.get(record.id);
       if (tracked === undefined) throw new Error(`${record.id} has events and no document`);
       tracked.record = record;
@@ -305,19 +325,28 @@ export class Unit {
   }
 
   /** Keeps bytes under their hash, whatever their size. */
-  keepBlob(blob: NewBlob): void {
+  keepBlob(blob: Blob): void {
     this.#blobs.push(blob);
+  }
+
+  /** Content that has been staged and kept is the tenant's from here on. */
+  keepStaged(sha256: string): void {
+    this.#staged.push(sha256);
   }
 
   batch(): Batch {
     const tracked = [...this.#tracked];
+    const { tenantId } = this.caller;
     return {
       expect: tracked.map(([id, { record, version }]) => ({ kind: record.object, id, version })),
       events: this.#events,
       put: tracked
         .filter(([, { dirty }]) => dirty)
         .map(([id, { record }]) => ({ kind: record.object, id, index: indexOf(record), body: record })),
-      blobs: this.#blobs,
+      blobs: [
+        ...this.#blobs.map(({ sha256, bytes }) => ({ tenantId, sha256, bytes })),
+        ...this.#staged.map((sha256) => ({ tenantId, sha256, bytes: null })),
+      ],
       ...(this.#rewrites.length === 0 ? {} : { rewrite: this.#rewrites }),
       ...(this.#trim.events.length === 0 ? {} : { trim: this.#trim }),
     };

@@ -213,7 +213,7 @@ async function isSaidAgain(
   attempted: Part[],
 ): Promise<boolean> {
   if (ended?.event !== "agent.message") return true;
-  const said = await unseal(ended.payload.message.parts, run.kernel.store);
+  const said = await unseal(ended.payload.message.parts, run.own);
   const written = run.redactor.value(attempted);
   if (isDeepStrictEqual(said, written)) {
     await run.repeat(step);

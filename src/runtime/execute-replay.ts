@@ -113,9 +113,9 @@ function describeEnd(source: TaskRecord, result: Part[] | null): string {
 }
 
 /** What the source returned; nothing said means nothing returned. */
-async function resultOf({ kernel }: Replay, { outcome }: TaskRecord): Promise<Part[]> {
+async function resultOf({ own }: Replay, { outcome }: TaskRecord): Promise<Part[]> {
   const [messageId] = outcome?.message_ids ?? [];
   if (messageId === undefined) return [];
-  const document = await kernel.store.get("message", messageId);
-  return document === undefined ? [] : await unseal((document.body as MessageRecord).parts, kernel.store);
+  const document = await own.get("message", messageId);
+  return document === undefined ? [] : await unseal((document.body as MessageRecord).parts, own);
 }

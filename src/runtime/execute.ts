@@ -73,16 +73,15 @@ export function partsOf(result: JsonValue | undefined): Part[] {
   return [{ type: "json", value: result, visibility: "public" }];
 }
 
-export async function readInput({ kernel, task }: Run): Promise<RunInput> {
-  const { store } = kernel;
+export async function readInput({ own, task }: Run): Promise<RunInput> {
   if ("payload" in task.input) {
-    const input = jsonCopy(await unseal(task.input.payload, store));
+    const input = jsonCopy(await unseal(task.input.payload, own));
     return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
   }
   const { message_id: messageId } = task.input;
-  const document = await store.getAhead("message", messageId);
+  const document = await own.getAhead("message", messageId);
   if (document === undefined)
     throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
-  const parts = jsonCopy(await unseal((document.body as MessageRecord).parts, store));
+  const parts = jsonCopy(await unseal((document.body as MessageRecord).parts, own));
   return { input: firstJsonObject(parts), text: textOf(parts), parts };
 }

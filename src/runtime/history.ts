@@ -14,7 +14,8 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { Issuer } from "../kernel/signing.ts";
 import { type LogBundle, parseLogBundle } from "../kernel/transfer/bundle.ts";
 import { newSigningKey } from "../receipts/keys.ts";
-import type { NewEvent, Store, StoredEvent } from "../store/port.ts";
+import type { NewEvent, StoredEvent, TenantStore } from "../store/port.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import { builtInTools } from "../tools/builtin/index.ts";
 import type { AnyTool } from "../tools/tool.ts";
 import type { Agent, AgentContext } from "./agent.ts";
@@ -85,7 +86,7 @@ export async function replayHistory(
     kernel,
     world: { ...emptyWorld, mcp, tools: [...builtInTools, ...tools] },
     task,
-    journal: Journal.of(store, source.id, isTold),
+    journal: Journal.of(store.of(source.tenant_id), source.id, isTold),
     agentName: agent.name,
     isDraining: () => false,
     source,
@@ -152,7 +153,7 @@ function historyStore(
   { events, blobs }: LogBundle,
   records: ReadonlyMap<string, AnyRecord>,
   onCommit: (events: readonly NewEvent[]) => void,
-): Store {
+): WholeStore {
   const stored: StoredEvent[] = events.map((event, index) => ({
     ...event,
     position: index + 1,
@@ -160,32 +161,40 @@ function historyStore(
     previous: null,
   }));
   const contents = new Map(blobs.map(({ sha256, bytes }) => [sha256, bytes]));
-  const get: Store["get"] = async (kind, id) => {
+  const get: TenantStore["get"] = async (kind, id) => {
     const record = records.get(id);
     if (record?.object !== kind) return undefined;
     return { kind, id, tenantId: record.tenant_id, version: 1, born: 0, body: record };
   };
+  const eventsOf: TenantStore["events"] = async ({ taskId, after, limit }) =>
+    stored
+      .slice(after)
+      .filter((event) => event.taskId === taskId)
+      .slice(0, limit);
   return {
+    of: (tenantId) => ({
+      tenantId,
+      get,
+      getAhead: get,
+      eventsAhead: () => undefined,
+      list: async () => [],
+      ranked: async () => ({ documents: [], total: 0 }),
+      search: async () => [],
+      count: async () => 0,
+      events: eventsOf,
+      blob: async (sha256) => contents.get(sha256),
+      openBlob: async () => undefined,
+    }),
     async commit(batch) {
       onCommit(batch.events);
       return [];
     },
     get,
-    getAhead: get,
-    eventsAhead: () => undefined,
     list: async () => [],
-    ranked: async () => ({ documents: [], total: 0 }),
-    search: async () => [],
     due: async () => [],
-    count: async () => 0,
     ids: async () => [],
     tenantIds: async () => [],
-    async events({ taskId, after, limit }) {
-      const found = stored.slice(after).filter((event) => event.taskId === taskId);
-      return found.slice(0, limit);
-    },
-    blob: async (sha256) => contents.get(sha256),
-    openBlob: async () => undefined,
+    events: eventsOf,
     stageBlob: () => Promise.reject(new Error("A history takes no content")),
     once: async () => undefined,
     forgetOnce: async () => 0,

@@ -71,7 +71,7 @@ function begunCall(recorded: JournalEntry | undefined): Begun | null {
 }
 
 async function assertSameInput(run: Run, { step }: StepSpan, begun: Begun, input: JsonValue): Promise<void> {
-  const asked = await unseal(begun.input, run.kernel.store);
+  const asked = await unseal(begun.input, run.own);
   const attempted = run.redactor.value(input);
   if (isDeepStrictEqual(asked, attempted)) return;
   await run.differs(`${step} ${JSON.stringify(asked)}`, `${step} ${JSON.stringify(attempted)}`);

@@ -2,13 +2,13 @@
 
 import type { Logger } from "pino";
 import { resumeErasures } from "../kernel/erasure/resume.ts";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { WholeKernel } from "../kernel/kernel.ts";
 import { sweep } from "../kernel/retention/sweep.ts";
 
 const everyMs = 60 * 60 * 1000;
 
 /** Returns the way to stop it. */
-export function startHousekeeping(kernel: Kernel, logger: Logger): () => Promise<void> {
+export function startHousekeeping(kernel: WholeKernel, logger: Logger): () => Promise<void> {
   let working: Promise<void> | null = null;
   const work = () => {
     working ??= keepHouse(kernel, logger).finally(() => {
@@ -24,7 +24,7 @@ export function startHousekeeping(kernel: Kernel, logger: Logger): () => Promise
   };
 }
 
-async function keepHouse(kernel: Kernel, logger: Logger): Promise<void> {
+async function keepHouse(kernel: WholeKernel, logger: Logger): Promise<void> {
   try {
     await resumeErasures(kernel, (error, id) =>
       logger.error({ err: error, resource_id: id }, "an erasure could not be finished; it is tried again"),

@@ -9,7 +9,7 @@
 import { asRecorded, type RecordedEvent } from "../kernel/events.ts";
 import { readLog } from "../kernel/log-tail.ts";
 import { stepMark } from "../kernel/steps.ts";
-import type { Position, Store } from "../store/port.ts";
+import type { Position, TenantStore } from "../store/port.ts";
 
 export interface JournalEntry {
   begun: RecordedEvent | null;
@@ -47,7 +47,7 @@ export class Journal {
     this.#allRead = pages === undefined;
   }
 
-  static of(store: Store, taskId: string, isTold?: (event: RecordedEvent) => boolean): Journal {
+  static of(store: TenantStore, taskId: string, isTold?: (event: RecordedEvent) => boolean): Journal {
     return new Journal(recordsOf(store, taskId), isTold);
   }
 
@@ -163,6 +163,6 @@ function isGivenLater(key: string, entry: Pick<JournalEntry, "begun"> | undefine
   return /^(?:ask|approve|spawn):/.test(key) || (/^(?:host|handoff):/.test(key) && entry?.begun != null);
 }
 
-async function* recordsOf(store: Store, taskId: string): AsyncGenerator<RecordedEvent[]> {
+async function* recordsOf(store: TenantStore, taskId: string): AsyncGenerator<RecordedEvent[]> {
   for await (const events of readLog(store, { taskId, after: 0 })) yield events.map(asRecorded);
 }

@@ -2,7 +2,7 @@
 
 import type { Logger } from "pino";
 import { deleteMemory } from "../kernel/commands/delete-memory.ts";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { WholeKernel } from "../kernel/kernel.ts";
 import { systemCaller } from "../policy/caller.ts";
 
 const sweepEveryMs = 1000;
@@ -13,7 +13,7 @@ export function startMemorySweeper({
   kernel,
   logger,
 }: {
-  kernel: Kernel;
+  kernel: WholeKernel;
   logger: Logger;
 }): () => Promise<void> {
   let sweeping: Promise<void> | null = null;
@@ -33,7 +33,7 @@ export function startMemorySweeper({
   };
 }
 
-async function sweep(kernel: Kernel, isStopped: () => boolean): Promise<void> {
+async function sweep(kernel: WholeKernel, isStopped: () => boolean): Promise<void> {
   const { store, clock } = kernel;
   let after = { wakeAt: -1, id: "" };
   while (true) {

@@ -153,15 +153,14 @@ async function search(run: Run, text: string): Promise<MemoryRecord[]> {
   const { kernel, task } = run;
   const query = {
     kind: "memory",
-    tenantId: task.tenant_id,
     text,
     statuses: statusesOf(undefined, [true, false]),
     limit: searchLimit,
   };
   const owners = memoryScopes.map((scope) => ownerIn(run, scope).owner_id);
-  const own = await kernel.store.search({ ...query, ownerIds: owners, workspaceIds: [task.workspace_id] });
+  const own = await run.own.search({ ...query, ownerIds: owners, workspaceIds: [task.workspace_id] });
   const given = new Map((await givenToSession(run)).map((memory) => [memory.id, memory]));
-  const others = given.size === 0 ? [] : await kernel.store.search({ ...query, ids: [...given.keys()] });
+  const others = given.size === 0 ? [] : await run.own.search({ ...query, ids: [...given.keys()] });
   const best = new Map(
     [...own, ...others].sort((a, b) => a.score - b.score).map(({ id, body }) => [id, body]),
   );
@@ -173,7 +172,7 @@ async function search(run: Run, text: string): Promise<MemoryRecord[]> {
 }
 
 async function givenToSession(run: Run): Promise<MemoryRecord[]> {
-  const document = await run.kernel.store.get("session", run.task.session_id);
+  const document = await run.own.get("session", run.task.session_id);
   const session = document?.body as SessionRecord | undefined;
   const found = await Promise.all((session?.memory_ids ?? []).map((id) => findLive(run, id)));
   return found.filter((memory) => memory !== undefined);

@@ -105,5 +105,5 @@ export async function outputOf(run: Run, { ended }: { ended: KernelEvent | null 
   if (ended?.event !== "span.completed" && ended?.event !== "span.failed") return null;
   const { result } = ended.payload;
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-  return await unseal(result.output, run.kernel.store);
+  return await unseal(result.output, run.own);
 }

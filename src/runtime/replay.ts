@@ -27,7 +27,7 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { stepMark } from "../kernel/steps.ts";
 import { placeholder } from "../policy/redact/kinds.ts";
 import { hashOf } from "../receipts/canonical.ts";
-import type { JsonValue, Store } from "../store/port.ts";
+import type { JsonValue, TenantStore } from "../store/port.ts";
 import { ReplayDependencyUnavailable } from "./failures.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { Change } from "./record-run.ts";
@@ -323,7 +323,7 @@ export class Replay extends Run {
     const { override_key, sha256, reason, artifact_id } = substitution;
     return {
       override_key,
-      before_sha256: recorded === null ? null : await recordedHash(recorded, this.kernel.store),
+      before_sha256: recorded === null ? null : await recordedHash(recorded, this.own),
       after_sha256: sha256,
       ...(reason === null ? {} : { reason }),
       ...(artifact_id === null ? {} : { artifact_id }),
@@ -400,7 +400,7 @@ export async function openReplay(
   plan: ReplayPlan,
   agentName: string,
 ): Promise<Replay> {
-  const { store } = kernel;
+  const store = kernel.store.of(task.tenant_id);
   const document = await store.get("task", plan.source_task_id);
   if (document === undefined) throw new Error(`Task ${plan.source_task_id} is replayed but missing`);
   return new Replay({
@@ -419,7 +419,7 @@ export async function openReplay(
 }
 
 async function readEmitted(
-  store: Store,
+  store: TenantStore,
   { id: taskId, status }: TaskRecord,
 ): Promise<ReplayOptions["before"]> {
   const own = new Map<string, RecordedEvent>();

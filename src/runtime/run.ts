@@ -29,7 +29,7 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { type TraceContext, traceOfStep } from "../kernel/trace.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor, Secret } from "../policy/redact/redact.ts";
-import type { JsonValue } from "../store/port.ts";
+import type { JsonValue, TenantStore } from "../store/port.ts";
 import { Doings } from "./doings.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
@@ -503,10 +503,15 @@ export class Run {
     return await this.perform(read);
   }
 
+  /** What the tenant of its task has. */
+  get own(): TenantStore {
+    return this.kernel.store.of(this.task.tenant_id);
+  }
+
   /** What a person answered. */
   async answerParts(messageId: string): Promise<Part[]> {
     const message = await getRecord(this.kernel, this.caller, "message", messageId);
-    return await unseal(message.parts, this.kernel.store);
+    return await unseal(message.parts, this.own);
   }
 
   /** A task asks people one thing at a time; the next question waits for its turn. */

@@ -6,7 +6,7 @@
 import type { Logger } from "pino";
 import { blobBytes } from "../kernel/content.ts";
 import { asKernelEvent, type KernelEvent, terminalEvents } from "../kernel/events.ts";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { WholeKernel } from "../kernel/kernel.ts";
 import { isFinal } from "../kernel/lifecycle.ts";
 import type { ReplayPlan } from "../kernel/resources/replay.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
@@ -32,7 +32,7 @@ const retryCrashedMs = 1000;
 const forgetEveryMs = 60 * 60 * 1000;
 
 export interface RuntimeOptions {
-  kernel: Kernel;
+  kernel: WholeKernel;
   /** What agents can reach; nothing unless said. */
   world?: World;
   agents: AgentRegistry;
@@ -70,7 +70,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 class Scheduler implements Runtime {
-  readonly #kernel: Kernel;
+  readonly #kernel: WholeKernel;
   readonly #world: World;
   readonly #agents: AgentRegistry;
   readonly #logger: Logger;
@@ -232,7 +232,8 @@ class Scheduler implements Runtime {
     const agent = this.#agentFor(seen);
     if (agent === null) return null;
     if (seen.replay !== null) return await this.#startReplay(seen, seen.replay, agent);
-    const journal = seen.status === "SUBMITTED" ? new Journal() : Journal.of(store, taskId);
+    const journal =
+      seen.status === "SUBMITTED" ? new Journal() : Journal.of(store.of(seen.tenant_id), taskId);
     return this.#start(seen, journal, agent);
   }
 

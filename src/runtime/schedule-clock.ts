@@ -2,7 +2,7 @@
 
 import type { Logger } from "pino";
 import { fire } from "../kernel/commands/fire-schedule.ts";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { WholeKernel } from "../kernel/kernel.ts";
 import type { ScheduleRecord } from "../kernel/resources/schedule.ts";
 
 const lookEveryMs = 250;
@@ -10,7 +10,7 @@ const pageSize = 100;
 const fromTheStart = { wakeAt: -1, id: "" };
 
 /** Returns the way to stop it. */
-export function startScheduleClock(kernel: Kernel, logger: Logger): () => Promise<void> {
+export function startScheduleClock(kernel: WholeKernel, logger: Logger): () => Promise<void> {
   let looking: Promise<void> | null = null;
   const look = () => {
     looking ??= fireDue(kernel, logger).finally(() => {
@@ -27,7 +27,7 @@ export function startScheduleClock(kernel: Kernel, logger: Logger): () => Promis
 }
 
 /** One that cannot be carried out now is tried again at the next look, and holds up no other. */
-async function fireDue(kernel: Kernel, logger: Logger): Promise<void> {
+async function fireDue(kernel: WholeKernel, logger: Logger): Promise<void> {
   const through = kernel.clock.now();
   let after = fromTheStart;
   try {
@@ -42,7 +42,7 @@ async function fireDue(kernel: Kernel, logger: Logger): Promise<void> {
   }
 }
 
-async function fireOne(kernel: Kernel, logger: Logger, id: string): Promise<void> {
+async function fireOne(kernel: WholeKernel, logger: Logger, id: string): Promise<void> {
   try {
     const document = await kernel.store.get("schedule", id);
     const schedule = document?.body as ScheduleRecord | undefined;

@@ -152,12 +152,12 @@ async function readEnvironment(run: Run): Promise<ShellEnvironment | null> {
   return { tier: "secret", state: null, reveal: (step) => reveal(run, step, held) };
 }
 
-async function currentEnvironment({ kernel, task }: Run): Promise<Attempted> {
-  const document = await kernel.store.get("shell_link", shellLinkIdOf(task.id));
+async function currentEnvironment({ own, task }: Run): Promise<Attempted> {
+  const document = await own.get("shell_link", shellLinkIdOf(task.id));
   const { environment = null } = (document?.body as ShellLinkRecord | undefined) ?? {};
   if (environment === null) return { output: null };
   if (environment.tier === "secret") return { output: environment };
-  return { output: { tier: environment.tier, state: await unseal(environment.state, kernel.store) } };
+  return { output: { tier: environment.tier, state: await unseal(environment.state, own) } };
 }
 
 function protect(run: Run, state: JsonObject): void {

@@ -1,6 +1,7 @@
 /**
- * The one port to durable storage: reads by key, by index and by log range; writes only as batches.
- * Owned by the kernel's needs; every store behind it passes the same suite (`test/store-contract.ts`).
+ * The one port to durable storage: reads by key, by index and by log range, for one tenant at a time, as if there were no other;
+ * writes only as batches. Owned by the kernel's needs; every store behind it passes the same suite (`test/store-contract.ts`).
+ * What looks after all tenants has a port of its own, `whole-store.ts`.
  */
 
 /** Where an event stands in the whole log: 1, 2, 3, … Never reused. */
@@ -82,9 +83,17 @@ export interface StoredDocument {
   body: unknown;
 }
 
-export interface NewBlob {
+export interface Blob {
   sha256: string;
   bytes: Uint8Array;
+}
+
+/** Content for one tenant: others that have the same need not know. */
+export interface NewBlob {
+  tenantId: string;
+  sha256: string;
+  /** Null for what was staged and kept before. */
+  bytes: Uint8Array | null;
 }
 
 /** Content that has arrived but belongs to nothing yet. */
@@ -154,15 +163,8 @@ export interface Rewrite {
 
 export interface DocumentQuery {
   kind: string;
-  /** Exactly one of these decides which index is walked. */
-  by:
-    | { tenantId: string }
-    | { workspaceId: string }
-    | { sessionId: string }
-    | { taskId: string }
-    | { ownerId: string }
-    /** What the harness itself looks after, whoever's it is. Not for many documents. */
-    | { everyTenant: true };
+  /** What it belongs to; without it, everything that is listed. It decides which index is walked. */
+  by?: { workspaceId: string } | { sessionId: string } | { taskId: string } | { ownerId: string } | undefined;
   /** Only documents of these workspaces, and those that belong to none. */
   workspaceIds?: readonly string[] | undefined;
   statuses?: readonly string[] | undefined;
@@ -178,7 +180,6 @@ export interface DocumentQuery {
 /** A search is for documents that have all the words, each perhaps only begun. It has no language: all of it is words. */
 export interface SearchQuery {
   kind: string;
-  tenantId: string;
   text: string;
   workspaceIds?: readonly string[] | undefined;
   ids?: readonly string[] | undefined;
@@ -192,7 +193,6 @@ export interface SearchQuery {
 /** Documents with the highest rank first, equals with the greater id first. */
 export interface RankedQuery {
   kind: string;
-  tenantId: string;
   workspaceIds?: readonly string[] | undefined;
   sessionId?: string | undefined;
   label?: string | undefined;
@@ -217,7 +217,6 @@ export interface FoundDocument extends StoredDocument {
 export interface EventQuery {
   after: Position;
   limit: number;
-  tenantId?: string | undefined;
   workspaceIds?: readonly string[] | undefined;
   sessionId?: string | undefined;
   taskId?: string | undefined;
@@ -225,19 +224,11 @@ export interface EventQuery {
   newestFirst?: boolean | undefined;
 }
 
-/** The documents due in a window of time, in the order in which they became due. */
-export interface DueQuery {
-  kind: string;
-  after: { wakeAt: number; id: string };
-  through: number;
-  limit: number;
-}
-
 export type CommitListener = (events: readonly StoredEvent[]) => void;
 
-export interface Store {
-  /** Resolves once the batch is on disk. Rejects with `VersionConflict` or `OnceConflict`; then nothing was written. */
-  commit(batch: Batch): Promise<StoredEvent[]>;
+/** What one tenant has. Nothing else is there. */
+export interface TenantStore {
+  readonly tenantId: string;
   get(kind: string, id: string): Promise<StoredDocument | undefined>;
   /**
    * The same, and also documents that a commit under way will create. Only for what will itself be a commit: commits are
@@ -251,39 +242,24 @@ export interface Store {
   ranked(query: RankedQuery): Promise<RankedDocuments>;
   /** Best first. What has no word in it finds nothing. */
   search(query: SearchQuery): Promise<FoundDocument[]>;
-  due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
-  count(kind: string, tenantId: string): Promise<number>;
-  /** Every document, listed or not, in the order of their ids. */
-  ids(query: { afterId: string; limit: number }): Promise<{ kind: string; id: string }[]>;
-  /** Every tenant that there is. */
-  tenantIds(): Promise<string[]>;
+  count(kind: string): Promise<number>;
   events(query: EventQuery): Promise<StoredEvent[]>;
   blob(sha256: string): Promise<Uint8Array | undefined>;
   openBlob(sha256: string): Promise<OpenBlob | undefined>;
+}
+
+export interface Store {
+  of(tenantId: string): TenantStore;
+  /** Resolves once the batch is on disk. Rejects with `VersionConflict` or `OnceConflict`; then nothing was written. */
+  commit(batch: Batch): Promise<StoredEvent[]>;
   /** Takes content as it arrives. Rejects with `BlobTooLarge`, or with what its source failed with; nothing is left then. */
   stageBlob(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<StagedBlob>;
+  /** The key is made with the tenant that it is for. */
   once(key: string): Promise<OnceRecord | undefined>;
-  /** Idempotency records whose answer has this text in it, in the order of their keys. */
-  onceWith(query: { text: string; afterKey: string; limit: number }): Promise<OnceRecord[]>;
-  /**
-   * Drops those of the blobs that no event after a position mentions, and gives those that it kept for that reason. The
-   * caller knows that no event up to there speaks of them.
-   */
-  dropBlobs(request: {
-    sha256s: string[];
-    scannedThrough: Position;
-  }): Promise<{ kept: string[]; count: number; bytes: number }>;
-  /** Once it resolves, nothing that was replaced or dropped before is left in any file of the store. */
-  scrub(): Promise<void>;
-  /** Drops idempotency records that expired before this time; gives their number. */
-  forgetOnce(before: number): Promise<number>;
   /** The last position on disk, 0 for an empty log. */
   head(): Promise<Position>;
   /** False once commits can no longer be taken in this process. */
   isWritable(): boolean;
-  /** Calls back after every commit, in log order, with what was committed. Returns the way to stop. */
-  follow(listener: CommitListener): () => void;
-  close(): Promise<void>;
 }
 
 /** Somebody else changed a document first. Read again, decide again. */

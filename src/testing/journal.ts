@@ -6,7 +6,7 @@ import { readLog } from "../kernel/log-tail.ts";
 import { type Part, textOf } from "../kernel/resources/message.ts";
 import type { StepResult } from "../kernel/resources/task.ts";
 import { stepMark } from "../kernel/steps.ts";
-import type { JsonValue, Store } from "../store/port.ts";
+import type { JsonValue, TenantStore } from "../store/port.ts";
 
 export interface JournalStep {
   /** `step:collect:1` */
@@ -21,7 +21,7 @@ export interface JournalStep {
 }
 
 /** The steps in the order in which they were begun. */
-export async function readJournal(store: Store, taskId: string): Promise<JournalStep[]> {
+export async function readJournal(store: TenantStore, taskId: string): Promise<JournalStep[]> {
   const steps = new Map<string, JournalStep>();
   for await (const page of readLog(store, { taskId, after: 0 })) {
     for (const event of page.map(asRecorded)) {
@@ -35,7 +35,7 @@ export async function readJournal(store: Store, taskId: string): Promise<Journal
 }
 
 /** What an event says of its step. */
-async function told(store: Store, event: RecordedEvent): Promise<Partial<JournalStep>> {
+async function told(store: TenantStore, event: RecordedEvent): Promise<Partial<JournalStep>> {
   switch (event.event) {
     case "span.started": {
       const { name, host_call, tool_call } = event.payload;
@@ -72,24 +72,24 @@ async function told(store: Store, event: RecordedEvent): Promise<Partial<Journal
 }
 
 async function inputOf(
-  store: Store,
+  store: TenantStore,
   call: { input: Content<JsonValue> } | undefined,
 ): Promise<Partial<JournalStep>> {
   return call === undefined ? {} : { input: await unseal(call.input, store) };
 }
 
-async function resultOf(store: Store, result: StepResult): Promise<Partial<JournalStep>> {
+async function resultOf(store: TenantStore, result: StepResult): Promise<Partial<JournalStep>> {
   return "error" in result ? { error: result.error } : { output: await unseal(result.output, store) };
 }
 
-async function payloadOf(store: Store, permissionRequestId: string): Promise<Partial<JournalStep>> {
+async function payloadOf(store: TenantStore, permissionRequestId: string): Promise<Partial<JournalStep>> {
   const document = await store.get("permission_request", permissionRequestId);
   const body = document?.body as { request?: { payload?: JsonValue } } | undefined;
   const payload = body?.request?.payload;
   return payload == null ? {} : { input: payload };
 }
 
-async function answerIn(store: Store, messageId: string): Promise<JsonValue> {
+async function answerIn(store: TenantStore, messageId: string): Promise<JsonValue> {
   const document = await store.get("message", messageId);
   if (document === undefined) return null;
   const { parts } = document.body as { parts: Parameters<typeof unseal<Part[]>>[0] };

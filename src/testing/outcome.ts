@@ -8,7 +8,7 @@ import type { MessageRecord } from "../kernel/resources/message.ts";
 import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
-import type { JsonObject, JsonValue, Store } from "../store/port.ts";
+import type { JsonObject, JsonValue, TenantStore } from "../store/port.ts";
 import { contentOf, type JournalStep, readJournal } from "./journal.ts";
 import type { Waiting } from "./play.ts";
 import { Rehearsal, type RehearsalFacts, type RehearsedArtifact } from "./rehearsal.ts";
@@ -23,7 +23,8 @@ export async function outcomeOf(
   waitingFor: Waiting | null,
   models: readonly ScriptedCall[],
 ): Promise<Rehearsal> {
-  const store = createMemoryStore(contents);
+  const whole = createMemoryStore(contents);
+  const store = whole.of(system.tenantId);
   const task = (await store.get("task", taskId))?.body as TaskRecord;
   const journal = await readJournal(store, taskId);
   const facts: RehearsalFacts = {
@@ -43,13 +44,13 @@ export async function outcomeOf(
   };
   return new Rehearsal(facts, async () => {
     let text = "";
-    for await (const line of await exportLog({ store }, system, { taskId })) text += `${line}\n`;
+    for await (const line of await exportLog({ store: whole }, system, { taskId })) text += `${line}\n`;
     return text;
   });
 }
 
 /** What was returned is the agent's last message. */
-async function outputOf(store: Store, { status, outcome }: TaskRecord): Promise<JsonValue> {
+async function outputOf(store: TenantStore, { status, outcome }: TaskRecord): Promise<JsonValue> {
   const messageId = outcome?.message_ids.at(-1);
   if (status !== "COMPLETED" || messageId === undefined) return null;
   const document = await store.get("message", messageId);
@@ -64,7 +65,7 @@ function questionOf({ key, name, input = null, output }: JournalStep): Rehearsal
   return output === undefined ? asked : { ...asked, answer: output };
 }
 
-async function approvalsOf(store: Store, taskId: string): Promise<RehearsalFacts["approvals"]> {
+async function approvalsOf(store: TenantStore, taskId: string): Promise<RehearsalFacts["approvals"]> {
   const found = await recordsOf<PermissionRequestRecord>(store, "permission_request", taskId);
   return found.map(({ step, action, request, response }) => {
     const { payload = null, risk = "medium" } = request;
@@ -75,7 +76,7 @@ async function approvalsOf(store: Store, taskId: string): Promise<RehearsalFacts
   });
 }
 
-async function artifactsOf(store: Store, taskId: string): Promise<RehearsedArtifact[]> {
+async function artifactsOf(store: TenantStore, taskId: string): Promise<RehearsedArtifact[]> {
   const found = await recordsOf<ArtifactRecord>(store, "artifact", taskId);
   return await Promise.all(
     found.map(async ({ name, kind, mime_type: mimeType, blob }) => {
@@ -86,7 +87,7 @@ async function artifactsOf(store: Store, taskId: string): Promise<RehearsedArtif
 }
 
 /** Documents are written by the kernel only, each in the shape of its kind. */
-async function recordsOf<T>(store: Store, kind: string, taskId: string): Promise<T[]> {
+async function recordsOf<T>(store: TenantStore, kind: string, taskId: string): Promise<T[]> {
   const found = await store.list({ kind, by: { taskId }, order: "oldest_first", limit: listMax });
   return found.map(({ body }) => body as T);
 }

@@ -100,7 +100,7 @@ export class Play {
     for (let turns = 0; still < stillTurns; turns++) {
       await (turns < busyTurns ? endOfTurn() : aMoment());
       if (isKilled) return "killed";
-      const document = await kernel.store.get("task", taskId);
+      const document = await kernel.store.of(this.#stage.system.tenantId).get("task", taskId);
       const task = document?.body as TaskRecord | undefined;
       if (task !== undefined && isFinal(task.status)) return "over";
       still = runtime.isQuiet ? still + 1 : 0;
@@ -128,8 +128,8 @@ export class Play {
   }
 
   async #openTasks(): Promise<TaskRecord[]> {
-    const query = { kind: "task", by: { tenantId: this.#stage.system.tenantId } } as const;
-    const found = await this.#life.kernel.store.list({ ...query, order: "oldest_first", limit: tasksMax });
+    const own = this.#life.kernel.store.of(this.#stage.system.tenantId);
+    const found = await own.list({ kind: "task", order: "oldest_first", limit: tasksMax });
     return found.map(({ body }) => body as TaskRecord).filter(({ status }) => !isFinal(status));
   }
 
@@ -165,7 +165,7 @@ export class Play {
     if (this.#open.has(nameOf(task, call))) return false;
     const serve = this.#cast.hosts[call.capability];
     if (serve === undefined) return this.#leaveOpen(task, call, undefined);
-    const result = await attempt(serve, await unseal(call.input, this.#life.kernel.store));
+    const result = await attempt(serve, await unseal(call.input, this.#life.kernel.store.of(task.tenant_id)));
     if (result === nobody) return this.#leaveOpen(task, call, nobody);
     const answer = { sessionId: task.session_id, callId: call.call_id, result };
     return await this.#do(submitHostResult, answer, `result of ${call.capability}`);

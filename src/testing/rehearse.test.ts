@@ -363,7 +363,9 @@ describe("the world of a rehearsal", () => {
       ],
     });
     const { data } = await listMessages(life.kernel, stage.system, { sessionId });
-    const texts = await Promise.all(data.map(({ parts }) => unseal(parts, life.kernel.store)));
+    const texts = await Promise.all(
+      data.map(({ parts }) => unseal(parts, life.kernel.store.of(stage.system.tenantId))),
+    );
     await life.end();
     assert.deepEqual(
       data.map(({ role }, n) => [role, textOf(texts[n] ?? [])]),

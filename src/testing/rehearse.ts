@@ -173,9 +173,9 @@ function assertPlayed(
 }
 
 /** What went wrong in the middle is told with what had been done by then. */
-async function withJournal(error: unknown, { contents, taskId }: Stage): Promise<unknown> {
+async function withJournal(error: unknown, { contents, system, taskId }: Stage): Promise<unknown> {
   if (!(error instanceof RehearsalError) || taskId === null || error.message.includes("\n")) return error;
-  const journal = showJournal(await readJournal(createMemoryStore(contents), taskId));
+  const journal = showJournal(await readJournal(createMemoryStore(contents).of(system.tenantId), taskId));
   return new RehearsalError(`${error.message}\n${journal}`, { cause: error });
 }
 

@@ -8,7 +8,7 @@ import { withoutGateway } from "../kernel/approvals/access.ts";
 import { defaultTenantId, ensureTenant } from "../kernel/commands/ensure-tenant.ts";
 import { ensureSigningKey } from "../kernel/commands/signing-keys.ts";
 import { asKernelEvent, terminalEvents } from "../kernel/events.ts";
-import { createKernel, type Kernel } from "../kernel/kernel.ts";
+import { createKernel, type WholeKernel } from "../kernel/kernel.ts";
 import { Issuer } from "../kernel/signing.ts";
 import { type StepMark, stepMark } from "../kernel/steps.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
@@ -21,12 +21,13 @@ import { type Runtime, startRuntime } from "../runtime/runtime.ts";
 import type { World } from "../runtime/world.ts";
 import { MemoryContents } from "../store/memory/contents.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
-import type { Store, StoredEvent } from "../store/port.ts";
+import type { StoredEvent } from "../store/port.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import { MovedClock, steadyChance } from "./clock.ts";
 import type { RehearsedFiles } from "./rehearsed-files.ts";
 
 export interface Life {
-  kernel: Kernel;
+  kernel: WholeKernel;
   runtime: Runtime;
   /** Resolves when it was killed. */
   killed: Promise<void>;
@@ -143,9 +144,9 @@ export class Stage {
 
 /** The store of a process that can be killed: from the commit that is its last on, it neither writes nor hears anything. */
 function mortal(
-  store: Store,
+  store: WholeStore,
   isLast: (events: readonly StoredEvent[]) => boolean,
-): { store: Store; killed: Promise<void> } {
+): { store: WholeStore; killed: Promise<void> } {
   const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
   let isDead = false;
   store.follow((events) => {

@@ -6,7 +6,7 @@ import { createSession } from "../../src/kernel/commands/create-session.ts";
 import { ensureTenant } from "../../src/kernel/commands/ensure-tenant.ts";
 import { importSession } from "../../src/kernel/commands/import-session.ts";
 import { HarnessError } from "../../src/kernel/errors.ts";
-import { createKernel, type Kernel } from "../../src/kernel/kernel.ts";
+import { createKernel, type WholeKernel } from "../../src/kernel/kernel.ts";
 import { Issuer } from "../../src/kernel/signing.ts";
 import { parseLogBundle } from "../../src/kernel/transfer/bundle.ts";
 import type { Caller } from "../../src/policy/caller.ts";
@@ -25,7 +25,7 @@ const admin = (tenantId: string): Caller => ({
 });
 
 /** A kernel with a tenant that has a session, and another that imports. */
-async function world(): Promise<{ kernel: Kernel; ids: string[]; documents: Map<string, Json> }> {
+async function world(): Promise<{ kernel: WholeKernel; ids: string[]; documents: Map<string, Json> }> {
   const kernel = createKernel({
     store: createMemoryStore(),
     clock: { now: () => Date.parse("2026-01-01T00:00:00Z") },
@@ -46,7 +46,7 @@ async function world(): Promise<{ kernel: Kernel; ids: string[]; documents: Map<
   return { kernel, ids: [...documents.keys()], documents };
 }
 
-async function documentsOf({ store }: Kernel): Promise<Map<string, Json>> {
+async function documentsOf({ store }: WholeKernel): Promise<Map<string, Json>> {
   const documents = new Map<string, Json>();
   for (const { kind, id } of await store.ids({ afterId: "", limit: 10_000 })) {
     documents.set(id, (await store.get(kind, id))?.body);

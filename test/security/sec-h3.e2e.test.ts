@@ -26,7 +26,7 @@ function payment(name: string) {
 const transfer = payment("bank.transfer");
 const wire = payment("bank.wire");
 
-/** In later versions there is one more payment, in the last with another tool. */
+/** New tasks get the newest version. In the older ones there is one more payment, in the first with another tool. */
 function payer(version: string) {
   return defineAgent({
     name: "payer",
@@ -34,7 +34,7 @@ function payer(version: string) {
     async run(ctx) {
       const plan = await ctx.step("main", () => [{ to: "alice", cents: 100 }], { kind: "llm" });
       for (const each of plan) await ctx.tool(transfer, each);
-      if (version !== "1.0.0") await ctx.tool(version === "2.0.0" ? transfer : wire, { to: "bob", cents: 1 });
+      if (version !== "3.0.0") await ctx.tool(version === "2.0.0" ? transfer : wire, { to: "bob", cents: 1 });
       return plan.length;
     },
   });
@@ -111,7 +111,7 @@ test("SEC-H3 a live replay runs under what its persona allowed then", async () =
   const loosened = { tools: ["*"] };
   const changed = await admin.call(`/v1/personas/${persona.id}`, { method: "PATCH", body: loosened });
   assert.equal(changed.status, 200, JSON.stringify(changed.body));
-  assert.deepEqual(await outcomeOf(task, "3.0.0"), ["FAILED", 0], "another tool than then");
+  assert.deepEqual(await outcomeOf(task, "1.0.0"), ["FAILED", 0], "another tool than then");
   assert.deepEqual(await outcomeOf(task), ["COMPLETED", 1]);
 });
 

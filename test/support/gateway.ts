@@ -15,8 +15,8 @@ import { Gateway } from "../../src/gateway/gateway.ts";
 import type { Principal, Role } from "../../src/gateway/principal.ts";
 import { randomSecrets, type Secrets } from "../../src/gateway/secrets.ts";
 import { type GatewaySettings, gatewayDefaults } from "../../src/gateway/settings.ts";
-import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import type { WholeStore } from "../../src/store/whole-store.ts";
 import { until } from "./client.ts";
 import { temporaryDirectory } from "./server.ts";
 
@@ -29,17 +29,17 @@ export interface TestGatewayOptions {
   /** Where the clock starts. */
   at?: string;
   /** What the gateway sees of the store. */
-  through?: (store: Store) => Store;
+  through?: (store: WholeStore) => WholeStore;
 }
 
 export class TestGateway implements AsyncDisposable {
   readonly gateway: Gateway;
-  readonly store: Store;
+  readonly store: WholeStore;
   readonly #directory: AsyncDisposable;
   #nowMs: number;
   #ids = 0;
 
-  private constructor(store: Store, directory: AsyncDisposable, options: TestGatewayOptions) {
+  private constructor(store: WholeStore, directory: AsyncDisposable, options: TestGatewayOptions) {
     this.store = store;
     this.#directory = directory;
     this.#nowMs = Date.parse(options.at ?? "2026-02-24T10:00:00Z");

@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { asKernelEvent } from "../../src/kernel/events.ts";
 import { refold } from "../../src/kernel/rebuild.ts";
-import type { Store, StoredEvent } from "../../src/store/port.ts";
+import type { StoredEvent } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import type { WholeStore } from "../../src/store/whole-store.ts";
 
 /** Every event of the log, in order. */
-export async function readWholeLog(store: Store): Promise<StoredEvent[]> {
+export async function readWholeLog(store: WholeStore): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   while (true) {
     const page = await store.events({ after: events.at(-1)?.position ?? 0, limit: 1000 });
@@ -86,7 +87,7 @@ export async function assertRebuildable(data: string): Promise<StoredEvent[]> {
     const tenants = new Set([...records.values()].map((record) => record.tenant_id));
     let stored = 0;
     for (const tenant of tenants) {
-      for (const kind of kinds) stored += await store.count(kind, tenant);
+      for (const kind of kinds) stored += await store.of(tenant).count(kind);
     }
     assert.equal(stored, records.size, "no document without events");
     return events;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger, pino } from "pino";
-import type { Kernel } from "../../src/kernel/kernel.ts";
+import type { WholeKernel } from "../../src/kernel/kernel.ts";
 import type { Agent } from "../../src/runtime/agent.ts";
 import type { Follower } from "../../src/telemetry/traces/follower.ts";
 import { type ExportProblem, Otel, type ReadableSpan } from "../../src/telemetry/traces/otel.ts";
@@ -50,7 +50,7 @@ export class TracedStage implements AsyncDisposable {
     return new TracedStage(stage, await stage.begin());
   }
 
-  get kernel(): Kernel {
+  get kernel(): WholeKernel {
     return this.#life.kernel;
   }
 

@@ -43,7 +43,7 @@ function parentCanceled(taskId: string): string {
 
 /** Parents come before children; who the parent is never changes. */
 async function holdParent(unit: Unit, taskId: string): Promise<void> {
-  const document = await unit.deps.store.get("task", taskId);
+  const document = await unit.own.get("task", taskId);
   const task = document?.body as TaskRecord | undefined;
   if (task?.parent_task_id != null && task.parent_step !== null) await unit.hold(task.parent_task_id);
 }
@@ -55,7 +55,7 @@ async function cancelOne(unit: Unit, task: TaskRecord, reason: string | null): P
 
 /** The unfinished tasks below this one, all held before the first is ended: ending one holds quotas, and those come last. */
 async function holdChildren(unit: Unit, taskId: string): Promise<TaskRecord[]> {
-  const children = await unit.deps.store.list({
+  const children = await unit.own.list({
     kind: "task",
     by: { taskId },
     statuses: unfinished,
@@ -79,7 +79,12 @@ export async function cancelTasks(
   reason: string,
   bornAfter?: Position,
 ): Promise<void> {
-  for await (const tasks of everyPage(deps.store, { kind: "task", by, statuses: unfinished, bornAfter })) {
+  for await (const tasks of everyPage(deps.store.of(caller.tenantId), {
+    kind: "task",
+    by,
+    statuses: unfinished,
+    bornAfter,
+  })) {
     for (const { id } of tasks) await cancelQuietly(deps, caller, id, reason);
   }
 }

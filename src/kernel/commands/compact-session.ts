@@ -77,7 +77,7 @@ interface Fold {
 
 /** Turns that a task still works in stay, and those after them. */
 async function findFold(unit: Unit, session: SessionRecord, keepLast: number, head: Position): Promise<Fold> {
-  const [oldest] = await unit.deps.store.list({
+  const [oldest] = await unit.own.list({
     kind: "task",
     by: { sessionId: session.id },
     statuses: unfinished,
@@ -88,10 +88,7 @@ async function findFold(unit: Unit, session: SessionRecord, keepLast: number, he
   const starts: Position[] = [];
   const messages: Position[] = [];
   let after = 0;
-  for await (const { message, position } of walkTranscript(
-    unit.deps.store,
-    cutRanges(session.ranges, head),
-  )) {
+  for await (const { message, position } of walkTranscript(unit.own, cutRanges(session.ranges, head))) {
     if (message.role === "user") starts.push(position);
     if (starts.length === 0) after = position;
     else messages.push(position);
@@ -112,14 +109,14 @@ async function findFold(unit: Unit, session: SessionRecord, keepLast: number, he
 }
 
 async function contentsOf(
-  { deps: { store } }: Unit,
+  { own }: Unit,
   ranges: readonly TranscriptRange[],
 ): Promise<{ eventCount: number; artifactIds: string[]; last: Position }> {
   let eventCount = 0;
   let last = 0;
   const artifactIds: string[] = [];
   for (const { session_id, after, through } of ranges) {
-    for await (const events of readLog(store, { sessionId: session_id, after })) {
+    for await (const events of readLog(own, { sessionId: session_id, after })) {
       const inside = events.filter(({ position }) => through === null || position <= through);
       eventCount += inside.length;
       last = inside.at(-1)?.position ?? last;

@@ -194,7 +194,7 @@ async function assertTakesWebhooks(unit: Unit, task: TaskRecord): Promise<void> 
 }
 
 async function assertRoom(unit: Unit, taskId: string): Promise<void> {
-  const live = await unit.deps.store.list({
+  const live = await unit.own.list({
     kind: "push_config",
     by: { taskId },
     statuses: ["live"],

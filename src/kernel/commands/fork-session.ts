@@ -68,10 +68,9 @@ function transcriptAt(
 }
 
 async function forkPoint(unit: Unit, parent: SessionRecord, atEventId: string | null): Promise<number> {
-  const { store } = unit.deps;
-  if (atEventId === null) return await store.head();
+  if (atEventId === null) return await unit.deps.store.head();
   const position = positionOf(atEventId, "at_event_id");
-  const [event] = await store.events({
+  const [event] = await unit.own.events({
     sessionId: parent.id,
     after: position - 1,
     through: position,

@@ -151,6 +151,8 @@ async function* linesOf(source: AsyncIterable<Uint8Array>, hash: Hash): AsyncGen
 export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
   name: "import_session",
   scope: "admin",
+  // An id that is in use, by whomever, stays so.
+  triesMax: 3,
   async decide(unit, { bundle }) {
     const { tenant_id, session_id, task_id, workspace } = bundle.header;
     if (task_id !== null) throw refused("It is the log of one task; a session's log is needed.");

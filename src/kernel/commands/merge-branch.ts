@@ -71,7 +71,7 @@ async function parentSessionOf(unit: Unit, { kind, session_id }: BranchRecord): 
 
 async function tipOf(unit: Unit, sessionId: string | null): Promise<string | null> {
   if (sessionId === null) return null;
-  const [last] = await unit.deps.store.events({ sessionId, after: 0, limit: 1, newestFirst: true });
+  const [last] = await unit.own.events({ sessionId, after: 0, limit: 1, newestFirst: true });
   return last === undefined ? null : eventId(last.position);
 }
 

@@ -177,8 +177,8 @@ async function personasFor(
   return found.size === 0 && !isTriggered ? [null] : [...found];
 }
 
-async function* allPersonas({ deps: { store }, caller }: Unit): AsyncGenerator<PersonaRecord> {
-  for await (const page of everyPage(store, { kind: "persona", by: { tenantId: caller.tenantId } })) {
+async function* allPersonas({ own }: Unit): AsyncGenerator<PersonaRecord> {
+  for await (const page of everyPage(own, { kind: "persona" })) {
     for (const { body } of page) yield body as PersonaRecord;
   }
 }

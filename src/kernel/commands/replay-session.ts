@@ -9,7 +9,7 @@ export const replaySession: Command<{ sessionId: string }, SessionRecord> = {
   scope: "events:read",
   async decide(unit, { sessionId }) {
     const session = await unit.require("session", sessionId);
-    const [last] = await unit.deps.store.events({ sessionId, after: 0, limit: 1, newestFirst: true });
+    const [last] = await unit.own.events({ sessionId, after: 0, limit: 1, newestFirst: true });
     return unit.emit(session, "session.replayed", { through_event_id: eventId(last?.position ?? 0) });
   },
 };

@@ -60,9 +60,8 @@ async function addKey(unit: Unit, key: SigningKey): Promise<SigningKeyRecord> {
 
 /** Every key that receipts of this server may be signed with, oldest first. */
 export async function listSigningKeys(store: Store): Promise<SigningKeyRecord[]> {
-  const documents = await store.list({
+  const documents = await store.of(defaultTenantId).list({
     kind: "signing_key",
-    by: { tenantId: defaultTenantId },
     order: "oldest_first",
     limit: keysMax,
   });

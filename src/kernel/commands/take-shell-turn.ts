@@ -134,7 +134,7 @@ async function resume(unit: Unit, request: TakeShellTurn, continuation: Continua
 /** First of all: a cancellation waits for its turn with the task before it is loaded. */
 async function cancelContinued(unit: Unit, continuation: Continuation, reason: string | null): Promise<void> {
   const { task_id: taskId } = await requireContinued(unit, { ...continuation, sopId: null });
-  const document = await unit.deps.store.get("task", taskId);
+  const document = await unit.own.get("task", taskId);
   const task = document?.body as TaskRecord | undefined;
   if (task !== undefined && !isFinal(task.status)) await cancelTask.decide(unit, { taskId, reason });
 }

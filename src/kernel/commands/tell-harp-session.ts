@@ -84,7 +84,7 @@ async function known<T>(unit: Unit, content: Content<T> | null): Promise<T | nul
       "What is known of the session was erased, by request; nothing is added to it.",
     );
   }
-  return await unseal(content, unit.deps.store);
+  return await unseal(content, unit.own);
 }
 
 function begin(unit: Unit, id: string, sessionId: string): HarpSessionRecord {

@@ -71,7 +71,7 @@ async function countTurns(unit: Unit, session: SessionRecord, keepFirst: number)
     keptThrough: 0,
     droppedFrom: Number.POSITIVE_INFINITY,
   };
-  for await (const { message, position } of walkTranscript(unit.deps.store, session.ranges)) {
+  for await (const { message, position } of walkTranscript(unit.own, session.ranges)) {
     if (message.role === "user") {
       if (turns.kept < keepFirst) {
         turns.kept += 1;

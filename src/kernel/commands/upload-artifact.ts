@@ -77,6 +77,7 @@ export const uploadArtifact: Command<UploadArtifact & { staged: StagedBlob }, Ar
     const id = unit.newId("artifact");
     const uri = `/v1/artifacts/${id}/content`;
     const content = { name, uri, sha256, bytes, blob: sha256, is_upload: true } as const;
+    unit.keepStaged(sha256);
     const artifact = await emitArtifact(unit, described, content, id);
     await staged.keep();
     return artifact;

@@ -23,9 +23,9 @@ export const verifyStoredReceipt: Command<VerifyStoredReceipt, CheckedReceipt> =
   async decide(unit, { receiptId, trustAnchor, atTime }) {
     const { store } = unit.deps;
     const record = await unit.require("receipt", receiptId);
-    const verification = verifyReceipt(await readReceipt(store, receiptId), {
+    const verification = verifyReceipt(await readReceipt(unit.own, receiptId), {
       keys: await publicKeys(store),
-      chain: await chainFacts(store, record),
+      chain: await chainFacts(unit.own, record),
       trustAnchor,
       atTime,
     });

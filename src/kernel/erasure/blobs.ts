@@ -1,7 +1,8 @@
 /** Which blobs nobody speaks of any more. Looked for in the whole log, page by page, with room for others in between. */
 
 import { setImmediate as othersTurn } from "node:timers/promises";
-import type { Position, Store } from "../../store/port.ts";
+import type { Position } from "../../store/port.ts";
+import type { WholeStore } from "../../store/whole-store.ts";
 import { readLog } from "../log-tail.ts";
 import { blobsOf } from "../transfer/bundle.ts";
 
@@ -15,7 +16,7 @@ export interface Dropped {
 
 /** Drops those of the candidates that no event speaks of, beside those that are about to go themselves. */
 export async function dropUnreferenced(
-  store: Store,
+  store: WholeStore,
   candidates: ReadonlySet<string>,
   going: ReadonlySet<Position> = new Set(),
 ): Promise<Dropped> {
@@ -35,7 +36,7 @@ export async function dropUnreferenced(
 }
 
 async function unreferenced(
-  store: Store,
+  store: WholeStore,
   candidates: ReadonlySet<string>,
   after: Position,
   going: ReadonlySet<Position>,

@@ -1,6 +1,7 @@
 /** Replaces the content of events, of the records folded from them, and of answers kept for repeated requests. */
 
-import type { Rewrite, Store, StoredEvent } from "../../store/port.ts";
+import type { Rewrite, StoredEvent, TenantStore } from "../../store/port.ts";
+import type { WholeStore } from "../../store/whole-store.ts";
 import type { Command } from "../dispatch.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import { type AnyRecord, changed, created, type Kind } from "../fold.ts";
@@ -10,7 +11,7 @@ const pageSize = 100;
 
 export interface EraseEvents {
   /** Gives all events of every resource that it gives one of. */
-  read(store: Store): Promise<StoredEvent[]>;
+  read(store: TenantStore): Promise<StoredEvent[]>;
   /** A resource to which events may come while they are read; then they are read again. */
   growing?: { kind: Kind; id: string };
 }
@@ -25,9 +26,9 @@ export const eraseEvents: Command<EraseEvents, null> = {
       // Loaded first: whatever is recorded after this is a conflict, and not a gap in what is folded again.
       await unit.findForHarness(growing.kind, growing.id);
     }
-    const events = (await read(unit.deps.store)).filter(({ resource }) => holdsContent(resource.object));
+    const events = (await read(unit.own)).filter(({ resource }) => holdsContent(resource.object));
     const erased: StoredEvent[] = [];
-    for (const event of events) erased.push(await eraseEvent(event, unit.deps.store));
+    for (const event of events) erased.push(await eraseEvent(event, unit.own));
     const changes = erased.flatMap((event, index): Rewrite[] => {
       const { position, payload, replay } = event;
       return JSON.stringify(event) === JSON.stringify(events[index]) ? [] : [{ position, payload, replay }];
@@ -42,7 +43,7 @@ export function holdsContent(object: string): boolean {
   return !object.startsWith("receipt");
 }
 
-async function eraseEvent(event: StoredEvent, store: Store): Promise<StoredEvent> {
+async function eraseEvent(event: StoredEvent, store: TenantStore): Promise<StoredEvent> {
   const redacted = { ...event, payload: await redactContent(event.payload, store) };
   const payload = markErased(asKernelEvent(redacted));
   if (event.replay === undefined) return { ...event, payload };
@@ -67,7 +68,7 @@ function refolded(events: readonly StoredEvent[]): AnyRecord[] {
 }
 
 /** The answers to repeated requests are records as well: all that name the session, or the resource. */
-export async function eraseAnswers(store: Store, id: string): Promise<void> {
+export async function eraseAnswers(store: WholeStore, tenantId: string, id: string): Promise<void> {
   let afterKey = "";
   while (true) {
     const found = await store.onceWith({ text: id, afterKey, limit: pageSize });
@@ -75,7 +76,7 @@ export async function eraseAnswers(store: Store, id: string): Promise<void> {
     for (const { key, result } of found) {
       const value: unknown = JSON.parse(result);
       if (typeof value !== "object" || value === null) continue;
-      rewriteOnce.push({ key, result: JSON.stringify(await redactContent(value, store)) });
+      rewriteOnce.push({ key, result: JSON.stringify(await redactContent(value, store.of(tenantId))) });
     }
     if (rewriteOnce.length > 0)
       await store.commit({ expect: [], events: [], put: [], blobs: [], rewriteOnce });

@@ -1,22 +1,22 @@
 /** Erases resources whose events belong to no session: those of a tenant, or what a session owns beside its log. */
 
 import { systemCaller } from "../../policy/caller.ts";
-import type { Store, StoredEvent } from "../../store/port.ts";
+import type { StoredEvent, TenantStore } from "../../store/port.ts";
 import { carryOut } from "../dispatch.ts";
 import type { Kind } from "../fold.ts";
 import { type LogFilter, readLog } from "../log-tail.ts";
-import type { KernelDeps } from "../unit.ts";
+import type { WholeDeps } from "../unit.ts";
 import { eraseAnswers, eraseEvents } from "./erase-events.ts";
 
 /** Gives the hashes of what it was. */
 export async function eraseLoose(
-  deps: KernelDeps,
+  deps: WholeDeps,
   tenantId: string,
   isErased: (resource: StoredEvent["resource"]) => boolean,
 ): Promise<Set<string>> {
   const byResource = new Map<string, { kind: Kind; found: StoredEvent[] }>();
   let through = 0;
-  for await (const events of readLog(deps.store, { tenantId, after: 0 })) {
+  for await (const events of readLog(deps.store.of(tenantId), { after: 0 })) {
     for (const event of events) {
       const { id, object } = event.resource;
       through = event.position;
@@ -33,18 +33,18 @@ export async function eraseLoose(
     await carryOut(deps, eraseEvents, systemCaller(tenantId), {
       growing: { kind, id },
       async read(store) {
-        events = [...found, ...(await eventsSince(store, { tenantId, after: through }, id))];
+        events = [...found, ...(await eventsSince(store, { after: through }, id))];
         return events;
       },
     });
-    await eraseAnswers(deps.store, id);
+    await eraseAnswers(deps.store, tenantId, id);
     for (const [sha256] of JSON.stringify(events).matchAll(/(?<="(sha256|blob)":")[0-9a-f]{64}(?=")/g))
       hashes.add(sha256);
   }
   return hashes;
 }
 
-async function eventsSince(store: Store, filter: LogFilter, id: string): Promise<StoredEvent[]> {
+async function eventsSince(store: TenantStore, filter: LogFilter, id: string): Promise<StoredEvent[]> {
   const found: StoredEvent[] = [];
   for await (const events of readLog(store, filter)) {
     found.push(...events.filter(({ resource }) => resource.id === id));

@@ -12,7 +12,7 @@
 
 import { setImmediate as othersTurn } from "node:timers/promises";
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import type { Store, StoredEvent } from "../../store/port.ts";
+import type { StoredEvent, TenantStore } from "../../store/port.ts";
 import { cancelTasks } from "../commands/cancel-task.ts";
 import { deletePushConfig } from "../commands/delete-push-config.ts";
 import { type Command, carryOut } from "../dispatch.ts";
@@ -20,7 +20,7 @@ import { everyPage } from "../every-page.ts";
 import { readLog } from "../log-tail.ts";
 import type { PushConfigRecord } from "../resources/push-config.ts";
 import type { SessionRecord } from "../resources/session.ts";
-import type { KernelDeps } from "../unit.ts";
+import type { KernelDeps, WholeDeps } from "../unit.ts";
 import { dropUnreferenced } from "./blobs.ts";
 import { eraseAnswers, eraseEvents, holdsContent } from "./erase-events.ts";
 import { eraseLoose } from "./erase-loose.ts";
@@ -51,15 +51,15 @@ export const requestErasure: Command<EraseSession, SessionRecord> = {
 export const eraseSession: Command<EraseSession, SessionRecord> = {
   ...requestErasure,
   async afterwards(deps, _caller, { id, tenant_id }) {
-    await finishErasure(deps, tenant_id, id);
+    await deps.operations.finishErasure(tenant_id, id);
   },
 };
 
 /** Does what was asked for and is not done yet. Harmless to do twice. */
-export async function finishErasure(deps: KernelDeps, tenantId: string, sessionId: string): Promise<void> {
+export async function finishErasure(deps: WholeDeps, tenantId: string, sessionId: string): Promise<void> {
   const release = await deps.locks.acquire(`erasure:${sessionId}`);
   try {
-    const document = await deps.store.get("session", sessionId);
+    const document = await deps.store.of(tenantId).get("session", sessionId);
     const session = document?.body as SessionRecord | undefined;
     if (session?.erasure === undefined || session.erasure.erased_at !== null) return;
     const { eventCount, blobs } = await replaceContent(deps, tenantId, sessionId);
@@ -73,7 +73,7 @@ export async function finishErasure(deps: KernelDeps, tenantId: string, sessionI
 
 /** Everything but the blobs, and what the files remember. Gives the hashes of what was replaced. */
 export async function replaceContent(
-  deps: KernelDeps,
+  deps: WholeDeps,
   tenantId: string,
   sessionId: string,
 ): Promise<{ eventCount: number; blobs: Set<string> }> {
@@ -83,8 +83,8 @@ export async function replaceContent(
   await eraseTasks(deps, system, sessionId);
   await eraseRest(deps, system, sessionId);
   await eraseMemories(deps, tenantId, sessionId);
-  await eraseAnswers(deps.store, sessionId);
-  return await erasedContent(deps.store, sessionId);
+  await eraseAnswers(deps.store, tenantId, sessionId);
+  return await erasedContent(deps.store.of(tenantId), sessionId);
 }
 
 export const recordErased: Command<{ sessionId: string; eventCount: number }, SessionRecord> = {
@@ -99,7 +99,10 @@ export const recordErased: Command<{ sessionId: string; eventCount: number }, Se
 
 /** Nothing more is told to anybody about what is erased. */
 async function deletePushConfigs(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {
-  for await (const page of everyPage(deps.store, { kind: "push_config", by: { sessionId } })) {
+  for await (const page of everyPage(deps.store.of(system.tenantId), {
+    kind: "push_config",
+    by: { sessionId },
+  })) {
     for (const { body } of page) {
       const { task_id: taskId, config_id: configId } = body as PushConfigRecord;
       await carryOut(deps, deletePushConfig, system, { taskId, configId });
@@ -109,7 +112,7 @@ async function deletePushConfigs(deps: KernelDeps, system: Caller, sessionId: st
 
 /** A task with everything that belongs to it is one commit. */
 async function eraseTasks(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {
-  for await (const tasks of everyPage(deps.store, { kind: "task", by: { sessionId } })) {
+  for await (const tasks of everyPage(deps.store.of(system.tenantId), { kind: "task", by: { sessionId } })) {
     for (const { id } of tasks) {
       await carryOut(deps, eraseEvents, system, { read: (store) => eventsOfTask(store, id) });
       await othersTurn();
@@ -117,7 +120,7 @@ async function eraseTasks(deps: KernelDeps, system: Caller, sessionId: string): 
   }
 }
 
-async function eventsOfTask(store: Store, taskId: string): Promise<StoredEvent[]> {
+async function eventsOfTask(store: TenantStore, taskId: string): Promise<StoredEvent[]> {
   const found: StoredEvent[] = [];
   for await (const events of readLog(store, { taskId, after: 0 })) found.push(...events);
   return found;
@@ -126,7 +129,7 @@ async function eventsOfTask(store: Store, taskId: string): Promise<StoredEvent[]
 /** What belongs to no task: messages, which have one event each, page by page; then the session itself and the few others. */
 async function eraseRest(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {
   const others: StoredEvent[] = [];
-  for await (const events of readLog(deps.store, { sessionId, after: 0 })) {
+  for await (const events of readLog(deps.store.of(system.tenantId), { sessionId, after: 0 })) {
     const loose = events.filter(({ taskId }) => taskId === null);
     const messages = loose.filter(({ resource }) => resource.object === "message");
     others.push(...loose.filter(({ resource }) => resource.object !== "message"));
@@ -137,9 +140,12 @@ async function eraseRest(deps: KernelDeps, system: Caller, sessionId: string): P
 }
 
 /** What the session itself knows. What personas and workspaces learned in it is theirs. */
-async function eraseMemories(deps: KernelDeps, tenantId: string, sessionId: string): Promise<void> {
+async function eraseMemories(deps: WholeDeps, tenantId: string, sessionId: string): Promise<void> {
   const ids = new Set<string>();
-  for await (const page of everyPage(deps.store, { kind: "memory", by: { ownerId: sessionId } })) {
+  for await (const page of everyPage(deps.store.of(tenantId), {
+    kind: "memory",
+    by: { ownerId: sessionId },
+  })) {
     for (const { id } of page) ids.add(id);
   }
   if (ids.size > 0) await eraseLoose(deps, tenantId, ({ id }) => ids.has(id));
@@ -147,7 +153,7 @@ async function eraseMemories(deps: KernelDeps, tenantId: string, sessionId: stri
 
 /** The hashes of everything that was erased: among them are the names of the blobs that held it. */
 async function erasedContent(
-  store: Store,
+  store: TenantStore,
   sessionId: string,
 ): Promise<{ eventCount: number; blobs: Set<string> }> {
   const blobs = new Set<string>();

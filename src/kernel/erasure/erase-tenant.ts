@@ -4,7 +4,7 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import type { Store } from "../../store/port.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { type Command, carryOut } from "../dispatch.ts";
@@ -13,7 +13,7 @@ import { everyPage } from "../every-page.ts";
 import { placeOf } from "../files.ts";
 import type { Records } from "../fold.ts";
 import type { TenantRecord } from "../resources/tenant.ts";
-import type { KernelDeps } from "../unit.ts";
+import type { WholeDeps } from "../unit.ts";
 import { dropUnreferenced } from "./blobs.ts";
 import { eraseLoose } from "./erase-loose.ts";
 import { recordErased, replaceContent, requestErasure } from "./erase-session.ts";
@@ -28,7 +28,7 @@ export interface EraseTenant {
 
 /** For an administrator of the whole tenant, or of the default tenant: whoever runs the server. */
 export async function eraseTenant(
-  deps: KernelDeps,
+  deps: WholeDeps,
   caller: Caller,
   { tenantId, reason }: EraseTenant,
 ): Promise<TenantRecord> {
@@ -41,7 +41,7 @@ export async function eraseTenant(
   const inside: Caller = { ...systemCaller(tenantId), actor: caller.actor };
   await carryOut(deps, requestTenantErasure, inside, { tenantId, reason });
   await finishTenantErasure(deps, tenantId);
-  const document = await deps.store.get("tenant", tenantId);
+  const document = await deps.store.of(tenantId).get("tenant", tenantId);
   if (document === undefined) throw notFound("tenant", tenantId);
   return document.body as TenantRecord;
 }
@@ -59,18 +59,18 @@ const requestTenantErasure: Command<EraseTenant, TenantRecord> = {
 };
 
 /** Does what was asked for and is not done yet: of what was there when it was asked for. */
-export async function finishTenantErasure(deps: KernelDeps, tenantId: string): Promise<void> {
+export async function finishTenantErasure(deps: WholeDeps, tenantId: string): Promise<void> {
   const release = await deps.locks.acquire(`erasure:${tenantId}`);
   try {
-    const tenant = (await deps.store.get("tenant", tenantId))?.body as TenantRecord | undefined;
+    const tenant = (await deps.store.of(tenantId).get("tenant", tenantId))?.body as TenantRecord | undefined;
     if (tenant?.erasure === undefined || tenant.erasure.erased_at !== null) return;
     const { reason, requested_at } = tenant.erasure;
     const system = systemCaller(tenantId);
     const blobs = await eraseLoose(deps, tenantId, ({ object }) => contentKinds.includes(object));
-    for await (const workspace of recordsOf(deps.store, tenantId, "workspace"))
+    for await (const workspace of recordsOf(deps.store.of(tenantId), "workspace"))
       await deps.files.erase(placeOf(workspace));
     const erased: { sessionId: string; eventCount: number }[] = [];
-    for await (const session of recordsOf(deps.store, tenantId, "session")) {
+    for await (const session of recordsOf(deps.store.of(tenantId), "session")) {
       if (session.created_at > requested_at || session.erasure?.erased_at != null) continue;
       await carryOut(deps, requestErasure, system, { sessionId: session.id, reason: reason ?? undefined });
       const replaced = await replaceContent(deps, tenantId, session.id);
@@ -96,11 +96,10 @@ const recordTenantErased: Command<{ tenantId: string; sessionCount: number }, Te
 };
 
 async function* recordsOf<K extends "session" | "workspace">(
-  store: Store,
-  tenantId: string,
+  store: TenantStore,
   kind: K,
 ): AsyncGenerator<Records[K]> {
-  for await (const page of everyPage(store, { kind, by: { tenantId } })) {
+  for await (const page of everyPage(store, { kind })) {
     for (const { body } of page) yield body as Records[K];
   }
 }

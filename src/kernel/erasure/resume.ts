@@ -1,18 +1,18 @@
 /** Erasures that were asked for and not finished: by a process that died, or while somebody held the file. */
 
-import type { KernelDeps } from "../unit.ts";
+import type { WholeDeps } from "../unit.ts";
 import { finishErasure } from "./erase-session.ts";
 import { finishTenantErasure } from "./erase-tenant.ts";
 
 const pageSize = 100;
 
 const finish = {
-  tenant: (deps: KernelDeps, tenantId: string) => finishTenantErasure(deps, tenantId),
-  session: (deps: KernelDeps, tenantId: string, id: string) => finishErasure(deps, tenantId, id),
+  tenant: (deps: WholeDeps, tenantId: string) => finishTenantErasure(deps, tenantId),
+  session: (deps: WholeDeps, tenantId: string, id: string) => finishErasure(deps, tenantId, id),
 };
 
 export async function resumeErasures(
-  deps: KernelDeps,
+  deps: WholeDeps,
   onError: (error: unknown, id: string) => void,
 ): Promise<void> {
   for (const kind of ["tenant", "session"] as const) {
@@ -23,7 +23,7 @@ export async function resumeErasures(
 }
 
 async function* pending(
-  { store, clock }: KernelDeps,
+  { store, clock }: WholeDeps,
   kind: "tenant" | "session",
 ): AsyncGenerator<{ id: string; tenantId: string }> {
   let after = { wakeAt: -1, id: "" };

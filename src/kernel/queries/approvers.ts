@@ -73,7 +73,9 @@ async function fingerprintOf(bundle: string): Promise<string | null> {
 
 export async function listApprovers(deps: KernelDeps, caller: Caller): Promise<readonly ApproverKey[]> {
   requireScope(caller, "approvers:read");
-  const document = await deps.store.get("approver_registry", approverRegistryId(caller.tenantId));
+  const document = await deps.store
+    .of(caller.tenantId)
+    .get("approver_registry", approverRegistryId(caller.tenantId));
   if (document === undefined) return [];
   // Written by the kernel; whether by this one is what the code says.
   const registry = document.body as ApproverRegistryRecord;
@@ -89,7 +91,7 @@ export async function listApprovers(deps: KernelDeps, caller: Caller): Promise<r
 /** From the first record on. */
 export async function* readAudit(deps: KernelDeps, caller: Caller): AsyncGenerator<AuditRecord> {
   requireScope(caller, "approvers:read");
-  for await (const events of readLog(deps.store, { tenantId: caller.tenantId, after: 0 })) {
+  for await (const events of readLog(deps.store.of(caller.tenantId), { after: 0 })) {
     for (const event of events.map(asKernelEvent)) {
       if (event.event === "vendor.bridle.approvals.audited") yield event.payload.record;
     }

@@ -8,18 +8,20 @@ import { hashApiKey, sameHash } from "../../policy/api-key.ts";
 import { type Caller, mayUse, systemCaller } from "../../policy/caller.ts";
 import { type ExternalIssuers, KeysUnavailable } from "../../policy/external-issuers.ts";
 import { addressGroup, type RateLimit } from "../../policy/rate-limit.ts";
+import type { WholeStore } from "../../store/whole-store.ts";
 import type { Clock } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
 import type { KnownCaller, KnownCallers } from "../known-callers.ts";
 import type { SigningKeyRecord } from "../resources/signing-key.ts";
 import { callerOf, expiryOf, presentedKey, usableKey } from "./client-keys.ts";
-import type { ReadDeps } from "./read.ts";
 
 /** `from` is the address that it came from, whose failures are counted. */
 export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
 
-export interface AuthenticateDeps extends ReadDeps {
+export interface AuthenticateDeps {
+  /** Whose a key is follows from the key. */
+  store: WholeStore;
   clock: Clock;
   known: KnownCallers;
   failures: RateLimit;
@@ -87,7 +89,7 @@ async function identifyOwnToken(deps: AuthenticateDeps, presented: string): Prom
     identity: deps.identity(),
     nowMs: clock.now(),
     async keyOf(kid) {
-      const document = await store.get("signing_key", kid);
+      const document = await store.of(defaultTenantId).get("signing_key", kid);
       if (document === undefined) return null;
       const { jwk, retired_at } = document.body as SigningKeyRecord;
       return { jwk, retiredAt: retired_at === null ? null : Date.parse(retired_at) };
@@ -113,7 +115,11 @@ async function identifyExternalToken(
   try {
     const token = await external.read(presented, issuer, clock.now());
     // A tenant is made by an administrator, never by a token that names it.
-    if (token === null || (await store.get("tenant", token.caller.tenantId)) === undefined) return null;
+    if (
+      token === null ||
+      (await store.of(token.caller.tenantId).get("tenant", token.caller.tenantId)) === undefined
+    )
+      return null;
     const expiresAt = Math.min(token.expiresAt, clock.now() + externalKnownMs);
     return { caller: token.caller, keyId: null, expiresAt };
   } catch (error) {

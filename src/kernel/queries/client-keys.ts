@@ -2,11 +2,11 @@
 
 import { hashApiKey, keyIdOf, sameHash } from "../../policy/api-key.ts";
 import type { Caller } from "../../policy/caller.ts";
-import type { Store } from "../../store/port.ts";
+import type { WholeStore } from "../../store/whole-store.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 
 /** The record of a key that is good now, by its id alone: for those who have proved otherwise that it is theirs. */
-export async function usableKey(store: Store, keyId: string, now: number): Promise<ApiKeyRecord | null> {
+export async function usableKey(store: WholeStore, keyId: string, now: number): Promise<ApiKeyRecord | null> {
   const document = await store.get("api_key", keyId);
   if (document === undefined) return null;
   const record = document.body as ApiKeyRecord;
@@ -15,7 +15,7 @@ export async function usableKey(store: Store, keyId: string, now: number): Promi
 
 /** The record of the key that was presented, if it is that key and good now. */
 export async function presentedKey(
-  store: Store,
+  store: WholeStore,
   presented: string,
   now: number,
 ): Promise<ApiKeyRecord | null> {

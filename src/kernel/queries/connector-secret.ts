@@ -2,7 +2,7 @@
 
 import { openSecret } from "../../policy/vault-crypto.ts";
 import type { ConnectorRecord } from "../resources/connector.ts";
-import type { KernelDeps } from "../unit.ts";
+import type { WholeDeps } from "../unit.ts";
 import { openDataKey } from "../vaults.ts";
 
 export interface Opened {
@@ -11,7 +11,7 @@ export interface Opened {
 }
 
 export async function openConnector(
-  deps: Pick<KernelDeps, "store" | "masterKeys">,
+  deps: Pick<WholeDeps, "store" | "masterKeys">,
   id: string,
 ): Promise<Opened | null> {
   const document = await deps.store.get("connector", id);

@@ -2,7 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { maySee } from "../../policy/caller.ts";
-import type { Position, StoredEvent } from "../../store/port.ts";
+import type { Position, StoredEvent, TenantStore } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { blobBytes } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -33,8 +33,8 @@ export async function listEvents(
 ): Promise<Page<StoredEvent>> {
   const query = await authorize(deps, caller, request);
   const limit = request.limit ?? pageSizeDefault;
-  const after = await cursorPosition(deps, request, query);
-  const events = await deps.store.events({ ...query, after, limit: limit + 1 });
+  const after = await cursorPosition(deps, caller, request, query);
+  const events = await deps.store.of(caller.tenantId).events({ ...query, after, limit: limit + 1 });
   const data = fitPage(events, limit, contentBytes);
   const last = data.at(-1);
   return {
@@ -69,7 +69,9 @@ export async function getEvent({ store }: ReadDeps, caller: Caller, id: string):
   requireScope(caller, "events:read");
   const position = findPosition(id);
   if (position === null) throw notFound("event", id);
-  const [event] = await store.events({ after: position - 1, through: position, limit: 1 });
+  const [event] = await store
+    .of(caller.tenantId)
+    .events({ after: position - 1, through: position, limit: 1 });
   // As in lists and streams: what belongs to no workspace is not for a caller that is bound to some.
   const hidden = caller.workspaceIds !== null && event?.workspaceId === null;
   if (event === undefined || hidden || !maySee(caller, event.tenantId, event.workspaceId)) {
@@ -89,17 +91,18 @@ export async function followEvents(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<StoredEvent[]>> {
   const query = await authorize(deps, caller, request);
-  const after = await cursorPosition(deps, request, query);
+  const after = await cursorPosition(deps, caller, request, query);
   const task = request.taskId === undefined ? null : await getRecord(deps, caller, "task", request.taskId);
   const filter = { ...query, after };
   const isOver = task !== null && isFinal(task.status);
-  const pages = isOver ? readLog(deps.store, filter) : followLog(deps.store, deps.tail, filter, signal);
-  return withoutGap(deps, pages, filter, request.cursorParam);
+  const store = deps.store.of(caller.tenantId);
+  const pages = isOver ? readLog(store, filter) : followLog(store, deps.tail, filter, signal);
+  return withoutGap(store, pages, filter, request.cursorParam);
 }
 
 /** A reader that is slower than retention is told that it missed something. */
 async function* withoutGap(
-  { store }: ReadDeps,
+  store: TenantStore,
   pages: AsyncGenerator<StoredEvent[]>,
   filter: LogFilter,
   param = "after_event_id",
@@ -122,7 +125,6 @@ async function authorize(
   if (sessionId !== undefined) await getRecord(deps, caller, "session", sessionId);
   if (workspaceId !== undefined) await getRecord(deps, caller, "workspace", workspaceId);
   return {
-    tenantId: caller.tenantId,
     workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
     sessionId,
     taskId,
@@ -132,6 +134,7 @@ async function authorize(
 /** A cursor that the log cannot continue from is refused; pretending to be continuous would lose events. */
 async function cursorPosition(
   { store }: ReadDeps,
+  caller: Caller,
   { afterEventId, cursorParam: param = "after_event_id" }: EventRange,
   part: LogPart,
 ): Promise<Position> {
@@ -142,7 +145,7 @@ async function cursorPosition(
       param,
     });
   }
-  if (position < (await trimmedThrough(store, part))) throw expired(afterEventId, param);
+  if (position < (await trimmedThrough(store.of(caller.tenantId), part))) throw expired(afterEventId, param);
   return position;
 }
 

@@ -94,7 +94,9 @@ async function endingOf({ store }: ExplainDeps, task: TaskRecord): Promise<Cause
     const failure = task.failure ?? { code: "internal_error", message: "Nothing is known of why." };
     return { kind: "failed", failure, agent: task.agent.name };
   }
-  const events = await store.events({ taskId: task.id, after: 0, limit: lastEvents, newestFirst: true });
+  const events = await store
+    .of(task.tenant_id)
+    .events({ taskId: task.id, after: 0, limit: lastEvents, newestFirst: true });
   const asked = events.find(
     ({ event, resource }) => event === "user.cancel_requested" && resource.id === task.id,
   );
@@ -110,7 +112,9 @@ async function questionOf(
   { kind, step, prompt, permission_request_id, expires_at: until }: PendingRequest,
 ): Promise<Cause> {
   if (kind === "input") return { kind: "input", prompt, until };
-  const document = await deps.store.get("permission_request", permission_request_id ?? "");
+  const document = await deps.store
+    .of(caller.tenantId)
+    .get("permission_request", permission_request_id ?? "");
   const request = document?.body as PermissionRequestRecord | undefined;
   const quotaId = quotaInQuestion(step);
   if (quotaId !== null) return await quotaQuestionOf(deps, caller, quotaId, request, until);
@@ -155,7 +159,8 @@ function limitIn(payload: unknown): QuotaLimit | null {
 }
 
 /** What nobody does here. */
-async function outsideWait({ store }: ExplainDeps, task: TaskRecord): Promise<Cause | null> {
+async function outsideWait(deps: ExplainDeps, task: TaskRecord): Promise<Cause | null> {
+  const store = deps.store.of(task.tenant_id);
   const { host_calls: calls = [], handoff_ids: handoffIds = [], parked } = task;
   const [call] = calls;
   if (call !== undefined) {

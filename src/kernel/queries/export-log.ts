@@ -1,7 +1,7 @@
 /** The log of a session or of one task, line by line, as a file that stands alone. */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { JsonValue, Store, StoredEvent } from "../../store/port.ts";
+import type { JsonValue, StoredEvent, TenantStore } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { unseal } from "../content.ts";
 import { isExtent, readConversation } from "../conversations.ts";
@@ -31,10 +31,10 @@ export async function exportLog(
     task_id: task?.id ?? null,
     workspace: { id, name, root },
   };
-  return lines(deps.store, header);
+  return lines(deps.store.of(caller.tenantId), header);
 }
 
-async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
+async function* lines(store: TenantStore, header: LogHeader): AsyncGenerator<string> {
   yield JSON.stringify(header);
   const filter = header.task_id === null ? { sessionId: header.session_id } : { taskId: header.task_id };
   const given = new Set<string>();
@@ -55,7 +55,7 @@ async function* lines(store: Store, header: LogHeader): AsyncGenerator<string> {
 }
 
 /** What a task read of its session is not in the log of the task: its file has what was read instead of where it is. */
-async function standingAlone(store: Store, stored: StoredEvent): Promise<StoredEvent> {
+async function standingAlone(store: TenantStore, stored: StoredEvent): Promise<StoredEvent> {
   const event = asKernelEvent(stored);
   if (event.event !== "span.completed" || event.payload.kind !== "conversation") return stored;
   const { result } = event.payload;

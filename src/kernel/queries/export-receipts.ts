@@ -2,7 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { bundleFormat } from "../../receipts/bundle.ts";
-import type { Store } from "../../store/port.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { timestamp } from "../clock.ts";
 import { publicKeys } from "../commands/signing-keys.ts";
@@ -19,7 +19,7 @@ export async function exportReceipts(
 ): Promise<AsyncGenerator<string>> {
   requireScope(caller, "receipts:read");
   await getRecord({ store }, caller, "workspace", workspaceId);
-  const { size, root } = await chainOf(store, workspaceId);
+  const { size, root } = await chainOf(store.of(caller.tenantId), workspaceId);
   const header = {
     format: bundleFormat,
     workspace_id: workspaceId,
@@ -29,11 +29,11 @@ export async function exportReceipts(
     merkle_root: root,
   };
   const jwks = { keys: await publicKeys(store) };
-  return lines(store, workspaceId, size, [header, { jwks }]);
+  return lines(store.of(caller.tenantId), workspaceId, size, [header, { jwks }]);
 }
 
 async function* lines(
-  store: Store,
+  store: TenantStore,
   workspaceId: string,
   size: number,
   first: readonly object[],

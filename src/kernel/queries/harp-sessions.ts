@@ -29,7 +29,7 @@ export async function readHarpSession(
   if (record === undefined) return null;
   const shown = async (content: Content<object> | null): Promise<object | JsonValue> => {
     if (content === null) return null;
-    const found = await unsealShown(content, store);
+    const found = await unsealShown(content, store.of(caller.tenantId));
     return "erased" in found ? found.erased : found.value;
   };
   return {

@@ -17,7 +17,10 @@ export async function listMessages(
   const session = await getRecord(deps, caller, "session", request.sessionId);
   const limit = request.limit ?? pageSizeDefault;
   const beyond = request.cursor === undefined ? undefined : decodeCursor("message", request.cursor);
-  const entries = await readTranscript(deps.store, session.ranges, { beyond, limit: limit + 1 });
+  const entries = await readTranscript(deps.store.of(caller.tenantId), session.ranges, {
+    beyond,
+    limit: limit + 1,
+  });
   const shown = fitPage(entries, limit, ({ message }) => blobBytes(message.parts));
   const last = shown.at(-1);
   const more = entries.length > shown.length && last !== undefined;

@@ -1,7 +1,7 @@
 /** Reading memories: one, a page of them, or those that have the words of a search, best first. */
 
 import { type Caller, mayUse } from "../../policy/caller.ts";
-import type { Store } from "../../store/port.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { isVisible, requireScope } from "../authorize.ts";
 import type { Clock } from "../clock.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -58,25 +58,20 @@ export async function listMemories(
     (workspaceId === undefined || memory.workspace_id === workspaceId);
   const page =
     filter.text === undefined
-      ? await listPage(deps.store, caller, filter, owner)
-      : await searchPage(deps.store, caller, { ...filter, text: filter.text }, owner);
+      ? await listPage(deps.store.of(caller.tenantId), caller, filter, owner)
+      : await searchPage(deps.store.of(caller.tenantId), caller, { ...filter, text: filter.text }, owner);
   return { ...page, data: page.data.filter(isShown) };
 }
 
 async function listPage(
-  store: Store,
+  store: TenantStore,
   caller: Caller,
   { scope, workspaceId, cursor, limit = pageSizeDefault }: MemoryFilter,
   ownerId: string | undefined,
 ): Promise<Page<MemoryRecord>> {
   const found = await store.list({
     kind: "memory",
-    by:
-      ownerId !== undefined
-        ? { ownerId }
-        : workspaceId !== undefined
-          ? { workspaceId }
-          : { tenantId: caller.tenantId },
+    by: ownerId !== undefined ? { ownerId } : workspaceId !== undefined ? { workspaceId } : undefined,
     workspaceIds: caller.workspaceIds ?? undefined,
     // What a memory says may be hidden from the caller; that there is one is not.
     statuses: statusesOf(scope, [true, false]),
@@ -93,7 +88,7 @@ async function listPage(
 }
 
 async function searchPage(
-  store: Store,
+  store: TenantStore,
   caller: Caller,
   { scope, workspaceId, text, cursor, limit = pageSizeDefault }: MemoryFilter & { text: string },
   ownerId: string | undefined,
@@ -102,7 +97,6 @@ async function searchPage(
   const visibilities = mayUse(caller, "events:read_internal") ? [true, false] : [true];
   const found = await store.search({
     kind: "memory",
-    tenantId: caller.tenantId,
     text,
     workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
     ownerIds: ownerId === undefined ? undefined : [ownerId],

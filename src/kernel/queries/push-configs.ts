@@ -2,7 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { openSecret } from "../../policy/vault-crypto.ts";
-import type { Store } from "../../store/port.ts";
+import type { WholeStore } from "../../store/whole-store.ts";
 import { notFound } from "../errors.ts";
 import { type PushConfigRecord, type PushSecrets, pushConfigId } from "../resources/push-config.ts";
 import type { KernelDeps } from "../unit.ts";
@@ -50,7 +50,7 @@ export function openPushConfig(
 }
 
 /** Every config of all tenants that something is still told to. */
-export async function* activePushConfigs(store: Store): AsyncGenerator<PushConfigRecord> {
+export async function* activePushConfigs(store: WholeStore): AsyncGenerator<PushConfigRecord> {
   let after = { wakeAt: -1, id: "" };
   while (true) {
     const page = { kind: "push_config", after, through: Number.MAX_SAFE_INTEGER, limit: duePage };

@@ -39,9 +39,8 @@ export async function rankedTasks(
     return none;
   if (workspaceId !== undefined && (await findVisible(store, caller, "workspace", workspaceId)) === undefined)
     return none;
-  const { documents, total } = await store.ranked({
+  const { documents, total } = await store.of(caller.tenantId).ranked({
     kind: "task",
-    tenantId: caller.tenantId,
     workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
     sessionId,
     label: agent,

@@ -13,7 +13,7 @@ export async function readArtifact(
   id: string,
 ): Promise<{ artifact: ArtifactRecord; bytes: Uint8Array }> {
   const artifact = await readableArtifact(deps, caller, id);
-  const bytes = artifact.blob === null ? undefined : await deps.store.blob(artifact.blob);
+  const bytes = artifact.blob === null ? undefined : await deps.store.of(caller.tenantId).blob(artifact.blob);
   if (bytes === undefined) throw notHeld(artifact);
   return { artifact, bytes };
 }
@@ -25,7 +25,8 @@ export async function openArtifact(
   id: string,
 ): Promise<{ artifact: ArtifactRecord; content: OpenBlob }> {
   const artifact = await readableArtifact(deps, caller, id);
-  const content = artifact.blob === null ? undefined : await deps.store.openBlob(artifact.blob);
+  const content =
+    artifact.blob === null ? undefined : await deps.store.of(caller.tenantId).openBlob(artifact.blob);
   if (content === undefined) throw notHeld(artifact);
   return { artifact, content };
 }

@@ -57,9 +57,8 @@ async function* vaultsFor({ store }: Deps, request: SecretRequest): AsyncGenerat
     const vault = await findVisible(store, caller, "vault", id);
     if (vault !== undefined) yield vault;
   }
-  const own = await store.list({
+  const own = await store.of(tenantId).list({
     kind: "vault",
-    by: { tenantId },
     workspaceIds: [workspaceId],
     order: "oldest_first",
     limit: vaultsMax,

@@ -80,7 +80,7 @@ export async function findVisible<K extends Kind>(
   kind: K,
   id: string,
 ): Promise<Records[K] | undefined> {
-  const document = await store.get(kind, id);
+  const document = await store.of(caller.tenantId).get(kind, id);
   if (document === undefined) return undefined;
   const record = document.body as Records[K];
   return isVisible(caller, record) && !isDeleted(record) ? record : undefined;
@@ -128,7 +128,7 @@ export async function listDocuments<K extends Kind>(
   const beyond = request.cursor === undefined ? undefined : decodeCursor(kind, request.cursor);
   const by = await narrowestIndex(store, caller, request);
   if (by === null) return { data: [], nextCursor: null };
-  const documents = await store.list({
+  const documents = await store.of(caller.tenantId).list({
     kind,
     by,
     workspaceIds: caller.workspaceIds ?? undefined,
@@ -178,5 +178,5 @@ async function narrowestIndex(
     const workspace = await findVisible(store, caller, "workspace", workspaceId);
     return workspace === undefined ? null : { workspaceId };
   }
-  return { tenantId: caller.tenantId };
+  return undefined;
 }

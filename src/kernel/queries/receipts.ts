@@ -3,7 +3,7 @@
 import type { Caller } from "../../policy/caller.ts";
 import { inclusionProof, rootFromNodes } from "../../receipts/merkle.ts";
 import type { Receipt } from "../../receipts/schema.ts";
-import type { Store } from "../../store/port.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { unseal } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -14,23 +14,25 @@ import { findVisible, getRecord, type ListRequest, listRecords, type Page, type 
 
 export async function getReceipt({ store }: ReadDeps, caller: Caller, id: string): Promise<Receipt> {
   await getRecord({ store }, caller, "receipt", id);
-  return await readReceipt(store, id);
+  return await readReceipt(store.of(caller.tenantId), id);
 }
 
 /** The text that was signed, from the event that issued it. */
-export async function readReceipt(store: Store, id: string): Promise<Receipt> {
+export async function readReceipt(store: TenantStore, id: string): Promise<Receipt> {
   const receipt = await findReceipt(store, id);
   if (receipt === undefined) throw notFound("receipt", id);
   return receipt;
 }
 
 /** Nothing while its commit is not to be seen yet: lists can be ahead of the log. */
-async function findReceipt(store: Store, id: string): Promise<Receipt | undefined> {
+async function findReceipt(store: TenantStore, id: string): Promise<Receipt | undefined> {
   const document = await store.get("receipt", id);
-  if (document === undefined || document.born > (await store.head())) return undefined;
+  if (document === undefined) return undefined;
   const [stored] = await store.events({ after: document.born - 1, through: document.born, limit: 1 });
-  const event = stored === undefined ? undefined : asKernelEvent(stored);
-  if (event?.event !== "receipt.issued" && event?.event !== "vendor.bridle.receipt.imported")
+  // Its commit is not to be seen yet.
+  if (stored === undefined) return undefined;
+  const event = asKernelEvent(stored);
+  if (event.event !== "receipt.issued" && event.event !== "vendor.bridle.receipt.imported")
     throw new Error(`Receipt ${id} has no event that issued it`);
   return await unseal(event.payload.receipt, store);
 }
@@ -41,7 +43,9 @@ export async function listReceipts(
   request: ListRequest,
 ): Promise<Page<Receipt>> {
   const page = await listRecords(deps, caller, "receipt", request);
-  const receipts = await Promise.all(page.data.map(({ id }) => findReceipt(deps.store, id)));
+  const receipts = await Promise.all(
+    page.data.map(({ id }) => findReceipt(deps.store.of(caller.tenantId), id)),
+  );
   const data = receipts.filter((receipt) => receipt !== undefined);
   return { data, nextCursor: page.nextCursor };
 }
@@ -58,7 +62,7 @@ export async function listTaskReceipts(
   const page = await listReceipts(deps, caller, request);
   const own = task.outcome?.receipt_id ?? null;
   if (own === null || page.data.length > 0 || request.cursor !== undefined) return page;
-  return { data: [await readReceipt(deps.store, own)], nextCursor: null };
+  return { data: [await readReceipt(deps.store.of(caller.tenantId), own)], nextCursor: null };
 }
 
 export interface ReceiptProof {
@@ -87,7 +91,8 @@ export async function proveReceipt(
       details: { receipt_id: id, subject: record.subject },
     });
   }
-  const sizeNow = await chainSize(store, workspace_id);
+  const own = store.of(caller.tenantId);
+  const sizeNow = await chainSize(own, workspace_id);
   const size = treeSize ?? sizeNow;
   if (size <= index || size > sizeNow) {
     throw new HarnessError(
@@ -96,7 +101,7 @@ export async function proveReceipt(
       { param: "tree_size" },
     );
   }
-  const nodes = new ChainNodes(store, workspace_id);
+  const nodes = new ChainNodes(own, workspace_id);
   return {
     object: "receipt_proof",
     receipt_id: id,
@@ -109,19 +114,22 @@ export async function proveReceipt(
   };
 }
 
-async function chainSize(store: Store, workspaceId: string): Promise<number> {
+async function chainSize(store: TenantStore, workspaceId: string): Promise<number> {
   const document = await store.get("receipt_chain", chainIdOf(workspaceId));
   return (document?.body as ReceiptChainRecord | undefined)?.size ?? 0;
 }
 
-export async function chainOf(store: Store, workspaceId: string): Promise<{ size: number; root: string }> {
+export async function chainOf(
+  store: TenantStore,
+  workspaceId: string,
+): Promise<{ size: number; root: string }> {
   const size = await chainSize(store, workspaceId);
   return { size, root: await rootFromNodes(new ChainNodes(store, workspaceId), size) };
 }
 
 /** What the chain says must stand in a receipt; nothing for one that is in no chain here. */
 export async function chainFacts(
-  store: Store,
+  store: TenantStore,
   { index, workspace_id, previous_hash }: ReceiptRecord,
 ): Promise<{ previousHash: string | null; merkleRoot: string | null }> {
   if (index === null) return { previousHash: previous_hash, merkleRoot: null };

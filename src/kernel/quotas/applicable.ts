@@ -25,13 +25,13 @@ export async function applicableQuotas(
   persona: PersonaRecord,
   workspaceId: string,
 ): Promise<string[]> {
-  const { store } = unit.deps;
+  const { deps, own } = unit;
   const { tenantId } = unit.caller;
   // Read, not loaded: that one of these changes at this very moment is no reason to decide again.
   const [workspace, tenant, organization] = await Promise.all([
-    store.get("workspace", workspaceId),
-    store.get("tenant", tenantId),
-    store.get("tenant", defaultTenantId),
+    own.get("workspace", workspaceId),
+    own.get("tenant", tenantId),
+    deps.store.of(defaultTenantId).get("tenant", defaultTenantId),
   ]);
   const ids = [
     persona.quota_id,

@@ -6,6 +6,7 @@
  * comes to them in another order is made again (see `OutOfTurn`).
  */
 
+import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
 import { type Amounts, type QuotaExhausted, type QuotaRecord, reservationKey } from "../resources/quota.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -104,13 +105,20 @@ function elapsedMs({ started_at }: TaskRecord, now: number): number {
   return started_at === null ? 0 : Math.max(0, now - Date.parse(started_at));
 }
 
+/** A quota of the tenant, or one of the organization, which is the server's. */
+async function findQuota(unit: Unit, id: string): Promise<QuotaRecord | undefined> {
+  return (
+    (await unit.findForHarness("quota", id)) ?? (await unit.findForHarness("quota", id, defaultTenantId))
+  );
+}
+
 /** The quotas as they are now, held until the commit. One that was deleted counts no more. */
 async function holdQuotas(unit: Unit, ids: readonly string[]): Promise<QuotaRecord[]> {
   const now = Date.parse(unit.at);
   const quotas: QuotaRecord[] = [];
   for (const id of [...ids].sort()) {
     await unit.hold(id);
-    const quota = await unit.findForHarness("quota", id);
+    const quota = await findQuota(unit, id);
     if (quota === undefined || quota.deleted_at !== null) continue;
     quotas.push(
       isResetDue(quota, now)
@@ -177,7 +185,7 @@ export class QuotaRefusal extends HarnessError {
 /** Somebody was refused: the quota says so, once. */
 export async function noteRefusal(unit: Unit, quotaId: string): Promise<void> {
   await unit.hold(quotaId);
-  const quota = await unit.findForHarness("quota", quotaId);
+  const quota = await findQuota(unit, quotaId);
   if (quota === undefined) return;
   const now = Date.parse(unit.at);
   const exhaustion = exhausted(current(quota, now), toStart, now);

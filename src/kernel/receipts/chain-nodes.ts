@@ -1,19 +1,19 @@
 /** The Merkle tree over a workspace's receipts, read from the store a node at a time. */
 
 import { leafHash, nodeHash, type TreeNodes } from "../../receipts/merkle.ts";
-import type { Store } from "../../store/port.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { everyPage } from "../every-page.ts";
 import { type ReceiptRecord, type ReceiptTreeRecord, treeIdOf, treeNodeLevel } from "../resources/receipt.ts";
 
 const leavesPerNode = 2 ** treeNodeLevel;
 
 export class ChainNodes implements TreeNodes {
-  readonly #store: Store;
+  readonly #store: TenantStore;
   readonly #workspaceId: string;
   /** The leaves read so far, by stored node: a proof touches two or three of them, several times. */
   readonly #leaves = new Map<number, Promise<string[]>>();
 
-  constructor(store: Store, workspaceId: string) {
+  constructor(store: TenantStore, workspaceId: string) {
     this.#store = store;
     this.#workspaceId = workspaceId;
   }

@@ -12,7 +12,7 @@
 import { type ReceiptBody, receiptHash } from "../../receipts/hash.ts";
 import { appendLeaf, rootOf } from "../../receipts/merkle.ts";
 import type { Receipt } from "../../receipts/schema.ts";
-import type { Batch, NewEvent, Store, StoredEvent } from "../../store/port.ts";
+import type { Batch, Blob, NewEvent, Store, StoredEvent } from "../../store/port.ts";
 import { seal } from "../content.ts";
 import { asKernelEvent } from "../events.ts";
 import { type AnyRecord, created, indexOf } from "../fold.ts";
@@ -59,7 +59,7 @@ export class ReceiptLedger {
   async commit(batch: Batch, pending: readonly PendingReceipt[]): Promise<StoredEvent[]> {
     if (pending.length === 0) return await this.#store.commit(batch);
     const chained = pending.filter(({ after }) => after === null);
-    const workspaces = [...new Set(chained.map(({ record }) => record.workspace_id))];
+    const workspaces = new Map(chained.map(({ record }) => [record.workspace_id, record.tenant_id]));
     const heads = await this.#takeHeads(workspaces);
     try {
       for (const head of heads.values()) expectHead(batch, head);
@@ -79,18 +79,20 @@ export class ReceiptLedger {
   }
 
   /** Gives up its turn only before the first head is taken (C1). */
-  async #takeHeads(workspaceIds: readonly string[]): Promise<Map<string, Head>> {
-    const unknown = workspaceIds.filter((id) => !this.#heads.has(id));
-    const loaded = await Promise.all(unknown.map((id) => this.#store.get("receipt_chain", chainIdOf(id))));
-    for (const [index, id] of unknown.entries()) {
+  async #takeHeads(workspaces: ReadonlyMap<string, string>): Promise<Map<string, Head>> {
+    const unknown = [...workspaces].filter(([id]) => !this.#heads.has(id));
+    const loaded = await Promise.all(
+      unknown.map(([id, tenantId]) => this.#store.of(tenantId).get("receipt_chain", chainIdOf(id))),
+    );
+    for (const [index, [id]] of unknown.entries()) {
       const document = loaded[index];
       if (this.#heads.has(id)) continue;
       const chain = document === undefined ? null : (document.body as ReceiptChainRecord);
       this.#heads.set(id, { id: chainIdOf(id), chain, version: document?.version ?? 0, underWay: 0 });
     }
-    const heads = new Map(workspaceIds.flatMap((id) => entryOf(id, this.#heads.get(id))));
+    const heads = new Map([...workspaces.keys()].flatMap((id) => entryOf(id, this.#heads.get(id))));
     // A commit that failed meanwhile took its head with it.
-    return heads.size === workspaceIds.length ? heads : await this.#takeHeads(workspaceIds);
+    return heads.size === workspaces.size ? heads : await this.#takeHeads(workspaces);
   }
 
   #issue(batch: Batch, { draft, record, event, after }: PendingReceipt, head: Head | undefined): void {
@@ -107,11 +109,13 @@ export class ReceiptLedger {
     );
     const hash = receipt.chain.receipt_hash;
     const index = after === null ? size : null;
+    const blobs: Blob[] = [];
     const payload: ReceiptIssued = {
       record: { ...record, hash, previous_hash: previous, index },
-      receipt: seal(receipt, batch.blobs),
+      receipt: seal(receipt, blobs),
       ...(index === null ? {} : completedRoots(chain, index, hash)),
     };
+    batch.blobs.push(...blobs.map((blob) => ({ tenantId: record.tenant_id, ...blob })));
     event.payload = payload;
     const issued = asKernelEvent(event);
     for (const made of created(issued)) if (made.object !== "receipt_chain") putNew(batch, made);

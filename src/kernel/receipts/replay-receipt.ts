@@ -36,9 +36,8 @@ export async function draftReplayReceipt(
   plan: ReplayPlan,
   ending: Ending,
 ): Promise<ReplayReceipt> {
-  const { store } = unit.deps;
   const source = await unit.require("task", plan.source_task_id);
-  const substitutions = await unseal(plan.substitutions, store);
+  const substitutions = await unseal(plan.substitutions, unit.own);
   const secretSteps = Object.keys(plan.secret_overrides);
   const { logged, restored } = await readSource(unit, plan);
   const replayed = new TaskFacts();
@@ -127,7 +126,7 @@ async function readSource(unit: Unit, plan: ReplayPlan): Promise<{ logged: TaskF
   const logged = new TaskFacts();
   const restored = new TaskFacts();
   let isRestoring = plan.checkpoint !== null;
-  for await (const events of readLog(unit.deps.store, { taskId: plan.source_task_id, after: 0 })) {
+  for await (const events of readLog(unit.own, { taskId: plan.source_task_id, after: 0 })) {
     for (const event of events.map(asKernelEvent)) {
       logged.add(event);
       if (isRestoring) restored.add(event);

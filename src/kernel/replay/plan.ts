@@ -104,9 +104,7 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
     throw invalid("checkpoint_id", `A checkpoint goes with the mode from_checkpoint, not with ${mode}.`);
   }
   const needsSteps = overrides.length > 0 || mode === "from_checkpoint";
-  const steps = needsSteps
-    ? await readSourceSteps(unit.deps.store, source.id)
-    : new Map<string, SourceStep>();
+  const steps = needsSteps ? await readSourceSteps(unit.own, source.id) : new Map<string, SourceStep>();
   const checkpoint = mode === "from_checkpoint" ? findCheckpoint(steps, request) : null;
 
   const substitutions: Record<string, Substitution> = {};
@@ -213,7 +211,7 @@ async function checkEvent(
   if (meant.some((step) => step.eventIds.includes(eventId))) return;
   const position = lifecycleKeys.includes(key) ? findPosition(eventId) : null;
   if (position !== null) {
-    const [event] = await unit.deps.store.events({ after: position - 1, through: position, limit: 1 });
+    const [event] = await unit.own.events({ after: position - 1, through: position, limit: 1 });
     if (event?.taskId === source.id) return;
   }
   const events = meant.flatMap((step) => step.eventIds).slice(0, knownMax);

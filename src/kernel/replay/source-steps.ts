@@ -1,6 +1,6 @@
 /** The steps of a task that ended, in the order of its log: what a replay can be given other values for. */
 
-import type { Store } from "../../store/port.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { asRecorded, eventId, type RecordedEvent } from "../events.ts";
 import { readLog } from "../log-tail.ts";
 import { stepMark } from "../steps.ts";
@@ -13,7 +13,7 @@ export interface SourceStep {
   begun: RecordedEvent | null;
 }
 
-export async function readSourceSteps(store: Store, taskId: string): Promise<Map<string, SourceStep>> {
+export async function readSourceSteps(store: TenantStore, taskId: string): Promise<Map<string, SourceStep>> {
   const steps = new Map<string, SourceStep>();
   for await (const events of readLog(store, { taskId, after: 0 })) {
     for (const event of events.map(asRecorded)) {

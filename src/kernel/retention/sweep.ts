@@ -5,7 +5,7 @@
 
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Caller } from "../../policy/caller.ts";
-import type { Store } from "../../store/port.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import { timestamp } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
@@ -14,7 +14,7 @@ import { everyPage } from "../every-page.ts";
 import { taskTransitions } from "../lifecycle.ts";
 import type { MessageRecord } from "../resources/message.ts";
 import type { TaskRecord } from "../resources/task.ts";
-import type { KernelDeps } from "../unit.ts";
+import type { WholeDeps } from "../unit.ts";
 import { measureSession, type OldWork, type TrimCounts, trimSession } from "./trim-session.ts";
 
 /** Of one session, in one commit. */
@@ -30,7 +30,7 @@ export interface SweepReport extends TrimCounts {
 }
 
 /** For whoever runs the server: an administrator of the default tenant. */
-export async function requestSweep(deps: KernelDeps, caller: Caller, dryRun: boolean): Promise<SweepReport> {
+export async function requestSweep(deps: WholeDeps, caller: Caller, dryRun: boolean): Promise<SweepReport> {
   requireScope(caller, "admin");
   if (caller.tenantId !== defaultTenantId || caller.workspaceIds !== null) {
     throw new HarnessError(
@@ -47,7 +47,7 @@ export async function requestSweep(deps: KernelDeps, caller: Caller, dryRun: boo
   return await sweep(deps, deps.retainMs, dryRun);
 }
 
-export async function sweep(deps: KernelDeps, retainMs: number, dryRun = false): Promise<SweepReport> {
+export async function sweep(deps: WholeDeps, retainMs: number, dryRun = false): Promise<SweepReport> {
   const release = await deps.locks.acquire("retention");
   try {
     const cutoff = timestamp(deps.clock.now() - retainMs);
@@ -61,8 +61,9 @@ export async function sweep(deps: KernelDeps, retainMs: number, dryRun = false):
       bytes: 0,
     };
     for (const tenantId of await deps.store.tenantIds()) {
-      for await (const work of oldWork(deps.store, tenantId, cutoff)) {
-        const counts = dryRun ? await measureSession(deps.store, work) : await trimSession(deps, work);
+      const store = deps.store.of(tenantId);
+      for await (const work of oldWork(store, cutoff)) {
+        const counts = dryRun ? await measureSession(store, work) : await trimSession(deps, work);
         for (const name of ["tasks", "messages", "events", "blobs", "bytes"] as const)
           report[name] += counts[name];
         await othersTurn();
@@ -74,21 +75,21 @@ export async function sweep(deps: KernelDeps, retainMs: number, dryRun = false):
   }
 }
 
-async function* oldWork(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
-  yield* oldTasks(store, tenantId, cutoff);
-  yield* oldMessages(store, tenantId, cutoff);
+async function* oldWork(store: TenantStore, cutoff: string): AsyncGenerator<OldWork> {
+  yield* oldTasks(store, cutoff);
+  yield* oldMessages(store, cutoff);
 }
 
 /** Tasks are listed as they came; what came after the cutoff cannot have ended before it. */
-async function* oldTasks(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
-  const pages = everyPage(store, { kind: "task", by: { tenantId }, statuses: endedStatuses });
+async function* oldTasks(store: TenantStore, cutoff: string): AsyncGenerator<OldWork> {
+  const pages = everyPage(store, { kind: "task", statuses: endedStatuses });
   for await (const page of pages) {
     const tasks = page.map(({ body }) => body as TaskRecord);
     const ended = tasks.filter((task) => (task.completed_at ?? task.canceled_at ?? cutoff) < cutoff);
     const bySession = Map.groupBy(ended, (task) => task.session_id);
     for (const [sessionId, found] of bySession) {
       for (const some of inGroups(found)) {
-        yield { tenantId, sessionId, taskIds: some.map(({ id }) => id), messageIds: [] };
+        yield { tenantId: store.tenantId, sessionId, taskIds: some.map(({ id }) => id), messageIds: [] };
       }
     }
     if ((tasks.at(-1)?.created_at ?? "") >= cutoff) return;
@@ -96,8 +97,8 @@ async function* oldTasks(store: Store, tenantId: string, cutoff: string): AsyncG
 }
 
 /** Messages that belong to no task. */
-async function* oldMessages(store: Store, tenantId: string, cutoff: string): AsyncGenerator<OldWork> {
-  const sessions = everyPage(store, { kind: "session", by: { tenantId } });
+async function* oldMessages(store: TenantStore, cutoff: string): AsyncGenerator<OldWork> {
+  const sessions = everyPage(store, { kind: "session" });
   for await (const page of sessions) {
     for (const { id: sessionId } of page) {
       const messages = everyPage(store, { kind: "message", by: { sessionId } });
@@ -105,7 +106,7 @@ async function* oldMessages(store: Store, tenantId: string, cutoff: string): Asy
         const records = found.map(({ body }) => body as MessageRecord);
         const loose = records.filter(({ task_id, created_at }) => task_id === null && created_at < cutoff);
         for (const some of inGroups(loose)) {
-          yield { tenantId, sessionId, taskIds: [], messageIds: some.map(({ id }) => id) };
+          yield { tenantId: store.tenantId, sessionId, taskIds: [], messageIds: some.map(({ id }) => id) };
         }
         if ((records.at(-1)?.created_at ?? "") >= cutoff) break;
       }

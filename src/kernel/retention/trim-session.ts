@@ -8,7 +8,7 @@
  */
 
 import { systemCaller } from "../../policy/caller.ts";
-import type { Position, Store, StoredEvent } from "../../store/port.ts";
+import type { Position, StoredEvent, TenantStore } from "../../store/port.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { dropUnreferenced } from "../erasure/blobs.ts";
 import { redactContent } from "../erasure/redact.ts";
@@ -18,7 +18,7 @@ import { isFinal, unfinished } from "../lifecycle.ts";
 import { readLog } from "../log-tail.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import { blobsOf } from "../transfer/bundle.ts";
-import type { KernelDeps, Unit } from "../unit.ts";
+import type { Unit, WholeDeps } from "../unit.ts";
 
 export interface OldWork {
   tenantId: string;
@@ -49,9 +49,10 @@ const goneKinds = [
 /** Everything else that names a task is not about its work: receipts, branches, quotas. */
 const goingKinds: readonly string[] = ["task", ...goneKinds];
 
-export async function trimSession(deps: KernelDeps, asked: OldWork): Promise<TrimCounts> {
-  const work = { ...asked, taskIds: await notNeeded(deps.store, asked.taskIds) };
-  const going = await eventsOf(deps.store, work);
+export async function trimSession(deps: WholeDeps, asked: OldWork): Promise<TrimCounts> {
+  const store = deps.store.of(asked.tenantId);
+  const work = { ...asked, taskIds: await notNeeded(store, asked.taskIds) };
+  const going = await eventsOf(store, work);
   const positions = new Set(going.map(({ position }) => position));
   const blobs = new Set(going.flatMap(blobsOf));
   const dropped = await dropUnreferenced(deps.store, blobs, positions);
@@ -61,7 +62,7 @@ export async function trimSession(deps: KernelDeps, asked: OldWork): Promise<Tri
 }
 
 /** What would go, without anything going. Blobs that others speak of too are not told apart from those that would go. */
-export async function measureSession(store: Store, asked: OldWork): Promise<TrimCounts> {
+export async function measureSession(store: TenantStore, asked: OldWork): Promise<TrimCounts> {
   const work = { ...asked, taskIds: await notNeeded(store, asked.taskIds) };
   const events = await eventsOf(store, work);
   const blobs = new Set(events.flatMap(blobsOf));
@@ -88,7 +89,7 @@ const trimEvents: Command<OldWork, Omit<TrimCounts, "blobs">> = {
     const tenant = await unit.require("tenant", session.tenant_id);
     const left = await tasksLeft(unit, work.taskIds);
     const messageIds = await present(unit, work.messageIds);
-    const going = await eventsOf(unit.deps.store, { ...work, taskIds: left.map(({ id }) => id), messageIds });
+    const going = await eventsOf(unit.own, { ...work, taskIds: left.map(({ id }) => id), messageIds });
     const last = going.reduce((latest, { position }) => Math.max(latest, position), 0);
     const documents = documentsOf(going);
     const messages = documents.filter(({ kind }) => kind === "message").length;
@@ -111,7 +112,7 @@ const trimEvents: Command<OldWork, Omit<TrimCounts, "blobs">> = {
 };
 
 /** A replay under way reads the log of its source, and names it as its parent. */
-async function notNeeded(store: Store, taskIds: readonly string[]): Promise<string[]> {
+async function notNeeded(store: TenantStore, taskIds: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const taskId of taskIds) {
     const needing = await store.list({
@@ -142,7 +143,7 @@ async function present(unit: Unit, messageIds: readonly string[]): Promise<strin
 }
 
 async function eventsOf(
-  store: Store,
+  store: TenantStore,
   { taskIds, messageIds }: Pick<OldWork, "taskIds" | "messageIds">,
 ): Promise<StoredEvent[]> {
   const found: StoredEvent[] = [];
@@ -185,7 +186,7 @@ async function tombstones(
         through_event_id: eventId(own.reduce((latest, position) => Math.max(latest, position), 0)),
         event_count: own.length,
       };
-      return { ...(await redactContent(task, unit.deps.store)), trimmed };
+      return { ...(await redactContent(task, unit.own)), trimmed };
     }),
   );
 }

@@ -1,6 +1,6 @@
 /** Up to where a part of the log is no longer whole: what a reader asks before it goes on from a cursor. */
 
-import type { Position, Store } from "../../store/port.ts";
+import type { Position, TenantStore } from "../../store/port.ts";
 import { positionOf } from "../events.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { TaskRecord } from "../resources/task.ts";
@@ -8,14 +8,13 @@ import type { TenantRecord } from "../resources/tenant.ts";
 import type { WorkspaceRecord } from "../resources/workspace.ts";
 
 export interface LogPart {
-  tenantId?: string | undefined;
   workspaceIds?: readonly string[] | undefined;
   sessionId?: string | undefined;
   taskId?: string | undefined;
 }
 
 /** The position of the last event of this part that has left; 0 when none has. The narrowest part counts. */
-export async function trimmedThrough(store: Store, part: LogPart): Promise<Position> {
+export async function trimmedThrough(store: TenantStore, part: LogPart): Promise<Position> {
   if (part.taskId !== undefined) {
     const task = (await store.get("task", part.taskId))?.body as TaskRecord | undefined;
     return toPosition(task?.trimmed?.through_event_id);
@@ -29,7 +28,7 @@ export async function trimmedThrough(store: Store, part: LogPart): Promise<Posit
     const workspaces = found.map((document) => document?.body as WorkspaceRecord | undefined);
     return Math.max(0, ...workspaces.map((workspace) => toPosition(workspace?.trimmed_through_event_id)));
   }
-  const tenant = (await store.get("tenant", part.tenantId ?? ""))?.body as TenantRecord | undefined;
+  const tenant = (await store.get("tenant", store.tenantId))?.body as TenantRecord | undefined;
   return toPosition(tenant?.trimmed_through_event_id);
 }
 

@@ -25,7 +25,7 @@ export async function requireSop(unit: Unit, name: string, param: string): Promi
 
 /** The first that was called so. */
 export async function namedPersona(unit: Unit, name: string): Promise<PersonaRecord | undefined> {
-  const personas = everyPage(unit.deps.store, { kind: "persona", by: { tenantId: unit.caller.tenantId } });
+  const personas = everyPage(unit.own, { kind: "persona" });
   for await (const page of personas) {
     for (const { id, body } of page) {
       const found = (body as PersonaRecord).name === name ? await unit.find("persona", id) : undefined;

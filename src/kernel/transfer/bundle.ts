@@ -10,7 +10,7 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
 import { lazy } from "../../lazy.ts";
-import type { NewBlob, NewEvent } from "../../store/port.ts";
+import type { Blob, NewEvent } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { HarnessError } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
@@ -62,7 +62,7 @@ const checkEnd = lazy(() => Compile(Type.Object({ end: Type.Object({ events: Typ
 export interface LogBundle {
   header: LogHeader;
   events: NewEvent[];
-  blobs: NewBlob[];
+  blobs: Blob[];
 }
 
 export function eventLine(event: NewEvent): string {
@@ -82,7 +82,7 @@ export function eventLine(event: NewEvent): string {
   return JSON.stringify({ event: line });
 }
 
-export function blobLine({ sha256, bytes }: NewBlob): string {
+export function blobLine({ sha256, bytes }: Blob): string {
   return JSON.stringify({ blob: { sha256, base64: Buffer.from(bytes).toString("base64") } });
 }
 
@@ -158,7 +158,7 @@ function toEvent(line: Static<typeof LogEvent>): NewEvent {
   };
 }
 
-function toBlob({ sha256, base64 }: { sha256: string; base64: string }, number: number): NewBlob {
+function toBlob({ sha256, base64 }: { sha256: string; base64: string }, number: number): Blob {
   const bytes = Buffer.from(base64, "base64");
   if (sha256Hex(bytes) !== sha256) throw bad(number, `the content is not what its hash ${sha256} says`);
   return { sha256, bytes };

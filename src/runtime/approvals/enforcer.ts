@@ -6,7 +6,7 @@
 import type { Logger } from "pino";
 import type { GatewayLink } from "../../approvals/gateway-link.ts";
 import { everyPage } from "../../kernel/every-page.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
+import type { WholeKernel } from "../../kernel/kernel.ts";
 import { type PermissionRequestRecord, permissionWakeAt } from "../../kernel/resources/permission-request.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { ReadyQueue } from "../ready-queue.ts";
@@ -22,7 +22,7 @@ const sweepPage = 500;
 const retryMs = { least: 1000, most: 60_000 };
 
 export interface EnforcerOptions {
-  kernel: Kernel;
+  kernel: WholeKernel;
   logger: Logger;
 }
 
@@ -34,7 +34,7 @@ export async function startEnforcer(options: EnforcerOptions): Promise<() => Pro
 }
 
 class Enforcer {
-  readonly #kernel: Kernel;
+  readonly #kernel: WholeKernel;
   readonly #logger: Logger;
   readonly #stopped = new AbortController();
   readonly #queue = new ReadyQueue(readyMax);
@@ -60,7 +60,6 @@ class Enforcer {
     this.#stopHearing = this.#kernel.tail.onCommit((events) => this.#hear(events));
     const registries = everyPage(this.#kernel.store, {
       kind: "approver_registry",
-      by: { everyTenant: true },
     });
     for await (const page of registries) for (const { tenantId } of page) this.#listen(tenantId);
     this.#timer = setInterval(() => this.#startSweep(), sweepEveryMs);
@@ -86,9 +85,8 @@ class Enforcer {
   async #approversChanged(tenantId: string): Promise<void> {
     this.#listen(tenantId);
     try {
-      const pending = everyPage(this.#kernel.store, {
+      const pending = everyPage(this.#kernel.store.of(tenantId), {
         kind: "permission_request",
-        by: { tenantId },
         statuses: ["pending"],
       });
       for await (const page of pending) for (const { id } of page) this.#wake(id, tenantId);

@@ -10,7 +10,7 @@ import { noteHandoff } from "../../kernel/commands/note-handoff.ts";
 import { carryOut } from "../../kernel/dispatch.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../../kernel/events.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
+import type { WholeKernel } from "../../kernel/kernel.ts";
 import { requireRemoteHandoff } from "../../kernel/persona-policy.ts";
 import { readSecret } from "../../kernel/queries/read-secret.ts";
 import type { HandoffRecord } from "../../kernel/resources/handoff.ts";
@@ -38,7 +38,7 @@ const againMs = 1000;
 const answerMsMax = 15 * 60_000;
 
 export interface FollowerOptions {
-  kernel: Kernel;
+  kernel: WholeKernel;
   logger: Logger;
 }
 
@@ -50,7 +50,7 @@ export function followHandoffs(options: FollowerOptions): () => Promise<void> {
 }
 
 class Follower {
-  readonly #kernel: Kernel;
+  readonly #kernel: WholeKernel;
   readonly #logger: Logger;
   readonly #fetch: Fetch;
   readonly #queue = new Set<string>();

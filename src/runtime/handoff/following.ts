@@ -134,7 +134,7 @@ export class Following {
       messageId: outgoing.message_id,
       taskId: remote?.task_id ?? null,
       contextId: remote?.context_id ?? null,
-      parts: await unseal(outgoing.parts, this.#kernel.store),
+      parts: await unseal(outgoing.parts, this.#kernel.store.of(this.#handoff.tenant_id)),
       delegation,
       extensions: this.#extensions.filter((uri) => uri === delegationUri),
     });

@@ -45,10 +45,9 @@ export async function handOff(run: Run, request: HandoffRequest): Promise<Handof
 const personasMax = 1000;
 
 /** The oldest persona that the agent fills. One that nobody fills is refused like any other that is not there. */
-async function personaOf({ kernel, task }: Run, agent: string): Promise<string> {
-  const personas = await kernel.store.list({
+async function personaOf({ own }: Run, agent: string): Promise<string> {
+  const personas = await own.list({
     kind: "persona",
-    by: { tenantId: task.tenant_id },
     order: "oldest_first",
     limit: personasMax,
   });
@@ -269,7 +268,7 @@ class Conversation {
   /** What is said again must be what was said. */
   async #assertSame(step: string, said: Outgoing | null, parts: Part[] | null): Promise<void> {
     const run = this.#run;
-    const recorded = said === null ? null : await unseal(said.parts, run.kernel.store);
+    const recorded = said === null ? null : await unseal(said.parts, run.own);
     const attempted = parts === null ? null : run.redactor.value(parts);
     if (isDeepStrictEqual(recorded, attempted)) return;
     await run.differs(`${step} ${JSON.stringify(recorded)}`, `${step} ${JSON.stringify(attempted)}`);

@@ -3,10 +3,12 @@
  * says more all the same.
  */
 
+import { defaultTenantId } from "../../kernel/commands/ensure-tenant.ts";
 import { current, usageOf } from "../../kernel/quotas/limits.ts";
 import { type Amounts, type QuotaRecord, reservationKey } from "../../kernel/resources/quota.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Price } from "../../models/model.ts";
+import type { StoredDocument } from "../../store/port.ts";
 import type { Run } from "../run.ts";
 
 /**
@@ -49,16 +51,21 @@ async function quotasOf(run: Run, step: string): Promise<Left[]> {
   // What a person has granted meanwhile is on the task as it is now.
   const granted = await grantedIds(run);
   const binding = run.task.quota_ids.filter((id) => !granted.includes(id));
-  const documents = await Promise.all(binding.map((id) => kernel.store.get("quota", id)));
+  const documents = await Promise.all(binding.map((id) => findQuota(run, id)));
   return documents
     .flatMap((document) => (document === undefined ? [] : [document.body as QuotaRecord]))
     .filter(({ hard_limit, deleted_at }) => hard_limit && deleted_at === null)
     .map((quota) => ({ left: leftOf(without(own, current(quota, now)), now) }));
 }
 
-async function grantedIds({ kernel, task }: Run): Promise<readonly string[]> {
+/** Of the tenant, or of the organization, which is the server's. */
+async function findQuota({ kernel, own }: Run, id: string): Promise<StoredDocument | undefined> {
+  return (await own.get("quota", id)) ?? (await kernel.store.of(defaultTenantId).get("quota", id));
+}
+
+async function grantedIds({ own, task }: Run): Promise<readonly string[]> {
   if (task.quota_ids.length === 0) return [];
-  const document = await kernel.store.get("task", task.id);
+  const document = await own.get("task", task.id);
   return (document?.body as TaskRecord | undefined)?.granted_quota_ids ?? [];
 }
 

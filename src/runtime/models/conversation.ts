@@ -21,7 +21,7 @@ export async function conversation(run: Run, last = lastDefault): Promise<ModelM
   const recorded = await run.recall(span.step);
   const given = recorded === undefined ? await note(run, span, last) : await outputOf(run, recorded);
   const messages = run.redactor.value(
-    isExtent(given) ? await readConversation(run.kernel.store, given) : messagesIn(given),
+    isExtent(given) ? await readConversation(run.own, given) : messagesIn(given),
   );
   knownMessages(run).learn(span.step, messages.map(messageHash));
   return messages;

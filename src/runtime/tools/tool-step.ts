@@ -107,7 +107,7 @@ async function assertSameInput(
     event?.event === "span.completed" || event?.event === "span.failed" || event?.event === "span.started";
   const call = isSpan ? event.payload.tool_call : undefined;
   if (call === undefined) return;
-  const given = await unseal(call.input, run.kernel.store);
+  const given = await unseal(call.input, run.own);
   const attempted = run.redactor.value(input);
   if (isDeepStrictEqual(given, attempted)) return;
   await run.differs(`${key} ${JSON.stringify(given)}`, `${key} ${JSON.stringify(attempted)}`);

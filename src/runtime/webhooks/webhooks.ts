@@ -19,7 +19,7 @@ import {
   type RecordedEvent,
   terminalEvents,
 } from "../../kernel/events.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
+import type { WholeKernel } from "../../kernel/kernel.ts";
 import { openPushConfig } from "../../kernel/queries/push-configs.ts";
 import type { PushConfigRecord, PushDelivered } from "../../kernel/resources/push-config.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
@@ -34,7 +34,7 @@ export type Narrate = (event: RecordedEvent) => Promise<object[]>;
 export type OpenNarrative = (config: PushConfigRecord, after: Position) => Promise<Narrate>;
 
 export interface WebhooksOptions {
-  kernel: Kernel;
+  kernel: WholeKernel;
   logger: Logger;
   /** Where clients find this server. */
   publicUrl(): string;
@@ -213,7 +213,7 @@ class Webhooks {
     this.#know(config);
     const { id, task_id: taskId } = config;
     const { through: from, narrate } = await this.#takeNarrative(config);
-    const events = await store.events({ taskId, after: from, limit: eventsAtOnce });
+    const events = await store.of(config.tenant_id).events({ taskId, after: from, limit: eventsAtOnce });
     const progress = new Progress(from, clock.now());
     try {
       for (const event of events.map(asRecorded)) {

@@ -29,6 +29,8 @@ export class MemoryContents {
   /** The event of position n is at n - 1; what was trimmed has left a hole. */
   readonly log: (StoredEvent | undefined)[] = [];
   readonly blobs = new Map<string, Uint8Array>();
+  /** The tenants that have some content, by its hash. */
+  readonly #blobOwners = new Map<string, Set<string>>();
   readonly once = new Map<string, OnceRecord>();
 
   get head(): Position {
@@ -51,7 +53,10 @@ export class MemoryContents {
       if (record !== undefined) this.once.set(key, { ...record, result });
     }
     if (batch.trim !== undefined) this.#trim(batch.trim);
-    for (const { sha256, bytes } of batch.blobs) this.blobs.set(sha256, bytes);
+    for (const { tenantId, sha256, bytes } of batch.blobs) {
+      if (bytes !== null) this.blobs.set(sha256, bytes);
+      this.#blobOwners.set(sha256, (this.#blobOwners.get(sha256) ?? new Set()).add(tenantId));
+    }
     for (const document of batch.put) {
       const about = events.find(({ resource }) => resource.id === document.id);
       this.#put(document, about?.position ?? first);
@@ -65,11 +70,24 @@ export class MemoryContents {
     return events;
   }
 
+  blobOf(tenantId: string, sha256: string): Uint8Array | undefined {
+    return this.#blobOwners.get(sha256)?.has(tenantId) === true ? this.blobs.get(sha256) : undefined;
+  }
+
+  dropBlob(sha256: string): void {
+    this.blobs.delete(sha256);
+    this.#blobOwners.delete(sha256);
+  }
+
   #assertWritable({ expect, events, put, once, rewrite = [], trim }: Batch): void {
     for (const { id, version } of expect) {
       if ((this.documents.get(id)?.version ?? 0) !== version) throw new VersionConflict(id);
     }
     if (once !== undefined && this.once.has(once.key)) throw new OnceConflict(once.key);
+    for (const { id, index } of put) {
+      const { tenantId = index.tenantId } = this.documents.get(id) ?? {};
+      if (tenantId !== index.tenantId) throw new StoreUnavailable(`${id} is not of ${index.tenantId}`);
+    }
     const created = new Set(put.map(({ id }) => id));
     for (const { resource } of events) {
       if (!created.has(resource.id) && !this.documents.has(resource.id))

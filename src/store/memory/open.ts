@@ -11,11 +11,12 @@ import {
   type NewEvent,
   type OnceRecord,
   type StagedBlob,
-  type Store,
   type StoredDocument,
   type StoredEvent,
   StoreUnavailable,
+  type TenantStore,
 } from "../port.ts";
+import { ofTenant, tenantViews, type WholeStore } from "../whole-store.ts";
 import { MemoryContents } from "./contents.ts";
 import { compare, due, events, isListedIn, list, ranked, shown } from "./queries.ts";
 import { search } from "./search.ts";
@@ -27,7 +28,7 @@ interface Waiting {
 }
 
 /** Stores that are opened one after the other on the same contents go on where the one before was. */
-export function createMemoryStore(contents = new MemoryContents()): Store {
+export function createMemoryStore(contents = new MemoryContents()): WholeStore {
   const { documents, log, blobs, once } = contents;
   const listeners = new Set<CommitListener>();
   /** The documents that batches under way will create. */
@@ -61,7 +62,36 @@ export function createMemoryStore(contents = new MemoryContents()): Store {
     return document?.kind === kind ? shown(document) : undefined;
   }
 
+  const viewOf = (tenantId: string): TenantStore => ({
+    tenantId,
+    get: async (kind, id) => ofTenant(tenantId, await get(kind, id)),
+    async getAhead(kind, id) {
+      const document = ahead.get(id)?.document;
+      return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));
+    },
+    eventsAhead: (id) => ahead.get(id)?.events.filter((event) => event.tenantId === tenantId),
+    list: async (query) => list(documents.values(), query, tenantId),
+    ranked: async (query) => ranked(documents.values(), query, tenantId),
+    search: async (query) => search(documents.values(), query, tenantId),
+    count: async (kind) =>
+      [...documents.values()].filter((found) => found.kind === kind && found.tenantId === tenantId).length,
+    events: async (query) => events(log, query, tenantId),
+    blob: async (sha256) => contents.blobOf(tenantId, sha256),
+    async openBlob(sha256) {
+      const bytes = contents.blobOf(tenantId, sha256);
+      if (bytes === undefined) return undefined;
+      return {
+        bytes: bytes.length,
+        async *read(start, end) {
+          if (end > start) yield bytes.subarray(start, end);
+        },
+        async close() {},
+      };
+    },
+  });
+
   return {
+    of: tenantViews(viewOf),
     commit(given) {
       if (isClosed) return Promise.reject(new StoreUnavailable("The store is closed"));
       return new Promise((resolve, reject) => {
@@ -72,17 +102,8 @@ export function createMemoryStore(contents = new MemoryContents()): Store {
       });
     },
     get,
-    async getAhead(kind, id) {
-      const document = ahead.get(id)?.document;
-      return document?.kind === kind ? document : await get(kind, id);
-    },
-    eventsAhead: (id) => ahead.get(id)?.events,
-    list: async (query) => list(documents.values(), query),
-    ranked: async (query) => ranked(documents.values(), query),
-    search: async (query) => search(documents.values(), query),
+    list: async (query) => list(documents.values(), query, null),
     due: async (query) => due(documents.values(), query),
-    count: async (kind, tenantId) =>
-      [...documents.values()].filter((found) => found.kind === kind && found.tenantId === tenantId).length,
     ids: async ({ afterId, limit }) =>
       [...documents.values()]
         .filter(({ id }) => id > afterId)
@@ -93,19 +114,7 @@ export function createMemoryStore(contents = new MemoryContents()): Store {
       [...documents.values()]
         .filter(({ kind, index }) => kind === "tenant" && isListedIn(index, index.tenantId))
         .map(({ id }) => id),
-    events: async (query) => events(log, query),
-    blob: async (sha256) => blobs.get(sha256),
-    async openBlob(sha256) {
-      const bytes = blobs.get(sha256);
-      if (bytes === undefined) return undefined;
-      return {
-        bytes: bytes.length,
-        async *read(start, end) {
-          if (end > start) yield bytes.subarray(start, end);
-        },
-        async close() {},
-      };
-    },
+    events: async (query) => events(log, query, null),
     async stageBlob(source, bytesMax) {
       const bytes = await collect(source, bytesMax);
       const sha256 = createHash("sha256").update(bytes).digest("hex");
@@ -122,7 +131,7 @@ export function createMemoryStore(contents = new MemoryContents()): Store {
       const kept = sha256s.filter((sha256) => later.some((text) => text.includes(sha256)));
       const going = sha256s.filter((sha256) => !kept.includes(sha256) && !wanted.has(sha256));
       const sizes = going.flatMap((sha256) => blobs.get(sha256)?.length ?? []);
-      for (const sha256 of going) blobs.delete(sha256);
+      for (const sha256 of going) contents.dropBlob(sha256);
       return { kept, count: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
     },
     // What is replaced or dropped here is gone at once.

@@ -3,7 +3,6 @@
 import type {
   DocumentIndex,
   DocumentQuery,
-  DueQuery,
   EventQuery,
   Position,
   RankedDocuments,
@@ -11,13 +10,19 @@ import type {
   StoredDocument,
   StoredEvent,
 } from "../port.ts";
+import type { DueQuery } from "../whole-store.ts";
 import type { HeldDocument } from "./contents.ts";
 
 export function shown({ kind, id, tenantId, version, born, body }: HeldDocument): StoredDocument {
   return { kind, id, tenantId, version, born, body };
 }
 
-export function list(documents: Iterable<HeldDocument>, query: DocumentQuery): StoredDocument[] {
+/** Of one tenant, or of all. */
+export function list(
+  documents: Iterable<HeldDocument>,
+  query: DocumentQuery,
+  tenantId: string | null,
+): StoredDocument[] {
   const { kind, workspaceIds, statuses, beyond, limit } = query;
   const { bornAfter = -1, bornThrough = Number.POSITIVE_INFINITY } = query;
   const direction = query.order === "newest_first" ? -1 : 1;
@@ -27,6 +32,7 @@ export function list(documents: Iterable<HeldDocument>, query: DocumentQuery): S
     .filter(
       (document) =>
         document.kind === kind &&
+        (tenantId === null || document.tenantId === tenantId) &&
         isIn(document.index, query.by) &&
         isOfOrNone(document.index.workspaceId, workspaceIds) &&
         isOf(document.index.status, statuses) &&
@@ -39,8 +45,12 @@ export function list(documents: Iterable<HeldDocument>, query: DocumentQuery): S
     .map(shown);
 }
 
-export function ranked(documents: Iterable<HeldDocument>, query: RankedQuery): RankedDocuments {
-  const { kind, tenantId, workspaceIds, sessionId, label, statuses, beyond, limit } = query;
+export function ranked(
+  documents: Iterable<HeldDocument>,
+  query: RankedQuery,
+  tenantId: string,
+): RankedDocuments {
+  const { kind, workspaceIds, sessionId, label, statuses, beyond, limit } = query;
   const { rankFrom = Number.NEGATIVE_INFINITY } = query;
   const found = [...documents]
     .filter(
@@ -75,8 +85,12 @@ export function due(documents: Iterable<HeldDocument>, query: DueQuery): { id: s
     .slice(0, limit);
 }
 
-export function events(log: readonly (StoredEvent | undefined)[], query: EventQuery): StoredEvent[] {
-  const { after, limit, tenantId, workspaceIds, sessionId, taskId, newestFirst = false } = query;
+export function events(
+  log: readonly (StoredEvent | undefined)[],
+  query: EventQuery,
+  tenantId: string | null,
+): StoredEvent[] {
+  const { after, limit, workspaceIds, sessionId, taskId, newestFirst = false } = query;
   const found: StoredEvent[] = [];
   const last = Math.min(query.through ?? log.length, log.length);
   const [start, end, step] = newestFirst ? [last, after, -1] : [after + 1, last + 1, 1];
@@ -88,7 +102,7 @@ export function events(log: readonly (StoredEvent | undefined)[], query: EventQu
     const event = log[position - 1];
     if (
       event !== undefined &&
-      (tenantId === undefined || event.tenantId === tenantId) &&
+      (tenantId === null || event.tenantId === tenantId) &&
       (sessionId === undefined || event.sessionId === sessionId) &&
       (taskId === undefined || event.taskId === taskId) &&
       isOf(event.workspaceId, workspaceIds)
@@ -120,8 +134,7 @@ export function compare(a: string, b: string): number {
 }
 
 function isIn(index: DocumentIndex, by: DocumentQuery["by"]): boolean {
-  if ("everyTenant" in by) return index.isListed ?? true;
-  if ("tenantId" in by) return isListedIn(index, by.tenantId);
+  if (by === undefined) return index.isListed ?? true;
   if ("workspaceId" in by) return index.workspaceId === by.workspaceId;
   if ("sessionId" in by) return index.sessionId === by.sessionId;
   if ("taskId" in by) return index.taskId === by.taskId;

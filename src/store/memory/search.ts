@@ -10,7 +10,11 @@ const wordsMax = 16;
 const repetition = 1.2;
 const length = 0.75;
 
-export function search(documents: Iterable<HeldDocument>, query: SearchQuery): FoundDocument[] {
+export function search(
+  documents: Iterable<HeldDocument>,
+  query: SearchQuery,
+  tenantId: string,
+): FoundDocument[] {
   const phrases = phrasesOf(query.text);
   if (phrases.length === 0) return [];
   const texts = [...documents].flatMap((document) => {
@@ -24,7 +28,7 @@ export function search(documents: Iterable<HeldDocument>, query: SearchQuery): F
   });
   const { beyond } = query;
   return texts
-    .filter(({ document }) => isWanted(document, query))
+    .filter(({ document }) => isListedIn(document.index, tenantId) && isWanted(document, query))
     .flatMap(({ document, words }) => {
       const counts = phrases.map((phrase) => occurrences(words, phrase));
       if (counts.includes(0)) return [];
@@ -43,7 +47,6 @@ export function search(documents: Iterable<HeldDocument>, query: SearchQuery): F
 function isWanted({ kind, id, index }: HeldDocument, query: SearchQuery): boolean {
   return (
     kind === query.kind &&
-    isListedIn(index, query.tenantId) &&
     isOfOrNone(index.workspaceId, query.workspaceIds) &&
     isOf(id, query.ids) &&
     isOf(index.ownerId, query.ownerIds) &&

@@ -3,7 +3,8 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { CommitListener, Position, Store } from "../port.ts";
+import type { CommitListener, EventQuery, Position, StoredDocument, TenantStore } from "../port.ts";
+import { ofTenant, tenantViews, type WholeStore } from "../whole-store.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { DocumentCache } from "./document-cache.ts";
 import { type CommitObserver, type CommitWatch, GroupCommit } from "./group-commit.ts";
@@ -11,7 +12,10 @@ import { lockDirectory } from "./lock.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
 
-export async function openSqliteStore(directory: string, watch: CommitWatch | null = null): Promise<Store> {
+export async function openSqliteStore(
+  directory: string,
+  watch: CommitWatch | null = null,
+): Promise<WholeStore> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(directory);
   const file = join(directory, "bridle.db");
@@ -36,28 +40,41 @@ export async function openSqliteStore(directory: string, watch: CommitWatch | nu
     const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
     const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
+    const cached = (found: StoredDocument) => cache.get(found.kind, found.id) ?? found;
+    const seen = (query: EventQuery) => ({ ...query, through: Math.min(query.through ?? told, told) });
+    const viewOf = (tenantId: string): TenantStore => ({
+      tenantId,
+      get: async (kind, id) => ofTenant(tenantId, await get(kind, id)),
+      async getAhead(kind, id) {
+        const document = writer.getAhead(id);
+        return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));
+      },
+      eventsAhead: (id) => writer.eventsAhead(id)?.filter((event) => event.tenantId === tenantId),
+      list: async (query) => reader.list(tenantId, query).map(cached),
+      ranked: async (query) => reader.ranked(tenantId, query),
+      search: async (query) =>
+        reader.search(tenantId, query).map((found) => ({ ...cached(found), score: found.score })),
+      count: async (kind) => reader.count(kind, tenantId),
+      events: async (query) => reader.events(tenantId, seen(query)),
+      async blob(sha256) {
+        if (!reader.hasBlob(tenantId, sha256)) return undefined;
+        return reader.blob(sha256) ?? (await blobFiles.whole(sha256));
+      },
+      async openBlob(sha256) {
+        if (!reader.hasBlob(tenantId, sha256)) return undefined;
+        return reader.openBlob(sha256) ?? (await blobFiles.open(sha256));
+      },
+    });
     return {
+      of: tenantViews(viewOf),
       commit: (batch) => writer.commit(batch),
       forgetOnce: (before) => writer.forgetOnce(before),
       get,
-      async getAhead(kind, id) {
-        const document = writer.getAhead(id);
-        return document?.kind === kind ? document : await get(kind, id);
-      },
-      eventsAhead: (id) => writer.eventsAhead(id),
-      list: async (query) => reader.list(query).map((found) => cache.get(found.kind, found.id) ?? found),
-      ranked: async (query) => reader.ranked(query),
-      search: async (query) =>
-        reader
-          .search(query)
-          .map((found) => ({ ...(cache.get(found.kind, found.id) ?? found), score: found.score })),
+      list: async (query) => reader.list(null, query).map(cached),
       due: async (query) => reader.due(query),
-      count: async (kind, tenantId) => reader.count(kind, tenantId),
       ids: async (query) => reader.ids(query),
       tenantIds: async () => reader.tenantIds(),
-      events: async (query) => reader.events({ ...query, through: Math.min(query.through ?? told, told) }),
-      blob: async (sha256) => reader.blob(sha256) ?? (await blobFiles.whole(sha256)),
-      openBlob: async (sha256) => reader.openBlob(sha256) ?? (await blobFiles.open(sha256)),
+      events: async (query) => reader.events(null, seen(query)),
       stageBlob: (source, bytesMax) => blobFiles.stage(source, bytesMax),
       once: async (key) => reader.once(key),
       onceWith: async (query) => reader.onceWith(query),

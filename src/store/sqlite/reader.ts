@@ -3,7 +3,6 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import type {
   DocumentQuery,
-  DueQuery,
   EventQuery,
   FoundDocument,
   OnceRecord,
@@ -16,6 +15,7 @@ import type {
   StoredEvent,
 } from "../port.ts";
 
+import type { DueQuery } from "../whole-store.ts";
 import type { DocumentCache } from "./document-cache.ts";
 
 type Row = Record<string, SQLOutputValue>;
@@ -46,11 +46,22 @@ export class Reader {
     return document;
   }
 
-  list(query: DocumentQuery): StoredDocument[] {
+  /** Of one tenant, or of all. */
+  list(tenantId: string | null, query: DocumentQuery): StoredDocument[] {
     const newest = query.order === "newest_first";
-    const index = indexColumn(query.by);
-    const where = ["kind = ?", index === null ? "listed_in IS NOT NULL" : `${index[0]} = ?`];
-    const values: SQLInputValue[] = index === null ? [query.kind] : [query.kind, index[1]];
+    const where = ["kind = ?"];
+    const values: SQLInputValue[] = [query.kind];
+    const index = indexColumn(query.by) ?? (tenantId === null ? null : (["listed_in", tenantId] as const));
+    if (index === null) where.push("listed_in IS NOT NULL");
+    else {
+      where.push(`${index[0]} = ?`);
+      values.push(index[1]);
+    }
+    if (tenantId !== null) {
+      // Read from the row: the narrower index serves.
+      where.push("+tenant_id = ?");
+      values.push(tenantId);
+    }
     if (query.workspaceIds !== undefined) {
       // What belongs to no workspace belongs to the whole tenant.
       where.push("(workspace_id IS NULL OR workspace_id IN (SELECT value FROM json_each(?)))");
@@ -80,9 +91,9 @@ export class Reader {
       .map(toDocument);
   }
 
-  ranked(query: RankedQuery): RankedDocuments {
+  ranked(tenantId: string, query: RankedQuery): RankedDocuments {
     const where = ["kind = ?", "listed_in = ?", "rank IS NOT NULL"];
-    const values: SQLInputValue[] = [query.kind, query.tenantId];
+    const values: SQLInputValue[] = [query.kind, tenantId];
     const narrow = (condition: string, value: SQLInputValue | undefined) => {
       if (value === undefined) return;
       where.push(condition);
@@ -107,11 +118,11 @@ export class Reader {
   }
 
   /** The words were indexed under the position that their document was born at. */
-  search(query: SearchQuery): FoundDocument[] {
+  search(tenantId: string, query: SearchQuery): FoundDocument[] {
     const words = matchOf(query.text);
     if (words === "") return [];
     const where = ["texts MATCH ?", "kind = ?", "listed_in = ?"];
-    const values: SQLInputValue[] = [words, query.kind, query.tenantId];
+    const values: SQLInputValue[] = [words, query.kind, tenantId];
     if (query.workspaceIds !== undefined) {
       where.push("(workspace_id IS NULL OR workspace_id IN (SELECT value FROM json_each(?)))");
       values.push(JSON.stringify(query.workspaceIds));
@@ -164,12 +175,12 @@ export class Reader {
   }
 
   /** A row has at least one event, so as many rows as events are asked for are enough. */
-  events(query: EventQuery): StoredEvent[] {
+  events(tenantId: string | null, query: EventQuery): StoredEvent[] {
     const where = ["last > ?"];
     const values: SQLInputValue[] = [query.after];
-    const equal = { task_id: query.taskId, session_id: query.sessionId, tenant_id: query.tenantId };
+    const equal = { task_id: query.taskId, session_id: query.sessionId, tenant_id: tenantId };
     for (const [column, value] of Object.entries(equal)) {
-      if (value === undefined) continue;
+      if (value == null) continue;
       // The narrowest index serves; the unary plus keeps the planner from choosing a wider one.
       where.push(where.length === 1 ? `${column} = ?` : `+${column} = ?`);
       values.push(value);
@@ -197,6 +208,12 @@ export class Reader {
       }
     }
     return events;
+  }
+
+  /** Whether content is the tenant's, too. */
+  hasBlob(tenantId: string, sha256: string): boolean {
+    const sql = "SELECT 1 FROM blob_owners WHERE sha256 = ? AND tenant_id = ?";
+    return this.#prepare(sql).get(sha256, tenantId) !== undefined;
   }
 
   blob(sha256: string): Uint8Array | undefined {
@@ -253,9 +270,8 @@ export class Reader {
   }
 }
 
-function indexColumn(by: DocumentQuery["by"]): [column: string, value: string] | null {
-  if ("everyTenant" in by) return null;
-  if ("tenantId" in by) return ["listed_in", by.tenantId];
+function indexColumn(by: DocumentQuery["by"]): readonly [column: string, value: string] | null {
+  if (by === undefined) return null;
   if ("workspaceId" in by) return ["workspace_id", by.workspaceId];
   if ("sessionId" in by) return ["session_id", by.sessionId];
   if ("taskId" in by) return ["task_id", by.taskId];

@@ -28,6 +28,7 @@ export class LogRewriter {
   readonly #tail: StatementSync;
   readonly #blobBytes: StatementSync;
   readonly #deleteBlob: StatementSync;
+  readonly #deleteBlobOwners: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#readRow = db.prepare(
@@ -46,6 +47,7 @@ export class LogRewriter {
     this.#tail = db.prepare("SELECT events FROM log WHERE last > ? ORDER BY last");
     this.#blobBytes = db.prepare("SELECT length(bytes) AS bytes FROM blobs WHERE sha256 = ?");
     this.#deleteBlob = db.prepare("DELETE FROM blobs WHERE sha256 = ?");
+    this.#deleteBlobOwners = db.prepare("DELETE FROM blob_owners WHERE sha256 = ?");
   }
 
   /** Rows hold several events: neighbours are replaced together. */
@@ -117,6 +119,7 @@ export class LogRewriter {
       if (mentioned.has(sha256)) continue;
       bytes += Number(this.#blobBytes.get(sha256)?.bytes ?? 0);
       count += Number(this.#deleteBlob.run(sha256).changes);
+      this.#deleteBlobOwners.run(sha256);
     }
     return { kept: [...mentioned], count, bytes };
   }

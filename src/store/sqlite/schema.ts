@@ -6,7 +6,7 @@
  *            copy of an earlier event, where it comes from, and for an imported one, who brought it; `numbers`
  *            a JSON array of [sequence, previous]. A row costs what an event would, and a commit has seven of those.
  * documents  the fold of a resource's events: JSON and the few columns it is found by
- * blobs      content under its SHA-256
+ * blobs      content under its SHA-256; blob_owners says which tenants have it
  * once       idempotency records
  * texts      the words of documents that can be searched for, by the position that the document was born at
  */
@@ -84,6 +84,20 @@ const migrations: readonly string[] = [
   CREATE INDEX documents_ranked
     ON documents (kind, listed_in, rank, id, status, label, session_id, workspace_id)
     WHERE rank IS NOT NULL;
+  `,
+  // Content from before is of the tenants whose events and documents speak of it.
+  `
+  CREATE TABLE blob_owners (
+    sha256    TEXT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    PRIMARY KEY (sha256, tenant_id)
+  ) STRICT, WITHOUT ROWID;
+  INSERT OR IGNORE INTO blob_owners
+    SELECT json_tree.value, log.tenant_id FROM log, json_tree(log.events)
+    WHERE json_tree.key IN ('blob', 'sha256') AND json_tree.type = 'text' AND length(json_tree.value) = 64;
+  INSERT OR IGNORE INTO blob_owners
+    SELECT json_tree.value, documents.tenant_id FROM documents, json_tree(documents.body)
+    WHERE json_tree.key IN ('blob', 'sha256') AND json_tree.type = 'text' AND length(json_tree.value) = 64;
   `,
 ];
 

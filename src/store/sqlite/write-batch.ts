@@ -45,6 +45,7 @@ export class BatchWriter {
   readonly #updateDocument: StatementSync;
   readonly #updateHead: StatementSync;
   readonly #insertBlob: StatementSync;
+  readonly #insertBlobOwner: StatementSync;
   readonly #readOnce: StatementSync;
   readonly #insertOnce: StatementSync;
   readonly #deleteText: StatementSync;
@@ -66,10 +67,11 @@ export class BatchWriter {
     );
     this.#updateDocument = db.prepare(
       `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?,
-         rank = ? WHERE id = ?`,
+         rank = ? WHERE id = ? AND tenant_id = ?`,
     );
     this.#updateHead = db.prepare("UPDATE documents SET sequence = ?, last_event = ? WHERE id = ?");
     this.#insertBlob = db.prepare("INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?, ?)");
+    this.#insertBlobOwner = db.prepare("INSERT OR IGNORE INTO blob_owners (sha256, tenant_id) VALUES (?, ?)");
     this.#readOnce = db.prepare("SELECT 1 FROM once WHERE key = ?");
     this.#insertOnce = db.prepare(
       "INSERT INTO once (key, fingerprint, result, expires_at, position) VALUES (?, ?, ?, ?, ?)",
@@ -127,7 +129,10 @@ export class BatchWriter {
     this.#rewriter.rewrite(batch.rewrite);
     this.#rewriter.rewriteOnce(batch.rewriteOnce);
     if (batch.trim !== null) this.#trim(batch.trim);
-    for (const blob of batch.blobs) this.#insertBlob.run(blob.sha256, blob.bytes);
+    for (const { tenantId, sha256, bytes } of batch.blobs) {
+      if (bytes !== null) this.#insertBlob.run(sha256, bytes);
+      this.#insertBlobOwner.run(sha256, tenantId);
+    }
     const regained = new Map(batch.regained);
     for (const document of batch.put) {
       const [id] = document;
@@ -179,8 +184,9 @@ export class BatchWriter {
       }
       return;
     }
-    const [id, , , , , , , status, wakeAt, body, , rank] = document;
-    this.#updateDocument.run(version + 1, sequence, lastEvent, status, wakeAt, body, rank, id);
+    const [id, , tenantId, , , , , status, wakeAt, body, , rank] = document;
+    const values = [version + 1, sequence, lastEvent, status, wakeAt, body, rank, id, tenantId];
+    if (this.#updateDocument.run(...values).changes !== 1) throw new Error(`${id} is not of ${tenantId}`);
   }
 
   #head(id: string): Head {

@@ -19,6 +19,7 @@ import type { StepResult } from "../../kernel/resources/task.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 import {
+  ownStore,
   presentApiKey,
   presentBranch,
   presentCompaction,
@@ -220,7 +221,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       const { directive, delta, ...update } = event.payload;
       if (delta !== undefined) return { ...update, delta: await presentDelta(delta, viewer) };
       if (directive === undefined) return update;
-      const found = await unsealShown(directive, viewer.store);
+      const found = await unsealShown(directive, ownStore(viewer));
       return { ...update, directive: presentInternal(found, viewer.caller) };
     }
     case "span.started":
@@ -242,21 +243,21 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
 
 /** What a model says is the run's own business, unless it is said to be for everybody. */
 async function presentDelta({ text, visibility, ...delta }: ModelDelta, viewer: Viewer): Promise<Wire> {
-  const found = await unsealShown(text, viewer.store);
+  const found = await unsealShown(text, ownStore(viewer));
   const shown =
     "value" in found && visibility === "public" ? found.value : presentInternal(found, viewer.caller);
   return { ...delta, visibility, text: shown };
 }
 
 async function presentToolCall({ input, effect }: ToolCallInput, viewer: Viewer): Promise<Wire> {
-  return { effect, input: presentInternal(await unsealShown(input, viewer.store), viewer.caller) };
+  return { effect, input: presentInternal(await unsealShown(input, ownStore(viewer)), viewer.caller) };
 }
 
 /** The messages of a model's input, for those who may see what steps are given. */
 async function presentModelCall({ input, ...call }: ModelCallBegun, viewer: Viewer): Promise<Wire> {
   const pieces = input.map(async (piece) =>
     "content" in piece
-      ? { content: presentInternal(await unsealShown(piece.content, viewer.store), viewer.caller) }
+      ? { content: presentInternal(await unsealShown(piece.content, ownStore(viewer)), viewer.caller) }
       : piece,
   );
   return { ...call, input: await Promise.all(pieces) };
@@ -266,7 +267,7 @@ async function presentChunk(
   { chunk, visibility }: EventPayloads["artifact.updated"],
   viewer: Viewer,
 ): Promise<unknown> {
-  const found = await unsealShown(chunk, viewer.store);
+  const found = await unsealShown(chunk, ownStore(viewer));
   if ("erased" in found) return found.erased;
   const text = found.value;
   return visibility === "public" || seesInternal(viewer.caller) ? text : redacted("text", text, visibility);
@@ -303,7 +304,7 @@ async function presentStarted(
   const { handoff_id, expires_at } = handoff ?? {};
   const span = handoff === undefined ? rest : { ...rest, handoff: { handoff_id, expires_at } };
   if (host_call === undefined) return span;
-  const found = await unsealShown(host_call.input, viewer.store);
+  const found = await unsealShown(host_call.input, ownStore(viewer));
   return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer.caller) } };
 }
 
@@ -311,7 +312,7 @@ async function presentStarted(
 async function presentTurn<T extends ShellTurn>(turn: T, viewer: Viewer): Promise<object> {
   const { environment } = turn;
   if (environment === null || environment.tier === "secret") return turn;
-  const found = await unsealShown(environment.state, viewer.store);
+  const found = await unsealShown(environment.state, ownStore(viewer));
   const isShown = environment.tier === "public" && "value" in found;
   const state = isShown ? found.value : presentInternal(found, viewer.caller);
   return { ...turn, environment: { tier: environment.tier, state } };
@@ -321,7 +322,7 @@ async function presentTurn<T extends ShellTurn>(turn: T, viewer: Viewer): Promis
 async function presentResult(result: StepResult, viewer: Viewer): Promise<unknown> {
   if ("error" in result) return result;
   const output: Content<unknown> = result.output;
-  return { output: presentInternal(await unsealShown(output, viewer.store), viewer.caller) };
+  return { output: presentInternal(await unsealShown(output, ownStore(viewer)), viewer.caller) };
 }
 
 function presentInternal(found: { value: unknown } | { erased: unknown }, caller: Caller): unknown {

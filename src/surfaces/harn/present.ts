@@ -26,11 +26,16 @@ import type { TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
 import type { VaultRecord, VaultSecret } from "../../kernel/resources/vault.ts";
 import type { LoadedSkill } from "../../kernel/skills.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
-import type { JsonValue, Position, Store } from "../../store/port.ts";
+import type { JsonValue, Position, Store, TenantStore } from "../../store/port.ts";
 
 export interface Viewer {
   store: Store;
   caller: Caller;
+}
+
+/** What the viewer's tenant has. */
+export function ownStore({ store, caller }: Viewer): TenantStore {
+  return store.of(caller.tenantId);
 }
 
 export type Wire = Record<string, unknown>;
@@ -137,7 +142,7 @@ export function presentSecret(vaultId: string, secret: VaultSecret): Wire {
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
   const { parts, workspace_id: _, is_replayed: __, ...shown } = presentRecord(message);
-  const found = await unsealShown(parts, viewer.store);
+  const found = await unsealShown(parts, ownStore(viewer));
   return {
     ...shown,
     parts: "erased" in found ? [found.erased].flat() : presentParts(found.value, viewer.caller),
@@ -198,10 +203,10 @@ function presentPlan({ source_task_id, mode, checkpoint, allow_live, reason }: R
 
 async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> {
   if ("payload" in input) {
-    const found = await unsealShown(input.payload, viewer.store);
+    const found = await unsealShown(input.payload, ownStore(viewer));
     return "erased" in found ? found.erased : found.value;
   }
-  const document = await viewer.store.get("message", input.message_id);
+  const document = await ownStore(viewer).get("message", input.message_id);
   // Messages leave the log by age; the record of their task stays.
   if (document === undefined) return { redacted: true, type: "message", id: input.message_id };
   return await presentMessage(document.body as MessageRecord, viewer);
@@ -253,11 +258,11 @@ function waitingFor({
 /** The answer to a write says which event it was; a read says which is the last. */
 export async function presentSession(
   session: SessionRecord,
-  { store }: Viewer,
+  viewer: Viewer,
   writtenAt: Position | null = null,
 ): Promise<Wire> {
   const shown = presentWithoutRanges(session);
-  const last = writtenAt ?? (await lastPosition(store, session.id));
+  const last = writtenAt ?? (await lastPosition(ownStore(viewer), session.id));
   return {
     memory_ids: [],
     skill_ids: [],
@@ -277,7 +282,7 @@ export function presentCompaction({ ranges: _, ...shown }: Compaction): Omit<Com
   return shown;
 }
 
-async function lastPosition(store: Store, sessionId: string): Promise<Position | null> {
+async function lastPosition(store: TenantStore, sessionId: string): Promise<Position | null> {
   const [last] = await store.events({ sessionId, after: 0, limit: 1, newestFirst: true });
   return last?.position ?? null;
 }
@@ -308,9 +313,9 @@ export function presentPermissionRequest(request: PermissionRequestRecord): Wire
 }
 
 /** The receipt of an artifact is that of the task that made it, once that has ended. */
-export async function presentArtifact(artifact: ArtifactRecord, { store }: Viewer): Promise<Wire> {
+export async function presentArtifact(artifact: ArtifactRecord, viewer: Viewer): Promise<Wire> {
   const { task_id, in_receipt } = artifact;
-  const document = task_id === null || !in_receipt ? undefined : await store.get("task", task_id);
+  const document = task_id === null || !in_receipt ? undefined : await ownStore(viewer).get("task", task_id);
   const task = document?.body as TaskRecord | undefined;
   return { ...presentNewArtifact(artifact), receipt_id: task?.outcome?.receipt_id ?? null };
 }
@@ -325,8 +330,8 @@ export async function presentOutcome(task: TaskRecord, viewer: Viewer): Promise<
   if (task.outcome === null) throw new Error(`Task ${task.id} has no outcome`);
   const { message_ids, ...shown } = task.outcome;
   const endedAt = task.completed_at ?? task.canceled_at ?? task.updated_at;
-  const messages = await Promise.all(message_ids.map((id) => viewer.store.get("message", id)));
-  const artifacts = await viewer.store.list({
+  const messages = await Promise.all(message_ids.map((id) => ownStore(viewer).get("message", id)));
+  const artifacts = await ownStore(viewer).list({
     kind: "artifact",
     by: { taskId: task.id },
     order: "oldest_first",

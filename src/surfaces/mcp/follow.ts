@@ -27,7 +27,8 @@ interface Following {
 /** The task as it is when it is at rest, or when the signal says that it is time. */
 export async function follow(following: Following): Promise<TaskRecord> {
   const { kernel, caller, taskId, after, asked, signal } = following;
-  const { store, tail } = kernel;
+  const store = kernel.store.of(caller.tenantId);
+  const { tail } = kernel;
   const task = await read(kernel, caller, taskId);
   if (isAtRest(task, asked)) {
     for await (const events of readLog(store, { taskId, after })) await tellNews(following, events);
@@ -56,7 +57,7 @@ async function newsIn(kernel: Kernel, caller: Caller, event: RecordedEvent): Pro
   switch (event.event) {
     case "agent.message": {
       if (!mayUse(caller, "messages:read")) return null;
-      const found = await unsealShown(event.payload.message.parts, kernel.store);
+      const found = await unsealShown(event.payload.message.parts, kernel.store.of(caller.tenantId));
       const shown = "value" in found ? found.value.filter(({ visibility }) => visibility === "public") : [];
       return textOf(shown) || null;
     }

@@ -91,15 +91,17 @@ async function answerOf({ kernel, caller }: Showing, task: TaskRecord): Promise<
   const results = await Promise.all(ids.map((id) => findVisible(store, caller, "message", id)));
   const given = results.filter((message) => message !== undefined);
   const told = given.length > 0 ? given : await saidIn(kernel, task);
-  const parts = await Promise.all(told.map(({ parts: content }) => unsealShown(content, store)));
+  const parts = await Promise.all(
+    told.map(({ parts: content }) => unsealShown(content, store.of(caller.tenantId))),
+  );
   return parts
     .flatMap((found) => ("value" in found ? found.value : []))
     .filter(({ visibility }) => visibility === "public");
 }
 
-async function saidIn({ store }: Kernel, { id: taskId }: TaskRecord): Promise<MessageRecord[]> {
+async function saidIn({ store }: Kernel, { id: taskId, tenant_id }: TaskRecord): Promise<MessageRecord[]> {
   const said: MessageRecord[] = [];
-  for await (const events of readLog(store, { taskId, after: 0 })) {
+  for await (const events of readLog(store.of(tenant_id), { taskId, after: 0 })) {
     for (const event of events.map(asRecorded)) {
       if (event.event === "agent.message") said.push(event.payload.message);
     }

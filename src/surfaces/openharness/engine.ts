@@ -187,12 +187,15 @@ export class Engine {
     const { store } = this.#options.kernel;
     const task = await findVisible(store, caller, "task", taskId);
     if (task === undefined) throw notFound("run", taskId);
-    return new RunView(task, { store, caller, after });
+    return new RunView(task, { store: store.of(caller.tenantId), caller, after });
   }
 
   /** The response that this turn was given before. */
-  async #settledTurn({ task_id: taskId, turn }: Taken): Promise<ToldTurn> {
-    for await (const events of readLog(this.#options.kernel.store, { taskId, after: 0 })) {
+  async #settledTurn({ caller, task_id: taskId, turn }: Taken): Promise<ToldTurn> {
+    for await (const events of readLog(this.#options.kernel.store.of(caller.tenantId), {
+      taskId,
+      after: 0,
+    })) {
       for (const event of events.map(asRecorded)) {
         const isAnswer = event.event === "vendor.bridle.shell_link.turn_answered";
         if (isAnswer && event.payload.told.turn === turn) return event.payload.told;
@@ -201,15 +204,24 @@ export class Engine {
     throw notFound("run", taskId);
   }
 
-  async *#settled({ task_id: taskId }: Taken, { through }: ToldTurn): AsyncGenerator<RecordedEvent[]> {
-    for await (const events of readLog(this.#options.kernel.store, { taskId, after: 0 })) {
+  async *#settled(
+    { caller, task_id: taskId }: Taken,
+    { through }: ToldTurn,
+  ): AsyncGenerator<RecordedEvent[]> {
+    for await (const events of readLog(this.#options.kernel.store.of(caller.tenantId), {
+      taskId,
+      after: 0,
+    })) {
       yield events.filter(({ position }) => position <= through).map(asRecorded);
       if ((events.at(-1)?.position ?? 0) >= through) return;
     }
   }
 
   /** The events of the run, until there is something to answer or the time is over. */
-  async *#live({ task_id: taskId, turn, exchange }: Taken, view: RunView): AsyncGenerator<RecordedEvent[]> {
+  async *#live(
+    { caller, task_id: taskId, turn, exchange }: Taken,
+    view: RunView,
+  ): AsyncGenerator<RecordedEvent[]> {
     const { kernel, stopped, waitMs } = this.#options;
     const { gone } = exchange.arrival;
     const over = new AbortController();
@@ -217,7 +229,12 @@ export class Engine {
     let settling: NodeJS.Timeout | undefined;
     const signal = AbortSignal.any([gone, stopped, over.signal]);
     try {
-      for await (const events of followLog(kernel.store, kernel.tail, { taskId, after: 0 }, signal)) {
+      for await (const events of followLog(
+        kernel.store.of(caller.tenantId),
+        kernel.tail,
+        { taskId, after: 0 },
+        signal,
+      )) {
         yield events.map(asRecorded);
         // Before its own turn everything is history.
         const rest = view.turn < turn ? "no" : view.rest();

@@ -72,11 +72,10 @@ export async function* followTask(
   const { kernel, signal, stopped } = call;
   const view = await TaskView.read(task, from, presentationFor(call));
   yield { task: await present(call, view, detail) };
+  const store = kernel.store.of(task.tenant_id);
   const filter = { taskId: task.id, after: view.position };
   // Of a task that has ended there is only history.
-  const pages = isFinal(task.status)
-    ? readLog(kernel.store, filter)
-    : followLog(kernel.store, kernel.tail, filter, signal);
+  const pages = isFinal(task.status) ? readLog(store, filter) : followLog(store, kernel.tail, filter, signal);
   if (isDone(view, endsWithQuestion)) return;
   for await (const page of pages) {
     for (const event of page) {

@@ -28,10 +28,10 @@ type Narrate = (event: RecordedEvent) => Promise<object[]>;
 /** Gives what is to be told about a task, event by event, to one that was told everything up to a position. */
 export function notifications({ kernel, publicUrl, shapes }: NotificationOptions) {
   return async (config: PushConfigRecord, after: Position): Promise<Narrate> => {
-    const document = await kernel.store.get("task", config.task_id);
+    const document = await kernel.store.of(config.tenant_id).get("task", config.task_id);
     if (document === undefined) return async () => [];
     const presentation = {
-      store: kernel.store,
+      store: kernel.store.of(config.tenant_id),
       publicUrl: publicUrl(),
       withCursor: false,
       withMessages: config.with_history,

@@ -11,7 +11,7 @@ import { type Presentation, type TaskDetail, TaskView, wholeTask } from "./view/
 
 export function presentationFor({ kernel, caller, publicUrl, extensions }: Call): Presentation {
   return {
-    store: kernel.store,
+    store: kernel.store.of(caller.tenantId),
     publicUrl,
     withCursor: extensions.has(durableCursorUri),
     withMessages: mayUse(caller, "messages:read"),
@@ -42,7 +42,7 @@ export async function presentRecord(call: Call, task: TaskRecord, detail: TaskDe
 async function delegationOf({ kernel, extensions }: Call, task: TaskRecord): Promise<JsonObject> {
   const receiptId = task.outcome?.receipt_id;
   if (receiptId == null || !extensions.has(delegationUri)) return {};
-  const document = await kernel.store.get("receipt", receiptId);
+  const document = await kernel.store.of(task.tenant_id).get("receipt", receiptId);
   const receipt = document?.body as ReceiptRecord | undefined;
   if (receipt === undefined) return {};
   return { [delegationUri]: { receipt_id: receiptId, receipt_hash: receipt.hash } };

@@ -148,8 +148,9 @@ export class WorkMetrics {
   }
 
   /** What was committed with the event is in the store's memory, so that nothing is read from the disk. */
-  #readTask({ resource }: KernelEvent, count: (task: TaskRecord) => void): void {
+  #readTask({ resource, tenantId }: KernelEvent, count: (task: TaskRecord) => void): void {
     void this.#options.store
+      .of(tenantId)
       .get("task", resource.id)
       .then((document) => document !== undefined && count(document.body as TaskRecord))
       .catch(this.#notCounted);

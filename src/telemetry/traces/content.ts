@@ -3,30 +3,30 @@
  * Messages that an earlier call of the same task had already are in the span of that call, and not said again.
  */
 
-import { type Content, unsealShown } from "../../kernel/content.ts";
+import { type BlobSource, type Content, unsealShown } from "../../kernel/content.ts";
 import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import type { ModelMessage, ReasoningContent, ToolOutput } from "../../models/messages.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
-import type { JsonObject, JsonValue, Store } from "../../store/port.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { type Attributes, known } from "./span.ts";
 
 /** Of one attribute. */
 const contentCharsMax = 8192;
 
 export class ContentReader {
-  readonly #store: Pick<Store, "blob">;
+  readonly #source: BlobSource;
   readonly #redactor: Redactor;
   readonly isWanted: boolean;
 
-  constructor(options: { store: Pick<Store, "blob">; redactor: Redactor; isWanted: boolean }) {
-    this.#store = options.store;
+  constructor(options: { source: BlobSource; redactor: Redactor; isWanted: boolean }) {
+    this.#source = options.source;
     this.#redactor = options.redactor;
     this.isWanted = options.isWanted;
   }
 
   /** Nothing for what was erased. */
   async open<T>(content: Content<T>): Promise<T | null> {
-    const found = await unsealShown(content, this.#store);
+    const found = await unsealShown(content, this.#source);
     return "value" in found ? found.value : null;
   }
 

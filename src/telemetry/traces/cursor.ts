@@ -5,7 +5,8 @@ import { rename, writeFile } from "node:fs/promises";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { lazy } from "../../lazy.ts";
-import type { Position, Store } from "../../store/port.ts";
+import type { Position } from "../../store/port.ts";
+import type { WholeStore } from "../../store/whole-store.ts";
 
 export interface Cursor {
   /** Every event up to here was seen, and what ended with it was taken by the collector. */
@@ -39,7 +40,7 @@ export async function writeCursor(file: string, cursor: Cursor): Promise<void> {
  * neighbours and may lead astray, which costs spans that are about as old.
  */
 export async function positionBefore(
-  store: Pick<Store, "events">,
+  store: Pick<WholeStore, "events">,
   time: string,
   from: Position,
   to: Position,

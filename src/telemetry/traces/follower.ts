@@ -11,7 +11,7 @@
 import type { Logger } from "pino";
 import { type Clock, setTimer, timestamp } from "../../kernel/clock.ts";
 import { asRecorded } from "../../kernel/events.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
+import type { WholeKernel } from "../../kernel/kernel.ts";
 import type { Position } from "../../store/port.ts";
 import { ContentReader } from "./content.ts";
 import { type Cursor, positionBefore, readCursor, writeCursor } from "./cursor.ts";
@@ -29,7 +29,7 @@ const tellAgainMs = 5 * 60_000;
 const refusals: ReadonlySet<number | null> = new Set([400, 413, 422]);
 
 export interface FollowerOptions {
-  kernel: Kernel;
+  kernel: WholeKernel;
   otel: Pick<Otel, "isSampled" | "toReadable" | "export">;
   settings: TraceSettings;
   cursorFile: string;
@@ -79,10 +79,12 @@ export class Follower {
     this.#options = options;
     const { kernel, otel, settings } = options;
     const { store, redactor } = kernel;
-    const reader = new ContentReader({ store, redactor, isWanted: settings.withContent });
+    const isWanted = settings.withContent;
+    const readerFor = (tenantId: string) =>
+      new ContentReader({ source: store.of(tenantId), redactor, isWanted });
     this.#batch = { spans: [], through: position };
     this.#saved = position;
-    this.#gatherer = new Gatherer({ kernel, tracing: otel, reader, seenAt: at });
+    this.#gatherer = new Gatherer({ kernel, tracing: otel, readerFor, seenAt: at });
     this.#unsubscribe = kernel.tail.onCommit(() => {
       this.#hasNews = true;
       this.#wake();

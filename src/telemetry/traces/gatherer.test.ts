@@ -32,7 +32,7 @@ function gathererFor({ kernel }: TracedStage, tracing = all, seenAt = 0): Gather
   return new Gatherer({
     kernel,
     tracing,
-    reader: new ContentReader({ store, redactor, isWanted: false }),
+    readerFor: (tenantId) => new ContentReader({ source: store.of(tenantId), redactor, isWanted: false }),
     seenAt,
   });
 }
@@ -126,10 +126,10 @@ test("TRC-9 a step whose start was evicted from memory still gets a complete spa
   }
   let reads = 0;
   const { store } = world.kernel;
-  const { events } = store;
-  store.events = (query) => {
+  const { of } = store;
+  store.of = (tenantId) => {
     reads += 1;
-    return events(query);
+    return of(tenantId);
   };
   const spans = await spansOf(gatherer, log.slice(asleep));
   assert.ok(reads > 0, "it was forgotten, and read again");

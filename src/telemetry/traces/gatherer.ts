@@ -1,7 +1,7 @@
 /** Makes spans of events, in the order of the log. */
 
 import { asRecorded, type RecordedEvent } from "../../kernel/events.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
+import type { WholeKernel } from "../../kernel/kernel.ts";
 import { readLog } from "../../kernel/log-tail.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import { type Tracing, traceIdOf } from "../../kernel/trace.ts";
@@ -16,25 +16,25 @@ const tasksMax = 2000;
 const importedMs = 60_000;
 
 export interface GathererOptions {
-  kernel: Kernel;
+  kernel: WholeKernel;
   tracing: Tracing;
-  reader: ContentReader;
+  readerFor(tenantId: string): ContentReader;
   /** The time of the newest event that was seen before. */
   seenAt: number;
 }
 
 export class Gatherer {
-  readonly #kernel: Kernel;
+  readonly #kernel: WholeKernel;
   readonly #tracing: Tracing;
-  readonly #reader: ContentReader;
+  readonly #readerFor: GathererOptions["readerFor"];
   #newest: number;
   /** The latest last. Null for a task whose trace is not exported. */
   readonly #tasks = new Map<string, TaskTrace | null>();
 
-  constructor({ kernel, tracing, reader, seenAt }: GathererOptions) {
+  constructor({ kernel, tracing, readerFor, seenAt }: GathererOptions) {
     this.#kernel = kernel;
     this.#tracing = tracing;
-    this.#reader = reader;
+    this.#readerFor = readerFor;
     this.#newest = seenAt;
   }
 
@@ -55,13 +55,14 @@ export class Gatherer {
 
   async #describe(task: TaskRecord, { steps, task: end }: Endings): Promise<SpanFacts[]> {
     const spans: SpanFacts[] = [];
+    const reader = this.#readerFor(task.tenant_id);
     for (const step of steps) {
-      const span = await describeStep(task, step, this.#reader);
+      const span = await describeStep(task, step, reader);
       if (span !== null) spans.push(span);
     }
     if (end === null) return spans;
-    const source = task.replay === null ? null : await this.#read(task.replay.source_task_id);
-    return [...spans, describeTask(task, end, { reader: this.#reader, source })];
+    const source = task.replay === null ? null : await this.#read(task.tenant_id, task.replay.source_task_id);
+    return [...spans, describeTask(task, end, { reader, source })];
   }
 
   async #traceOf(taskId: string, event: RecordedEvent): Promise<TaskTrace | null> {
@@ -77,11 +78,11 @@ export class Gatherer {
   /** A task that is not remembered: new, or begun before this process was. */
   async #begin(taskId: string, event: RecordedEvent): Promise<TaskTrace | null> {
     const isNew = event.event === "task.submitted";
-    const task = isNew ? event.payload.task : await this.#read(taskId);
+    const task = isNew ? event.payload.task : await this.#read(event.tenantId, taskId);
     if (task === null || !this.#tracing.isSampled(traceIdOf(task), task.trace ?? null)) return null;
     const trace = new TaskTrace(task);
     if (isNew) return trace;
-    for await (const page of readLog(this.#kernel.store, { taskId, after: 0 })) {
+    for await (const page of readLog(this.#kernel.store.of(event.tenantId), { taskId, after: 0 })) {
       for (const stored of page) {
         if (stored.position >= event.position) return trace;
         if (tracedEvents.has(stored.event)) trace.take(asRecorded(stored));
@@ -90,8 +91,8 @@ export class Gatherer {
     return trace;
   }
 
-  async #read(taskId: string): Promise<TaskRecord | null> {
-    const found = await this.#kernel.store.get("task", taskId);
+  async #read(tenantId: string, taskId: string): Promise<TaskRecord | null> {
+    const found = await this.#kernel.store.of(tenantId).get("task", taskId);
     // Documents of this kind are folds of the kernel's own events.
     return (found?.body as TaskRecord | undefined) ?? null;
   }

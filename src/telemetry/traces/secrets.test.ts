@@ -14,7 +14,7 @@ test("TRC-12 redacts secrets from span content before truncating it", async () =
   // cut.
   const secret = 'pass"word\nwith-quotes';
   const redactor = new Redactor([secret]);
-  const reader = new ContentReader({ store: { blob: async () => undefined }, redactor, isWanted: true });
+  const reader = new ContentReader({ source: { blob: async () => undefined }, redactor, isWanted: true });
   const long = `${"long ".repeat(1637)}${secret}`;
   const message = { role: "assistant", content: [{ type: "text", text: secret }] } as const;
   const shown = [

@@ -1,13 +1,13 @@
 /** Traces for a server that is asked for them. Without that nothing is loaded, and this is all that runs. */
 
 import type { Logger } from "pino";
-import type { Kernel } from "../../kernel/kernel.ts";
+import type { WholeKernel } from "../../kernel/kernel.ts";
 import type { Tracing } from "../../kernel/trace.ts";
 import { readTraceSettings } from "./settings.ts";
 
 export interface Traces extends Tracing {
   /** Gives the way to stop, which takes so long at most. */
-  follow(kernel: Kernel, cursorFile: string): Promise<(graceMs: number) => Promise<void>>;
+  follow(kernel: WholeKernel, cursorFile: string): Promise<(graceMs: number) => Promise<void>>;
 }
 
 export interface TracesOptions {

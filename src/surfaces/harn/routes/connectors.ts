@@ -7,7 +7,6 @@ import { deleteConnector } from "../../../kernel/commands/delete-connector.ts";
 import { deliver, refuseDelivery } from "../../../kernel/commands/receive-delivery.ts";
 import { updateConnector } from "../../../kernel/commands/update-connector.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
-import { openConnector } from "../../../kernel/queries/connector-secret.ts";
 import { getRecord, listLive } from "../../../kernel/queries/read.ts";
 import { problemWith } from "../../http.ts";
 import { traceIn } from "../../trace-headers.ts";
@@ -125,7 +124,7 @@ export const connectorRoutes: Route[] = [
     body: JsonObject,
     response: DeliveryAnswer,
     async handle(kernel, request, reply, text) {
-      const opened = await openConnector(kernel, pathParam(request, "connector_id"));
+      const opened = await kernel.operations.openConnector(pathParam(request, "connector_id"));
       const isGenuine = isSigned(text, request, opened?.secret ?? nobodysSecret);
       if (opened === null || !isGenuine) {
         throw new HarnessError(

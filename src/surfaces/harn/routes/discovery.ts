@@ -133,8 +133,8 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
           version: facts.version,
           protocol_version: protocolVersion,
           adapter: "bridle",
-          session_count: await store.count("session", caller.tenantId),
-          task_count: await store.count("task", caller.tenantId),
+          session_count: await store.of(caller.tenantId).count("session"),
+          task_count: await store.of(caller.tenantId).count("task"),
           capabilities,
         };
       },

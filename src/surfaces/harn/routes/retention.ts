@@ -2,9 +2,7 @@
 
 import { compactSession } from "../../../kernel/commands/compact-session.ts";
 import { eraseSession } from "../../../kernel/erasure/erase-session.ts";
-import { eraseTenant } from "../../../kernel/erasure/erase-tenant.ts";
 import { getRecord } from "../../../kernel/queries/read.ts";
-import { requestSweep } from "../../../kernel/retention/sweep.ts";
 import { presentSession } from "../present.ts";
 import { route } from "../route.ts";
 import { Session } from "../schemas.ts";
@@ -68,7 +66,7 @@ export const retentionRoutes = [
     bodyOptional: true,
     response: SweepReport,
     async handle(call) {
-      const report = await requestSweep(call.kernel, call.caller, call.body.dry_run === true);
+      const report = await call.kernel.operations.sweep(call.caller, call.body.dry_run === true);
       return { object: "retention.sweep_report", ...report };
     },
   }),
@@ -82,7 +80,7 @@ export const retentionRoutes = [
     bodyOptional: true,
     response: TenantErasure,
     async handle(call) {
-      const tenant = await eraseTenant(call.kernel, call.caller, {
+      const tenant = await call.kernel.operations.eraseTenant(call.caller, {
         tenantId: call.param("tenant_id"),
         reason: call.body.reason,
       });

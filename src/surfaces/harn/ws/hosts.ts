@@ -7,7 +7,7 @@ import { unseal } from "../../../kernel/content.ts";
 import { asKernelEvent } from "../../../kernel/events.ts";
 import { callIdOf, findOpenCall, openHostCalls, taskOfCall } from "../../../kernel/host-calls.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import type { StoredEvent } from "../../../store/port.ts";
+import type { StoredEvent, TenantStore } from "../../../store/port.ts";
 import type { RequestFrame } from "./requests.ts";
 
 export interface Host {
@@ -26,6 +26,7 @@ interface Offer {
 
 /** The hosts of one session. */
 interface Desk {
+  store: TenantStore;
   hosts: Set<Host>;
   offers: Map<string, Offer>;
   stopListening: () => void;
@@ -42,10 +43,10 @@ export class Hosts {
   }
 
   /** From here on the host is asked for what it can do, what was asked for before it came included. */
-  async join(sessionId: string, host: Host): Promise<void> {
-    const desk = this.#desks.get(sessionId) ?? this.#open(sessionId);
+  async join(tenantId: string, sessionId: string, host: Host): Promise<void> {
+    const desk = this.#desks.get(sessionId) ?? this.#open(tenantId, sessionId);
     desk.hosts.add(host);
-    for await (const { call } of openHostCalls(this.#kernel.store, sessionId)) {
+    for await (const { call } of openHostCalls(desk.store, sessionId)) {
       this.#assign(desk, call.call_id, call.capability);
     }
   }
@@ -63,8 +64,9 @@ export class Hosts {
     this.#desks.delete(sessionId);
   }
 
-  #open(sessionId: string): Desk {
-    const desk: Desk = { hosts: new Set(), offers: new Map(), stopListening: () => {} };
+  #open(tenantId: string, sessionId: string): Desk {
+    const store = this.#kernel.store.of(tenantId);
+    const desk: Desk = { store, hosts: new Set(), offers: new Map(), stopListening: () => {} };
     desk.stopListening = this.#kernel.tail.on(`session:${sessionId}`, (event) => this.#hear(desk, event));
     this.#desks.set(sessionId, desk);
     return desk;
@@ -114,7 +116,7 @@ export class Hosts {
 
   /** Read when its turn comes: until then a call costs its name, and one that is over is not offered. */
   async #send(desk: Desk, host: Host, callId: string): Promise<void> {
-    const found = await findOpenCall(this.#kernel.store, callId);
+    const found = await findOpenCall(desk.store, callId);
     if (found === undefined) {
       desk.offers.delete(callId);
       return;
@@ -127,7 +129,7 @@ export class Hosts {
       kind: "host_tool",
       task_id: task.id,
       capability: call.capability,
-      input: await unseal(call.input, this.#kernel.store),
+      input: await unseal(call.input, desk.store),
       expires_at: call.expires_at,
     });
   }

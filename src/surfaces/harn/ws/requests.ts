@@ -5,7 +5,7 @@ import { listDocuments } from "../../../kernel/queries/read.ts";
 import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
 import type { StoredEvent } from "../../../store/port.ts";
-import { presentPermissionRequest, type Viewer } from "../present.ts";
+import { ownStore, presentPermissionRequest, type Viewer } from "../present.ts";
 
 export interface RequestFrame {
   type: "request";
@@ -38,7 +38,7 @@ export async function requestIn(stored: StoredEvent, viewer: Viewer): Promise<Re
   const event = asKernelEvent(stored);
   if (event.event !== "task.input_required" && event.event !== "task.auth_required") return null;
   if (event.replay !== undefined) return null;
-  const document = await viewer.store.get("task", event.resource.id);
+  const document = await ownStore(viewer).get("task", event.resource.id);
   const task = document?.body as TaskRecord | undefined;
   return task?.pending?.step === event.payload.request.step ? await requestOf(task, viewer) : null;
 }
@@ -51,7 +51,7 @@ async function requestOf(task: TaskRecord, viewer: Viewer): Promise<RequestFrame
   if (pending.kind === "input") {
     return { ...common, kind: "input", request_id: `${task.id}:${step}`, schema };
   }
-  const document = await viewer.store.get("permission_request", pending.permission_request_id ?? "");
+  const document = await ownStore(viewer).get("permission_request", pending.permission_request_id ?? "");
   if (document === undefined) return null;
   const permission_request = presentPermissionRequest(document.body as PermissionRequestRecord);
   return { ...common, kind: "authorization", request_id: document.id, permission_request };

@@ -124,7 +124,9 @@ class SessionConnection {
     const afterEventId = cursor ?? eventId(head);
     const events = await this.#follow(afterEventId);
     const after = positionOf(afterEventId, "cursor");
-    const missed = await store.events({ sessionId: this.#sessionId, after, through: head, limit: 1 });
+    const missed = await store
+      .of(this.#caller.tenantId)
+      .events({ sessionId: this.#sessionId, after, through: head, limit: 1 });
     this.#isReady = true;
     clearTimeout(this.#patience);
     await this.#send("ready", id, {
@@ -175,7 +177,7 @@ class SessionConnection {
     };
     const leave = () => hosts.leave(this.#sessionId, host);
     this.#frames.gone.addEventListener("abort", leave, { once: true });
-    hosts.join(this.#sessionId, host).then(
+    hosts.join(this.#caller.tenantId, this.#sessionId, host).then(
       () => this.#frames.gone.aborted && leave(),
       (error) => this.#fail(error),
     );

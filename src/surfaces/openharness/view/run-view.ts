@@ -16,7 +16,7 @@ import { demandsHarp } from "../../../kernel/resources/persona.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
 import { questionIdOf } from "../../../kernel/shell/bring.ts";
 import { type Caller, mayUse } from "../../../policy/caller.ts";
-import type { JsonObject, JsonValue, Position, Store } from "../../../store/port.ts";
+import type { JsonObject, JsonValue, Position, TenantStore } from "../../../store/port.ts";
 import { negotiate } from "../capabilities.ts";
 import type { ActionDirective } from "../wire.ts";
 import {
@@ -46,7 +46,7 @@ export type Told = { item: Item } | { progress: Progress };
 export type Rest = "now" | "soon" | "no";
 
 export class RunView {
-  readonly #store: Store;
+  readonly #store: TenantStore;
   readonly #caller: Caller;
   /** Everything up to here was told before. */
   readonly #after: Position;
@@ -62,7 +62,10 @@ export class RunView {
   #pending: Item | null = null;
   #progress: Progress | null = null;
 
-  constructor(task: TaskRecord, { store, caller, after }: { store: Store; caller: Caller; after: Position }) {
+  constructor(
+    task: TaskRecord,
+    { store, caller, after }: { store: TenantStore; caller: Caller; after: Position },
+  ) {
     this.#task = task;
     this.#store = store;
     this.#caller = caller;

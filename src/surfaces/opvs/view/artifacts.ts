@@ -5,7 +5,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { ArtifactJson, PartJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { type Content, unsealShown } from "../../../kernel/content.ts";
 import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
-import type { Store } from "../../../store/port.ts";
+import type { TenantStore } from "../../../store/port.ts";
 import { contentUrl } from "./parts.ts";
 
 /** More than this is fetched by those who want it: readers of streams have limits of their own. */
@@ -20,7 +20,7 @@ export interface WrittenArtifact {
 /** Null for what there is nothing to show of yet. */
 export async function artifactJson(
   { record, chunks }: WrittenArtifact,
-  store: Store,
+  store: TenantStore,
   publicUrl: string,
 ): Promise<ArtifactJson | null> {
   if (record.complete) return describe(record, [await contentPart(record, store, publicUrl)]);
@@ -33,7 +33,7 @@ export async function artifactJson(
 export async function chunkJson(
   record: ArtifactRecord,
   chunk: Content<string>,
-  store: Store,
+  store: TenantStore,
 ): Promise<ArtifactJson> {
   return describe(record, [{ text: await textOf(chunk, store), mediaType: record.mime_type }]);
 }
@@ -47,12 +47,12 @@ function describe({ id, name, metadata }: ArtifactRecord, parts: PartJson[]): Ar
   };
 }
 
-async function textOf(chunk: Content<string>, store: Store): Promise<string> {
+async function textOf(chunk: Content<string>, store: TenantStore): Promise<string> {
   const found = await unsealShown(chunk, store);
   return "value" in found ? found.value : "";
 }
 
-async function contentPart(record: ArtifactRecord, store: Store, publicUrl: string): Promise<PartJson> {
+async function contentPart(record: ArtifactRecord, store: TenantStore, publicUrl: string): Promise<PartJson> {
   const { id, uri, blob, bytes, mime_type: mediaType, name } = record;
   const named = { ...(name === null ? {} : { filename: name }), mediaType };
   if (blob === null) return { url: uri ?? contentUrl(publicUrl, id), ...named };

@@ -18,13 +18,13 @@ import { isFinal } from "../../../kernel/lifecycle.ts";
 import { readLog } from "../../../kernel/log-tail.ts";
 import type { MessageRecord } from "../../../kernel/resources/message.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
-import type { JsonObject, Position, Store } from "../../../store/port.ts";
+import type { JsonObject, Position, TenantStore } from "../../../store/port.ts";
 import { artifactJson, chunkJson, type WrittenArtifact } from "./artifacts.ts";
 import { messageJson, type Place, wireKey } from "./parts.ts";
 import { agentMessage, stateOf, statusJson } from "./status.ts";
 
 export interface Presentation {
-  store: Store;
+  store: TenantStore;
   publicUrl: string;
   /** Whether events say where in the log they stand. */
   withCursor: boolean;
