@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { defineAgent, startServer as startInProcess } from "../src/index.ts";
-import { type Answer, Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import { showingAgents } from "./support/agents-server.ts";
+import { type Answer, Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import {
   adminKey,
   startProcess,

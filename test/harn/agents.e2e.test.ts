@@ -2,17 +2,15 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { showingAgents } from "../support/agents-server.ts";
 import { Client, errorOf, type Json } from "../support/client.ts";
-import { startProcess, type TestProcess } from "../support/server.ts";
+import { startServer, type TestServer } from "../support/server.ts";
 
-const script = fileURLToPath(new URL("../support/agents-server.ts", import.meta.url));
-
-let server: TestProcess;
+let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startProcess({ script, env: { AGENT_VERSIONS: "1.0.0,2.0.0,1.5.0" } });
+  server = await startServer({ config: { agents: showingAgents({ AGENT_VERSIONS: "1.0.0,2.0.0,1.5.0" }) } });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

@@ -4,26 +4,26 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { showingAgents } from "../support/agents-server.ts";
 import { Client, errorOf, type Json, until, userMessage } from "../support/client.ts";
 import { createPersona, createQuota } from "../support/policy.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
-const script = fileURLToPath(new URL("../support/agents-server.ts", import.meta.url));
 const aDayMs = 24 * 60 * 60 * 1000;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: TestProcess;
+let server: TestServer;
 let client: Client;
 let sessionId: string;
 
-function start(versions: string): Promise<TestProcess> {
-  const env = {
+function start(versions: string): Promise<TestServer> {
+  const agents = showingAgents({
     AGENT_NOTES: join(directory.path, "notes"),
     AGENT_GATE: join(directory.path, "gate"),
     AGENT_VERSIONS: versions,
-  };
-  return startProcess({ script, flags: ["--concurrency", "1"], env, data: join(directory.path, "data") });
+  });
+  const data = join(directory.path, "data");
+  return startServer({ data, flags: ["--concurrency", "1"], config: { agents } });
 }
 
 before(async () => {

@@ -64,13 +64,24 @@ export async function bridle(
   const ended =
     needsProcess(args) || rest.cwd !== undefined || rest.input !== undefined
       ? await runNode([main, ...args], { ...rest, env: all })
-      : await (running = running.then(() => runHere(args, all)));
+      : await inTurn(() => runHere(args, all));
   assertNoStack(ended);
   return { ...ended, stderr: withoutProgress(ended.stderr) };
 }
 
 /** They end the process themselves, live until a signal, or load code of the project, which is loaded once in a process. */
-const ownProcess = new Set(["acp", "check", "config", "dev", "doctor", "gateway", "init", "serve", "shell", "tour"]);
+const ownProcess = new Set([
+  "acp",
+  "check",
+  "config",
+  "dev",
+  "doctor",
+  "gateway",
+  "init",
+  "serve",
+  "shell",
+  "tour",
+]);
 const tried = new Set<string>();
 
 /** Each command runs once as a process, which shows that nothing keeps it from ending; after that here, at a tenth of the cost. */
@@ -84,11 +95,22 @@ function needsProcess([command = "", subcommand = ""]: string[]): boolean {
 }
 
 /** There is one standard output in this process, and one environment: one command at a time. */
-let running: Promise<Ended> = Promise.resolve({ code: null, stdout: "", stderr: "" });
+let running: Promise<unknown> = Promise.resolve();
+
+function inTurn(command: () => Promise<Ended>): Promise<Ended> {
+  const ended = running.then(command);
+  running = ended.catch(() => {});
+  return ended;
+}
 
 async function runHere(args: string[], env: Record<string, string | undefined>): Promise<Ended> {
   const texts = { stdout: "", stderr: "" };
-  const real = { argv: process.argv, env: process.env, stdout: process.stdout.write, stderr: process.stderr.write };
+  const real = {
+    argv: process.argv,
+    env: process.env,
+    stdout: process.stdout.write,
+    stderr: process.stderr.write,
+  };
   const given = Object.entries({ ...environment, ...env }).filter(([, value]) => value !== undefined);
   process.argv = [process.execPath, main, ...args];
   process.env = Object.fromEntries(given);
