@@ -5,17 +5,22 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
 import { tokenFor } from "../support/oauth.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import {
+  startProcess,
+  startServer,
+  type TestProcess,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
 import { connect, type Era, eras, rawCall, taskOf, textOf } from "./client.ts";
 
 const agents = fileURLToPath(new URL("../support/fixture-agents/tools.ts", import.meta.url));
-const impatientServer = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
 const patience = { timeout: 60_000 };
 
-let server: TestProcess;
+let server: TestServer;
 let harn: Client;
 before(async () => {
-  server = await startProcess({ flags: ["--agents", agents, "--cors-origin", "https://app.example.com"] });
+  server = await startServer({ flags: ["--agents", agents, "--cors-origin", "https://app.example.com"] });
   harn = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -392,7 +397,7 @@ describe("Who may", () => {
 
   test("MCS-19 revoking a key cuts off its running calls but not their tasks", async () => {
     // Given calls under way, when their key is revoked, then they are cut off, and their tasks go on.
-    await using own = await startProcess({ script: impatientServer, env: { HEARTBEAT_MS: "50" } });
+    await using own = await startServer({ config: { heartbeatMs: 50 } });
     const admin = new Client(own);
     const { id, key } = await admin.createKey();
     const signal = new AbortController().signal;

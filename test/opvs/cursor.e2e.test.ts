@@ -2,14 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
 import { Client, type Json, until } from "../support/client.ts";
-import { startProcess, withGrpc } from "../support/server.ts";
+import { startServer, withGrpc } from "../support/server.ts";
 import { begin, cancel, get, play, rehearsal, reply, script, sleepLong, stateOf } from "./play.ts";
 import { type CallOptions, everyBinding, type Stream, type Wire, wiresOf } from "./wire.ts";
-
-const retentionServer = fileURLToPath(new URL("../support/retention-server.ts", import.meta.url));
 
 /** The extension, perhaps with an event to go on after. */
 function cursor(since?: string, more: CallOptions = {}): CallOptions {
@@ -184,7 +181,7 @@ function isSame(one: Json, other: Json): boolean {
 test("DCU-4 resuming after an expired event returns the ended task with the gap", async () => {
   // Given an ended task whose events left by age, when subscriptions go on after one of them, then the task as it ended
   // is told with the gap, and plain ones hear what they hear of an ended task.
-  await using server = await startProcess({ script: retentionServer, env: { ...withGrpc, RETAIN_MS: "1" } });
+  await using server = await startServer({ env: withGrpc, config: { retainMs: 1 } });
   const client = new Client(server);
   for (const wire of wiresOf(server)) {
     await using stream = await wire.stream(
