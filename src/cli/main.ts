@@ -17,7 +17,10 @@ if (Number.parseInt(process.versions.node, 10) < nodeVersionMin) {
   process.exitCode = 1;
 } else {
   modules.enableCompileCache(fileURLToPath(new URL("node_modules/.cache/bridle", packageRoot)));
-  const [{ runProgram }, { endWithReader }] = await Promise.all([import("./program.ts"), import("./output.ts")]);
+  const [{ runProgram }, { endWithReader }] = await Promise.all([
+    import("./program.ts"),
+    import("./output.ts"),
+  ]);
   endWithReader();
   await runProgram();
 }
