@@ -8,7 +8,7 @@ import { after, describe, test } from "node:test";
 import { isThorough, randomFrom, seed } from "./runner/seed.ts";
 import { Client, isFinal, type Json, until, userMessage } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "./support/server.ts";
 import { openStream } from "./support/sse.ts";
 
 const rounds = isThorough ? 50 : 4;
@@ -111,7 +111,7 @@ describe("the crash rules", () => {
       await following;
     }
 
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     const client = new Client(server);
     const following = follower.run(client);
     await Promise.all(requests.map((request) => send(client, request)));
@@ -193,8 +193,12 @@ describe("the crash rules", () => {
           null,
           "the server died before it could answer the last request",
         );
+        await until(
+          async () => fragile.process.signalCode,
+          (signal) => signal === "SIGKILL",
+        );
 
-        await using server = await startProcess({ data: directory.path });
+        await using server = await startServer({ data: directory.path });
         const client = new Client(server);
         for (const request of requests) {
           const { headers } = await attempt(client, request);

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { filesWith } from "./support/canaries.ts";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "./support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "./support/server.ts";
 import { openStream, take } from "./support/sse.ts";
 
 const canary = "canary7f3a";
@@ -99,7 +99,7 @@ describe("erasing a session", () => {
     // Given sessions full of content, when one is erased, then no file holds it, the structure and the receipts stay,
     // and the others are whole.
     await using directory = await temporaryDirectory();
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     const client = new Client(server);
     const { id } = await fullSession(client);
     const neighbour = await fullSession(client, other);
@@ -163,10 +163,10 @@ describe("erasing a session", () => {
 });
 
 describe("around an erasure", () => {
-  let server: TestProcess;
+  let server: TestServer;
   let client: Client;
   before(async () => {
-    server = await startProcess();
+    server = await startServer();
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -267,7 +267,7 @@ test("ERA-2 an erasure interrupted by a crash is finished after the restart", as
   await using directory = await temporaryDirectory();
   const doomed: { point: string; word: string; id: string }[] = [];
   {
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     for (const point of ["commit.written:4", "blobs.dropped:1"]) {
       const word = `killed${doomed.length}7f3a`;
       doomed.push({ point, word, id: (await fullSession(new Client(server), word)).id });
@@ -282,7 +282,7 @@ test("ERA-2 an erasure interrupted by a crash is finished after the restart", as
       await died;
     }
     await assertRebuildable(directory.path);
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     const client = new Client(server);
     await until(
       async () => (await client.get(`/v1/sessions/${id}`)).body,
@@ -299,7 +299,7 @@ describe("erasing a tenant", () => {
     // Given two tenants, when one is erased by whoever runs the server, then its sessions and loose artifacts are
     // erased, the other tenant is whole, and the erased one can go on.
     await using directory = await temporaryDirectory();
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     const client = new Client(server);
     const theirs = client.as((await client.createKey({ tenant_id: "tenant_b" })).key);
     const workspace_id = "workspace_default.tenant_b";

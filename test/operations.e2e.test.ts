@@ -18,6 +18,7 @@ import {
   type TestProcess,
   temporaryDirectory,
 } from "./support/server.ts";
+import { config } from "./support/slow-agent-server.ts";
 
 const slowAgentServer = fileURLToPath(new URL("./support/slow-agent-server.ts", import.meta.url));
 
@@ -129,7 +130,7 @@ describe("starting", () => {
     await using directory = await temporaryDirectory();
     const options = { data: directory.path, env: { BRIDLE_API_KEY: undefined } };
     const file = join(directory.path, "admin.key");
-    const first = await startProcess(options);
+    const first = await startServer(options);
     await first.stop();
     const key = (await readFile(file, "utf8")).trim();
     // Somebody was careless with it in between.
@@ -247,7 +248,7 @@ describe("stopping", () => {
     await release(work.path);
     assert.equal(await exited, 0);
 
-    await using second = await startProcess(options);
+    await using second = await startServer({ data: directory.path, config });
     const ended = await new Client(second).untilTask(task.id, isFinal);
     assert.equal(ended.status, "COMPLETED", JSON.stringify(ended.failure));
     assert.deepEqual(await attempts(work.path), ["first", "second"]);
@@ -269,7 +270,7 @@ describe("stopping", () => {
     );
     await assertRebuildable(directory.path);
 
-    await using second = await startProcess(options);
+    await using second = await startServer({ data: directory.path, config });
     const client = new Client(second);
     assert.deepEqual(
       await until(
@@ -473,7 +474,7 @@ describe("settings", () => {
     await using directory = await temporaryDirectory();
     const data = directory.path;
     const env = { BRIDLE_API_KEY: "key-from-env" };
-    await using first = await startProcess({ data, env: { BRIDLE_API_KEY: undefined } });
+    await using first = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
     const made = (await readFile(join(data, "admin.key"), "utf8")).trim();
     await first.stop();
     const starts = [
@@ -546,7 +547,7 @@ describe("one server a directory", () => {
     const ended = await bridle(["serve", "--port", String(taken.port), "--data", directory.path]);
     assert.match(onlyLine(ended), new RegExp(`${taken.port}.*--port`));
     assert.equal(ended.code, 1);
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     await new Client(server).createSession();
   });
 

@@ -55,24 +55,36 @@ const requirements = [
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The ids at the beginning of the names of all tests. */
-function citedIds(): Set<string> {
+const nameCharsMax = 100;
+
+/** The names of all tests as they are written, with places in them that are filled in later. */
+function testNames(): string[] {
   const files = ["src", "test"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".test.ts") || file.endsWith("-contract.ts"))
       .map((file) => join(root, folder, file)),
   );
-  const ids = new Set<string>();
-  for (const file of files) {
-    const names = readFileSync(file, "utf8").matchAll(
-      /\b(?:test|onEveryBinding|inBothEras)\(\s*[`"']((?:[A-Z]{3,4}-\d+[, ]+)+)/g,
-    );
-    for (const [, cited] of names) {
-      for (const [id] of (cited ?? "").matchAll(/[A-Z]{3,4}-\d+/g)) ids.add(id);
-    }
-  }
-  return ids;
+  return files.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/\b(?:test|onEveryBinding|inBothEras)\(\s*(["`])(.+?)\1,/g)].map(
+      ([, , name = ""]) => name,
+    ),
+  );
 }
+
+/** The ids at the beginning of the names of all tests. */
+function citedIds(): Set<string> {
+  const cited = testNames().flatMap((name) => /^(?:[A-Z]{3,4}-\d+[, ]+)+/.exec(name)?.[0] ?? []);
+  return new Set(cited.flatMap((ids) => ids.match(/[A-Z]{3,4}-\d+/g) ?? []));
+}
+
+test("given the tests' names, when they are read, then each fits a line", () => {
+  const names = testNames();
+  assert.ok(names.length > 2000, `${names.length} names`);
+  assert.deepEqual(
+    names.filter(({ length }) => length > nameCharsMax),
+    [],
+  );
+});
 
 test("given the list of requirements, when the tests' names are read, then each one is cited", () => {
   const cited = citedIds();

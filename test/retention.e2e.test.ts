@@ -13,7 +13,6 @@ import {
   adminKey,
   startProcess,
   startServer,
-  type TestProcess,
   type TestServer,
   temporaryDirectory,
 } from "./support/server.ts";
@@ -22,9 +21,9 @@ import { openStream, take } from "./support/sse.ts";
 const script = fileURLToPath(new URL("./support/retention-server.ts", import.meta.url));
 const aDayMs = 24 * 60 * 60 * 1000;
 
-/** A server that keeps what ended for that long; it sweeps at its start. */
-function retaining(data: string, retainMs: number, env: Record<string, string> = {}): Promise<TestProcess> {
-  return startProcess({ data, script, env: { RETAIN_MS: String(retainMs), ...env } });
+/** A server that keeps nothing of what ended; it sweeps at its start. */
+function retaining(data: string): Promise<TestServer> {
+  return startServer({ data, config: { retainMs: 1 } });
 }
 
 const sweep = (client: Client, dry_run = false) => client.post("/v1/retention/sweep", { dry_run });
@@ -41,7 +40,7 @@ describe("a sweep", () => {
   let client: Client;
   before(async () => {
     directory = await temporaryDirectory();
-    server = await retaining(directory.path, 1);
+    server = await retaining(directory.path);
     client = new Client(server);
   });
   after(async () => {
@@ -263,11 +262,12 @@ test("RET-4 a sweep killed midway finishes on restart, and documents match the l
   }
   for (const point of ["commit.written:2", "blobs.dropped:2", "commit.durable:1"]) {
     // It sweeps as it starts: it dies before it can be asked for anything, or soon after.
-    const started = await retaining(directory.path, 1, { BRIDLE_FAIL_POINT: point }).catch(() => null);
+    const env = { RETAIN_MS: "1", BRIDLE_FAIL_POINT: point };
+    const started = await startProcess({ data: directory.path, script, env }).catch(() => null);
     if (started !== null) await new Promise((resolve) => started.process.once("exit", resolve));
     await assertRebuildable(directory.path);
   }
-  await using server = await retaining(directory.path, 1);
+  await using server = await retaining(directory.path);
   const client = new Client(server);
   tasks = await Promise.all(
     tasks.map(({ id }) =>

@@ -48,7 +48,8 @@ export function addCheckCommand(program: Command): void {
     const { ProjectModules } = await import("../project/modules.ts");
     const { settingNames } = await import("./config-settings.ts");
     const place = { directory: process.cwd(), settingNames, ...settings };
-    const project = await loadProject(place, new ProjectModules());
+    const modules = new ProjectModules();
+    const project = await loadProject(place, modules);
     const registry = new AgentRegistry([...builtInAgents, ...project.agents.map(({ agent }) => agent)]);
     const remote = new Remote(settings);
     const tasks = await tasksToCheck(remote, settings);
@@ -77,6 +78,7 @@ export function addCheckCommand(program: Command): void {
         tell(factsOf(report, now), harmless(describe(report, now)));
       }
     });
+    modules.close();
     const { same, unfinished, diverged, unknown } = counts;
     const checked = same + unfinished + diverged;
     show(settings, { checked, ...counts, tasks: differing }, () => {

@@ -6,13 +6,13 @@ import { methods } from "@agentclientprotocol/sdk";
 import { bridle, errorLine, fixtureAgents } from "../support/cli.ts";
 import { Client, type Json } from "../support/client.ts";
 import { TestEditor } from "../support/editor.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
-let server: TestProcess;
+let server: TestServer;
 let harn: Client;
 let editor: TestEditor;
 before(async () => {
-  server = await startProcess({ flags: ["--agents", fixtureAgents("tools.ts")] });
+  server = await startServer({ flags: ["--agents", fixtureAgents("tools.ts")] });
   harn = new Client(server);
   editor = await TestEditor.start(server, {
     flags: ["--agent", "rehearsal"],
@@ -274,7 +274,7 @@ describe("Servers that go away", () => {
     // What is refused for want of a server is said, and ends nothing.
     await assert.rejects(patient.prompt(sessionId, "say hello"), /Nobody answers at/);
     await assert.rejects(patient.open(), /Nobody answers at/);
-    await using back = await startProcess({ args: ["--port", port, "--data", data.path] });
+    await using back = await startServer({ data: data.path, flags: ["--port", port] });
     assert.equal((await patient.prompt(sessionId, "say hello")).stopReason, "end_turn");
     assert.equal(patient.texts().at(-1), "hello");
     assert.ok(back.url.endsWith(port));

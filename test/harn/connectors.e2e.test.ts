@@ -409,14 +409,14 @@ describe("Deliveries", () => {
     // Given a server that is killed again and again, when the sender repeats what was not answered, then every delivery
     // is one task.
     await using directory = await temporaryDirectory();
-    let own = await startProcess({ data: directory.path });
-    let by = new Client(own);
+    await using prepared = await startServer({ data: directory.path });
+    let by = new Client(prepared);
     const connector = await by.createConnector();
     const first = await sendDelivery(by, { connector, id: "first", body: ping });
     const tasks = new Map<string, string>([["first", first.body.task_id]]);
-    await own.stop();
+    await prepared.stop();
     for (const point of ["commit.written:2", "commit.durable:1"]) {
-      own = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
+      let own = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
       by = new Client(own);
       const ids = Array.from({ length: 4 }, (_, n) => `${point} ${n}`);
       const send = async (id: string) => {

@@ -2,22 +2,20 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { randomFrom } from "../runner/seed.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import { openSession, openSocket, type TestSocket } from "../support/socket.ts";
+import { agents } from "../support/socket-server.ts";
 
 const random = randomFrom();
 
-const script = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
-
-let server: TestProcess;
+let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startProcess({ script });
+  server = await startServer({ config: { agents } });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

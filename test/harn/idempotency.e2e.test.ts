@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Answer, Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
-import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
-let server: TestProcess;
+let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startProcess();
+  server = await startServer();
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

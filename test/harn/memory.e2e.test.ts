@@ -5,16 +5,17 @@ import { cp } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
+import { config } from "../support/knowledge-agents-server.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 const script = fileURLToPath(new URL("../support/knowledge-agents-server.ts", import.meta.url));
 
-let server: TestProcess;
+let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startProcess({ script });
+  server = await startServer({ config });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -533,21 +534,21 @@ describe("Memories and runs", () => {
     // Given a run that waits, when the memory it read changes and the server is killed, then the run goes on with what
     // it read.
     await using directory = await temporaryDirectory();
-    let server = await startProcess({ script, data: directory.path });
-    let by = new Client(server);
+    await using first = await startProcess({ script, data: directory.path });
+    let by = new Client(first);
     const session = await by.createSession();
     const actions = [{ do: "read", key: "k" }, { do: "ask" }, { do: "read", key: "k" }];
     const task = await by.submit(session.id, "", { persona_id: "persona_librarian", input: { actions } });
     await by.untilTask(task.id, ({ status }) => status === "INPUT_REQUIRED");
     await act(by, session.id, { do: "write", key: "k", content: "meanwhile" });
-    await server.kill();
-    server = await startProcess({ script, data: directory.path });
+    await first.kill();
+    await using server = await startServer({ data: directory.path, config });
     by = new Client(server);
     await by.answer(task.id, "yes");
     const ended = await by.untilTask(task.id, ({ status }) => status === "COMPLETED");
     const outcome = (await by.get(`/v1/outcomes/${ended.outcome_id}`)).body;
     assert.deepEqual(outcome.messages[0].parts[0].value.results, [null, "yes", "meanwhile"]);
-    await server.kill();
+    await server.stop();
     await assertRebuildable(directory.path);
   });
 
@@ -556,7 +557,7 @@ describe("Memories and runs", () => {
   let sessionId: string;
   before(async () => {
     prepared = await temporaryDirectory();
-    await using first = await startProcess({ script, data: prepared.path });
+    await using first = await startServer({ data: prepared.path, config });
     sessionId = (await new Client(first).createSession()).id;
     await first.stop();
   });
@@ -586,7 +587,7 @@ describe("Memories and runs", () => {
         async () => killed.process.signalCode,
         (signal) => signal === "SIGKILL",
       );
-      await using server = await startProcess({ script, data: directory.path });
+      await using server = await startServer({ data: directory.path, config });
       const by = new Client(server);
       const { body: task } = await by.post("/v1/tasks", body, headers);
       const ended = await by.untilTask(task.id, ({ status }) => status === "COMPLETED");

@@ -9,7 +9,6 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import canonicalize from "canonicalize";
 import { decode } from "cborg";
 import { pino } from "pino";
@@ -23,21 +22,21 @@ import { startServer as startHere } from "../../src/server.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
 import { assertRebuildable, readWholeLog } from "../support/log.ts";
+import { config } from "../support/receipt-agents.ts";
 import {
   adminKey,
   startProcess,
   startServer,
   type TestProcess,
+  type TestServer,
   temporaryDirectory,
 } from "../support/server.ts";
 
-const script = fileURLToPath(new URL("../support/receipt-agents-server.ts", import.meta.url));
-
-let server: TestProcess;
+let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startProcess({ script });
+  server = await startServer({ config });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());
@@ -309,7 +308,7 @@ describe("The receipt of a task", () => {
 
   test("RCP-2 the receipt of a run that uses every feature agrees with its log", async () => {
     // Given a run that did all that runs do, when its receipt is compared with its log, then it says the same.
-    await using own = await startProcess({ script });
+    await using own = await startServer({ config });
     const from = new Client(own);
     const waiting = await run("worker", { order: 7, items: ["b", "a"] }, from);
     await from.answer(waiting.id, "no, thanks");
@@ -1149,7 +1148,7 @@ describe("Verification of our own", () => {
 
   test("RCP-8 verification of a receipt changed on disk names the expected and the found hash", async () => {
     // Given a receipt changed on disk, when it is verified, then it says which hash was expected and which was found.
-    await using own = await startProcess();
+    await using own = await startServer();
     const task = await new Client(own).rehearse((await new Client(own).createSession()).id, "return done");
     const { chain } = await receiptOf(task, new Client(own));
     assert.equal(await own.stop(), 0);

@@ -11,7 +11,14 @@ import { hashOf } from "../../src/receipts/canonical.ts";
 import { canonicalJson } from "../../src/receipts/canonical-json.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { replayedAgents } from "../support/replay-agents-server.ts";
+import {
+  startProcess,
+  startServer,
+  type TestProcess,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
 import { type Frame, openStream, take } from "../support/sse.ts";
 
 const manySteps = 10_000;
@@ -23,27 +30,34 @@ type Op = Record<string, unknown>;
 type Overrides = Record<string, Json>;
 
 /** A server of the agents in `replay-agents-server.ts`, and what tests do with it. */
-class Stage implements AsyncDisposable {
+class Stage<Server extends TestServer = TestServer> implements AsyncDisposable {
   readonly #directory: { path: string } & AsyncDisposable;
-  readonly #flags: string[];
-  readonly #env: Record<string, string>;
-  #server: TestProcess | null = null;
+  readonly #start: (data: string, variables: Record<string, string>) => Promise<Server>;
+  #server: Server | null = null;
   #client: Client | null = null;
 
   private constructor(
     directory: { path: string } & AsyncDisposable,
-    { flags = [], env = {} }: { flags?: string[]; env?: Record<string, string> },
+    start: (data: string, variables: Record<string, string>) => Promise<Server>,
   ) {
     this.#directory = directory;
-    this.#flags = flags;
-    this.#env = env;
+    this.#start = start;
   }
 
-  static async open(
-    options: { flags?: string[]; env?: Record<string, string>; copyOf?: string } = {},
-  ): Promise<Stage> {
-    const stage = new Stage(await temporaryDirectory(), options);
-    if (options.copyOf !== undefined) await cp(options.copyOf, stage.data, { recursive: true });
+  static async open({ flags = [], copyOf }: { flags?: string[]; copyOf?: string } = {}): Promise<Stage> {
+    const stage = new Stage(await temporaryDirectory(), (data, variables) =>
+      startServer({ data, flags, config: { agents: replayedAgents(variables) } }),
+    );
+    if (copyOf !== undefined) await cp(copyOf, stage.data, { recursive: true });
+    await stage.start();
+    return stage;
+  }
+
+  /** In a process of its own, which a restart kills. */
+  static async openProcess(env: Record<string, string> = {}): Promise<Stage<TestProcess>> {
+    const stage = new Stage(await temporaryDirectory(), (data, variables) =>
+      startProcess({ script, data, env: { ...variables, ...env } }),
+    );
     await stage.start();
     return stage;
   }
@@ -52,7 +66,7 @@ class Stage implements AsyncDisposable {
     return join(this.#directory.path, "data");
   }
 
-  get server(): TestProcess {
+  get server(): Server {
     assert.ok(this.#server !== null, "the server runs");
     return this.#server;
   }
@@ -63,22 +77,16 @@ class Stage implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    this.#server = await startProcess({
-      script,
-      data: this.data,
-      flags: this.#flags,
-      env: {
-        AGENT_NOTES: this.#file("notes"),
-        AGENT_GATE: this.#file("gate-"),
-        AGENT_SECRET: realSecret,
-        ...this.#env,
-      },
+    this.#server = await this.#start(this.data, {
+      AGENT_NOTES: this.#file("notes"),
+      AGENT_GATE: this.#file("gate-"),
+      AGENT_SECRET: realSecret,
     });
     this.#client = new Client(this.#server);
   }
 
   async restart(): Promise<void> {
-    await this.server.kill();
+    await this.server[Symbol.asyncDispose]();
     await this.start();
   }
 
@@ -294,7 +302,8 @@ const richAnswers = ["Ada", { n: 1 }, true];
 let richSource: Json;
 let richSeen: Json;
 before(async () => {
-  stage = await Stage.open();
+  // Not for kills: what all these tests have it do costs less where no test runner watches every promise.
+  stage = await Stage.openProcess();
   client = stage.client;
   richSource = await stage.play(rich, richAnswers);
   richSeen = await stage.result(richSource);
@@ -953,9 +962,9 @@ describe("Overrides", () => {
 
 describe("Deltas and secrets", () => {
   /** A server that writes down all it can, and where no other test gives secrets. */
-  let own: Stage;
+  let own: Stage<TestProcess>;
   before(async () => {
-    own = await Stage.open({ env: { BRIDLE_LOG_LEVEL: "trace" } });
+    own = await Stage.openProcess({ BRIDLE_LOG_LEVEL: "trace" });
   });
   after(() => own[Symbol.asyncDispose]());
 
@@ -2008,9 +2017,9 @@ describe("Requests that are refused", () => {
 
 describe("Crashes", () => {
   /** Killed and started again by each of these tests. */
-  let own: Stage;
+  let own: Stage<TestProcess>;
   before(async () => {
-    own = await Stage.open();
+    own = await Stage.openProcess();
   });
   after(() => own[Symbol.asyncDispose]());
 
@@ -2306,7 +2315,7 @@ describe("Many and long", () => {
   test("RPL-15 replays of a run of ten thousand steps take seconds each and memory stays flat", async (context) => {
     // Given a run of thousands of steps, when it is replayed several times, then each takes seconds and memory stays
     // flat.
-    await using own = await Stage.open();
+    await using own = await Stage.openProcess();
     const source = await own.play([{ do: "many", name: "s", times: manySteps, as: "last" }]);
     assert.equal(source.status, "COMPLETED");
     const rssMb = async () => {

@@ -2,17 +2,15 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type Answer, Client, errorOf, isFinal, type Json, userMessage } from "../support/client.ts";
-import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { config } from "../support/more-agents-server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
-let server: TestProcess;
+let server: TestServer;
 let client: Client;
 
 before(async () => {
-  server = await startProcess({
-    script: fileURLToPath(new URL("../support/more-agents-server.ts", import.meta.url)),
-  });
+  server = await startServer({ config });
   client = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

@@ -12,7 +12,7 @@ import { after, before, describe, test } from "node:test";
 import { randomFrom } from "../runner/seed.ts";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 const random = randomFrom();
 
@@ -378,7 +378,7 @@ test("UPL-4 a server killed during an upload has no artifact and no content afte
     await server.kill();
   }
   {
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     const client = new Client(server);
     assert.deepEqual(await client.listAll("/v1/artifacts"), []);
     assert.deepEqual(blobsIn(directory.path), { kept: [], incoming: [] });
@@ -392,14 +392,14 @@ test("UPL-4 every listed artifact has its content after a kill around the upload
   // listed has its content.
   await using directory = await temporaryDirectory();
   {
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     await server.stop();
   }
   for (const point of ["commit.begun:1", "commit.durable:1"]) {
     await using server = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
     await assert.rejects(upload(new Client(server), `around ${point}`));
   }
-  await using server = await startProcess({ data: directory.path });
+  await using server = await startServer({ data: directory.path });
   const client = new Client(server);
   const artifacts = await client.listAll("/v1/artifacts");
   assert.equal(artifacts.length, 1, "the one whose commit was on disk");

@@ -496,7 +496,7 @@ describe("The master key", () => {
     const [one, two] = ["11".repeat(32), Buffer.alloc(32, 2).toString("base64")];
     await using directory = await temporaryDirectory();
     const start = (env: Record<string, string | undefined>) =>
-      startProcess({ data: directory.path, flags, env });
+      startServer({ data: directory.path, flags, env });
     let sessionId = "";
     {
       await using server = await start({ BRIDLE_MASTER_KEY: one });

@@ -10,7 +10,13 @@ import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "../support/client.ts";
 import { residentMb, settled } from "../support/memory.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import {
+  startProcess,
+  startServer,
+  type TestProcess,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
 import { openSession, openSocket, refusedUpgrade } from "../support/socket.ts";
 
 const socketServer = fileURLToPath(new URL("../support/socket-server.ts", import.meta.url));
@@ -136,10 +142,10 @@ describe("Many connections", () => {
 });
 
 describe("Heartbeats", () => {
-  let server: TestProcess;
+  let server: TestServer;
   let client: Client;
   before(async () => {
-    server = await startProcess({ script: socketServer, env: { HEARTBEAT_MS: "300" } });
+    server = await startServer({ config: { heartbeatMs: 300 } });
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());

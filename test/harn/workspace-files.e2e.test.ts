@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { fixtureAgents } from "../support/cli.ts";
 import { Client, errorOf, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 const flags = ["--agents", fixtureAgents("keeper.ts")];
 
@@ -38,12 +38,12 @@ async function resultOf(client: Client, { outcome_id }: Json): Promise<Json> {
 }
 
 describe("Workspace files", () => {
-  let server: TestProcess;
+  let server: TestServer;
   let client: Client;
   let directory: string;
 
   before(async () => {
-    server = await startProcess({ flags });
+    server = await startServer({ flags });
     client = new Client(server);
     directory = join(server.data, "workspaces", "workspace_default");
     await put(client, "first.txt", "first");
@@ -389,7 +389,7 @@ test("FIL-8 uses only workspace roots that the operator allows, never for anothe
   writeFileSync(join(allowed.path, "project", "known.txt"), "known");
   writeFileSync(join(other.path, "project", "known.txt"), "not for you");
   symlinkSync(join(other.path, "project"), join(allowed.path, "linked"));
-  await using server = await startProcess({ flags: ["--workspace-roots", allowed.path] });
+  await using server = await startServer({ flags: ["--workspace-roots", allowed.path] });
   const client = new Client(server);
   const readIn = async (who: Client, root: string) => {
     const { body } = await who.post("/v1/workspaces", { name: "W", root });
@@ -423,7 +423,7 @@ test("FIL-8 a workspace root around or inside the data directory is not used", a
   await using outer = await temporaryDirectory();
   const data = join(outer.path, "data");
   mkdirSync(data);
-  await using server = await startProcess({ data, flags: ["--workspace-roots", outer.path] });
+  await using server = await startServer({ data, flags: ["--workspace-roots", outer.path] });
   const client = new Client(server);
   for (const root of [outer.path, data, join(data, "blobs")]) {
     const { body } = await client.post("/v1/workspaces", { name: "W", root });

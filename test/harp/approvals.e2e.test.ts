@@ -12,7 +12,7 @@ let stage: ApprovalStage;
 let ann: Person;
 let persona: string;
 before(async () => {
-  stage = await ApprovalStage.open();
+  stage = await ApprovalStage.openProcess();
   ann = await stage.approver("ann");
   persona = await stage.persona();
 });
@@ -26,7 +26,8 @@ describe("processes that die", () => {
     await ann.decide(task, "approve");
     await stage.died();
     assert.equal(stage.deploysOf(task), 1);
-    await stage.restart();
+    // A second attempt would end its process too.
+    await stage.restartProcess();
     const ended = await stage.ended(task);
     assert.equal(ended.failure.code, "approval_used", JSON.stringify(ended));
     assert.match(ended.failure.message, /not known/);
@@ -41,7 +42,7 @@ describe("processes that die", () => {
         const task = await stage.task(persona, `${point} ${visit}`);
         await ann.asked(task);
         // From here on the next commits are: the decision at the gateway, its judgement, the use, the result.
-        await stage.restart({ BRIDLE_FAIL_POINT: `${point}:${visit}` });
+        await stage.restartProcess({ BRIDLE_FAIL_POINT: `${point}:${visit}` });
         await ann.decideIfAsked(task, "approve").catch(() => {});
         await stage.restart();
         const { status, failure } = await stage.client.untilTask(task.id, (seen) => {
@@ -231,9 +232,8 @@ describe("through a gateway elsewhere", () => {
     // approvals go on where they were.
     await using elsewhere = await GatewayElsewhere.start();
     const enforcerKey = await elsewhere.key("harp:enforcer:office");
-    await using stage = await ApprovalStage.open(["--gateway", elsewhere.url, "--enforcer-id", "office"], {
-      BRIDLE_GATEWAY_KEY: enforcerKey,
-    });
+    const flags = ["--gateway", elsewhere.url, "--enforcer-id", "office"];
+    await using stage = await ApprovalStage.openProcess(flags, { BRIDLE_GATEWAY_KEY: enforcerKey });
     const ann = await stage.approver("ann", {
       url: elsewhere.url,
       key: await elsewhere.key("harp:approver:ann"),
@@ -247,7 +247,7 @@ describe("through a gateway elsewhere", () => {
     const second = await stage.task(persona);
     await ann.asked(second);
     await elsewhere.restart();
-    await stage.restart();
+    await stage.restartProcess();
     await ann.decide(second, "approve");
     assert.equal((await stage.ended(second)).status, "COMPLETED");
     assert.equal(stage.deploysOf(second), 1);

@@ -131,9 +131,11 @@ describe("A gateway alone", () => {
   });
 
   const closed = whyMemoryIsClosed();
-  test(`HARP-47 given such words, when the memory of the gateway's process is searched, then they are not there either${closed === null ? "" : ` (skipped: ${closed})`}`, {
+  const note = closed === null ? "" : ` (skipped: ${closed})`;
+  test(`HARP-47 no such words are in the memory of the gateway${note}`, {
     skip: closed ?? false,
   }, async () => {
+    // Given such words, when the memory of the gateway's process is searched, then they are not there either.
     const { words, told } = await wholeStory();
     const { pid } = gateway.server;
     assert.ok(pid !== undefined);

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import type { Json } from "../support/client.ts";
 import { accepted, fresh, type Gateway, type Party, refusal, startGateway } from "../support/harp.ts";
@@ -11,12 +10,10 @@ import { type Channel, openSse, openWs } from "../support/harp-channels.ts";
 
 let gateway: Gateway;
 
-const script = fileURLToPath(new URL("../support/harp-server.ts", import.meta.url));
-
 before(async () => {
   // What is not pushed when it should be is not pushed at all: time does not repair it.
   const settings = { redeliverMs: 3_600_000, redeliverMsMax: 3_600_000 };
-  gateway = await startGateway({ script, env: { HARP_SETTINGS: JSON.stringify(settings) } });
+  gateway = await startGateway({ settings });
 });
 after(() => gateway[Symbol.asyncDispose]());
 

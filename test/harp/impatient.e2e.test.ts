@@ -3,30 +3,25 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import { until } from "../support/client.ts";
 import { accepted, type Gateway, refusal, startGateway } from "../support/harp.ts";
 import { openSse, openWs, ssePath, wsPath } from "../support/harp-channels.ts";
 
-const script = fileURLToPath(new URL("../support/harp-server.ts", import.meta.url));
-
-function startWith(settings: object): Promise<Gateway> {
-  return startGateway({ script, env: { HARP_SETTINGS: JSON.stringify(settings) } });
-}
-
 let gateway: Gateway;
 
 before(async () => {
-  gateway = await startWith({
-    gatewayId: "gw-test",
-    pingMs: 100,
-    // Long enough for a machine that has other things to do.
-    idleMs: 3000,
-    redeliverMs: 100,
-    redeliverMsMax: 200,
-    lifetimeMsMax: 60_000,
-    strippedMetadata: ["branchName"],
+  gateway = await startGateway({
+    settings: {
+      gatewayId: "gw-test",
+      pingMs: 100,
+      // Long enough for a machine that has other things to do.
+      idleMs: 3000,
+      redeliverMs: 100,
+      redeliverMsMax: 200,
+      lifetimeMsMax: 60_000,
+      strippedMetadata: ["branchName"],
+    },
   });
 });
 after(() => gateway[Symbol.asyncDispose]());
@@ -46,7 +41,7 @@ describe("Keep-alives", { concurrency: true }, () => {
       async () => pings,
       (count) => count >= 35,
     );
-    const { msgType } = await channel.ask(enforcer.artifact({ lifeMs: 1 }));
+    const { msgType } = await channel.ask(enforcer.artifact({ lifeMs: -1000 }));
     assert.equal(msgType, "error", "it is still there to refuse something");
   });
 
@@ -182,7 +177,7 @@ describe("What an operator decides", () => {
 test("HARP-104 the rate limit returns 429 with a wait time, on REST and sockets, per caller", async () => {
   // Given somebody who calls too often, when the limit is reached, then it is 429 with a time to wait, over REST and on
   // a socket alike, and others notice nothing.
-  await using limited = await startWith({ callsPerMinute: 20 });
+  await using limited = await startGateway({ settings: { callsPerMinute: 20 } });
   const { id, enforcer, approver } = await limited.tenant();
   await using channel = await openWs(enforcer);
   const answer = await until(

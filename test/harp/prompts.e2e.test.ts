@@ -9,7 +9,13 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable, readWholeLog } from "../support/log.ts";
 import { ackOf, harpCall, harpErrorOf, promptFor, sendPrompt } from "../support/prompts.ts";
-import { adminKey, startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
 
 /** Long enough ago for any skew. */
 const longAgo = "2026-02-21T12:01:30Z";
@@ -41,10 +47,10 @@ async function tasksOf(client: Client, sessionId: string): Promise<Json[]> {
 }
 
 describe("prompts", () => {
-  let server: TestProcess;
+  let server: TestServer;
   let client: Client;
   before(async () => {
-    server = await startProcess();
+    server = await startServer();
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -301,7 +307,7 @@ test("HARP-115 a crash before or after a prompt is stored still delivers it once
   // Given a server that dies before or after a prompt is on disk, when it is sent again, then it is delivered once.
   await using directory = await temporaryDirectory();
   const { id } = await (async () => {
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     return await new Client(server).createSession();
   })();
   for (const [n, point] of ["commit.written:1", "commit.durable:1"].entries()) {
@@ -312,7 +318,7 @@ test("HARP-115 a crash before or after a prompt is stored still delivers it once
       await assert.rejects(sendPrompt(new Client(server), prompt), `it dies at ${point}`);
       await died;
     }
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     const client = new Client(server);
     const isOnDisk = point.startsWith("commit.durable");
     assert.equal((await tasksOf(client, id)).length, n + Number(isOnDisk), point);

@@ -8,7 +8,7 @@ import { filesWith } from "../support/canaries.ts";
 import { type Answer, Client, errorOf, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { harpCall, harpErrorOf, readSession, snapshotOf, tell } from "../support/prompts.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 const published = {
   sessionId: "01J2V8V3M2YF0KX9Q0Z7E6H9R1",
@@ -44,10 +44,10 @@ function assertTold(answer: Answer, duplicate = false): void {
 }
 
 describe("session events", () => {
-  let server: TestProcess;
+  let server: TestServer;
   let client: Client;
   before(async () => {
-    server = await startProcess();
+    server = await startServer();
     client = new Client(server);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -195,7 +195,7 @@ test("HARP-118, HARP-120 reported sessions survive a kill and repeated reports",
     await server.kill();
   }
   {
-    await using server = await startProcess({ data: directory.path });
+    await using server = await startServer({ data: directory.path });
     const client = new Client(server);
     for (const event of [start, editing, snapshot]) assertTold(await tell(client, event), true);
     assertTold(await tell(client, end));
@@ -220,7 +220,7 @@ test("erasing a tenant during reports leaves none of its content and the other t
     await snapshotOf(sessionId, { payload: { text: `${canary} `.repeat(20_000) } }),
     await snapshotOf(sessionId, { payload: { word: canary }, metadata: { canary } }),
   ];
-  await using server = await startProcess({ data: directory.path });
+  await using server = await startServer({ data: directory.path });
   const client = new Client(server);
   const theirs = client.as((await client.createKey({ tenant_id: "tenant_b" })).key);
   for (const event of await told()) assertTold(await tell(theirs, event));

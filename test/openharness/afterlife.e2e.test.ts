@@ -2,11 +2,10 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { filesWith } from "../support/canaries.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { config } from "../support/openharness-server.ts";
-import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import { directivesOf, errorOf, everything, message, outcome, runOf, Shell, textsOf } from "./wire.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -95,8 +94,7 @@ describe("Afterwards", () => {
     // Given runs that have left the log by age, when their requests and tokens come again, then they are refused as what
     // they are.
     await using old = await temporaryDirectory();
-    const retaining = fileURLToPath(new URL("../support/retention-server.ts", import.meta.url));
-    await using keeping = await startProcess({ script: retaining, data: old.path, env: { RETAIN_MS: "1" } });
+    await using keeping = await startServer({ data: old.path, config: { retainMs: 1 } });
     const there = new Shell(keeping);
     const sent = message({ user_intent: "return done", task_hint: { sop_id: "rehearsal" } });
     const answered = await there.send(sent);

@@ -266,8 +266,10 @@ async function walkOver(wire: Wire, { server }: Served): Promise<Walk> {
 
 everyBinding("equivalence", (onEveryBinding) => {
   onEveryBinding(
-    "OPVS-98, OPVS-100, OPVS-101, OPVS-102 given any operations in any order, when they are called over this binding and over the first, then all results and errors are the same",
+    "OPVS-98 OPVS-100 OPVS-101 OPVS-102 all calls agree with the first binding",
     async (wire, served) => {
+      // Given any operations in any order, when they are called over this binding and over the first, then all results
+      // and errors are the same.
       const [first = wire] = served.wires;
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 10 }), async (steps) => {

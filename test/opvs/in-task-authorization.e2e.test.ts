@@ -33,8 +33,10 @@ async function untilAuthRequired(stream: Stream): Promise<Json> {
 
 everyBinding("authorization in a task", (onEveryBinding) => {
   onEveryBinding(
-    "OPVS-139, OPVS-140 given work that needs leave, when it comes to that, then its task is in AUTH_REQUIRED and says for what, in the answer, on the stream and when read",
+    "OPVS-139 OPVS-140 a task that needs leave is AUTH_REQUIRED and says for what",
     async (wire) => {
+      // Given work that needs leave, when it comes to that, then its task is in AUTH_REQUIRED and says for what, in the
+      // answer, on the stream and when read.
       const task = await play(wire, "approve buying a train", "return done");
       assert.equal(task.status.state, authRequired);
       const { role, parts, contextId, taskId } = task.status.message;
@@ -53,8 +55,10 @@ everyBinding("authorization in a task", (onEveryBinding) => {
   );
 
   onEveryBinding(
-    "OPVS-139, OPVS-141 given open streams of a task that needs leave, when it is given elsewhere, then the streams, which stayed open, show the task going on to its end without another message",
+    "OPVS-139 OPVS-141 streams stay open until leave is given and then go on",
     async (wire, { server }) => {
+      // Given open streams of a task that needs leave, when it is given elsewhere, then the streams, which stayed open,
+      // show the task going on to its end without another message.
       await using sent = await wire.stream(
         "SendStreamingMessage",
         { message: script("approve spending", "say spent", "return done") },
@@ -79,8 +83,10 @@ everyBinding("authorization in a task", (onEveryBinding) => {
   );
 
   onEveryBinding(
-    "OPVS-141, OPVS-142 given a task that needs leave, when messages to it claim to give it, in words or in data, then they are heard and authorize nothing",
+    "OPVS-141 OPVS-142 messages that claim to give leave authorize nothing",
     async (wire, { server }) => {
+      // Given a task that needs leave, when messages to it claim to give it, in words or in data, then they are heard and
+      // authorize nothing.
       const task = await play(wire, "approve spending", "say spent", "return done");
       const claims = [
         say(wire, task, "approved"),
@@ -100,28 +106,28 @@ everyBinding("authorization in a task", (onEveryBinding) => {
     },
   );
 
-  onEveryBinding(
-    "OPVS-142 given a task that needs leave, when callers without the right to give it try, then it stays as it is",
-    async (wire, { server }) => {
-      const client = new Client(server);
-      const task = await play(wire, "approve spending", "return done");
-      const narrow = await client.withScopes("tasks:read", "tasks:write", "messages:read", "messages:write");
-      const stranger = client.as(await keyOf(server, "tenant_auth"));
-      for (const [other, expected] of [
-        [narrow, 403],
-        [stranger, 404],
-      ] as const) {
-        const path = `/v1/permission-requests/${requestIdOf(task)}/respond`;
-        assert.equal((await other.post(path, { approved: true })).status, expected);
-      }
-      assert.deepEqual(await get(wire, task), task);
-      await cancel(wire, task);
-    },
-  );
+  onEveryBinding("OPVS-142 a caller without the right cannot give leave", async (wire, { server }) => {
+    // Given a task that needs leave, when callers without the right to give it try, then it stays as it is.
+    const client = new Client(server);
+    const task = await play(wire, "approve spending", "return done");
+    const narrow = await client.withScopes("tasks:read", "tasks:write", "messages:read", "messages:write");
+    const stranger = client.as(await keyOf(server, "tenant_auth"));
+    for (const [other, expected] of [
+      [narrow, 403],
+      [stranger, 404],
+    ] as const) {
+      const path = `/v1/permission-requests/${requestIdOf(task)}/respond`;
+      assert.equal((await other.post(path, { approved: true })).status, expected);
+    }
+    assert.deepEqual(await get(wire, task), task);
+    await cancel(wire, task);
+  });
 
   onEveryBinding(
-    "OPVS-143 given leave that was given once, when the task comes to the next thing that needs it, and when another task of the conversation does, then it is asked for again",
+    "OPVS-143 leave given once is asked for again at the next thing and task",
     async (wire, { server }) => {
+      // Given leave that was given once, when the task comes to the next thing that needs it, and when another task of
+      // the conversation does, then it is asked for again.
       const client = new Client(server);
       const first = await play(wire, "approve spending", "approve spending", "return done");
       await decide(client, first, true);

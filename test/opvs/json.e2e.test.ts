@@ -15,15 +15,15 @@ import {
 } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { requireValid } from "../../src/surfaces/opvs/validate.ts";
 import type { Json } from "../support/client.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
-import { JsonRpcWire, message, opvsServer, RestWire, type Wire } from "./wire.ts";
+import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import { JsonRpcWire, message, opvsConfig, RestWire, type Wire } from "./wire.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const rehearsal = { agent: "rehearsal" };
 
-let server: TestProcess;
+let server: TestServer;
 before(async () => {
-  server = await startProcess({ script: opvsServer });
+  server = await startServer({ config: opvsConfig });
 });
 after(() => server[Symbol.asyncDispose]());
 

@@ -14,6 +14,7 @@ import {
   Hooks,
   refusalOf,
   send,
+  startPushProcess,
   startPushServer,
   startReceiver,
   story,
@@ -30,7 +31,7 @@ test("PSH-1 a repeatedly killed server delivers every notification in order, non
   await using directory = await temporaryDirectory();
   const data = directory.path;
   const kills = new Set([2, 6, 11]);
-  let server = await startPushServer({ data });
+  let server = await startPushProcess({ data });
   // Killed before the answer is sent, or as soon as it is.
   await using receiver = await startReceiver((response, _, index) => {
     if (!kills.has(index) || index % 2 === 0) response.writeHead(204).end();
@@ -51,7 +52,7 @@ test("PSH-1 a repeatedly killed server delivers every notification in order, non
         continue;
       }
       await server[Symbol.asyncDispose]();
-      server = await startPushServer({ data });
+      server = await startPushProcess({ data });
       restarts += 1;
     }
     assert.equal(restarts, kills.size);
@@ -74,7 +75,7 @@ test("PSH-2 PSH-3 a restart retries waiting webhooks except one deleted meanwhil
   await using receiver = await startReceiver((response) => response.writeHead(isRepaired ? 200 : 500).end());
   await using deleted = await startReceiver((response) => response.writeHead(500).end());
   const backoff = { baseMs: 500, capMs: 500, attemptsMax: 100 };
-  await using first = await startPushServer({ data: directory.path, backoff });
+  await using first = await startPushProcess({ data: directory.path, backoff });
   const task = await waitingTask(first.client);
   const hooks = new Hooks(first.client, task.id);
   await hooks.create({ id: "kept", url: receiver.url });
@@ -185,7 +186,7 @@ describe("What becomes of webhooks otherwise", () => {
     // Given a webhook of a task that is old enough, when the log is swept, then it leaves with it.
     await using directory = await temporaryDirectory();
     await using receiver = await startReceiver();
-    await using server = await startPushServer({ data: directory.path, env: { RETAIN_MS: "1" } });
+    await using server = await startPushServer({ data: directory.path, variables: { RETAIN_MS: "1" } });
     const { client } = server;
     const task = await send(client, "say hello", { url: receiver.url });
     await untilState(server, task.id, "ended");
@@ -207,7 +208,7 @@ describe("What becomes of webhooks otherwise", () => {
     const task = await waitingTask(lenient.client);
     await new Hooks(lenient.client, task.id).create({ url: receiver.url });
     assert.equal(await lenient.stop(), 0);
-    await using strict = await startPushServer({ data: directory.path, env: { PUSH_STRICT: "1" } });
+    await using strict = await startPushServer({ data: directory.path, variables: { PUSH_STRICT: "1" } });
     const refused = ["127.0.0.1", "localhost", "[::1]", "0x7f000001", "10.0.0.1"].map(
       (host) => `https://${host}/`,
     );

@@ -79,8 +79,10 @@ everyBinding(
   "security",
   (onEveryBinding) => {
     onEveryBinding(
-      "OPVS-85, OPVS-134 given no credentials or wrong ones, when any operation is called, then it is unauthenticated, whatever it asks for",
+      "OPVS-85 OPVS-134 without right credentials every call is unauthenticated",
       async (wire, { server }) => {
+        // Given no credentials or wrong ones, when any operation is called, then it is unauthenticated, whatever it asks
+        // for.
         const task = await waiting(wire);
         const client = new Client(server);
         const revoked = await client.createKey();
@@ -109,8 +111,10 @@ everyBinding(
     );
 
     onEveryBinding(
-      "OPVS-86, OPVS-135, OPVS-138 given a key without the scope that an operation needs, when it is called, then it is denied, and in the same way whether the task is there or not",
+      "OPVS-86 OPVS-135 OPVS-138 a call without its scope is denied alike",
       async (wire, { server }) => {
+        // Given a key without the scope that an operation needs, when it is called, then it is denied, and in the same
+        // way whether the task is there or not.
         const task = await waiting(wire);
         const client = new Client(server);
         const limited: Record<string, CallOptions> = {
@@ -138,8 +142,9 @@ everyBinding(
     );
 
     onEveryBinding(
-      "OPVS-87, OPVS-88, OPVS-136, OPVS-137 given a task of another tenant or workspace, when any operation names it, then it is as if it were not there",
+      "OPVS-87 OPVS-88 OPVS-136 OPVS-137 a foreign task is as if it were not there",
       async (wire, { server }) => {
+        // Given a task of another tenant or workspace, when any operation names it, then it is as if it were not there.
         const task = await waiting(wire);
         for (const [whose, key] of Object.entries(await keys(server))) {
           for (const [name, { request }] of Object.entries(operations)) {
@@ -163,8 +168,9 @@ everyBinding(
     );
 
     onEveryBinding(
-      "OPVS-136 given a name for a conversation that two tenants use, when both send to it, then neither sees the other's",
+      "OPVS-136 two tenants with one name for a conversation do not meet",
       async (wire, { server }) => {
+        // Given a name for a conversation that two tenants use, when both send to it, then neither sees the other's.
         const { tenant } = await keys(server);
         const contextId = crypto.randomUUID();
         const ours = await wire.call("SendMessage", { message: message("ours", { contextId }) });
@@ -181,8 +187,10 @@ everyBinding(
     );
 
     onEveryBinding(
-      "OPVS-87, OPVS-136 given a tenant in the request, when it is not the caller's, then it is refused alike whether there is one of that name",
+      "OPVS-87 OPVS-136 a tenant not the caller's is refused alike, known or not",
       async (wire, { server }) => {
+        // Given a tenant in the request, when it is not the caller's, then it is refused alike whether there is one of
+        // that name.
         const { tenant: key } = await keys(server);
         const said = async (tenant: string) => {
           const error = await refusal(wire, "ListTasks", { tenant }, { key });
@@ -204,28 +212,29 @@ everyBinding(
       },
     );
 
-    onEveryBinding(
-      "OPVS-88 given a task of one agent, when it is asked for at another agent's endpoint, then it is not there; at the front door it is",
-      async (wire) => {
-        const task = await waiting(wire);
-        for (const [name, { request }] of Object.entries(operations)) {
-          const options = { agent: "messenger" };
-          const error = await refusal(wire, name, request(task.id), options);
-          assert.equal(error?.reason, "TASK_NOT_FOUND", name);
-        }
-        const filter = { contextId: task.contextId };
-        assert.equal((await wire.call("ListTasks", filter, { agent: "messenger" })).result.totalSize, 0);
-        assert.equal((await wire.call("ListTasks", filter, rehearsal)).result.totalSize, 1);
-        assert.equal((await wire.call("ListTasks", { ...filter, tenant: "@messenger" })).result.totalSize, 0);
-        assert.deepEqual((await wire.call("GetTask", { id: task.id })).result, task);
-        assert.deepEqual((await wire.call("GetTask", { id: task.id }, rehearsal)).result, task);
-        assert.deepEqual((await wire.call("GetTask", { id: task.id, tenant: "@rehearsal" })).result, task);
-      },
-    );
+    onEveryBinding("OPVS-88 a task is at its agent's endpoint and the front door alone", async (wire) => {
+      // Given a task of one agent, when it is asked for at another agent's endpoint, then it is not there; at the front
+      // door it is.
+      const task = await waiting(wire);
+      for (const [name, { request }] of Object.entries(operations)) {
+        const options = { agent: "messenger" };
+        const error = await refusal(wire, name, request(task.id), options);
+        assert.equal(error?.reason, "TASK_NOT_FOUND", name);
+      }
+      const filter = { contextId: task.contextId };
+      assert.equal((await wire.call("ListTasks", filter, { agent: "messenger" })).result.totalSize, 0);
+      assert.equal((await wire.call("ListTasks", filter, rehearsal)).result.totalSize, 1);
+      assert.equal((await wire.call("ListTasks", { ...filter, tenant: "@messenger" })).result.totalSize, 0);
+      assert.deepEqual((await wire.call("GetTask", { id: task.id })).result, task);
+      assert.deepEqual((await wire.call("GetTask", { id: task.id }, rehearsal)).result, task);
+      assert.deepEqual((await wire.call("GetTask", { id: task.id, tenant: "@rehearsal" })).result, task);
+    });
 
     onEveryBinding(
-      "OPVS-148 given a key that may see tasks but neither messages nor artifacts, when it gets, lists and follows one, then there is nothing of them in it",
+      "OPVS-148 a key without messages and artifacts sees nothing of them",
       async (wire, { server }) => {
+        // Given a key that may see tasks but neither messages nor artifacts, when it gets, lists and follows one, then
+        // there is nothing of them in it.
         const task = await waiting(wire);
         assert(JSON.stringify(task).includes("secretly"));
         const key = (await new Client(server).withScopes("tasks:read")).key;
@@ -243,8 +252,10 @@ everyBinding(
     );
 
     onEveryBinding(
-      "OPVS-103 given a key and a token that was got for it, when operations are called with either, then both are good for the same",
+      "OPVS-103 a key and a token got for it are good for the same",
       async (wire, { server }) => {
+        // Given a key and a token that was got for it, when operations are called with either, then both are good for the
+        // same.
         const client = new Client(server);
         const made = await client.createKey({ scopes: ["tasks:read"] });
         for (const key of [made.key, await tokenFor(client, made)]) {
@@ -256,8 +267,10 @@ everyBinding(
     );
 
     onEveryBinding(
-      "OPVS-144, OPVS-145 given keys in every wrong place of a request, when it is refused, then neither the error nor the log of the server has them",
+      "OPVS-144 OPVS-145 keys in wrong places are in no error and no log",
       async (wire, { server }) => {
+        // Given keys in every wrong place of a request, when it is refused, then neither the error nor the log of the
+        // server has them.
         const { key: secret } = await new Client(server).createKey();
         const requests: [operation: string, request: Json, options: CallOptions][] = [
           ["GetTask", { id: secret }, {}],
@@ -284,29 +297,30 @@ everyBinding(
       },
     );
 
-    onEveryBinding(
-      "OPVS-146 given an address in a part, when the message is sent and read again, then it is as it was, and nobody asked there",
-      async (wire) => {
-        let asked = 0;
-        const receiver = createServer((_request, response) => {
-          asked += 1;
-          response.end();
-        }).listen(0, "127.0.0.1");
-        await once(receiver, "listening");
-        const { port } = receiver.address() as AddressInfo;
-        const part = { url: `http://127.0.0.1:${port}/latest/meta-data`, mediaType: "text/plain" };
-        const { result } = await wire.call("SendMessage", { message: message("x", { parts: [part] }) });
-        assert.deepEqual(result.task.history[0].parts, [part]);
-        const read = await wire.call("GetTask", { id: result.task.id });
-        assert.deepEqual(read.result.history[0].parts, [part]);
-        assert.equal(asked, 0);
-        receiver.close();
-      },
-    );
+    onEveryBinding("OPVS-146 an address in a part is kept as it is and never asked", async (wire) => {
+      // Given an address in a part, when the message is sent and read again, then it is as it was, and nobody asked
+      // there.
+      let asked = 0;
+      const receiver = createServer((_request, response) => {
+        asked += 1;
+        response.end();
+      }).listen(0, "127.0.0.1");
+      await once(receiver, "listening");
+      const { port } = receiver.address() as AddressInfo;
+      const part = { url: `http://127.0.0.1:${port}/latest/meta-data`, mediaType: "text/plain" };
+      const { result } = await wire.call("SendMessage", { message: message("x", { parts: [part] }) });
+      assert.deepEqual(result.task.history[0].parts, [part]);
+      const read = await wire.call("GetTask", { id: result.task.id });
+      assert.deepEqual(read.result.history[0].parts, [part]);
+      assert.equal(asked, 0);
+      receiver.close();
+    });
 
     onEveryBinding(
-      "OPVS-133 given a server that clients reach by https, when it answers, then it tells them never to come without, and how to authenticate",
+      "OPVS-133 a server behind https demands https and says how to authenticate",
       async (_wire, { server }) => {
+        // Given a server that clients reach by https, when it answers, then it tells them never to come without, and how
+        // to authenticate.
         for (const path of ["/opvs/rest/tasks", "/a2a/rest/tasks", "/opvs/nowhere"]) {
           const { headers } = await fetch(server.url + path);
           assert.match(headers.get("strict-transport-security") ?? "", /^max-age=\d{7,}/, path);

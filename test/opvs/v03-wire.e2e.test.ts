@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
 import { Client, type Json } from "../support/client.ts";
-import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
+import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import {
   type Answered,
   type Asked,
@@ -20,12 +20,12 @@ import {
   wrapped,
 } from "./v03.ts";
 
-let server: TestProcess;
-let lenient: TestProcess;
+let server: TestServer;
+let lenient: TestServer;
 before(async () => {
   [server, lenient] = await Promise.all([
-    startProcess(),
-    startProcess({ env: { BRIDLE_OPVS_LENIENT_VERSION: "true" } }),
+    startServer(),
+    startServer({ env: { BRIDLE_OPVS_LENIENT_VERSION: "true" } }),
   ]);
 });
 after(() => Promise.all([server[Symbol.asyncDispose](), lenient[Symbol.asyncDispose]()]));

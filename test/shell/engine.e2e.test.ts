@@ -203,7 +203,7 @@ describe("shell and engine", () => {
     const turn = shell.send("say one\nsleep 500\nsay two\nreturn done");
     await said;
     await before.kill();
-    await using again = await startProcess({ script, data: data.path });
+    await using again = await startServer({ data: data.path, config });
     url = again.url;
     assert.equal((await turn).status, "completed");
     assert.deepEqual(log, ["one", "two", "done"]);

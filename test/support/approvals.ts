@@ -7,64 +7,93 @@ import { Approver, type OpenedRequest } from "../../src/approvals/approver.ts";
 import { generateApproverKeys } from "../../src/approvals/keys.ts";
 import { fixtureAgents } from "./cli.ts";
 import { Client, isFinal, type Json, until } from "./client.ts";
-import { startProcess, type TestProcess, temporaryDirectory } from "./server.ts";
+import { deployer } from "./deployer.ts";
+import {
+  startProcess,
+  startServer,
+  type TestProcess,
+  type TestServer,
+  temporaryDirectory,
+} from "./server.ts";
 
 export class ApprovalStage {
   readonly directory: string;
   readonly #dispose: () => PromiseLike<void>;
   readonly #flags: string[];
   readonly #env: Record<string, string>;
-  server: TestProcess;
+  #server: TestServer | TestProcess | null = null;
 
   private constructor(
-    server: TestProcess,
-    parts: { directory: string; flags: string[]; env: Record<string, string>; dispose(): PromiseLike<void> },
+    { path, [Symbol.asyncDispose]: dispose }: { path: string } & AsyncDisposable,
+    flags: string[],
+    env: Record<string, string>,
   ) {
-    this.server = server;
-    this.directory = parts.directory;
-    this.#flags = parts.flags;
-    this.#env = parts.env;
-    this.#dispose = parts.dispose;
+    this.directory = path;
+    this.#dispose = dispose;
+    this.#flags = flags;
+    this.#env = env;
   }
 
-  /** With a gateway elsewhere when flags and environment say so. */
-  static async open(flags: string[] = [], env: Record<string, string> = {}): Promise<ApprovalStage> {
-    const { path, [Symbol.asyncDispose]: dispose } = await temporaryDirectory();
-    const all = ["--agents", fixtureAgents("deployer.ts"), ...flags];
-    const own = { BRIDLE_TEST_DEPLOYS: join(path, "deploys.txt"), ...env };
-    const parts = { directory: path, flags: all, env: own, dispose };
-    return new ApprovalStage(await ApprovalStage.#start(parts), parts);
+  static async open(): Promise<ApprovalStage> {
+    const stage = new ApprovalStage(await temporaryDirectory(), [], {});
+    await stage.restart();
+    return stage;
   }
 
-  static #start(parts: {
-    directory: string;
-    flags: string[];
-    env: Record<string, string>;
-  }): Promise<TestProcess> {
-    const { directory, flags, env } = parts;
-    return startProcess({ data: join(directory, "data"), flags, env });
+  /** In a process of its own; with a gateway elsewhere when flags and environment say so. */
+  static async openProcess(flags: string[] = [], env: Record<string, string> = {}): Promise<ApprovalStage> {
+    const stage = new ApprovalStage(await temporaryDirectory(), flags, env);
+    await stage.restartProcess();
+    return stage;
+  }
+
+  get server(): TestServer | TestProcess {
+    assert.ok(this.#server !== null, "the server runs");
+    return this.#server;
   }
 
   get client(): Client {
     return new Client(this.server);
   }
 
-  async restart(env: Record<string, string> = {}): Promise<void> {
-    await this.server.kill();
-    this.server = await ApprovalStage.#start({
-      directory: this.directory,
+  /** Ends the server, a process at once, and goes on in this process: nobody may have it die from here on. */
+  async restart(): Promise<void> {
+    await this.#server?.[Symbol.asyncDispose]();
+    this.#server = await startServer({
+      data: this.#data,
       flags: this.#flags,
-      env: { ...this.#env, ...env },
+      env: this.#env,
+      config: { agents: [deployer(this.#deploys)] },
+    });
+  }
+
+  /** The same in a process of its own. */
+  async restartProcess(env: Record<string, string> = {}): Promise<void> {
+    await this.#server?.[Symbol.asyncDispose]();
+    this.#server = await startProcess({
+      data: this.#data,
+      flags: ["--agents", fixtureAgents("deployer.ts"), ...this.#flags],
+      env: { BRIDLE_TEST_DEPLOYS: this.#deploys, ...this.#env, ...env },
     });
   }
 
   /** The process has ended by itself. */
   async died(): Promise<void> {
-    const { process: child } = this.server;
+    const { server } = this;
+    if (!("process" in server)) throw new Error("The server has no process of its own.");
+    const child = server.process;
     await until(
       async () => child.exitCode ?? child.signalCode,
       (end) => end !== null,
     );
+  }
+
+  get #data(): string {
+    return join(this.directory, "data");
+  }
+
+  get #deploys(): string {
+    return join(this.directory, "deploys.txt");
   }
 
   /** Pairs with somebody new, as people would: code, keys, fingerprint, confirmation. */
@@ -114,7 +143,7 @@ export class ApprovalStage {
 
   deploysOf(task: Json): number {
     try {
-      const lines = readFileSync(join(this.directory, "deploys.txt"), "utf8").split("\n");
+      const lines = readFileSync(this.#deploys, "utf8").split("\n");
       return lines.filter((line) => line === task.id).length;
     } catch {
       return 0;

@@ -58,28 +58,19 @@ export async function bridle(
   args: string[],
   options: RunOptions & { server?: { url: string } } = {},
 ): Promise<Ended> {
-  const { server, env = {}, ...rest } = options;
+  const { server, env = {}, cwd, input } = options;
   const url = server === undefined ? {} : { BRIDLE_URL: server.url };
   const all = { ...url, ...env };
-  const isOwn = needsProcess(args) || rest.cwd !== undefined || rest.input !== undefined;
-  const ended = await (isOwn ? runNode([main, ...args], { ...rest, env: all }) : runInTurn(args, all));
+  const ended =
+    needsProcess(args) || input !== undefined
+      ? await runNode([main, ...args], { ...options, env: all })
+      : await inTurn(() => runHere(args, all, cwd));
   assertNoStack(ended);
   return { ...ended, stderr: withoutProgress(ended.stderr) };
 }
 
-/** They end the process themselves, live until a signal, or load code of the project, which is loaded once in a process. */
-const ownProcess = new Set([
-  "acp",
-  "check",
-  "config",
-  "dev",
-  "doctor",
-  "gateway",
-  "init",
-  "serve",
-  "shell",
-  "tour",
-]);
+/** They end the process themselves, live until a signal, or load a project, whose files are loaded once in a process. */
+const ownProcess = new Set(["acp", "config", "dev", "doctor", "gateway", "init", "serve", "shell", "tour"]);
 const tried = new Set<string>();
 
 /** Each command runs once as a process, which shows that nothing keeps it from ending; after that here, at a tenth of the cost. */
@@ -92,26 +83,32 @@ function needsProcess([command = "", subcommand = ""]: string[]): boolean {
   return false;
 }
 
+/** There is one standard output in this process, one environment and one working directory: one command at a time. */
 let running: Promise<unknown> = Promise.resolve();
 
-/** There is one standard output in this process, and one environment: one command at a time. */
-function runInTurn(args: string[], env: Record<string, string | undefined>): Promise<Ended> {
-  const ended = running.then(() => runHere(args, env));
+function inTurn(command: () => Promise<Ended>): Promise<Ended> {
+  const ended = running.then(command);
   running = ended.catch(() => {});
   return ended;
 }
 
-async function runHere(args: string[], env: Record<string, string | undefined>): Promise<Ended> {
+async function runHere(
+  args: string[],
+  env: Record<string, string | undefined>,
+  cwd = process.cwd(),
+): Promise<Ended> {
   const texts = { stdout: "", stderr: "" };
   const real = {
     argv: process.argv,
     env: process.env,
+    cwd: process.cwd(),
     stdout: process.stdout.write,
     stderr: process.stderr.write,
   };
   const given = Object.entries({ ...environment, ...env }).filter(([, value]) => value !== undefined);
   process.argv = [process.execPath, main, ...args];
   process.env = Object.fromEntries(given);
+  process.chdir(cwd);
   for (const name of ["stdout", "stderr"] as const) {
     process[name].write = (text: string | Uint8Array, ...rest: unknown[]) => {
       texts[name] += typeof text === "string" ? text : Buffer.from(text).toString();
@@ -127,6 +124,7 @@ async function runHere(args: string[], env: Record<string, string | undefined>):
     process.exitCode = undefined;
     process.argv = real.argv;
     process.env = real.env;
+    process.chdir(real.cwd);
     process.stdout.write = real.stdout;
     process.stderr.write = real.stderr;
   }

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { createCipheriv, createHash, randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type GatewaySettings, gatewayDefaults } from "../../src/gateway/settings.ts";
 import { type Answer, Client, type Json } from "./client.ts";
 import { assertEnvelope, assertErrorEnvelope } from "./harp-schemas.ts";
 import {
@@ -282,6 +283,8 @@ export interface Tenant {
 }
 
 export interface GatewayOptions extends ProcessOptions {
+  /** Settings that no flag has, for a gateway in this process: times that are short enough to see. */
+  settings?: Partial<GatewaySettings>;
   /** `bridle gateway` instead of `bridle serve`. */
   standalone?: boolean;
   /** Has a clock that `moveTo` and `moveBy` move. */
@@ -401,9 +404,10 @@ function clockIn(directory: string): string {
 const movedClock = new URL("./moved-clock.ts", import.meta.url).href;
 
 async function startGatewayServer(options: GatewayOptions, directory: string): Promise<TestServer> {
-  const { standalone, movable, ...rest } = options;
+  const { standalone, movable, settings, ...rest } = options;
   if (!(standalone || movable || "script" in rest || "args" in rest)) {
-    return await startServer({ data: join(directory, "data"), ...rest });
+    const config = settings === undefined ? {} : { gateway: { ...gatewayDefaults, ...settings } };
+    return await startServer({ data: join(directory, "data"), ...rest, config });
   }
   const clock = { NODE_OPTIONS: `--import ${movedClock}`, MOVED_CLOCK: clockIn(directory) };
   return await startProcess({

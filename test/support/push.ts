@@ -6,7 +6,8 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { Client, isFinal, type Json, until } from "./client.ts";
-import { type ProcessOptions, startProcess, type TestProcess } from "./server.ts";
+import { pushing } from "./push-server.ts";
+import { startProcess, startServer, type TestProcess, type TestServer } from "./server.ts";
 
 const script = fileURLToPath(new URL("./push-server.ts", import.meta.url));
 const cursorUri = "urn:bridle:durable-cursor:1";
@@ -108,24 +109,37 @@ export function refusalOf({ error }: Json): { status: number; reason: string | n
   };
 }
 
-export interface PushServer extends TestProcess {
+export type PushServer<Server extends TestServer = TestServer> = Server & {
   client: Client;
   /** The webhooks of a task as an operator sees them. */
   configs(taskId: string): Promise<Json[]>;
+};
+
+interface PushOptions {
+  /** Kept across restarts; a fresh one otherwise. */
+  data?: string;
+  backoff?: object;
+  /** See `push-server.ts`. */
+  variables?: Record<string, string>;
 }
 
 /** Failures are tried again soon. */
 export const quick = { baseMs: 20, capMs: 40, attemptsMax: 6 };
 
-export async function startPushServer(
-  options: Pick<ProcessOptions, "data"> & { backoff?: object; env?: Record<string, string> } = {},
-): Promise<PushServer> {
-  const { backoff = quick, env = {}, ...rest } = options;
-  const server = await startProcess({
-    ...rest,
-    script,
-    env: { PUSH_BACKOFF: JSON.stringify(backoff), ...env },
-  });
+export async function startPushServer(options: PushOptions = {}): Promise<PushServer> {
+  const { backoff = quick, variables = {}, ...rest } = options;
+  const config = pushing({ PUSH_BACKOFF: JSON.stringify(backoff), ...variables });
+  return asPushServer(await startServer({ ...rest, config }));
+}
+
+/** In a process of its own, which can be killed. */
+export async function startPushProcess(options: PushOptions = {}): Promise<PushServer<TestProcess>> {
+  const { backoff = quick, variables = {}, ...rest } = options;
+  const env = { PUSH_BACKOFF: JSON.stringify(backoff), ...variables };
+  return asPushServer(await startProcess({ ...rest, script, env }));
+}
+
+function asPushServer<Server extends TestServer>(server: Server): PushServer<Server> {
   const client = new Client(server);
   return {
     ...server,

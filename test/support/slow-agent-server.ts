@@ -4,15 +4,11 @@
  */
 
 import { appendFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { defineAgent, startServer } from "bridle";
+import { defineAgent, type ServerConfig, startServer } from "bridle";
 import { pino } from "pino";
 import { sayReady } from "./ready.ts";
-
-const { values } = parseArgs({
-  options: { port: { type: "string" }, data: { type: "string" }, "grace-ms": { type: "string" } },
-});
 
 const pollMs = 10;
 
@@ -20,6 +16,8 @@ async function appeared(file: string): Promise<void> {
   while (true) {
     const found = await stat(file).catch(() => null);
     if (found !== null) return;
+    // The test is over.
+    await stat(dirname(file));
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }
@@ -43,17 +41,24 @@ const slow = defineAgent({
   },
 });
 
-const server = await startServer({
-  port: Number(values.port),
-  dataDirectory: values.data ?? "",
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
-  agents: [slow],
-  logger: pino({ level: "warn" }, pino.destination(2)),
-});
-process.once("SIGINT", async () => {
-  const { interrupted } = await server.stop(Number(values["grace-ms"]));
-  process.stdout.write(`Stopped, ${interrupted} cut short\n`);
-  // A step that ignores its signal holds the event loop; whoever embeds the server decides that it is time to go.
-  process.exit(0);
-});
-sayReady(server);
+export const config: Partial<ServerConfig> = { agents: [slow] };
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { port: { type: "string" }, data: { type: "string" }, "grace-ms": { type: "string" } },
+  });
+  const server = await startServer({
+    port: Number(values.port),
+    dataDirectory: values.data ?? "",
+    apiKey: process.env.BRIDLE_API_KEY ?? null,
+    logger: pino({ level: "warn" }, pino.destination(2)),
+    ...config,
+  });
+  process.once("SIGINT", async () => {
+    const { interrupted } = await server.stop(Number(values["grace-ms"]));
+    process.stdout.write(`Stopped, ${interrupted} cut short\n`);
+    // A step that ignores its signal holds the event loop; whoever embeds the server decides that it is time to go.
+    process.exit(0);
+  });
+  sayReady(server);
+}

@@ -1,6 +1,5 @@
 /**
- * A server that loses patience with connections sooner than others do, if the environment says so (HELLO_MS, HEARTBEAT_MS,
- * TICKET_MS), and with agents that need hosts:
+ * A server with agents that need hosts, or try the patience of who listens:
  *
  *   mediated   makes the host calls of its input, side by side, and gives what came of each
  *   talkative  says much: `input.messages` messages of `input.chars` characters
@@ -39,11 +38,4 @@ const talkative = defineAgent({
 
 export const agents = [mediated, talkative];
 
-if (import.meta.main) {
-  const { HELLO_MS = 10_000, HEARTBEAT_MS = 15_000, TICKET_MS = 60_000 } = process.env;
-  await serve({
-    agents,
-    heartbeatMs: Number(HEARTBEAT_MS),
-    webSocket: { helloMs: Number(HELLO_MS), ticketMs: Number(TICKET_MS) },
-  });
-}
+if (import.meta.main) await serve({ agents });

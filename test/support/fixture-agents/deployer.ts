@@ -1,23 +1,5 @@
-/** Does something that can be counted afterwards, and can have its process killed while it does it. */
+/** The agent of `deployer.ts`, as a module that a server loads. */
 
-import { appendFileSync } from "node:fs";
-import { defineAgent } from "bridle";
+import { deployer } from "../deployer.ts";
 
-const file = process.env.BRIDLE_TEST_DEPLOYS ?? "";
-
-export default defineAgent({
-  name: "deployer",
-  version: "1.0.0",
-  async run(ctx) {
-    const { output } = await ctx.effect(
-      "deploy",
-      () => {
-        appendFileSync(file, `${ctx.taskId}\n`);
-        if (ctx.text.includes("die")) process.kill(process.pid, "SIGKILL");
-        return "deployed";
-      },
-      { payload: { build: ctx.text }, risk: "high" },
-    );
-    return output;
-  },
-});
+export default deployer(process.env.BRIDLE_TEST_DEPLOYS ?? "");

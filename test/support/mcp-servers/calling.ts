@@ -10,9 +10,11 @@ import type {
 } from "../../../src/mcp/mcp.ts";
 
 const program = fileURLToPath(new URL("everything.ts", import.meta.url));
+/** The SDK is large, and many tests start one. */
+const NODE_COMPILE_CACHE = fileURLToPath(new URL("../../../node_modules/.cache/tests", import.meta.url));
 
 export function everythingProcess(...flags: string[]): StdioServer {
-  return { command: process.execPath, args: [program, ...flags] };
+  return { command: process.execPath, args: [program, ...flags], env: { NODE_COMPILE_CACHE } };
 }
 
 export const never = new AbortController().signal;

@@ -1,11 +1,9 @@
 /**
- * A server with agents that put into a receipt all that a receipt can hold, and some that try to put in what it must
- * not. What they do is told by their input.
+ * Agents that put into a receipt all that a receipt can hold, and some that try to put in what it must not. What they do is
+ * told by their input.
  */
 
-import { parseArgs } from "node:util";
-import { AgentFailure, ApprovalDenied, defineAgent, startServer, WaitExpired } from "bridle";
-import { sayReady } from "./ready.ts";
+import { AgentFailure, ApprovalDenied, defineAgent, type ServerConfig, WaitExpired } from "bridle";
 
 /** Steps of every kind, one of them failing, one too large to be kept in place; artifacts whole and in pieces. */
 const worker = defineAgent({
@@ -122,12 +120,6 @@ const careless = defineAgent({
   },
 });
 
-const { values } = parseArgs({ options: { port: { type: "string" }, data: { type: "string" } } });
-const server = await startServer({
-  port: Number(values.port),
-  dataDirectory: String(values.data),
-  apiKey: process.env.BRIDLE_API_KEY ?? null,
+export const config: Partial<ServerConfig> = {
   agents: [worker, secretive, director, crowd, petitioner, walker, careless],
-});
-sayReady(server);
-process.once("SIGINT", () => server.stop(0));
+};
