@@ -8,9 +8,11 @@ import { type ChildProcess, fork } from "node:child_process";
 import { globSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs, styleText } from "node:util";
 import { freshBundle } from "../build/fresh.ts";
 import { type Failure, type FromWorker, root, type ToWorker } from "./runner/protocol.ts";
+import { scratchDirectory } from "./runner/scratch.ts";
 
 /** Begun first, so that none of them is the last that everybody waits for. */
 const slowest = [
@@ -91,6 +93,13 @@ function endWorker(worker: ChildProcess): void {
   worker.send({ end: true } satisfies ToWorker);
 }
 
+const scratch = scratchDirectory();
+
+/** Threads are given the same, wherever the process is by then. */
+function moduleUrl(name: string): string {
+  return pathToFileURL(join(root, "test/runner", name)).href;
+}
+
 async function startWorker(): Promise<ChildProcess> {
   const worker = fork(join(root, "test/runner/worker.ts"), {
     cwd: root,
@@ -98,14 +107,15 @@ async function startWorker(): Promise<ChildProcess> {
     // Killed as a group, with all that its tests have started.
     detached: true,
     execArgv: [
-      "--test-reporter=./test/runner/reporter.ts",
+      `--test-reporter=${moduleUrl("reporter.ts")}`,
       "--test-reporter-destination=/dev/null",
-      "--import=./test/runner/seed.ts",
+      `--import=${moduleUrl("seed.ts")}`,
     ],
     env: {
       ...process.env,
       NODE_COMPILE_CACHE: join(root, "node_modules/.cache/tests"),
       BRIDLE_TEST_SEED: options.seed,
+      TMPDIR: scratch,
     },
   });
   process.once("exit", () => killGroup(worker));

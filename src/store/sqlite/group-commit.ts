@@ -197,6 +197,8 @@ export class GroupCommit {
     const worker = new Worker(writerModule, {
       workerData: { file: this.#file },
       name: "bridle-writer",
+      // What the process was told to load, it need not.
+      execArgv: [],
       env: writerEnvironment(),
     });
     worker.once("error", (error) => this.#break(error));
