@@ -1,6 +1,7 @@
 /** Log lines on standard error, without anything in them that looks like a secret: as JSON, or for a person who watches. */
 
 import { type DestinationStream, type Logger, pino } from "pino";
+import { harmless } from "./cli/terminal.ts";
 import { Redactor } from "./policy/redact/redact.ts";
 
 export function createLogger(
@@ -33,5 +34,6 @@ function readable(json: string): string {
     return `  ${name}=${typeof value === "string" ? value : JSON.stringify(value)}`;
   });
   const failure = err === undefined ? "" : `\n${err.stack ?? err.message ?? ""}`.replaceAll("\n", "\n    ");
-  return `${at} ${(pino.levels.labels[level] ?? "").padEnd(5)} ${msg}${facts.join("")}${failure}\n`;
+  // What is quoted in it may come from anybody, and a terminal would obey it.
+  return harmless(`${at} ${(pino.levels.labels[level] ?? "").padEnd(5)} ${msg}${facts.join("")}${failure}\n`);
 }

@@ -473,13 +473,23 @@ describe("settings", () => {
     // it.
     await using directory = await temporaryDirectory();
     const data = directory.path;
-    const env = { BRIDLE_API_KEY: "key-from-env" };
+    const env = { BRIDLE_API_KEY: "a-fixed-key-from-the-environment" };
     await using first = await startServer({ data, env: { BRIDLE_API_KEY: undefined } });
     const made = (await readFile(join(data, "admin.key"), "utf8")).trim();
     await first.stop();
     const starts = [
-      { flags: [], env, works: "key-from-env", fails: [made, "key-from-flag"] },
-      { flags: ["--api-key", "key-from-flag"], env, works: "key-from-flag", fails: [made, "key-from-env"] },
+      {
+        flags: [],
+        env,
+        works: "a-fixed-key-from-the-environment",
+        fails: [made, "a-fixed-key-from-the-flag"],
+      },
+      {
+        flags: ["--api-key", "a-fixed-key-from-the-flag"],
+        env,
+        works: "a-fixed-key-from-the-flag",
+        fails: [made, "a-fixed-key-from-the-environment"],
+      },
     ];
     for (const { flags, env, works, fails } of starts) {
       await using server = await startProcess({ data, flags, env });

@@ -102,7 +102,7 @@ test("PRJ-4 a restart updates a configured persona only if it differs", async ()
     const server = await startHere({
       port: 0,
       dataDirectory: directory.path,
-      apiKey: "test-admin-key",
+      apiKey: "test-administrator-key-0001",
       agents: [agent],
       personas,
     });

@@ -6,7 +6,8 @@ import { createSecureContext } from "node:tls";
 import { InvalidArgumentError } from "commander";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
 
-const apiKeyCharsMin = 8;
+/** A key that people made up can be guessed. */
+const apiKeyCharsMin = 24;
 
 /** In the environment there is no flag without a value, and "false" must not mean yes. */
 export function trueOrFalse(text: string): boolean {

@@ -303,6 +303,7 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         isListed: false,
         sessionId: record.session_id,
         taskId: record.task_id,
+        ownerId: record.created_by_key_id ?? null,
         status: liveness(record),
         wakeAt: pushWakeAt(record),
       };

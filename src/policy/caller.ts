@@ -6,8 +6,10 @@ export interface Caller {
   /** The workspaces it is bound to; null means all of the tenant's. */
   workspaceIds: readonly string[] | null;
   scopes: ReadonlySet<Scope>;
-  /** When the key that it comes from ends: nothing it makes in its name may last longer. */
+  /** When the credential that was presented ends: nothing it makes in its name may last longer. */
   expiresAt?: string;
+  /** The API key behind it; none for the administrator, for tokens of others, and for the harness itself. */
+  keyId?: string;
 }
 
 const resources = [

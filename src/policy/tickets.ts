@@ -6,8 +6,8 @@
 
 import { hash, randomBytes } from "node:crypto";
 
-/** Tickets that wait to be used; beyond this the oldest are forgotten, which takes far longer than using one. */
-const ticketsMax = 10_000;
+/** Tickets of one credential that wait to be used; of more, its own oldest is forgotten. */
+const ticketsMax = 100;
 
 interface Waiting {
   credential: string;
@@ -17,6 +17,8 @@ interface Waiting {
 export class Tickets {
   /** By the hash of the ticket, oldest first. How long a look-up takes says nothing about tickets that exist. */
   readonly #waiting = new Map<string, Waiting>();
+  /** Those of each credential, so that nobody's tickets push out another's. */
+  readonly #own = new Map<string, Set<string>>();
   readonly #now: () => number;
   readonly #ttlMs: number;
 
@@ -29,18 +31,33 @@ export class Tickets {
     const ticket = `ticket_${randomBytes(32).toString("base64url")}`;
     const expiresAt = this.#now() + this.#ttlMs;
     for (const [key, oldest] of this.#waiting) {
-      if (oldest.expiresAt > this.#now() && this.#waiting.size < ticketsMax) break;
-      this.#waiting.delete(key);
+      if (oldest.expiresAt > this.#now()) break;
+      this.#forget(key, oldest);
     }
-    this.#waiting.set(hashOf(ticket), { credential, expiresAt });
+    const own = this.#own.get(credential) ?? new Set();
+    const [first] = own;
+    if (own.size >= ticketsMax && first !== undefined) {
+      this.#waiting.delete(first);
+      own.delete(first);
+    }
+    const key = hashOf(ticket);
+    this.#own.set(credential, own.add(key));
+    this.#waiting.set(key, { credential, expiresAt });
     return { ticket, expiresAt };
+  }
+
+  #forget(key: string, { credential }: Waiting): void {
+    this.#waiting.delete(key);
+    const own = this.#own.get(credential);
+    own?.delete(key);
+    if (own?.size === 0) this.#own.delete(credential);
   }
 
   /** The credential that the ticket stands for, the first time it is asked for. */
   redeem(ticket: string): string | null {
     const key = hashOf(ticket);
     const found = this.#waiting.get(key);
-    this.#waiting.delete(key);
+    if (found !== undefined) this.#forget(key, found);
     return found === undefined || found.expiresAt <= this.#now() ? null : found.credential;
   }
 }

@@ -164,7 +164,7 @@ describe("tasks by the client", () => {
       assert.deepEqual([error.status, error.name], [status, type.name]);
       assert.match(error.requestId ?? "", /^req_/);
       assert.ok(existsSync(`${root}/${error.docs}`), error.docs);
-      assert.doesNotMatch(JSON.stringify(error) + String(error.stack), /wrong|test-admin-key/);
+      assert.doesNotMatch(JSON.stringify(error) + String(error.stack), /wrong|test-administrator-key-0001/);
     }
     assert.equal(refusals[3]?.error.param, "limit");
   });

@@ -261,7 +261,9 @@ describe("Scopes of tokens", () => {
     // Given a token that may make keys, when it grants what its key has and it has not, then it is 403.
     const admin = await client.createKey();
     const holder = client.as(await tokenFor(client, admin, "api_keys:write tasks:read"));
-    const make = (scope: string) => holder.post("/v1/api-keys", { name: "k", actor: "a", scopes: [scope] });
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const make = (scope: string) =>
+      holder.post("/v1/api-keys", { name: "k", actor: "a", scopes: [scope], expires_at });
     errorOf(await make("admin"), 403);
     errorOf(await make("sessions:read"), 403);
     assert.equal((await make("tasks:read")).status, 201);

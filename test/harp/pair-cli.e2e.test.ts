@@ -76,7 +76,7 @@ describe("bridle pair", { concurrency }, () => {
     ]);
     for (const { headers } of server.heard) {
       assert.equal(headers["harn-agents-protocol-version"], protocolVersion);
-      assert.equal(headers.authorization, "Bearer test-admin-key");
+      assert.equal(headers.authorization, "Bearer test-administrator-key-0001");
     }
   });
 

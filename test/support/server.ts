@@ -29,7 +29,7 @@ export const main = join(await freshBundle(), "main.js");
 /** Longer than any start takes, on a busy machine too. */
 const startMsMax = 120_000;
 
-export const adminKey = "test-admin-key";
+export const adminKey = "test-administrator-key-0001";
 export const environment = {
   PATH: process.env.PATH,
   // Hundreds of processes load the same code; what one compiled the others need not.

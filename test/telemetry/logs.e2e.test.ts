@@ -162,6 +162,6 @@ describe("all the others", () => {
     );
     assert.match(server.output(), /What is this\?/);
     assert.doesNotMatch(server.output(), /nobody-may-see/);
-    assert.doesNotMatch(server.output(), /test-admin-key/);
+    assert.doesNotMatch(server.output(), /test-administrator-key-0001/);
   });
 });

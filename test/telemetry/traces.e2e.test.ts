@@ -351,7 +351,7 @@ describe("a server that is traced with content", () => {
     assert.match(textOf(tool, "gen_ai.tool.call.result"), /loud-argument/);
 
     const bodies = Buffer.concat(collector.requests.map(({ body }) => body)).toString("latin1");
-    for (const each of [secret, credential, "test-admin-key"]) {
+    for (const each of [secret, credential, "test-administrator-key-0001"]) {
       assert.ok(!bodies.includes(each), "not in a span");
       assert.ok(!outputs.join("\n").includes(each), "not in a log line");
     }

@@ -41,6 +41,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
         },
       );
     }
+    assertOwnName(request.actor);
     const expiresAt = expiryFor(unit.caller, request.expiresAt);
     const envelope = unit.envelope("api_key", "key");
     const { key, hash } = newApiKey(envelope.id);
@@ -54,12 +55,23 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
       workspace_ids: request.workspaceIds ?? null,
       expires_at: expiresAt,
       revoked_at: null,
+      ...(unit.caller.keyId === undefined ? {} : { created_by_key_id: unit.caller.keyId }),
       hash,
     };
     return { record: unit.emit(record, "vendor.bridle.api_key.created", { api_key: record }), key };
   },
   forRecord: ({ record }) => ({ record, key: null }),
 };
+
+/** Those that the harness itself speaks as: nobody else is called so in the log. */
+const reservedActors: ReadonlySet<string> = new Set(["admin", "system", "gateway", "anonymous"]);
+
+function assertOwnName(actor: string): void {
+  if (!reservedActors.has(actor.trim().toLowerCase())) return;
+  throw new HarnessError("invalid_request", `${JSON.stringify(actor)} is a name of the server itself.`, {
+    param: "actor",
+  });
+}
 
 /** Who is here for a while cannot let somebody in for longer. */
 function expiryFor(caller: Caller, asked: string | null | undefined): string | null {
@@ -68,7 +80,7 @@ function expiryFor(caller: Caller, asked: string | null | undefined): string | n
   if (expiresAt !== null && Date.parse(expiresAt) <= Date.parse(caller.expiresAt)) return expiresAt;
   throw new HarnessError(
     "permission_denied",
-    `A key that expires can only make keys that expire by then: set expires_at to ${caller.expiresAt} or earlier.`,
+    `A credential that expires can only make keys that expire by then: set expires_at to ${caller.expiresAt} or earlier.`,
     { param: "expires_at" },
   );
 }

@@ -123,6 +123,14 @@ export async function receiveLog(
   }
 }
 
+function tooLarge(): HarnessError {
+  return new HarnessError(
+    "payload_too_large",
+    `A log has at most ${bytesMax} bytes here, and ${lineCharsMax} characters on a line.`,
+    { details: { bytes_max: bytesMax, line_chars_max: lineCharsMax } },
+  );
+}
+
 async function* linesOf(source: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const decode = (bytes?: Uint8Array) => {
@@ -132,20 +140,24 @@ async function* linesOf(source: AsyncIterable<Uint8Array>, hash: Hash): AsyncGen
       throw refused("It is not UTF-8.");
     }
   };
-  let [begun, bytes] = ["", 0];
+  /** A long line comes in many pieces, which are put together once. */
+  let begun: string[] = [];
+  let [bytes, chars] = [0, 0];
   for await (const piece of source) {
     bytes += piece.length;
     hash.update(piece);
-    const lines = (begun + decode(piece)).split("\n");
-    begun = lines.pop() ?? "";
-    if (bytes > bytesMax || begun.length > lineCharsMax) {
-      throw new HarnessError("payload_too_large", `A log has at most ${bytesMax} bytes here.`, {
-        details: { bytes_max: bytesMax },
-      });
-    }
-    yield* lines;
+    const [first = "", ...rest] = decode(piece).split("\n");
+    begun.push(first);
+    chars += first.length;
+    if (bytes > bytesMax || chars > lineCharsMax) throw tooLarge();
+    const last = rest.pop();
+    if (last === undefined) continue;
+    yield begun.join("");
+    yield* rest;
+    begun = [last];
+    chars = last.length;
   }
-  yield begun + decode();
+  yield begun.join("") + decode();
 }
 
 export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {

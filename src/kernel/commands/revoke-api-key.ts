@@ -1,14 +1,80 @@
-/** Revoke an API key. It stops working with the next request; asking again changes nothing. */
+/**
+ * Revoke an API key, and with it the keys that it made and the webhooks that any of them registered. They stop working with the
+ * next request; asking again changes nothing.
+ */
 
-import type { Command } from "../dispatch.ts";
+import { type Caller, mayUse } from "../../policy/caller.ts";
+import { type Command, carryOut } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { everyPage } from "../every-page.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
+import type { PushConfigRecord } from "../resources/push-config.ts";
+import type { KernelDeps, Unit } from "../unit.ts";
+import { deletePushConfig } from "./delete-push-config.ts";
 
 export const revokeApiKey: Command<{ keyId: string }, ApiKeyRecord> = {
   name: "revoke_api_key",
   scope: "api_keys:write",
   async decide(unit, { keyId }) {
     const key = await unit.require("api_key", keyId);
-    if (key.revoked_at !== null) return key;
-    return unit.emit(key, "vendor.bridle.api_key.revoked", {});
+    assertMayRevoke(unit.caller, key);
+    for (const descendant of await madeBy(unit, key)) revoke(unit, descendant);
+    return revoke(unit, key);
+  },
+  async afterwards(deps, caller, { id }) {
+    await deleteWebhooks(deps, caller, id);
   },
 };
+
+function revoke(unit: Unit, key: ApiKeyRecord): ApiKeyRecord {
+  return key.revoked_at === null ? unit.emit(key, "vendor.bridle.api_key.revoked", {}) : key;
+}
+
+/** Nobody ends what they could not have made. */
+function assertMayRevoke(caller: Caller, key: ApiKeyRecord): void {
+  const missing = key.scopes.find((scope) => !mayUse(caller, scope));
+  if (missing === undefined || caller.keyId === key.id) return;
+  throw new HarnessError("permission_denied", `This key cannot revoke one that has the scope ${missing}.`, {
+    details: { required_scope: missing },
+  });
+}
+
+/** The keys that a key made, and those that they made, and so on. */
+async function madeBy(unit: Unit, key: ApiKeyRecord): Promise<ApiKeyRecord[]> {
+  const found: ApiKeyRecord[] = [];
+  for (const { id } of await descendantsOf(unit, key.id)) {
+    const record = await unit.findForHarness("api_key", id);
+    if (record !== undefined) found.push(record);
+  }
+  return found;
+}
+
+async function descendantsOf({ own }: Pick<Unit, "own">, keyId: string): Promise<ApiKeyRecord[]> {
+  const children = new Map<string, ApiKeyRecord[]>();
+  for await (const page of everyPage(own, { kind: "api_key" })) {
+    for (const record of page.map(({ body }) => body as ApiKeyRecord)) {
+      const { created_by_key_id: parent } = record;
+      if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), record]);
+    }
+  }
+  const found: ApiKeyRecord[] = [];
+  for (let next = children.get(keyId) ?? []; next.length > 0; ) {
+    found.push(...next);
+    next = next.flatMap(({ id }) => children.get(id) ?? []);
+  }
+  return found;
+}
+
+/** Nothing more is told to somebody whose key is gone. */
+async function deleteWebhooks(deps: KernelDeps, caller: Caller, keyId: string): Promise<void> {
+  const own = deps.store.of(caller.tenantId);
+  const keys = [keyId, ...(await descendantsOf({ own }, keyId)).map(({ id }) => id)];
+  for (const ownerId of keys) {
+    for await (const page of everyPage(own, { kind: "push_config", by: { ownerId }, statuses: ["live"] })) {
+      for (const { body } of page) {
+        const { task_id: taskId, config_id: configId } = body as PushConfigRecord;
+        await carryOut(deps, deletePushConfig, caller, { taskId, configId });
+      }
+    }
+  }
+}

@@ -9,12 +9,12 @@ import { type Caller, mayUse, systemCaller } from "../../policy/caller.ts";
 import { type ExternalIssuers, KeysUnavailable } from "../../policy/external-issuers.ts";
 import { addressGroup, type RateLimit } from "../../policy/rate-limit.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, timestamp } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
 import type { KnownCaller, KnownCallers } from "../known-callers.ts";
 import type { SigningKeyRecord } from "../resources/signing-key.ts";
-import { callerOf, expiryOf, presentedKey, usableKey } from "./client-keys.ts";
+import { callerOf, expiryOf, presentedKey, tokenHolder, usableKey } from "./client-keys.ts";
 
 /** `from` is the address that it came from, whose failures are counted. */
 export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
@@ -98,12 +98,8 @@ async function identifyOwnToken(deps: AuthenticateDeps, presented: string): Prom
   const key = token === null ? null : await usableKey(store, token.clientId, clock.now());
   if (token === null || key === null) return null;
   const caller = callerOf(key);
-  const scopes = new Set(token.scopes.filter((scope) => mayUse(caller, scope)));
-  return {
-    caller: { ...caller, scopes },
-    keyId: key.id,
-    expiresAt: Math.min(token.expiresAt, expiryOf(key)),
-  };
+  const scopes = token.scopes.filter((scope) => mayUse(caller, scope));
+  return tokenHolder(key, scopes, token.expiresAt);
 }
 
 async function identifyExternalToken(
@@ -121,7 +117,7 @@ async function identifyExternalToken(
     )
       return null;
     const expiresAt = Math.min(token.expiresAt, clock.now() + externalKnownMs);
-    return { caller: token.caller, keyId: null, expiresAt };
+    return { caller: { ...token.caller, expiresAt: timestamp(token.expiresAt) }, keyId: null, expiresAt };
   } catch (error) {
     if (!(error instanceof KeysUnavailable)) throw error;
     throw new HarnessError(

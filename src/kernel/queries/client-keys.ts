@@ -1,8 +1,9 @@
 /** API keys as those who present them know them: usable or not, and whom they stand for. */
 
 import { hashApiKey, keyIdOf, sameHash } from "../../policy/api-key.ts";
-import type { Caller } from "../../policy/caller.ts";
+import type { Caller, Scope } from "../../policy/caller.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
+import { timestamp } from "../clock.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 
 /** The record of a key that is good now, by its id alone: for those who have proved otherwise that it is theirs. */
@@ -28,12 +29,24 @@ export function expiryOf({ expires_at }: ApiKeyRecord): number {
   return expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
 }
 
+/** Whoever has a token of this key: not for longer than the token, nor than the key. */
+export function tokenHolder(
+  key: ApiKeyRecord,
+  scopes: readonly Scope[],
+  tokenEndsAt: number,
+): { caller: Caller; keyId: string; expiresAt: number } {
+  const expiresAt = Math.min(tokenEndsAt, expiryOf(key));
+  const caller = { ...callerOf(key), scopes: new Set(scopes), expiresAt: timestamp(expiresAt) };
+  return { caller, keyId: key.id, expiresAt };
+}
+
 export function callerOf(record: ApiKeyRecord): Caller {
   return {
     actor: record.actor,
     tenantId: record.tenant_id,
     workspaceIds: record.workspace_ids,
     scopes: new Set(record.scopes),
+    keyId: record.id,
     ...(record.expires_at === null ? {} : { expiresAt: record.expires_at }),
   };
 }

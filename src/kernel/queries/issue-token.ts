@@ -11,7 +11,7 @@ import type { NewId } from "../ids.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Issuer } from "../signing.ts";
 import { type AuthenticateDeps, tooManyFailures } from "./authenticate.ts";
-import { callerOf, expiryOf, presentedKey } from "./client-keys.ts";
+import { callerOf, presentedKey, tokenHolder } from "./client-keys.ts";
 
 export interface TokenRequest {
   clientId: string;
@@ -56,15 +56,7 @@ export function createIssueToken(deps: IssueTokenDeps): IssueToken {
     const claims = { jti: newId("tok"), clientId: key.id, actor, tenantId, workspaceIds, scopes };
     const { token, expiresAt } = await mintAccessToken(issuer.key, deps.identity(), claims, clock.now());
     // Its first use needs no check: it works from an address, too, from which others fail all the time.
-    known.remember(
-      hashApiKey(token),
-      {
-        caller: { ...callerOf(key), scopes: new Set(scopes) },
-        keyId: key.id,
-        expiresAt: Math.min(expiresAt, expiryOf(key)),
-      },
-      generation,
-    );
+    known.remember(hashApiKey(token), tokenHolder(key, scopes, expiresAt), generation);
     return { token, expiresInSeconds: accessTokenSeconds, scopes };
   };
 }

@@ -11,6 +11,8 @@ export interface ApiKeyRecord extends Resource<"api_key"> {
   workspace_ids: string[] | null;
   expires_at: string | null;
   revoked_at: string | null;
+  /** The key that made it, which it does not outlive; absent for those that the administrator made. */
+  created_by_key_id?: string;
   hash: string;
 }
 

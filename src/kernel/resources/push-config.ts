@@ -36,6 +36,8 @@ export interface PushConfigRecord extends Resource<"push_config"> {
   /** The JSON of `PushSecrets`; nothing once it is not needed any more. */
   sealed_secrets: string;
   data_key: WrappedKey | null;
+  /** The key that registered it, which it does not outlive. */
+  created_by_key_id?: string;
   state: PushState;
   /** Everything that the log has about the task up to here was told. */
   delivered_through_event_id: string;

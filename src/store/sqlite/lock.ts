@@ -3,7 +3,7 @@
  * system releases it when the process dies, however it dies, so there is no stale lock to clean up.
  */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -13,7 +13,11 @@ export class DataDirectoryInUse extends Error {
 
 export function lockDirectory(directory: string): { release(): void } {
   const owner = join(directory, "server.pid");
-  const db = new DatabaseSync(join(directory, "lock.db"));
+  const file = join(directory, "lock.db");
+  // For the owner only: whoever could open it could hold it.
+  closeSync(openSync(file, "a", 0o600));
+  chmodSync(file, 0o600);
+  const db = new DatabaseSync(file);
   try {
     db.exec("PRAGMA busy_timeout = 0");
     db.exec("BEGIN EXCLUSIVE");
@@ -24,7 +28,7 @@ export function lockDirectory(directory: string): { release(): void } {
       `Another Bridle server${pidOf(owner)} is using the data directory ${directory}. Stop it, or choose another directory with --data.`,
     );
   }
-  writeFileSync(owner, String(process.pid));
+  writeFileSync(owner, String(process.pid), { mode: 0o600 });
   return {
     release() {
       db.exec("ROLLBACK");

@@ -6,10 +6,11 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Static, type TSchema, Type } from "typebox";
+import { requireScope } from "../../kernel/authorize.ts";
 import type { Command, Idempotency } from "../../kernel/dispatch.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { Caller } from "../../policy/caller.ts";
+import type { Caller, Scope } from "../../policy/caller.ts";
 import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";
 import { presentedBy } from "../credentials.ts";
@@ -80,6 +81,8 @@ type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
   webSocket?: Route["webSocket"];
   /** How the body is read; `strict_json` refuses what different parsers could read differently. */
   reads?: Reads;
+  /** What the caller must have before the body is read, where reading it costs something. */
+  scope?: Scope;
   /** HEAD asks the same and is given no content. */
   isHeadToo?: boolean;
   handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
@@ -118,7 +121,8 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
         scope.route({
           method: options.isHeadToo === true ? [method, "HEAD"] : method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
-          onRequest: admit(kernel, webSocket),
+          onRequest: admit(kernel, webSocket, options.scope ?? null),
+          ...(options.reads === "strict_json" ? { bodyLimit: strictBytesMax } : {}),
           config: { readsSlowly: options.reads === "bytes" },
           async handler(request, reply) {
             const { caller, credential } = admittedBy(request);
@@ -156,6 +160,9 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
 
 /** A file of JSON lines. */
 export const jsonLines = "application/jsonl";
+/** Strict JSON takes its time to read. */
+const strictBytesMax = 256 * 1024;
+
 /** `bytes` and `json_lines` leave the body to the route, as a stream. */
 type Reads = "json" | "strict_json" | "json_lines" | "bytes";
 
@@ -194,10 +201,14 @@ function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstanc
 export async function* streamOf(body: unknown): AsyncGenerator<Uint8Array> {
   if (!(body instanceof Readable)) return;
   try {
-    yield* body;
+    // Who stops reading still answers.
+    yield* body.iterator({ destroyOnReturn: false });
   } catch (cause) {
     const message = "The client went away before all of the content had arrived.";
     throw new HarnessError("client_closed_request", message, {}, { cause });
+  } finally {
+    // What nobody wants passes by, so that the next request on the connection gets its turn.
+    body.resume();
   }
 }
 
@@ -261,13 +272,15 @@ function admittedBy(request: FastifyRequest): Admitted {
   return found;
 }
 
-/** Before the body is read: who is calling, then whether we speak the same version. */
-function admit(kernel: Kernel, webSocket: Route["webSocket"]) {
+/** Before the body is read: who is calling, whether we speak the same version, and whether it may be asked at all. */
+function admit(kernel: Kernel, webSocket: Route["webSocket"], scope: Scope | null) {
   return async (request: FastifyRequest): Promise<void> => {
     const upgrades = webSocket !== "none" && isUpgrade(request);
-    admitted.set(request, await authenticate(kernel, request, upgrades ? kernel.tickets : null));
+    const found = await authenticate(kernel, request, upgrades ? kernel.tickets : null);
+    admitted.set(request, found);
     // A browser cannot send headers with an upgrade; the subprotocol names the version there.
     if (!upgrades) requireVersion(request);
+    if (scope !== null) requireScope(found.caller, scope);
   };
 }
 

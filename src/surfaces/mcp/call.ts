@@ -249,6 +249,8 @@ export class ToolCall {
     const { kernel, caller } = this.#request;
     const { task_id, answer } = checkAnswer(this.#params.arguments ?? {});
     requireScope(caller, "messages:write");
+    // The answer is the task as it is then.
+    requireScope(caller, "tasks:read");
     const task = await findVisible(kernel.store, caller, "task", task_id);
     if (task === undefined) throw notFound("task", task_id);
     if (task.pending?.kind === "approval") return await this.#await(task, 0, null, 0);

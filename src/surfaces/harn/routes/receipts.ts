@@ -1,7 +1,6 @@
 /** Receipts: read, list, prove, verify; and the keys that verify them. */
 
 import type { Static } from "typebox";
-import { requireScope } from "../../../kernel/authorize.ts";
 import { timestamp } from "../../../kernel/clock.ts";
 import { publicKeys, publishedKeys, rotateSigningKey } from "../../../kernel/commands/signing-keys.ts";
 import { verifyStoredReceipt } from "../../../kernel/commands/verify-receipt.ts";
@@ -158,9 +157,9 @@ export function receiptRoutes(kernel: Kernel): Route[] {
       tag,
       body: VerifyForeignReceiptRequest,
       reads: "strict_json",
+      scope: "receipts:read",
       response: ReceiptVerification,
       async handle(call) {
-        requireScope(call.caller, "receipts:read");
         const { receipt, jwks } = splitForeign(call.body);
         const keys = await keysFor(jwks, call.store);
         return presentVerification(

@@ -51,6 +51,7 @@ export const transferRoutes = [
     tag,
     status: 201,
     reads: "json_lines",
+    scope: "admin",
     body: LogLines,
     response: Session,
     async handle(call) {

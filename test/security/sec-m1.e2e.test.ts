@@ -1,0 +1,39 @@
+/** SEC-M1: no key outlives the credential that made it. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Client, errorOf } from "../support/client.ts";
+import { tokenFor } from "../support/oauth.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+let admin: Client;
+before(async () => {
+  server = await startServer();
+  admin = new Client(server);
+});
+after(() => server[Symbol.asyncDispose]());
+
+const scopes = ["api_keys:write", "sessions:read"];
+
+test("SEC-M1 a token that ends makes no key that ends later", async () => {
+  const parent = await admin.createKey({ scopes });
+  const token = admin.as(await tokenFor(admin, parent));
+  const key = { name: "child", actor: "child", scopes: ["sessions:read"] };
+  errorOf(await token.post("/v1/api-keys", key), 403);
+  const soon = { ...key, expires_at: new Date(Date.now() + 60_000).toISOString() };
+  assert.equal((await token.post("/v1/api-keys", soon)).status, 201);
+});
+
+test("SEC-M1 revoking a key revokes what it made, and what that made", async () => {
+  const parent = await admin.createKey({ scopes });
+  const child = await admin.as(parent.key).createKey({ scopes });
+  const grandchild = await admin.as(child.key).createKey({ scopes: ["sessions:read"] });
+  const stranger = await admin.createKey({ scopes: ["sessions:read"] });
+  assert.equal((await admin.get(`/v1/api-keys/${child.id}`)).body.created_by_key_id, parent.id);
+  assert.equal((await admin.as(grandchild.key).get("/v1/sessions")).status, 200);
+  const revoked = await admin.call(`/v1/api-keys/${parent.id}`, { method: "DELETE" });
+  assert.ok(revoked.status < 300, JSON.stringify(revoked.body));
+  for (const { key } of [parent, child, grandchild]) errorOf(await admin.as(key).get("/v1/sessions"), 401);
+  assert.equal((await admin.as(stranger.key).get("/v1/sessions")).status, 200);
+});
