@@ -13,7 +13,7 @@ import { Client, type Json } from "./support/client.ts";
 import { agentModule, makeProject } from "./support/project.ts";
 import { startProcess, temporaryDirectory, withGrpc } from "./support/server.ts";
 
-const canary = "sk-canary-5f1e0c7a9d";
+const canary = "sk-canary-5f1e0c7a9d-long-enough-for-a-key";
 /** Other tests may have the usual ones. */
 const anyPorts = ["--port", "0", "--grpc-port", "0"];
 
