@@ -47,6 +47,11 @@ export function mcp(options: McpOptions): (app: FastifyInstance) => Promise<void
       app.route({
         method,
         url: mcpPath,
+        // Before the body is read.
+        onRequest: async (request) => {
+          requireOwnOrigin(options, request);
+          await admit(options.kernel, request);
+        },
         handler: (request, reply) => answer(options, openCalls, request, reply),
       });
     }
@@ -77,7 +82,6 @@ async function answer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { kernel, facts, logger, heartbeatMs, stopped } = options;
-  requireOwnOrigin(options, request);
   const { caller, credential } = await admit(kernel, request);
   const body = request.method === "POST" ? parseJson(String(request.body ?? "")) : undefined;
   const conversation = conversationOf(request);

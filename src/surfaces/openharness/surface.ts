@@ -44,7 +44,10 @@ export function openHarness(options: OpenHarnessOptions): (app: FastifyInstance)
       textOf(body),
     );
     app.setErrorHandler((error, _request, reply) => failOpenHarness(engine, error, reply));
-    app.post(openHarnessPath, (request, reply) => answerPost(options, request, reply));
+    const onRequest = async (request: FastifyRequest) => {
+      await admit(kernel, request, false);
+    };
+    app.post(openHarnessPath, { onRequest }, (request, reply) => answerPost(options, request, reply));
     app.get(`${openHarnessPath}/ws`, async (request, reply) => {
       if (!isUpgrade(request)) throw new UpgradeRequired();
       const { credential } = await admit(kernel, request, true);

@@ -55,13 +55,21 @@ export class Opvs {
     this.#anonymousCaller = createAnonymousCaller(agents, () => clock.now());
   }
 
-  async admit(arrival: Arrival): Promise<Admitted> {
-    const { kernel, anonymousMs } = this.#options;
+  /** Who it is; nobody, where there are agents for everybody. */
+  async identify(arrival: Arrival): Promise<Caller | null> {
     const credential = bearerOf(arrival);
-    const caller = credential === null ? null : await kernel.authenticate(credential, arrival.address);
+    const caller =
+      credential === null ? null : await this.#options.kernel.authenticate(credential, arrival.address);
     // Whoever presents something that is not recognized is not taken for nobody.
     const isNobody = (arrival.header("authorization") ?? "") === "";
     if (caller === null && !(isNobody && this.#hasPublicAgents())) throw unauthenticated();
+    return caller;
+  }
+
+  async admit(arrival: Arrival): Promise<Admitted> {
+    const { kernel, anonymousMs } = this.#options;
+    const caller = await this.identify(arrival);
+    const credential = bearerOf(arrival);
     const endsAt = kernel.clock.now() + anonymousMs;
     return {
       ...readServiceParameters(arrival),

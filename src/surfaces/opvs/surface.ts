@@ -4,9 +4,11 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { HarnessError } from "../../kernel/errors.ts";
 import { textOf } from "../json-body.ts";
 import { prefixes } from "./addresses.ts";
 import { NoSuchOperation } from "./errors.ts";
+import { arrivalOf } from "./http.ts";
 import { failJsonRpc, jsonRpc } from "./json-rpc.ts";
 import type { Opvs } from "./opvs.ts";
 import { failRest, rest } from "./rest.ts";
@@ -23,6 +25,16 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
     app.addContentTypeParser("*", { parseAs: "buffer" }, async (_request: FastifyRequest, body: Buffer) =>
       textOf(body),
     );
+    // Who is not known sends little, or nothing.
+    app.addHook("onRequest", async (request) => {
+      const caller = await opvs.identify(arrivalOf(request, agentOf(request), new AbortController().signal));
+      if (caller === null && bodyBytesOf(request) > anonymousBytesMax) {
+        throw new HarnessError(
+          "payload_too_large",
+          `Without credentials a body has at most ${anonymousBytesMax} bytes.`,
+        );
+      }
+    });
     app.setErrorHandler((error, request, reply) => failOpvs(opvs, error, request, reply));
     for (const prefix of prefixes) {
       // Also what is not there is said in the protocol's own words.
@@ -50,6 +62,14 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
       }
     }
   };
+}
+
+const anonymousBytesMax = 256 * 1024;
+
+/** As much as there may be, where it is not said. */
+function bodyBytesOf({ headers }: FastifyRequest): number {
+  if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
+  return Number(headers["content-length"] ?? 0);
 }
 
 /** Whether an address is one of ours. */
