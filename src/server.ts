@@ -21,6 +21,7 @@ import { createModels } from "./models/providers.ts";
 import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
+import { FailureLog } from "./policy/failure-log.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
@@ -116,6 +117,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   );
   const traces = await openTraces({ env: process.env, logger, version });
   const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
+  const authFailures = new FailureLog((report) => logger.warn(report, "wrong credentials were presented"));
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -125,6 +127,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     publicUrl: config.publicUrl,
     external: externalIssuers(config),
     authFailuresMax: config.authFailuresMax,
+    onAuthFailure: (from) => authFailures.note(from),
     ticketMs,
     masterKeys,
     files,

@@ -56,6 +56,8 @@ export interface KernelOptions {
   external?: ExternalIssuers | null;
   /** Failed authentications a minute from one address. */
   authFailuresMax?: number;
+  /** Hears of every credential that is nobody's, and where it came from. */
+  onAuthFailure?: (from: string) => void;
   /** How long a ticket is good. */
   ticketMs?: number;
   /** Without them, vaults have keys that live as long as the process. */
@@ -117,6 +119,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
     ...deps,
     known: new KnownCallers(tail, clock),
     failures: new RateLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
+    onFailure: options.onAuthFailure ?? (() => {}),
     identity: () => options.publicUrl ?? issuer.id,
     external: options.external ?? null,
   };

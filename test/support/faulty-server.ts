@@ -1,5 +1,5 @@
 /**
- * A server with a fault: asking who calls fails for the key `faulty-key`, and for every key once a connection is open; tokens are
+ * A server with a fault: asking who calls fails for the key `faulty-key`, for `later-faulty-key` when a message has been read, and for every key once a connection is open; tokens are
  * never issued. What goes wrong has a secret in it. Log lines are written as `bridle serve` writes them.
  */
 
@@ -20,8 +20,11 @@ const server = await startServer({
   logger: createLogger(BRIDLE_LOG_LEVEL, [BRIDLE_API_KEY]),
 });
 const { authenticate } = server.kernel;
+let asked = 0;
 server.kernel.authenticate = async (presented, from) => {
-  if (presented === "faulty-key" || from === undefined) throw new TypeError(`What is this? ${FAULT}`);
+  // Asked before the message is read, and again when it has been.
+  if (presented === "later-faulty-key" && ++asked % 2 === 1) return await authenticate(BRIDLE_API_KEY, from);
+  if (presented.endsWith("faulty-key") || from === undefined) throw new TypeError(`What is this? ${FAULT}`);
   return await authenticate(presented, from);
 };
 server.kernel.issueToken = () => Promise.reject(new TypeError(`What is this? ${FAULT}`));

@@ -107,7 +107,7 @@ describe("requests that fail", () => {
     const inMessage = { ...openHarnessRequest, correlation_id: "corr-message" };
     for (const [id, headers, body] of [
       ["corr-header", { "x-correlation-id": "corr-header" }, openHarnessRequest],
-      ["corr-message", {}, inMessage],
+      ["corr-message", { authorization: "Bearer later-faulty-key" }, inMessage],
     ] as const) {
       const response = await send("/openharness/v1", headers, JSON.stringify(body));
       assert.equal(response.headers.get("x-correlation-id"), id);

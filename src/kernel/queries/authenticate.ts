@@ -25,6 +25,8 @@ export interface AuthenticateDeps {
   clock: Clock;
   known: KnownCallers;
   failures: RateLimit;
+  /** Hears of every credential that is nobody's, and where it came from. */
+  onFailure(from: string): void;
   /** The name under which this server issues tokens and accepts them. */
   identity(): string;
   external: ExternalIssuers | null;
@@ -53,6 +55,7 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
       known.remember(hash, found, generation);
       return found.caller;
     }
+    if (from !== undefined) deps.onFailure(from);
     if (secondsToWait > 0) throw tooManyFailures(secondsToWait);
     if (who !== null) failures.count(who);
     return null;

@@ -163,10 +163,10 @@ export class Engine {
     error: unknown,
     exchange: Exchange | null,
     requestId: string,
+    echo: Exchange["echo"] = exchange?.echo ?? { requestId: null, correlationId: null },
   ): WireError & { message: ResponseMessage } {
     const { kernel, logger } = this.#options;
     const said = toWireError(error, exchange?.redactor ?? kernel.redactor);
-    const echo = exchange?.echo ?? { requestId: null, correlationId: null };
     if (!said.unexpected)
       return { ...said, message: errorResponse(echo, exchange?.denials ?? [], said.error) };
     const { requestId: shellRequestId, correlationId } = echo;

@@ -97,13 +97,15 @@ async function answerPost(
   }
 }
 
-/** What is refused before a message is read: bodies that are too large, methods that there are not. */
+/** What is refused before a message is read: unknown callers, bodies that are too large, methods that there are not. */
 export function failOpenHarness(engine: Engine, error: unknown, reply: FastifyReply): FastifyReply {
+  tellCorrelation(reply, correlationOf(reply.request));
   return fail(engine, refusalOfFastify(error), null, reply);
 }
 
 function fail(engine: Engine, error: unknown, exchange: Exchange | null, reply: FastifyReply): FastifyReply {
-  const { http, message, retryAfterSeconds: seconds } = engine.fail(error, exchange, reply.request.id);
+  const echo = exchange?.echo ?? { requestId: null, correlationId: correlationOf(reply.request) };
+  const { http, message, retryAfterSeconds: seconds } = engine.fail(error, exchange, reply.request.id, echo);
   if (http === 429 || http === 503) reply.header("Retry-After", String(seconds ?? retryAfterSeconds));
   if (http === 426) reply.header("Upgrade", "websocket");
   if (http === 401) reply.header("WWW-Authenticate", 'Bearer realm="bridle"');
