@@ -229,8 +229,8 @@ describe("replays here and there", () => {
       override: { "step:search:1": { kind: "tool_result", value: { price: 80 } } },
     };
     const here = await replayed(source.client, task.id, request);
-    const { status } = await importInto(target.client, await exportOf(source.client, session.id));
-    assert.equal(status, 201);
+    const { status, body } = await importInto(target.client, await exportOf(source.client, session.id));
+    assert.equal(status, 201, JSON.stringify(body));
     const there = await replayed(target.client, task.id, request);
     assert.equal(there.status, "COMPLETED", JSON.stringify(there.failure));
     assert.equal(

@@ -1,6 +1,6 @@
 /**
  * Callers remembered by the hash of what they presented. What is looked up is the hash: how long that takes says nothing
- * about the secret. What a key opened is forgotten when the key is revoked.
+ * about the secret. All of them are forgotten when a key is revoked.
  */
 
 import type { Caller } from "../policy/caller.ts";
@@ -26,9 +26,7 @@ export class KnownCallers {
   constructor(tail: LogTail, clock: Clock) {
     this.#clock = clock;
     tail.onCommit((events) => {
-      for (const { event, resource } of events) {
-        if (event === "vendor.bridle.api_key.revoked") this.#forget(resource.id);
-      }
+      if (events.some(({ event }) => event === "vendor.bridle.api_key.revoked")) this.#forgetAll();
     });
   }
 
@@ -44,10 +42,9 @@ export class KnownCallers {
     this.#known.set(hash, known);
   }
 
-  #forget(keyId: string): void {
+  /** What else a key stood for, keys that it made included, is looked up anew. */
+  #forgetAll(): void {
     this.generation += 1;
-    for (const [hash, known] of this.#known) {
-      if (known.keyId === keyId) this.#known.delete(hash);
-    }
+    this.#known.clear();
   }
 }

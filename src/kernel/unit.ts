@@ -192,10 +192,11 @@ export class Unit {
   /** What exists is not made again, except by the events that carry what becomes of a record, in its tenant. */
   #create(record: AnyRecord, event: EventKind): void {
     const known = this.#tracked.get(record.id);
-    const { version = 0 } = known ?? {};
-    const mayReplace = replacingEvents.has(event) && known?.record.tenant_id === record.tenant_id;
-    if (version !== 0 && !mayReplace) throw new HarnessError("conflict", `${record.id} is in use already.`);
-    this.#tracked.set(record.id, { record, version, dirty: true });
+    const isSame = known?.record.object === record.object && known.record.tenant_id === record.tenant_id;
+    if (known !== undefined && !(replacingEvents.has(event) && isSame)) {
+      throw new HarnessError("conflict", `${record.id} is in use already.`);
+    }
+    this.#tracked.set(record.id, { record, version: known?.version ?? 0, dirty: true });
   }
 
   /** Leaves a receipt behind. It is chained and signed when the unit is committed. */

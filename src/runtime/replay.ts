@@ -22,7 +22,12 @@ import {
 import { readLog } from "../kernel/log-tail.ts";
 import { recordedHash, substituted } from "../kernel/replay/substitute.ts";
 import { type Part, textPart } from "../kernel/resources/message.ts";
-import type { ReplayMark, ReplayPlan, Substitution } from "../kernel/resources/replay.ts";
+import {
+  actingKinds,
+  type ReplayMark,
+  type ReplayPlan,
+  type Substitution,
+} from "../kernel/resources/replay.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import { stepMark } from "../kernel/steps.ts";
 import { placeholder } from "../policy/redact/kinds.ts";
@@ -51,8 +56,6 @@ interface Ending {
 }
 
 const usedUp = "it needs an approval, and a replay can neither give nor use one";
-/** Steps that may change something in the world. */
-const actingKinds: ReadonlySet<string> = new Set(["step", "tool", "mcp", "host"]);
 
 export class Replay extends Run {
   readonly source: TaskRecord;

@@ -2115,7 +2115,7 @@ describe("Crashes", () => {
     // Given a replay with live steps, when the server is killed after the first was recorded, then that one is not
     // called again and the agent sees what it gave.
     const source = await own.play([
-      { do: "llm", name: "route", gives: "known", as: "route" },
+      { do: "step", name: "route", gives: "known", as: "route" },
       {
         do: "when",
         of: "route",
@@ -2130,7 +2130,7 @@ describe("Crashes", () => {
     ]);
     const { body: replay } = await own.request(source.id, {
       mode: "with_overrides",
-      override: { "llm:route:1": llm("other") },
+      override: { "step:route:1": { kind: "tool_result", value: "other" } },
       metadata: { allow_live: ["step"] },
     });
     await own.untilNoted("step:second");
@@ -2150,7 +2150,7 @@ describe("Crashes", () => {
     // names the secret.
     const source = await own.play([
       { do: "secret", name: "token", as: "token" },
-      { do: "llm", name: "route", gives: "known", as: "route" },
+      { do: "step", name: "route", gives: "known", as: "route" },
       { do: "when", of: "route", is: "known", yes: [], no: [{ do: "step", name: "alive", gate: "never" }] },
       { do: "return", value: "done" },
     ]);
@@ -2158,7 +2158,7 @@ describe("Crashes", () => {
       mode: "with_overrides",
       override: {
         "secret:token": { kind: "secret_value", value: "given-secret-value" },
-        "llm:route:1": llm("other"),
+        "step:route:1": { kind: "tool_result", value: "other" },
       },
       metadata: { allow_live: ["step"] },
     });
@@ -2280,7 +2280,7 @@ describe("Many and long", () => {
   test("RPL-1 canceling a replay within a live step ends it for good", async () => {
     // Given a replay with a live step under way, when it is canceled, then it ends there for good.
     const source = await stage.play([
-      { do: "llm", name: "route", gives: "known", as: "route" },
+      { do: "step", name: "route", gives: "known", as: "route" },
       {
         do: "when",
         of: "route",
@@ -2294,7 +2294,7 @@ describe("Many and long", () => {
     ]);
     const { body: replay } = await stage.request(source.id, {
       mode: "with_overrides",
-      override: { "llm:route:1": llm("other") },
+      override: { "step:route:1": { kind: "tool_result", value: "other" } },
       metadata: { allow_live: ["step"] },
     });
     await stage.untilNoted("step:canceled");

@@ -115,17 +115,18 @@ test("DCU-3 streams of a repeatedly killed server resume and deliver every event
         { id },
         { headers: { ...headers, "a2a-since": since } },
       );
-      const task = await stream.next();
-      if (had.length === 0) had.push(task);
       held.set(wire.name, had);
-      opened++;
-      if (isNew && opened === wiresOf(server).length) {
-        await first.call("SendMessage", {
-          message: reply({ id }, "go"),
-          configuration: { returnImmediately: true },
-        });
-      }
       try {
+        // The server may die of what another stream has heard, before this one has its first.
+        const task = await stream.next();
+        if (had.length === 0) had.push(task);
+        opened++;
+        if (isNew && opened === wiresOf(server).length) {
+          await first.call("SendMessage", {
+            message: reply({ id }, "go"),
+            configuration: { returnImmediately: true },
+          });
+        }
         for (let event = await stream.next(); event !== undefined; event = await stream.next()) {
           had.push(event);
           if (had.length === stopAfter) server.process.kill("SIGKILL");

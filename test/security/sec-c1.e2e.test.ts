@@ -99,12 +99,16 @@ for (const [what, events] of Object.entries(forgeries)) {
 }
 
 test("SEC-C1 the same log without the forgery is imported", async () => {
-  const payload = (log: Log) => ({ handoff: handoffIn(log, "handoff_9") });
+  const payload = (log: Log) => ({ handoff: handoffIn(log, "handoff_01J00000000000000000000009") });
   const { status, body } = await importInto(
     attack.attacker,
     await withHandoff([
-      { event: begun, id: "handoff_9", payload },
-      { event: updated, id: "handoff_9", payload: () => ({ changes: { attempts: 1 } }) },
+      { event: begun, id: "handoff_01J00000000000000000000009", payload },
+      {
+        event: updated,
+        id: "handoff_01J00000000000000000000009",
+        payload: () => ({ changes: { attempts: 1 } }),
+      },
     ]),
   );
   assert.equal(status, 201, JSON.stringify(body));

@@ -85,7 +85,7 @@ test("SEC-H3 a key without replays:live replays nothing live", async () => {
 
 test("SEC-H3 nothing is done because of a made-up model answer", async () => {
   const { task } = await paid();
-  for (const kind of ["tool", "mcp", "host"]) {
+  for (const kind of ["tool", "mcp", "host", "step"]) {
     const request = { ...liveRequest, metadata: { allow_live: [kind] } };
     const error = errorOf(await admin.post(`/v1/tasks/${task.id}/replay`, request), 422);
     assert.equal(error.code, "policy_violation");

@@ -1,6 +1,7 @@
 /** SEC-M1: no key outlives the credential that made it. */
 
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { after, before, test } from "node:test";
 import { Client, errorOf } from "../support/client.ts";
 import { tokenFor } from "../support/oauth.ts";
@@ -36,4 +37,37 @@ test("SEC-M1 revoking a key revokes what it made, and what that made", async () 
   assert.ok(revoked.status < 300, JSON.stringify(revoked.body));
   for (const { key } of [parent, child, grandchild]) errorOf(await admin.as(key).get("/v1/sessions"), 401);
   assert.equal((await admin.as(stranger.key).get("/v1/sessions")).status, 200);
+});
+
+test("SEC-M1 a key that is revoked while it makes another leaves none that works", async () => {
+  const parent = await admin.createKey({ scopes });
+  const body = JSON.stringify({ name: "child", actor: "child", scopes: ["sessions:read"] });
+  const headers = { ...admin.headers({ "content-type": "application/json" }, parent.key) };
+  const made = await new Promise<string>((resolve, reject) => {
+    const sent = { ...headers, "content-length": String(body.length) };
+    const asked = request(
+      `${server.url}/v1/api-keys`,
+      { method: "POST", headers: sent },
+      async (response) => {
+        const answer = JSON.parse((await response.setEncoding("utf8").toArray()).join(""));
+        resolve(answer.key ?? "");
+      },
+    );
+    asked.on("error", reject);
+    asked.write(body.slice(0, 5));
+    // The head has been read when this is answered: it was sent before.
+    setTimeout(async () => {
+      await admin.call(`/v1/api-keys/${parent.id}`, { method: "DELETE" });
+      asked.end(body.slice(5));
+    }, 50);
+  });
+  errorOf(await admin.as(made).get("/v1/sessions"), 401);
+});
+
+test("SEC-M1 a key for another tenant ends with the key that made it", async () => {
+  const operator = await admin.createKey({ scopes: ["admin"] });
+  const child = await admin.as(operator.key).createKey({ tenant_id: "tenant_b", scopes: ["admin"] });
+  assert.equal((await admin.as(child.key).get("/v1/sessions")).status, 200);
+  await admin.call(`/v1/api-keys/${operator.id}`, { method: "DELETE" });
+  errorOf(await admin.as(child.key).get("/v1/sessions"), 401);
 });

@@ -37,3 +37,20 @@ test("SEC-M4 revoking a key deletes the webhooks that it registered, and no othe
   await admin.call(`/v1/api-keys/${contractor.id}`, { method: "DELETE" });
   assert.deepEqual(await configsOf(task.id), ["ours"]);
 });
+
+test("SEC-M4 a webhook belongs to the key that put it there last", async () => {
+  const session = await admin.createSession();
+  const task = await admin.rehearse(session.id, "ask Well?");
+  const scopes = ["tasks:write", "tasks:read"];
+  const [first, second] = [await admin.createKey({ scopes }), await admin.createKey({ scopes })];
+  const path = `/opvs/rest/tasks/${task.id}/pushNotificationConfigs`;
+  for (const { key } of [first, second]) {
+    const config = { id: "shared", url: "http://127.0.0.1:9/hook" };
+    const put = await admin.as(key).post(path, config, { "a2a-version": "1.0" });
+    assert.ok(put.status < 300, JSON.stringify(put.body));
+  }
+  await admin.call(`/v1/api-keys/${first.id}`, { method: "DELETE" });
+  assert.deepEqual(await configsOf(task.id), ["shared"]);
+  await admin.call(`/v1/api-keys/${second.id}`, { method: "DELETE" });
+  assert.deepEqual(await configsOf(task.id), []);
+});

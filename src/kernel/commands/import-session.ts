@@ -32,6 +32,8 @@ import { blobsOf, type LogBundle, readLogBundle } from "../transfer/bundle.ts";
 import { wrongIn, wrongInMark } from "../transfer/payloads.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
 import { emitWorkspace } from "./create-workspace.ts";
+import { nameIn } from "./ensure-tenant.ts";
+import { adoptedSessionId } from "./send-message.ts";
 
 /** What a session's log may hold. Nothing else gets in by this door: no keys, no personas, no tenants. */
 const importable: ReadonlySet<string> = new Set<EventKind>([
@@ -105,14 +107,15 @@ const importedKinds: ReadonlySet<string> = new Set<Kind>([
 const bytesMax = 256 * 1024 * 1024;
 const lineCharsMax = 64 * 1024 * 1024;
 
-/** Reads a log as it arrives, when the one before is done: all of it is in memory until it is on disk. */
+/** Reads a log as it arrives, when the one before of the tenant is done: all of it is in memory until it is on disk. */
 export async function receiveLog(
   { locks }: KernelDeps,
   caller: Caller,
   source: AsyncIterable<Uint8Array>,
 ): Promise<{ bundle: LogBundle; sha256: string; release: Release }> {
   requireScope(caller, "admin");
-  const release = await locks.acquire("import");
+  // Who sends slowly keeps nobody waiting but their own tenant.
+  const release = await locks.acquire(`import:${caller.tenantId}`);
   try {
     const hash = createHash("sha256");
     const bundle = await readLogBundle(linesOf(source, hash));
@@ -181,11 +184,12 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
     if ((await unit.find("workspace", workspace.id)) === undefined) {
       // A key bound to workspaces can neither make this one nor learn that it is there.
       if (unit.caller.workspaceIds !== null) throw notFound("workspace", workspace.id);
+      assertOwnWorkspaceId(unit.caller.tenantId, workspace.id);
       await assertFree(unit, "workspace", workspace.id);
       emitWorkspace(unit, { name: workspace.name, root: workspace.root }, workspace.id);
     }
     for (const blob of bundle.blobs) unit.keepBlob(blob);
-    const before = new Set(unit.made().map(([id]) => id));
+    const before = new Set(unit.made().map(([, record]) => record));
     for (const event of bundle.events) {
       await slices.next();
       const adopted = asImported(event, { by: unit.caller.actor, at: unit.at });
@@ -196,12 +200,19 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
     await leaveHandoffs(unit, bundle);
     await leaveApprovals(unit, bundle);
     assertSettled(
-      unit.made().filter(([id]) => !before.has(id)),
+      unit.made().filter(([, record]) => !before.has(record)),
       bundle,
+      unit.caller,
     );
     return await unit.require("session", session_id);
   },
 };
+
+/** A workspace is named by chance, or after the tenant. */
+function assertOwnWorkspaceId(tenantId: string, id: string): void {
+  if (/^workspace_[0-9A-Z]{26}$/.test(id) || id === nameIn(tenantId, "workspace_default")) return;
+  throw refused(`${id} is not an id that a workspace of this tenant can have.`);
+}
 
 /** What is here already is left as it is, whoever's it is. */
 async function assertFree(unit: Unit, kind: Kind, id: string): Promise<void> {
@@ -210,10 +221,11 @@ async function assertFree(unit: Unit, kind: Kind, id: string): Promise<void> {
 }
 
 /** What has come of the log: records of this session only, nothing among them that goes on, is waited for or wakes anybody. */
-function assertSettled(made: [id: string, record: AnyRecord][], { header }: LogBundle): void {
+function assertSettled(made: [id: string, record: AnyRecord][], { header }: LogBundle, caller: Caller): void {
   const ids = new Set(made.map(([id]) => id));
   for (const [id, record] of made) {
     const place = { workspace_id: header.workspace.id, session_id: header.session_id, ...record };
+    if (!hasFormOf(record, caller)) throw refused(`${id} is not an id of its kind.`);
     const isOurs =
       id === record.id &&
       importedKinds.has(record.object) &&
@@ -230,6 +242,31 @@ function assertSettled(made: [id: string, record: AnyRecord][], { header }: LogB
       throw refused(`The request ${id} still waits for an answer.`);
     }
   }
+}
+
+/** Ids that are made of something else, as those of chains, tenants and contexts are, are not for a file to choose. */
+const idForms: Partial<Record<Kind, RegExp>> = {
+  session: /^session_(?:[0-9A-Z]{26}|(?:ctx|shell)_[0-9a-f]{32})$/,
+  message: /^msg_(?:[0-9A-Z]{26}|replay_[0-9a-f]{1,64})$/,
+  task: /^task_[0-9A-Z]{26}$/,
+  artifact: /^artifact_(?:[0-9A-Z]{26}|replay_[0-9a-f]{1,64})$/,
+  permission_request: /^perm_[0-9A-Z]{26}$/,
+  handoff: /^handoff_[0-9A-Z]{26}$/,
+  receipt: /^receipt_(?:[0-9A-Z]{26}|replay_(?:[0-9a-f]{1,64}|live_[0-9A-Z]{26}))$/,
+  approval_nonce: /^nonce_[0-9a-f]{64}$/,
+};
+
+function hasFormOf(record: AnyRecord, { workspaceIds: bound }: Caller): boolean {
+  const { object, id, tenant_id: tenantId } = record;
+  if (idForms[object]?.test(id) !== true) return false;
+  // That of a shell's session is made of what only the shell knows: it is for those who may do everything in the tenant.
+  if (id.startsWith("session_shell_")) return bound === null;
+  if (record.object !== "session" || !id.startsWith("session_ctx_")) return true;
+  // That of a client's own context is made of the tenant and of whoever began it.
+  const owners = [null, [record.workspace_id]];
+  return owners.some(
+    (workspaceIds) => id === adoptedSessionId({ tenantId, workspaceIds }, record.context_id ?? ""),
+  );
 }
 
 /** By what its events have made of it, not by their names. */
@@ -281,9 +318,9 @@ async function assertSound(unit: Unit, bundle: LogBundle, slices: Slices): Promi
   assertCopies(bundle);
   assertOneSession(bundle);
   assertEnded(bundle);
-  assertClean(unit, bundle);
+  await assertClean(unit, bundle, slices);
   assertContentIsThere(bundle);
-  assertAsReceipted(bundle);
+  await assertAsReceipted(bundle, slices);
 }
 
 function assertBelongs(event: NewEvent, { header }: LogBundle): void {
@@ -364,12 +401,17 @@ function assertEnded({ events }: LogBundle): void {
 }
 
 /** Taking something out would break what the receipts say; so it is not taken in. */
-function assertClean({ redactor }: Unit, { events, blobs }: LogBundle): void {
+async function assertClean({ redactor }: Unit, { events, blobs }: LogBundle, slices: Slices): Promise<void> {
   const isClean = (value: unknown) => redactor.value(value) === value;
-  const dirty =
-    events.find((event) => !isClean(event.payload) || !isClean(event.actor) || !isClean(event.resource.id)) ??
-    blobs.find(({ bytes }) => !isClean(Buffer.from(bytes).toString("utf8")));
-  if (dirty !== undefined) throw refused("It holds what looks like a credential.");
+  const dirty = () => refused("It holds what looks like a credential.");
+  for (const { payload, actor, resource } of events) {
+    await slices.next();
+    if (!isClean(payload) || !isClean(actor) || !isClean(resource.id)) throw dirty();
+  }
+  for (const { bytes } of blobs) {
+    await slices.next();
+    if (!isClean(Buffer.from(bytes).toString("utf8"))) throw dirty();
+  }
 }
 
 function assertContentIsThere({ events, blobs }: LogBundle): void {
@@ -381,12 +423,13 @@ function assertContentIsThere({ events, blobs }: LogBundle): void {
 }
 
 /** What the receipts say must be true of these logs, and each receipt must be what it was. */
-function assertAsReceipted({ events, blobs }: LogBundle): void {
+async function assertAsReceipted({ events, blobs }: LogBundle, slices: Slices): Promise<void> {
   const facts = new Map<string, TaskFacts>();
   const receipts = new Map<string, Receipt>();
   const said = new Map<string, Part[]>();
   const kept = new Map(blobs.map(({ sha256, bytes }) => [sha256, bytes]));
   for (const event of events.map(asKernelEvent)) {
+    await slices.next();
     if (event.taskId === null) continue;
     const known = facts.get(event.taskId) ?? new TaskFacts();
     facts.set(event.taskId, known);

@@ -10,7 +10,7 @@ import { admitTask } from "../quotas/ledger.ts";
 import { assertContentHeld } from "../replay/assert-held.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
 import { policyOf, stricterPolicy, type TaskPolicy } from "../resources/persona.ts";
-import type { LiveKind } from "../resources/replay.ts";
+import { actingKinds, type LiveKind } from "../resources/replay.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
@@ -20,9 +20,6 @@ export interface ReplayTask extends ReplayRequest {
   metadata?: JsonObject | undefined;
   trace?: TraceContext | null | undefined;
 }
-
-/** What reaches beyond the run. */
-const actingKinds: ReadonlySet<LiveKind> = new Set(["tool", "mcp", "host"]);
 
 export const replayTask: Command<ReplayTask, TaskRecord> = {
   name: "replay_task",

@@ -54,7 +54,10 @@ async function descendantsOf({ own }: Pick<Unit, "own">, keyId: string): Promise
   for await (const page of everyPage(own, { kind: "api_key" })) {
     for (const record of page.map(({ body }) => body as ApiKeyRecord)) {
       const { created_by_key_id: parent } = record;
-      if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), record]);
+      if (parent === undefined) continue;
+      const known = children.get(parent);
+      if (known === undefined) children.set(parent, [record]);
+      else known.push(record);
     }
   }
   const found: ApiKeyRecord[] = [];

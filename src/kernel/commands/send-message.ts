@@ -118,7 +118,10 @@ export function isOurs(contextId: string): boolean {
 }
 
 /** A name that a client made up is its own: others may use the same without meeting. */
-function adoptedSessionId({ tenantId, workspaceIds }: Caller, contextId: string): string {
+export function adoptedSessionId(
+  { tenantId, workspaceIds }: Pick<Caller, "tenantId" | "workspaceIds">,
+  contextId: string,
+): string {
   const owner = workspaceIds === null ? null : [...workspaceIds].sort();
   return `session_ctx_${sha256Hex(JSON.stringify([tenantId, owner, contextId])).slice(0, 32)}`;
 }

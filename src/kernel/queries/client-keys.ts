@@ -7,12 +7,25 @@ import { timestamp } from "../clock.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 
 /** The record of a key that is good now, by its id alone: for those who have proved otherwise that it is theirs. */
-export async function usableKey(store: WholeStore, keyId: string, now: number): Promise<ApiKeyRecord | null> {
+export async function usableKey(
+  store: WholeStore,
+  keyId: string,
+  now: number,
+  depth = 0,
+): Promise<ApiKeyRecord | null> {
+  if (depth >= generationsMax) return null;
   const document = await store.get("api_key", keyId);
   if (document === undefined) return null;
   const record = document.body as ApiKeyRecord;
-  return record.revoked_at === null && now < expiryOf(record) ? record : null;
+  if (record.revoked_at !== null || now >= expiryOf(record)) return null;
+  // Whoever made it may have been of another tenant, or have lost their key in the same moment.
+  const parent = record.created_by_key_id;
+  const isStanding = parent === undefined || (await usableKey(store, parent, now, depth + 1)) !== null;
+  return isStanding ? record : null;
 }
+
+/** Keys that make keys that make keys, and so on: nobody needs more. */
+const generationsMax = 32;
 
 /** The record of the key that was presented, if it is that key and good now. */
 export async function presentedKey(

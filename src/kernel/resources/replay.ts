@@ -11,6 +11,8 @@ export type ReplayMode = (typeof replayModes)[number];
 /** What a replay may be allowed to do for real where the log has nothing. */
 export const liveKinds = ["llm", "mcp", "tool", "host", "secret", "time", "random", "step"] as const;
 export type LiveKind = (typeof liveKinds)[number];
+/** Those that may change something in the world. */
+export const actingKinds: ReadonlySet<string> = new Set<LiveKind>(["step", "tool", "mcp", "host"]);
 
 /** One value given in place of what was recorded. */
 export interface Substitution {

@@ -122,7 +122,7 @@ export class MemoryContents {
     }
   }
 
-  /** Where a document belongs is settled when it is created; its status, its times, its rank and its words change. */
+  /** Where a document belongs is settled when it is created; its owner, its status, its times, its rank and its words change. */
   #put({ kind, id, index, body, regained }: NewDocument, born: Position): void {
     const known = this.documents.get(id);
     if (known === undefined) {
@@ -131,8 +131,15 @@ export class MemoryContents {
       this.documents.set(id, { kind, id, tenantId, index, body, ...numbers });
       return;
     }
-    const { status = null, wakeAt = null, rank = null, text = known.index.text } = index;
-    const changed = { ...known.index, status, wakeAt, rank, ...(text === undefined ? {} : { text }) };
+    const { status = null, wakeAt = null, rank = null, ownerId = null, text = known.index.text } = index;
+    const changed = {
+      ...known.index,
+      status,
+      wakeAt,
+      rank,
+      ownerId,
+      ...(text === undefined ? {} : { text }),
+    };
     this.documents.set(id, { ...known, body, index: changed, version: known.version + 1 });
   }
 }

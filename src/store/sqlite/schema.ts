@@ -13,7 +13,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 
-const migrations: readonly string[] = [
+const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   `
   CREATE TABLE log (
     last         INTEGER PRIMARY KEY,
@@ -85,21 +85,30 @@ const migrations: readonly string[] = [
     ON documents (kind, listed_in, rank, id, status, label, session_id, workspace_id)
     WHERE rank IS NOT NULL;
   `,
-  // Content from before is of the tenants whose events and documents speak of it.
   `
   CREATE TABLE blob_owners (
     sha256    TEXT NOT NULL,
     tenant_id TEXT NOT NULL,
     PRIMARY KEY (sha256, tenant_id)
   ) STRICT, WITHOUT ROWID;
-  INSERT OR IGNORE INTO blob_owners
-    SELECT json_tree.value, log.tenant_id FROM log, json_tree(log.events)
-    WHERE json_tree.key IN ('blob', 'sha256') AND json_tree.type = 'text' AND length(json_tree.value) = 64;
-  INSERT OR IGNORE INTO blob_owners
-    SELECT json_tree.value, documents.tenant_id FROM documents, json_tree(documents.body)
-    WHERE json_tree.key IN ('blob', 'sha256') AND json_tree.type = 'text' AND length(json_tree.value) = 64;
   `,
+  nameOwners,
 ];
+
+/** Content from before is of the tenants whose events and documents speak of it. As text: JSON can be too deep for SQLite. */
+function nameOwners(db: DatabaseSync): void {
+  const insert = db.prepare("INSERT OR IGNORE INTO blob_owners (sha256, tenant_id) VALUES (?, ?)");
+  for (const [table, column] of [
+    ["log", "events"],
+    ["documents", "body"],
+  ]) {
+    const rows = db.prepare(`SELECT tenant_id, ${column} AS text FROM ${table}`).iterate();
+    for (const { tenant_id, text } of rows) {
+      const mentioned = String(text).matchAll(/"(?:blob|sha256)":"([0-9a-f]{64})"/g);
+      for (const [, sha256 = ""] of mentioned) insert.run(sha256, String(tenant_id));
+    }
+  }
+}
 
 /** The schema that this Bridle writes. */
 const schemaNewest = migrations.length;
@@ -111,7 +120,9 @@ export function migrate(db: DatabaseSync): void {
   assertKnown(current);
   for (let version = current; version < schemaNewest; version++) {
     db.exec("BEGIN IMMEDIATE");
-    db.exec(migrations[version] ?? "");
+    const migration = migrations[version] ?? "";
+    if (typeof migration === "string") db.exec(migration);
+    else migration(db);
     db.exec(`PRAGMA user_version = ${version + 1}`);
     db.exec("COMMIT");
   }

@@ -67,7 +67,7 @@ export class BatchWriter {
     );
     this.#updateDocument = db.prepare(
       `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?,
-         rank = ? WHERE id = ? AND tenant_id = ?`,
+         rank = ?, owner_id = ? WHERE id = ? AND tenant_id = ?`,
     );
     this.#updateHead = db.prepare("UPDATE documents SET sequence = ?, last_event = ? WHERE id = ?");
     this.#insertBlob = db.prepare("INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?, ?)");
@@ -184,8 +184,8 @@ export class BatchWriter {
       }
       return;
     }
-    const [id, , tenantId, , , , , status, wakeAt, body, , rank] = document;
-    const values = [version + 1, sequence, lastEvent, status, wakeAt, body, rank, id, tenantId];
+    const [id, , tenantId, , , , , status, wakeAt, body, ownerId, rank] = document;
+    const values = [version + 1, sequence, lastEvent, status, wakeAt, body, rank, ownerId, id, tenantId];
     if (this.#updateDocument.run(...values).changes !== 1) throw new Error(`${id} is not of ${tenantId}`);
   }
 
