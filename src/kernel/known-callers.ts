@@ -12,8 +12,6 @@ const knownMax = 10_000;
 
 export interface KnownCaller {
   caller: Caller;
-  /** The API key behind it; null for a token of another issuer. */
-  keyId: string | null;
   expiresAt: number;
 }
 

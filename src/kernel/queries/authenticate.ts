@@ -83,7 +83,7 @@ async function identifyKey(
   presented: string,
 ): Promise<KnownCaller | null> {
   const key = await presentedKey(store, presented, clock.now());
-  return key === null ? null : { caller: callerOf(key), keyId: key.id, expiresAt: expiryOf(key) };
+  return key === null ? null : { caller: callerOf(key), expiresAt: expiryOf(key) };
 }
 
 async function identifyOwnToken(deps: AuthenticateDeps, presented: string): Promise<KnownCaller | null> {
@@ -120,7 +120,7 @@ async function identifyExternalToken(
     )
       return null;
     const expiresAt = Math.min(token.expiresAt, clock.now() + externalKnownMs);
-    return { caller: { ...token.caller, expiresAt: timestamp(token.expiresAt) }, keyId: null, expiresAt };
+    return { caller: { ...token.caller, expiresAt: timestamp(token.expiresAt) }, expiresAt };
   } catch (error) {
     if (!(error instanceof KeysUnavailable)) throw error;
     throw new HarnessError(

@@ -4,6 +4,7 @@ import { hashApiKey, keyIdOf, sameHash } from "../../policy/api-key.ts";
 import type { Caller, Scope } from "../../policy/caller.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
 import { timestamp } from "../clock.ts";
+import type { KnownCaller } from "../known-callers.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 
 /** The record of a key that is good now, by its id alone: for those who have proved otherwise that it is theirs. */
@@ -43,14 +44,10 @@ export function expiryOf({ expires_at }: ApiKeyRecord): number {
 }
 
 /** Whoever has a token of this key: not for longer than the token, nor than the key. */
-export function tokenHolder(
-  key: ApiKeyRecord,
-  scopes: readonly Scope[],
-  tokenEndsAt: number,
-): { caller: Caller; keyId: string; expiresAt: number } {
+export function tokenHolder(key: ApiKeyRecord, scopes: readonly Scope[], tokenEndsAt: number): KnownCaller {
   const expiresAt = Math.min(tokenEndsAt, expiryOf(key));
   const caller = { ...callerOf(key), scopes: new Set(scopes), expiresAt: timestamp(expiresAt) };
-  return { caller, keyId: key.id, expiresAt };
+  return { caller, expiresAt };
 }
 
 export function callerOf(record: ApiKeyRecord): Caller {

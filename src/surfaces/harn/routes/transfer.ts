@@ -1,9 +1,10 @@
 /** Taking logs and receipts elsewhere, and taking logs over: files of JSON lines. */
 
 import { Readable } from "node:stream";
-import { importSession, receiveLog } from "../../../kernel/commands/import-session.ts";
+import { importSession } from "../../../kernel/commands/import-session.ts";
 import { exportLog } from "../../../kernel/queries/export-log.ts";
 import { exportReceipts } from "../../../kernel/queries/export-receipts.ts";
+import { receiveLog } from "../../../kernel/transfer/receive-log.ts";
 import { presentSession } from "../present.ts";
 import { type Call, jsonLines, route, streamOf } from "../route.ts";
 import { LogLines, Session } from "../schemas.ts";
