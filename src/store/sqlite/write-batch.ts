@@ -186,7 +186,8 @@ export class BatchWriter {
     }
     const [id, , tenantId, , , , , status, wakeAt, body, ownerId, rank] = document;
     const values = [version + 1, sequence, lastEvent, status, wakeAt, body, rank, ownerId, id, tenantId];
-    if (this.#updateDocument.run(...values).changes !== 1) throw new Error(`${id} is not of ${tenantId}`);
+    if (Number(this.#updateDocument.run(...values).changes) !== 1)
+      throw new Error(`${id} is not of ${tenantId}`);
   }
 
   #head(id: string): Head {
