@@ -4,10 +4,8 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { createSecureContext } from "node:tls";
 import { InvalidArgumentError } from "commander";
+import { adminKeyCharsMin, isAdminKey } from "../policy/admin-key.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
-
-/** A key that people made up can be guessed. */
-const apiKeyCharsMin = 24;
 
 /** In the environment there is no flag without a value, and "false" must not mean yes. */
 export function trueOrFalse(text: string): boolean {
@@ -145,6 +143,6 @@ export function problemWithTls({ tlsCert, tlsKey, tlsClientCa }: TlsSettings): s
 
 /** What is wrong with a key, in words that do not repeat it. */
 export function problemWithApiKey(key: string | undefined): string | null {
-  if (key === undefined || (key.length >= apiKeyCharsMin && !/\s/.test(key))) return null;
-  return `option '--api-key <key>' (BRIDLE_API_KEY): a key has at least ${apiKeyCharsMin} characters and no spaces.`;
+  if (key === undefined || isAdminKey(key)) return null;
+  return `option '--api-key <key>' (BRIDLE_API_KEY): a key has at least ${adminKeyCharsMin} characters and no spaces.`;
 }

@@ -1,6 +1,6 @@
 /** Talking to a running server from the command line: where it is, with which key, and what its errors mean. */
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { readJson, readText } from "../../client/answers.ts";
@@ -13,6 +13,7 @@ import {
 } from "../../client/index.ts";
 import { createTransport, type Transport } from "../../client/transport.ts";
 import { defaultConfig } from "../config.ts";
+import { readAdminKey } from "../policy/admin-key.ts";
 import { addressIn } from "../server-address.ts";
 import { httpUrl } from "./option-parsers.ts";
 
@@ -160,7 +161,8 @@ function urlOf({ url, data }: RemoteSettings): string {
 
 function keyIn(data: string): string {
   const file = join(data, "admin.key");
-  if (existsSync(file)) return readFileSync(file, "utf8").trim();
+  const key = readAdminKey(file);
+  if (key !== null) return key;
   throw new Error(
     `there is no server of this folder, and no API key for another one (${file} is not there). Start one here with \`bridle dev\`; or set BRIDLE_KEY, or say with --data where the server keeps its key.`,
   );

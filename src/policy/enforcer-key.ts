@@ -1,8 +1,7 @@
 /** The enforcer's own key: a file that only the server can read. Whoever has the database alone cannot add an approver. */
 
 import { createHmac, randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync } from "node:fs";
-import { writePrivateFile } from "./private-file.ts";
+import { KeyFileDamaged, readPrivateFile, writePrivateFile } from "./private-file.ts";
 
 export interface EnforcerKey {
   /** What approvers are shown while pairing. */
@@ -22,7 +21,7 @@ export async function loadEnforcerKey(
   file: string | null,
   newBundle: () => Promise<string>,
 ): Promise<EnforcerKey> {
-  const kept = file !== null && existsSync(file) ? read(file) : await make(file, newBundle);
+  const kept = (file === null ? null : readEnforcerKey(file)) ?? (await make(file, newBundle));
   const key = Buffer.from(kept.mac_key, "base64url");
   return {
     bundle: kept.bundle,
@@ -30,11 +29,14 @@ export async function loadEnforcerKey(
   };
 }
 
-function read(file: string): Kept {
-  chmodSync(file, 0o600);
-  const kept = parse(readFileSync(file, "utf8"));
-  if (kept === null) throw new Error(`${file} does not hold the enforcer's key. Put it back from a backup.`);
-  return kept;
+/** The key in the file; null if there is no file. */
+export function readEnforcerKey(file: string): Kept | null {
+  const text = readPrivateFile(file);
+  if (text === null) return null;
+  const kept = parse(text);
+  if (kept !== null) return kept;
+  const what = text.trim() === "" ? "is empty" : "does not contain an enforcer key";
+  throw new KeyFileDamaged(file, what, "Restore it from a backup.");
 }
 
 function parse(text: string): Kept | null {

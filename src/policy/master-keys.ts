@@ -4,8 +4,7 @@
  * the first vault is. The file has a key a line, the one in use first.
  */
 
-import { chmodSync, existsSync, readFileSync } from "node:fs";
-import { writePrivateFile } from "./private-file.ts";
+import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 import { keyed, type MasterKey, newMasterKey, parseMasterKey } from "./vault-crypto.ts";
 
 /** There is no master key to work with, and why. */
@@ -85,9 +84,9 @@ export class MasterKeys {
 
   #load(): string | null {
     const file = this.#file;
-    if (file === null || !existsSync(file)) return null;
-    chmodSync(file, 0o600);
-    const lines = readFileSync(file, "utf8")
+    const content = file === null ? null : readPrivateFile(file);
+    if (content === null) return null;
+    const lines = content
       .split("\n")
       .map((line) => line.trim())
       .filter((line) => line !== "");

@@ -1,7 +1,32 @@
-/** A file that only its owner can read, written whole or not at all: half a key after a crash would be no key. */
+/** Key files: readable by their owner only, written whole or not at all, because half a key after a crash is no key. */
 
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
+
+/** A key file that cannot be used. The message is one line: which file, what is wrong with it, and what to do. */
+export class KeyFileDamaged extends Error {
+  override name = "KeyFileDamaged";
+
+  constructor(file: string, what: string, advice: string) {
+    super(`${file} ${what}. ${advice}`);
+  }
+}
+
+/** The content of a key file, or null if there is none. Takes away the access of everybody but its owner. */
+export function readPrivateFile(file: string): string | null {
+  if (!existsSync(file)) return null;
+  chmodSync(file, 0o600);
+  return readFileSync(file, "utf8");
+}
 
 export function writePrivateFile(file: string, text: string): void {
   const beside = `${file}.new`;

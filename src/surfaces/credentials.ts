@@ -38,5 +38,7 @@ function bearerOf({ headers }: FastifyRequest): string | null {
 function offeredKey({ headers }: FastifyRequest): string | null {
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
   const bearer = offered.find((name) => name.startsWith(bearerPrefix));
-  return bearer === undefined || !offered.includes(subprotocol) ? null : bearer.slice(bearerPrefix.length);
+  return bearer === undefined || !offered.includes(subprotocol)
+    ? null
+    : bearer.slice(bearerPrefix.length) || null;
 }

@@ -3,9 +3,9 @@
  * machine, its own administrator's. A key that belongs elsewhere is never sent.
  */
 
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultConfig } from "../../config.ts";
+import { readAdminKey } from "../../policy/admin-key.ts";
 
 export interface KeyChoice {
   gateway: string;
@@ -51,6 +51,5 @@ function isServerHere(gateway: string, environment: NodeJS.ProcessEnv): boolean 
 
 function administratorsKey(data: string, environment: NodeJS.ProcessEnv): string | null {
   if (environment.BRIDLE_API_KEY) return environment.BRIDLE_API_KEY;
-  const file = join(data, "admin.key");
-  return existsSync(file) ? readFileSync(file, "utf8").trim() : null;
+  return readAdminKey(join(data, "admin.key"));
 }

@@ -2,6 +2,11 @@
 
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readAdminKey } from "../../policy/admin-key.ts";
+import { readEnforcerKey } from "../../policy/enforcer-key.ts";
+import { MasterKeys } from "../../policy/master-keys.ts";
+import { KeyFileDamaged } from "../../policy/private-file.ts";
+import { readSigningKey } from "../../policy/signing-key.ts";
 import { inspectStore } from "../../store/sqlite/inspect.ts";
 import type { ServeSettings } from "../settings.ts";
 import { type Answer, ok, problem, warning } from "./finding.ts";
@@ -58,7 +63,22 @@ export function keyFiles(directory: string): Answer {
     );
   }
   for (const path of paths) accessSync(path, constants.R_OK);
+  const damaged = damagedKeyIn(directory);
+  if (damaged !== null) return problem(damaged, "No server uses it as it is.");
   return ok(`${files.join(", ")}: for their owner only`);
+}
+
+/** What is wrong with the first key file that does not contain what it should. */
+function damagedKeyIn(directory: string): string | null {
+  try {
+    readAdminKey(join(directory, "admin.key"));
+    readSigningKey(join(directory, "signing.key"));
+    readEnforcerKey(join(directory, "enforcer.key"));
+    return new MasterKeys({ file: join(directory, "master.key") }).problem;
+  } catch (error) {
+    if (error instanceof KeyFileDamaged) return error.message;
+    throw error;
+  }
 }
 
 /** The store of the server, and that of the gateway in it. */

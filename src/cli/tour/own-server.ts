@@ -2,11 +2,11 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { tallyVariable } from "../../agents/tour.ts";
 import { mainModule } from "../../package-files.ts";
+import { readAdminKey } from "../../policy/admin-key.ts";
 import { addressIn } from "../../server-address.ts";
 import { Remote } from "../remote.ts";
 
@@ -71,11 +71,11 @@ export async function startOwnServer(
     const url = addressIn(data);
     if (url === null || child.pid === undefined)
       throw new Error("The server says that it is ready, and not where.");
-    const key = readFileSync(join(data, "admin.key"), "utf8").trim();
+    const key = readAdminKey(join(data, "admin.key"));
     return {
       pid: child.pid,
       url,
-      remote: new Remote({ url, key, data }),
+      remote: new Remote({ url, ...(key === null ? {} : { key }), data }),
       kill: () => end("SIGKILL"),
       async stop() {
         const impatience = setTimeout(killNow, stopMsMax);
