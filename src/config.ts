@@ -35,6 +35,8 @@ export interface ServerConfig {
   harpPort: number | null;
   /** A certificate and its key, as PEM, for all ports; null leaves encryption to whoever is in front. */
   tls: Tls | null;
+  /** Accepts plain HTTP on addresses that other machines reach, with no trusted proxy in front. */
+  insecureHttp: boolean;
   dataDirectory: string;
   /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
   apiKey: string | null;
@@ -123,6 +125,7 @@ export const defaultConfig = {
   grpcPort: null,
   harpPort: null,
   tls: null,
+  insecureHttp: false,
   dataDirectory: "./.bridle",
   apiKey: null,
   agents: [],

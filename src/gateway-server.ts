@@ -15,11 +15,12 @@ import { systemCaller } from "./policy/caller.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
+import { type CertificateWatch, watchCertificates } from "./surfaces/certificate-watch.ts";
 import { harnKeys, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { closeHttp } from "./surfaces/http.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
-import type { Tls } from "./surfaces/tls.ts";
+import { requireSafeExposure, type Tls } from "./surfaces/tls.ts";
 import { version } from "./version.ts";
 
 export interface GatewayConfig {
@@ -27,6 +28,8 @@ export interface GatewayConfig {
   /** 0 lets the system choose. */
   port: number;
   tls: Tls | null;
+  /** Accepts plain HTTP on addresses that other machines reach, with no trusted proxy in front. */
+  insecureHttp: boolean;
   dataDirectory: string;
   /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
   apiKey: string | null;
@@ -40,6 +43,7 @@ export interface GatewayServer {
   url: string;
   adminKey: AdminKey;
   gateway: Gateway;
+  certificates: CertificateWatch | null;
   stop(): Promise<void>;
 }
 
@@ -47,6 +51,7 @@ export interface GatewayServer {
 const bodyBytesMax = 1024 * 1024;
 
 export async function startGatewayServer(config: GatewayConfig): Promise<GatewayServer> {
+  requireSafeExposure(config);
   const { dataDirectory, logger, tls, trustedProxies, authFailuresMax } = config;
   await using built = new AsyncDisposableStack();
   const store = await openSqliteStore(dataDirectory);
@@ -106,12 +111,14 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
   built.defer(() => closeHttp(http));
   built.defer(() => stopped.abort());
   listening.url = await http.listen({ host: config.host, port: config.port });
+  const certificates = built.use(watchCertificates(tls, [http.server], logger));
 
   const running = built.move();
   return {
     url: listening.url,
     adminKey,
     gateway,
+    certificates,
     async stop() {
       stopping = true;
       await running.disposeAsync();

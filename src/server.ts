@@ -37,6 +37,7 @@ import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { keepAddress } from "./server-address.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harpPath } from "./surfaces/addresses.ts";
+import { type CertificateWatch, watchCertificates } from "./surfaces/certificate-watch.ts";
 import { subprotocol } from "./surfaces/credentials.ts";
 import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
@@ -55,6 +56,7 @@ import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
 import type { ServerFacts } from "./surfaces/server-facts.ts";
 import { startPage } from "./surfaces/start-page.ts";
+import { requireSafeExposure } from "./surfaces/tls.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import type { Metrics } from "./telemetry/metrics/metrics.ts";
 import { openTraces } from "./telemetry/traces/traces.ts";
@@ -69,6 +71,8 @@ export interface Server {
   harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
+  /** Reloads certificates that were read from files; null when there are none. */
+  certificates: CertificateWatch | null;
   /**
    * From here on these are the agents, beside the built-in ones, and new tasks get their code; open tasks go on with what they
    * started with. Only for servers that were told that agents may change.
@@ -85,6 +89,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     models: createModels(),
     ...settings,
   };
+  requireSafeExposure(config);
   const { logger, dataDirectory } = config;
   await using built = new AsyncDisposableStack();
 
@@ -269,6 +274,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const grpcUrl = (await grpc?.listen()) ?? null;
   const harpUrl = (await harpHttp?.listen({ host: config.host, port: config.harpPort ?? 0 })) ?? null;
   const url = await http.listen({ host: config.host, port: config.port });
+  const certificates = built.use(
+    watchCertificates(tls, [http.server, harpHttp?.server, grpc?.server], logger),
+  );
   Object.assign(listening, { url, grpcUrl });
   built.defer(keepAddress(dataDirectory, url));
   built.defer(
@@ -289,6 +297,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harpUrl,
     adminKey,
     kernel,
+    certificates,
     async replaceAgents(given) {
       if (!config.agentsMayChange)
         throw new Error("The agents of this server are fixed: set agentsMayChange.");

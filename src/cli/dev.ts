@@ -12,7 +12,7 @@ import { Reloader } from "../project/reload.ts";
 import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
 import { freePort } from "./free-port.ts";
-import { interrupted } from "./listening.ts";
+import { interrupted, reloadOnHangup } from "./listening.ts";
 import { ownName } from "./own-name.ts";
 import { agentsOf, listenToRejections, otherAddressLines, stopWhenAsked, whereToFind } from "./running.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "./server-config.ts";
@@ -29,6 +29,7 @@ export async function dev(given: Serving, { place, modules, command }: Developme
   const logger = createReadableLogger(settings.logLevel, knownSecrets(serving));
   const server = await startServer({ ...serverConfigOf(serving, logger), agentsMayChange: true });
   const asked = interrupted();
+  reloadOnHangup(server);
   listenToRejections(server, logger);
   const tell = (line: string) => process.stdout.write(`${line}\n`);
   tell(greeting(server, serving));

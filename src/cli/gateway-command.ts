@@ -7,12 +7,14 @@ import {
   apiKeyOption,
   authFailuresOption,
   hostOption,
+  insecureHttpOption,
   type ListenSettings,
   logLevelOption,
+  problemWithListening,
   tlsFileOptions,
   trustProxyOption,
 } from "./listen-options.ts";
-import { notEmpty, problemWithApiKey, problemWithTls, wholeNumber } from "./option-parsers.ts";
+import { notEmpty, wholeNumber } from "./option-parsers.ts";
 
 export interface GatewayCommandSettings extends ListenSettings, HarpSettings {}
 
@@ -26,6 +28,7 @@ export const gatewayOptions: readonly Option[] = [
     .argParser(wholeNumber(0, 65_535)),
   hostOption(defaultConfig.host),
   ...tlsFileOptions(),
+  insecureHttpOption(),
   new Option("--data <directory>", "where exchanges and keys are kept")
     .env("BRIDLE_GATEWAY_DATA")
     .default(dataDefault)
@@ -42,7 +45,7 @@ export function addGatewayCommand(program: Command): void {
     .command("gateway")
     .description("Start the HARP gateway alone: it passes requests for approval on and cannot read them.")
     .action(async (settings: GatewayCommandSettings) => {
-      const problem = problemWithTls(settings) ?? problemWithApiKey(settings.apiKey);
+      const problem = problemWithListening(settings);
       if (problem !== null) command.error(`error: ${problem}`);
       // The other commands do not need it.
       const { runGateway } = await import("./gateway.ts");

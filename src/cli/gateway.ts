@@ -8,12 +8,12 @@ import { version } from "../version.ts";
 import type { GatewayCommandSettings } from "./gateway-command.ts";
 import { gatewaySettingsOf } from "./gateway-options.ts";
 import { tlsOf } from "./listen-options.ts";
-import { interrupted, keyLines } from "./listening.ts";
+import { interrupted, keyLines, reloadOnHangup } from "./listening.ts";
 
 export async function runGateway(settings: GatewayCommandSettings): Promise<void> {
-  const { host, port, data, apiKey, logLevel, authFailures, trustProxy } = settings;
+  const { host, port, data, apiKey, logLevel, authFailures, trustProxy, insecureHttp } = settings;
   const server = await startGatewayServer({
-    ...{ host, port },
+    ...{ host, port, insecureHttp },
     tls: tlsOf(settings),
     dataDirectory: resolve(data),
     apiKey: apiKey ?? null,
@@ -23,6 +23,7 @@ export async function runGateway(settings: GatewayCommandSettings): Promise<void
     logger: createLogger(logLevel, apiKey === undefined ? [] : [apiKey]),
   });
   const asked = interrupted();
+  reloadOnHangup(server);
   const { url, adminKey } = server;
   const shellKey = adminKey.origin === "setting" ? "<your key>" : `"$(cat '${adminKey.file}')"`;
   process.stdout.write(`

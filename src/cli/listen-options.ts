@@ -1,8 +1,18 @@
 /** The settings of every command that listens: where, with which certificates, and who is believed. */
 
 import { Option } from "commander";
-import type { Tls } from "../surfaces/tls.ts";
-import { listOf, notEmpty, pemFile, proxyAddress, type TlsSettings, wholeNumber } from "./option-parsers.ts";
+import { problemWithExposure, type Tls } from "../surfaces/tls.ts";
+import {
+  listOf,
+  notEmpty,
+  pemFile,
+  problemWithApiKey,
+  problemWithTls,
+  proxyAddress,
+  type TlsSettings,
+  trueOrFalse,
+  wholeNumber,
+} from "./option-parsers.ts";
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -14,6 +24,7 @@ export interface ListenSettings extends TlsSettings {
   logLevel: (typeof logLevels)[number];
   authFailures: number;
   trustProxy: string[];
+  insecureHttp: boolean;
 }
 
 export function hostOption(host: string): Option {
@@ -48,7 +59,33 @@ export function tlsFileOptions(): Option[] {
 
 export function tlsOf({ tlsCert, tlsKey, tlsClientCa }: TlsSettings): Tls | null {
   if (tlsCert === undefined || tlsKey === undefined) return null;
-  return { cert: tlsCert, key: tlsKey, clientCa: tlsClientCa };
+  return {
+    cert: tlsCert.text,
+    key: tlsKey.text,
+    clientCa: tlsClientCa?.text,
+    files: { cert: tlsCert.path, key: tlsKey.path, clientCa: tlsClientCa?.path },
+  };
+}
+
+/** What is wrong with where and how a command is to listen. */
+export function problemWithListening(settings: ListenSettings): string | null {
+  const { host, insecureHttp, trustProxy } = settings;
+  return (
+    problemWithTls(settings) ??
+    problemWithExposure({ host, insecureHttp, trustedProxies: trustProxy, tls: tlsOf(settings) }) ??
+    problemWithApiKey(settings.apiKey)
+  );
+}
+
+export function insecureHttpOption(): Option {
+  return new Option(
+    "--insecure-http [boolean]",
+    "listen on other addresses than loopback without TLS and without a trusted proxy; API keys are then sent in clear text",
+  )
+    .env("BRIDLE_INSECURE_HTTP")
+    .default(false)
+    .preset("true")
+    .argParser(trueOrFalse);
 }
 
 export function apiKeyOption(): Option {

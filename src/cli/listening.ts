@@ -1,6 +1,7 @@
 /** What commands that listen have in common: how they say where their key is, and how they are stopped. */
 
 import type { AdminKey } from "../policy/admin-key.ts";
+import type { CertificateWatch } from "../surfaces/certificate-watch.ts";
 
 export function keyLines({ key, origin, file }: AdminKey): string {
   return {
@@ -8,6 +9,11 @@ export function keyLines({ key, origin, file }: AdminKey): string {
     file: `  API key   in ${file}`,
     setting: "  API key   the one you set",
   }[origin];
+}
+
+/** SIGHUP reloads certificates, as service managers expect; in a terminal it still ends the command when the window closes. */
+export function reloadOnHangup({ certificates }: { certificates: CertificateWatch | null }): void {
+  if (certificates !== null && !process.stdin.isTTY) process.on("SIGHUP", () => certificates.reload());
 }
 
 /** Resolves at the first signal; the second ends the process on the spot, which loses nothing that was acknowledged. */

@@ -2,10 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { createSecureContext } from "node:tls";
+import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { adminKeyCharsMin, isAdminKey } from "../policy/admin-key.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
+import { isLoopbackHost } from "../surfaces/loopback.ts";
+import { isUsable } from "../surfaces/tls.ts";
 
 /** In the environment there is no flag without a value, and "false" must not mean yes. */
 export function trueOrFalse(text: string): boolean {
@@ -31,11 +33,18 @@ export function portOrOff(text: string): number | "off" {
   }
 }
 
-/** What is in the file, which must be of that kind. */
+export interface PemFile {
+  path: string;
+  text: string;
+}
+
+/** A file that must hold PEM of that kind. */
 export function pemFile(kind: string) {
-  return (file: string): string => {
+  return (file: string): PemFile => {
     const text = readText(file);
-    if (new RegExp(`^-----BEGIN [A-Z0-9 ]*${kind}-----`, "m").test(text)) return text;
+    if (new RegExp(`^-----BEGIN [A-Z0-9 ]*${kind}-----`, "m").test(text)) {
+      return { path: resolve(file), text };
+    }
     throw new InvalidArgumentError(`There is no ${kind} in this file.`);
   };
 }
@@ -85,7 +94,7 @@ export function secureUrl(text: string): string {
 }
 
 function isThisMachine(url: URL | null): boolean {
-  return ["localhost", "127.0.0.1", "[::1]"].includes(url?.hostname ?? "");
+  return url !== null && isLoopbackHost(url.hostname);
 }
 
 export function harpId(text: string): string {
@@ -117,11 +126,10 @@ export function notEmpty(text: string): string {
   throw new InvalidArgumentError("It must not be empty.");
 }
 
-/** What is in the files. */
 export interface TlsSettings {
-  tlsCert?: string;
-  tlsKey?: string;
-  tlsClientCa?: string;
+  tlsCert?: PemFile;
+  tlsKey?: PemFile;
+  tlsClientCa?: PemFile;
 }
 
 /** What is wrong with certificates that are well-formed one by one. */
@@ -133,12 +141,8 @@ export function problemWithTls({ tlsCert, tlsKey, tlsClientCa }: TlsSettings): s
     if (tlsClientCa === undefined) return null;
     return "option '--tls-client-ca <file>' needs TLS: set '--tls-cert <file>' and '--tls-key <file>' too.";
   }
-  try {
-    createSecureContext({ cert: tlsCert, key: tlsKey });
-    return null;
-  } catch {
-    return "options '--tls-cert <file>' and '--tls-key <file>': the key must be that of the certificate, and not locked with a passphrase.";
-  }
+  if (isUsable({ cert: tlsCert.text, key: tlsKey.text, clientCa: tlsClientCa?.text })) return null;
+  return "options '--tls-cert <file>' and '--tls-key <file>': the key must be that of the certificate, and not locked with a passphrase.";
 }
 
 /** What is wrong with a key, in words that do not repeat it. */

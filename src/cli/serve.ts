@@ -4,7 +4,7 @@ import { flushCompileCache } from "node:module";
 import { createLogger } from "../logger.ts";
 import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
-import { interrupted } from "./listening.ts";
+import { interrupted, reloadOnHangup } from "./listening.ts";
 import { ownName } from "./own-name.ts";
 import { addressLines, listenToRejections, stopWhenAsked, whereToFind } from "./running.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "./server-config.ts";
@@ -14,6 +14,7 @@ export async function serve(serving: Serving): Promise<void> {
   const logger = createLogger(settings.logLevel, knownSecrets(serving));
   const server = await startServer(serverConfigOf(serving, logger));
   const asked = interrupted();
+  reloadOnHangup(server);
   listenToRejections(server, logger);
   process.stdout.write(greeting(server, serving));
   // Not left to the end, which may come without warning.

@@ -53,6 +53,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     grpcPort: settings.grpcPort === "off" ? null : settings.grpcPort,
     harpPort: settings.harpPort === "off" ? null : settings.harpPort,
     tls: tlsOf(settings),
+    insecureHttp: settings.insecureHttp,
     dataDirectory: resolve(settings.data),
     apiKey: settings.apiKey ?? null,
     logger,

@@ -9,8 +9,10 @@ import {
   apiKeyOption,
   authFailuresOption,
   hostOption,
+  insecureHttpOption,
   type ListenSettings,
   logLevelOption,
+  problemWithListening,
   tlsFileOptions,
   trustProxyOption,
 } from "./listen-options.ts";
@@ -20,8 +22,6 @@ import {
   listOf,
   notEmpty,
   portOrOff,
-  problemWithApiKey,
-  problemWithTls,
   secureUrl,
   trueOrFalse,
   trustedIssuer,
@@ -70,6 +70,7 @@ export const serveOptions: readonly Option[] = [
     .argParser(portOrOff),
   hostOption(defaultConfig.host),
   ...tlsFileOptions(),
+  insecureHttpOption(),
   new Option("--data <directory>", "where the log and everything else is kept")
     .env("BRIDLE_DATA")
     .default(defaultConfig.dataDirectory)
@@ -187,12 +188,12 @@ export function problemWith(
   if (settings.gateway !== undefined && gatewayKey === null) {
     return "option '--gateway <url>': set BRIDLE_GATEWAY_KEY to an API key of that gateway for this enforcer.";
   }
-  const { apiKey, oauthIssuer, oauthAudience, publicUrl } = settings;
+  const { oauthIssuer, oauthAudience, publicUrl } = settings;
   if (oauthIssuer.length > 0 && oauthAudience === undefined && publicUrl === undefined) {
     return "option '--oauth-issuer <issuer=jwks...>': its tokens need an audience; set --oauth-audience or --public-url.";
   }
   if (masterKeys.some((key) => parseMasterKey(key) === null)) {
     return "BRIDLE_MASTER_KEY and BRIDLE_MASTER_KEY_PREVIOUS are 32 bytes each, as hex or base64.";
   }
-  return problemWithTls(settings) ?? problemWithApiKey(apiKey);
+  return problemWithListening(settings);
 }

@@ -21,6 +21,8 @@ export interface ConfigSettings {
   tlsCert?: string;
   tlsKey?: string;
   tlsClientCa?: string;
+  /** Accepts plain HTTP on addresses that other machines reach. */
+  insecureHttp?: boolean;
   /** The directory where the log and everything else is kept. */
   data?: string;
   /** A fixed administrator key. Better set in the environment: this file is kept with the code. */

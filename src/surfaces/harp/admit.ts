@@ -1,12 +1,12 @@
 /** Who gets to the gateway, settled before a byte of the body is read: over what, as whom, in which version, how often. */
 
-import { BlockList, isIP } from "node:net";
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { harpMediaType, harpVersion, harpVersionHeader } from "../../approvals/wire.ts";
 import { refusal } from "../../gateway/refusals.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { RateLimit } from "../../policy/rate-limit.ts";
+import { isLoopbackAddress } from "../loopback.ts";
 import { Parties } from "./call.ts";
 
 export interface Admitted {
@@ -40,20 +40,10 @@ function bearerOf({ headers }: FastifyRequest): string | null {
   return scheme?.toLowerCase() === "bearer" && key ? key : null;
 }
 
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
-
-function isLoopback(address: string | undefined): boolean {
-  if (address === undefined || isIP(address) === 0) return false;
-  const plain = address.replace(/^::ffff:/, "");
-  return loopback.check(plain, isIP(plain) === 6 ? "ipv6" : "ipv4");
-}
-
 /** Without TLS only what stays on this machine is served. A proxy that is believed says for itself how it was asked. */
 export function requireSecure(request: FastifyRequest, logger: Logger): void {
   const { protocol, ip, raw } = request;
-  if (protocol === "https" || (isLoopback(raw.socket.remoteAddress) && isLoopback(ip))) return;
+  if (protocol === "https" || (isLoopbackAddress(raw.socket.remoteAddress) && isLoopbackAddress(ip))) return;
   const about = { request_id: request.id, from: ip, route: request.routeOptions.url };
   logger.warn(about, "a request to the gateway was refused: it came without TLS");
   throw refusal("InsecureTransport", "This gateway is reached by https and wss only.");

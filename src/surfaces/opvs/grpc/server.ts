@@ -21,6 +21,7 @@ export interface GrpcOptions extends Answering {
 }
 
 export interface Grpc {
+  server: Server;
   /** Gives the address at which it is found. */
   listen(): Promise<string>;
   /** Lets calls that are open come to their end, for a moment. */
@@ -60,6 +61,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
   const sockets = new Set<Socket>();
   listener.on("connection", (socket) => remember(sockets, socket));
   return {
+    server: listener,
     async listen() {
       listener.listen(port, host);
       await once(listener, "listening").catch(explain);
