@@ -86,14 +86,14 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
   let stopping = false;
   const listening = { url: "" };
   const stopped = new AbortController();
-  const isWritable = () => store.isWritable() && gatewayStore.isWritable();
   const facts: ServerFacts = {
     version,
     createdAt: tenant.created_at,
     url: () => listening.url,
     grpcAddress: () => null,
     gatewayUrl: () => facts.url(),
-    state: () => (stopping ? "draining" : isWritable() ? "ready" : "store_unavailable"),
+    isStopping: () => stopping,
+    writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
   };
   const isMutualTls = tls?.clientCa !== undefined;
   const binding = harpBinding({

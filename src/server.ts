@@ -54,11 +54,12 @@ import type { Grpc, GrpcOptions } from "./surfaces/opvs/grpc/server.ts";
 import { notificationShapes, notifications } from "./surfaces/opvs/notifications.ts";
 import { Opvs } from "./surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "./surfaces/opvs/surface.ts";
-import type { ServerFacts } from "./surfaces/server-facts.ts";
+import { isReady, type ServerFacts } from "./surfaces/server-facts.ts";
 import { startPage } from "./surfaces/start-page.ts";
 import { requireSafeExposure } from "./surfaces/tls.ts";
 import { WebSockets } from "./surfaces/websocket.ts";
 import type { Metrics } from "./telemetry/metrics/metrics.ts";
+import { storeFaultLog } from "./telemetry/store-faults.ts";
 import { openTraces } from "./telemetry/traces/traces.ts";
 import { builtInTools } from "./tools/builtin/index.ts";
 import { version } from "./version.ts";
@@ -95,7 +96,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
 
   const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
   const metrics = await metricsFor(config);
-  const store = await openSqliteStore(dataDirectory, metrics?.store("log"));
+  const store = await openSqliteStore(dataDirectory, {
+    ...metrics?.store("log"),
+    faultChanged: storeFaultLog(logger, "log"),
+  });
   built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
@@ -109,7 +113,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   const { retainMs } = config;
   const gatewayDirectory = join(dataDirectory, "gateway");
-  const gatewayStore = await openSqliteStore(gatewayDirectory, metrics?.store("gateway"));
+  const gatewayStore = await openSqliteStore(gatewayDirectory, {
+    ...metrics?.store("gateway"),
+    faultChanged: storeFaultLog(logger, "gateway"),
+  });
   built.defer(() => gatewayStore.close());
   const { gateway } = built.use(
     startGateway({
@@ -159,14 +166,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   let stopping = false;
   const listening: { url: string; grpcUrl: string | null } = { url: "", grpcUrl: null };
   const stopped = new AbortController();
-  const isWritable = () => store.isWritable() && gatewayStore.isWritable();
   const facts: ServerFacts = {
     version,
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
     grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
     gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
-    state: () => (stopping ? "draining" : isWritable() ? "ready" : "store_unavailable"),
+    isStopping: () => stopping,
+    writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
   };
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");
@@ -214,15 +221,15 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   const metricsPage =
     metrics?.page({
-      isReady: () => facts.state() === "ready",
+      isReady: () => isReady(facts),
       load: () => runtime.load,
       runsMax: config.concurrency,
       openWebSockets: () => sockets.openCount + binding.sockets.openCount,
       logPosition: () => store.head(),
       dataDirectory,
       stores: {
-        log: { directory: dataDirectory, isWritable: () => store.isWritable() },
-        gateway: { directory: gatewayDirectory, isWritable: () => gatewayStore.isWritable() },
+        log: { directory: dataDirectory, writeFault: () => store.writeFault() },
+        gateway: { directory: gatewayDirectory, writeFault: () => gatewayStore.writeFault() },
       },
     }) ?? null;
   await http.register(
@@ -243,7 +250,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const grpc = await grpcFor(config, {
     opvs,
     newRequestId,
-    isReady: () => facts.state() === "ready",
+    isReady: () => isReady(facts),
     stopped: stopped.signal,
     watch: metrics?.grpc ?? null,
   });

@@ -21,7 +21,7 @@ import {
   isOverdue,
 } from "./records/exchange.ts";
 import { stateAfter } from "./records/states.ts";
-import { refusal } from "./refusals.ts";
+import { cannotWrite, refusal } from "./refusals.ts";
 import { openCiphertext } from "./sealed.ts";
 import { timeText } from "./times.ts";
 import { Turns } from "./turns.ts";
@@ -99,7 +99,8 @@ export class Exchanges {
           return result;
         } catch (error) {
           if (!(error instanceof VersionConflict || error instanceof StoreUnavailable)) throw error;
-          if (error instanceof StoreUnavailable || attempt >= triesMax) throw unavailable();
+          if (error instanceof StoreUnavailable) throw cannotWrite(error);
+          if (attempt >= triesMax) throw refusal("ServiceUnavailable", "Too many writers; try again.");
         }
       }
     });
@@ -252,8 +253,4 @@ export class Exchanges {
 /** What is in the store was written here. */
 function bodyOf(stored: StoredDocument | undefined): Exchange | null {
   return stored === undefined ? null : (stored.body as Exchange);
-}
-
-function unavailable(): Error {
-  return refusal("ServiceUnavailable", "The gateway takes no writes now; nothing was changed.");
 }

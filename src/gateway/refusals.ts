@@ -1,6 +1,7 @@
 /** Everything that a gateway refuses, and what that means over HTTP: one table, outside of which nothing compiles. */
 
 import { GatewayRefusal } from "../approvals/gateway-link.ts";
+import type { StoreUnavailable } from "../store/port.ts";
 
 interface Meaning {
   status: number;
@@ -69,4 +70,10 @@ export function exchangeNotFound(): GatewayRefusal {
 
 export function messageNotFound(): GatewayRefusal {
   return refusal("MessageNotFound", "No message of this msgId was sent to you about this requestId.");
+}
+
+export function cannotWrite({ fault }: StoreUnavailable): GatewayRefusal {
+  const reason = fault ?? "the write failed";
+  const message = `Cannot write to the gateway's database (${reason}). The request was not applied.`;
+  return refusal("ServiceUnavailable", message);
 }

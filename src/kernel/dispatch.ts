@@ -9,7 +9,7 @@ import { canonicalJson } from "../receipts/canonical-json.ts";
 import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
-import { HarnessError } from "./errors.ts";
+import { cannotWrite, HarnessError } from "./errors.ts";
 import { OutOfTurn } from "./locks.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
 import { hashWhole } from "./well-formed.ts";
@@ -160,12 +160,7 @@ async function perform<Request, Result>(
       return { result, position };
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        throw new HarnessError(
-          "service_unavailable",
-          "The store takes no writes now; nothing was changed.",
-          {},
-          { cause: error },
-        );
+        throw cannotWrite(error.fault ?? "the write failed", error);
       }
       if (error instanceof HarnessError) {
         unit.release();

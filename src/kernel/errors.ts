@@ -49,6 +49,12 @@ export class HarnessError extends Error {
   }
 }
 
+/** The disk is the reason why a request failed; the client may repeat it. */
+export function cannotWrite(reason: string, cause?: unknown): HarnessError {
+  const message = `Cannot write to the database (${reason}). The request was not applied.`;
+  return new HarnessError("service_unavailable", message, { details: { reason } }, { cause });
+}
+
 /** The same answer for what is absent and for what the caller may not see. */
 export function notFound(kind: string, id: string): HarnessError {
   return new HarnessError(

@@ -202,7 +202,7 @@ function historyStore(
     dropBlobs: async ({ sha256s }) => ({ kept: sha256s, count: 0, bytes: 0 }),
     scrub: async () => {},
     head: async () => stored.length,
-    isWritable: () => true,
+    writeFault: () => null,
     follow: () => () => {},
     close: async () => {},
   };

@@ -258,8 +258,8 @@ export interface Store {
   once(key: string): Promise<OnceRecord | undefined>;
   /** The last position on disk, 0 for an empty log. */
   head(): Promise<Position>;
-  /** False once commits can no longer be taken in this process. */
-  isWritable(): boolean;
+  /** Why commits fail now ("disk full"); null while they are taken. */
+  writeFault(): string | null;
 }
 
 /** Somebody else changed a document first. Read again, decide again. */
@@ -275,4 +275,24 @@ export class OnceConflict extends Error {
 /** The disk, or the thread that writes to it, does not take commits now. Nothing was written. */
 export class StoreUnavailable extends Error {
   override name = "StoreUnavailable";
+  /** The cause in words that a client may read; null if it is not a fault of the disk. */
+  readonly fault: string | null;
+
+  constructor(message?: string, { fault = null, cause }: { fault?: string | null; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.fault = fault;
+  }
+}
+
+const faultsByErrno: Readonly<Record<string, string>> = {
+  ENOSPC: "disk full",
+  EDQUOT: "disk quota exceeded",
+  EROFS: "read-only file system",
+  EIO: "I/O error",
+};
+
+/** What is wrong with the disk, if an error of the operating system says so. */
+export function diskFaultOf(error: unknown): string | null {
+  if (!(error instanceof Error && "code" in error && typeof error.code === "string")) return null;
+  return faultsByErrno[error.code] ?? null;
 }

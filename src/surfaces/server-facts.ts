@@ -1,6 +1,6 @@
 /** What the surface has to know about the server that it is part of. */
 
-import { HarnessError } from "../kernel/errors.ts";
+import { cannotWrite, HarnessError } from "../kernel/errors.ts";
 
 export interface ServerFacts {
   version: string;
@@ -12,18 +12,29 @@ export interface ServerFacts {
   grpcAddress(): string | null;
   /** Where approvers find the gateway that this server asks through. */
   gatewayUrl(): string;
-  /** New work is taken only when it is ready. */
-  state(): "ready" | "draining" | "store_unavailable";
+  isStopping(): boolean;
+  /** Why nothing can be written ("disk full"); null while it can. */
+  writeFault(): string | null;
 }
 
-const unavailable: Record<ReturnType<ServerFacts["state"]>, string> = {
-  ready: "The server takes no new work now.",
-  draining: "The server is stopping and takes no new work.",
-  store_unavailable: "The server cannot write to its disk and takes no new work until it is started again.",
-};
+export type Readiness =
+  | { status: "ready" | "draining" }
+  | { status: "store_unavailable" /** In words. */; reason: string };
 
-/** Why no new work is taken now; nothing when it is. */
+export function readinessOf(facts: ServerFacts): Readiness {
+  if (facts.isStopping()) return { status: "draining" };
+  const reason = facts.writeFault();
+  return reason === null ? { status: "ready" } : { status: "store_unavailable", reason };
+}
+
+export function isReady(facts: ServerFacts): boolean {
+  return readinessOf(facts).status === "ready";
+}
+
+/** Why no new work is taken now; null while it is. */
 export function refusalOf(facts: ServerFacts): HarnessError | null {
-  const state = facts.state();
-  return state === "ready" ? null : new HarnessError("service_unavailable", unavailable[state]);
+  const readiness = readinessOf(facts);
+  if (readiness.status === "ready") return null;
+  if (readiness.status === "store_unavailable") return cannotWrite(readiness.reason);
+  return new HarnessError("service_unavailable", "The server is stopping and takes no new work.");
 }

@@ -142,7 +142,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
       return expired.length;
     },
     head: async () => contents.head,
-    isWritable: () => !isClosed,
+    writeFault: () => (isClosed ? "closed" : null),
     follow(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

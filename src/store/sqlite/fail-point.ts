@@ -1,15 +1,28 @@
 /**
- * Named places where a test can have the process killed on the spot: `BRIDLE_FAIL_POINT=name:7`
- * kills at the seventh visit. Without the variable this is one comparison.
+ * Named places where a test can make writing fail. `BRIDLE_FAIL_POINT=name:7` kills the process at the seventh visit;
+ * `BRIDLE_FAIL_POINT=name:ENOSPC:/file` throws that error of the operating system at every visit while the file exists.
+ * Without the variable this is one comparison.
  */
 
-const [target, visits] = (process.env.BRIDLE_FAIL_POINT ?? "").split(":");
-let remaining = Number(visits ?? 1);
+import { existsSync } from "node:fs";
 
-export function failPoint(
-  name: "commit.begun" | "commit.written" | "commit.durable" | "blobs.dropped" | "scrubbed",
-): void {
+const [target, how = "1", whileThere = ""] = (process.env.BRIDLE_FAIL_POINT ?? "").split(":");
+let remaining = Number(how);
+
+type FailPoint =
+  | "commit.begun"
+  | "commit.written"
+  | "commit.durable"
+  | "blobs.dropped"
+  | "blob.write"
+  | "scrubbed";
+
+export function failPoint(name: FailPoint): void {
   if (name !== target) return;
+  if (whileThere !== "") {
+    if (existsSync(whileThere)) throw Object.assign(new Error(`${how}: simulated`), { code: how });
+    return;
+  }
   remaining -= 1;
   if (remaining === 0) process.kill(process.pid, "SIGKILL");
 }

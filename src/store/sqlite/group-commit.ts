@@ -19,6 +19,7 @@ import {
   VersionConflict,
 } from "../port.ts";
 import type { BatchResult, BatchRows, DocumentRow, Dropped, LogRow, Request, Response } from "./protocol.ts";
+import { WriteHealth } from "./write-health.ts";
 
 /** Batches waiting for the disk; past this the store is hopelessly behind and says so instead of growing. */
 const waitingMax = 20_000;
@@ -44,10 +45,12 @@ function writerEnvironment(): NodeJS.ProcessEnv {
   return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
 
-/** Hears how the writing goes. What it does must not throw. */
+/** Is told how writing goes. What it does must not throw. */
 export interface CommitWatch {
   /** A group of batches came back from the writer; some of it may have failed for reasons of the disk. */
-  groupWritten(batches: number, failed: number, seconds: number): void;
+  groupWritten?(batches: number, failed: number, seconds: number): void;
+  /** Writes fail, and why; null when they succeed again. */
+  faultChanged?(fault: string | null): void;
 }
 
 export class GroupCommit {
@@ -55,28 +58,35 @@ export class GroupCommit {
   /** A thread costs a start and memory, and a store may have nothing to write: it comes with the first request. */
   #worker: Worker | null = null;
   readonly #observer: CommitObserver;
-  readonly #watch: CommitWatch | null;
+  readonly #watch: CommitWatch;
+  readonly #health: WriteHealth;
   #waiting: Waiting[] = [];
   /** The documents that batches on their way to the disk will create. */
   readonly #created = new Map<string, { document: StoredDocument; events: readonly NewEvent[] }>();
   #writing: Waiting[] | null = null;
   #sentAt = 0;
   #scheduled = false;
-  #broken: Error | null = null;
+  #broken: StoreUnavailable | null = null;
   #closing = false;
   #replies: { resolve(response: Response): void; reject(error: Error): void }[] = [];
 
-  constructor(file: string, observer: CommitObserver, watch: CommitWatch | null) {
+  constructor(file: string, observer: CommitObserver, watch: CommitWatch) {
     this.#file = file;
     this.#observer = observer;
     this.#watch = watch;
+    this.#health = new WriteHealth({
+      probe: () => this.#probe(),
+      onFault: (fault) => watch.faultChanged?.(fault),
+    });
   }
 
   commit(batch: Batch): Promise<StoredEvent[]> {
     const refusal = this.#refusal();
     if (refusal !== null) return Promise.reject(refusal);
     if (this.#waiting.length >= waitingMax) {
-      return Promise.reject(new StoreUnavailable(`${waitingMax} commits wait for the disk already`));
+      const fault = `${waitingMax} commits are waiting for the disk`;
+      this.#health.failed(fault);
+      return Promise.reject(new StoreUnavailable(fault, { fault }));
     }
     return new Promise((resolve, reject) => {
       // What cannot be written as JSON is refused here, before anybody can build on it.
@@ -88,8 +98,8 @@ export class GroupCommit {
     });
   }
 
-  get isWritable(): boolean {
-    return this.#refusal() === null;
+  get writeFault(): string | null {
+    return this.#refusal()?.fault ?? this.#health.fault;
   }
 
   /** A document that a batch on its way to the disk will create. */
@@ -130,6 +140,7 @@ export class GroupCommit {
   async close(): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
+    this.#health.close();
     while (this.#waiting.length > 0 || this.#writing !== null) {
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -138,8 +149,8 @@ export class GroupCommit {
     await this.#worker.terminate();
   }
 
-  #refusal(): Error | null {
-    return this.#closing ? new StoreUnavailable("The store is closed") : this.#broken;
+  #refusal(): StoreUnavailable | null {
+    return this.#closing ? new StoreUnavailable("The store is closed", { fault: "closed" }) : this.#broken;
   }
 
   /** Waits for the end of this turn of the event loop: what else arrives in it joins the group. */
@@ -171,10 +182,7 @@ export class GroupCommit {
     this.#writing = null;
     // Before anything is made of this answer the writer gets its next group, so that it never waits for us.
     this.#sendGroup();
-    if (this.#watch !== null) {
-      const failed = response.results.filter((result) => "failed" in result).length;
-      this.#watch.groupWritten(group.length, failed, seconds);
-    }
+    this.#judge(response.results, seconds);
     const settled = group.map((waiting, index) => settle(waiting, response.results[index]));
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];
@@ -186,6 +194,19 @@ export class GroupCommit {
     const events = settled.flatMap((batch) => batch.events ?? []);
     if (events.length > 0) this.#observer.groupCommitted(events);
     for (const batch of settled) batch.tell();
+  }
+
+  #judge(results: readonly BatchResult[], seconds: number): void {
+    const failures = results.filter((result) => "failed" in result);
+    this.#watch.groupWritten?.(results.length, failures.length, seconds);
+    const fault = failures.find((result) => result.fault !== null)?.fault ?? null;
+    if (fault !== null) this.#health.failed(fault);
+    else if (results.some((result) => "ok" in result)) this.#health.succeeded();
+  }
+
+  async #probe(): Promise<string | null> {
+    const response = await this.#ask({ type: "probe" });
+    return response.type === "probed" ? response.fault : null;
   }
 
   #send(request: Request): void {
@@ -218,7 +239,7 @@ export class GroupCommit {
   }
 
   #break(error: unknown): void {
-    const broken = new StoreUnavailable("The writer stopped", { cause: error });
+    const broken = new StoreUnavailable("The writer stopped", { fault: "the writer stopped", cause: error });
     this.#broken ??= broken;
     for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(broken);
     for (const reply of this.#replies.splice(0)) reply.reject(broken);
@@ -235,7 +256,10 @@ function settle(
 ): { events: StoredEvent[] | null; tell(): void } {
   if (result === undefined)
     return { events: null, tell: () => reject(new StoreUnavailable("The writer lost a batch")) };
-  if ("failed" in result) return { events: null, tell: () => reject(new StoreUnavailable(result.failed)) };
+  if ("failed" in result) {
+    const { failed, fault } = result;
+    return { events: null, tell: () => reject(new StoreUnavailable(failed, { fault })) };
+  }
   if ("conflict" in result) {
     const Conflict = result.conflict === "once" ? OnceConflict : VersionConflict;
     return { events: null, tell: () => reject(new Conflict(result.about)) };

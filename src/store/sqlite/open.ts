@@ -12,10 +12,7 @@ import { lockDirectory } from "./lock.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
 
-export async function openSqliteStore(
-  directory: string,
-  watch: CommitWatch | null = null,
-): Promise<WholeStore> {
+export async function openSqliteStore(directory: string, watch: CommitWatch = {}): Promise<WholeStore> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(directory);
   const file = join(directory, "bridle.db");
@@ -85,7 +82,7 @@ export async function openSqliteStore(
       },
       scrub: () => writer.scrub(),
       head: async () => told,
-      isWritable: () => writer.isWritable,
+      writeFault: () => writer.writeFault,
       follow(listener) {
         listeners.add(listener);
         return () => listeners.delete(listener);

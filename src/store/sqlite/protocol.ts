@@ -70,6 +70,7 @@ export type Request =
   | { type: "forget_once"; before: number }
   | { type: "drop_blobs"; sha256s: string[]; scannedThrough: Position }
   | { type: "scrub" }
+  | { type: "probe" }
   | { type: "close" };
 
 /** Blobs that are gone, and those that are spoken of again. */
@@ -89,12 +90,14 @@ export interface Numbered {
 export type BatchResult =
   | { ok: Numbered }
   | { conflict: "version" | "once"; about: string }
-  | { failed: string };
+  /** `fault` says what is wrong with the disk; null if only this batch is at fault. */
+  | { failed: string; fault: string | null };
 
 export type Response =
   | { type: "committed"; results: BatchResult[] }
   | { type: "forgotten"; count: number }
   | ({ type: "dropped" } & Dropped)
   | { type: "scrubbed" }
+  | { type: "probed"; fault: string | null }
   | { type: "failed"; reason: string }
   | { type: "closed" };

@@ -14,6 +14,7 @@ import type { BatchResult, BatchRows, Request, Response, WriterOptions } from ".
 import { LogRewriter } from "./rewrite.ts";
 import { configure } from "./schema.ts";
 import { BatchWriter, DocumentExists } from "./write-batch.ts";
+import { writeFaultOf } from "./write-fault.ts";
 
 const { file }: WriterOptions = workerData;
 // The search index gives rows of its own ids above 2^53, which `run` would report and could not as a number.
@@ -50,7 +51,20 @@ function messageOf(error: unknown): string {
 
 function explain(error: unknown): BatchResult {
   const about = messageOf(error);
-  return error instanceof DocumentExists ? { conflict: "version", about } : { failed: about };
+  if (error instanceof DocumentExists) return { conflict: "version", about };
+  return { failed: about, fault: writeFaultOf(error, file) };
+}
+
+/** Writes a page, with what it says already, and waits until it is on disk. */
+function probe(): Response {
+  try {
+    failPoint("commit.begun");
+    const row = db.prepare("PRAGMA user_version").get();
+    db.exec(`PRAGMA user_version = ${Number(row?.user_version)}`);
+    return { type: "probed", fault: null };
+  } catch (error) {
+    return { type: "probed", fault: writeFaultOf(error, file) ?? messageOf(error) };
+  }
 }
 
 function forgetOnce(before: number): Response {
@@ -118,6 +132,8 @@ parentPort?.on("message", (request: Request) => {
       return answer(dropBlobs(request.sha256s, request.scannedThrough));
     case "scrub":
       return answer(scrub());
+    case "probe":
+      return answer(probe());
     case "close":
       answer(close());
       parentPort?.close();

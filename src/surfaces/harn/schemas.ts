@@ -394,7 +394,14 @@ export const Event = Envelope("event", {
   ),
 });
 
-export const Health = Type.Object({ ok: Type.Boolean(), status: Type.String(), version: Type.String() });
+export const Health = Type.Object({
+  ok: Type.Boolean(),
+  status: Type.String(),
+  reason: Type.Optional(
+    Type.String({ description: "Why the server takes no new work, if its disk is the cause." }),
+  ),
+  version: Type.String(),
+});
 export const RuntimeVersion = Type.Object({
   object: Type.Literal("version"),
   version: Type.String(),

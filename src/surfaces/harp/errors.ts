@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { GatewayRefusal } from "../../approvals/gateway-link.ts";
 import { HarpError } from "../../approvals/harp-error.ts";
 import { harpMediaType } from "../../approvals/wire.ts";
-import { type RefusalCode, refusal } from "../../gateway/refusals.ts";
+import { cannotWrite, type RefusalCode, refusal } from "../../gateway/refusals.ts";
 import { type ErrorCode, HarnessError } from "../../kernel/errors.ts";
 import { StoreUnavailable } from "../../store/port.ts";
 import { refusalOfHarp } from "./harp-refusals.ts";
@@ -46,9 +46,7 @@ export function refusalsTo(logger: Logger): ToRefusal {
 function knownRefusal(error: unknown): GatewayRefusal | null {
   if (error instanceof GatewayRefusal) return error;
   if (error instanceof HarpError) return refusalOfHarp(error);
-  if (error instanceof StoreUnavailable) {
-    return refusal("ServiceUnavailable", "The gateway takes no writes now; nothing was changed.");
-  }
+  if (error instanceof StoreUnavailable) return cannotWrite(error);
   if (error instanceof HarnessError) {
     const { code, message, param, details } = error;
     const { retry_after_seconds: retryAfterSeconds } = details;

@@ -51,7 +51,7 @@ export function openHarness(options: OpenHarnessOptions): (app: FastifyInstance)
     app.get(`${openHarnessPath}/ws`, async (request, reply) => {
       if (!isUpgrade(request)) throw new UpgradeRequired();
       const { credential } = await admit(kernel, request, true);
-      if (facts.state() === "draining") throw refusalOf(facts);
+      if (facts.isStopping()) throw refusalOf(facts);
       const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
       const socket = await sockets.accept(request, reply, isStillAllowed);
       const trace = traceIn(request.headers);

@@ -170,9 +170,11 @@ export const storeMetrics = {
   batchesFailed: counter("bridle_store_batches_failed_total", "Batches that the disk did not take.", [
     "store",
   ]),
-  writable: gauge("bridle_store_writable", "1 while commits are taken, 0 once they no longer are.", [
-    "store",
-  ]),
+  writable: gauge(
+    "bridle_store_writable",
+    "1 while commits reach the disk, 0 after one failed until a write succeeds again.",
+    ["store"],
+  ),
   fileBytes: gauge(
     "bridle_store_file_bytes",
     "Size of the files of a store: database, wal. Large content beside it is not counted.",

@@ -18,7 +18,7 @@ export interface ServerState {
   openWebSockets(): number;
   logPosition(): Promise<number>;
   dataDirectory: string;
-  stores: Record<StoreName, { directory: string; isWritable(): boolean }>;
+  stores: Record<StoreName, { directory: string; writeFault(): string | null }>;
 }
 
 export function countStores(registry: Registry, harmless: Harmless) {
@@ -38,8 +38,8 @@ export function countStores(registry: Registry, harmless: Harmless) {
   async function refresh({ stores, dataDirectory, logPosition }: ServerState): Promise<void> {
     now.logPosition.set(await logPosition());
     for (const store of storeNames) {
-      const { directory, isWritable } = stores[store];
-      now.writable.set({ store }, isWritable() ? 1 : 0);
+      const { directory, writeFault } = stores[store];
+      now.writable.set({ store }, writeFault() === null ? 1 : 0);
       now.fileBytes.set({ store, file: "database" }, await bytesOf(join(directory, "bridle.db")));
       now.fileBytes.set({ store, file: "wal" }, await bytesOf(join(directory, "bridle.db-wal")));
     }

@@ -15,7 +15,7 @@ import {
   tokenMetadataPath,
   tokenPath,
 } from "../../addresses.ts";
-import type { ServerFacts } from "../../server-facts.ts";
+import { isReady, readinessOf, type ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
 import { presentSkill } from "../present.ts";
 import { protocolVersion, supportedVersions } from "../protocol.ts";
@@ -71,9 +71,8 @@ export function healthRoutes(facts: ServerFacts): Route[] {
       tag: "Runtime",
       response: Health,
       async handle(_request, reply) {
-        const status = facts.state();
-        const ok = status === "ready";
-        return reply.code(ok ? 200 : 503).send({ ok, status, version: facts.version });
+        const ok = isReady(facts);
+        return reply.code(ok ? 200 : 503).send({ ok, ...readinessOf(facts), version: facts.version });
       },
     }),
     publicRoute({
