@@ -85,8 +85,8 @@ export function createTasks(transport: Transport, sessions: Sessions): Tasks {
       async isOver(lastId) {
         if (!isFinal(await get(id, pick(options)))) return false;
         const query = { task_id: id, after_event_id: lastId, limit: 1 };
-        const { items } = await transport.page("/v1/events", { query, signal: options.signal });
-        return items.length === 0;
+        const { items, nextCursor } = await transport.page("/v1/events", { query, signal: options.signal });
+        return items.length === 0 && nextCursor === null;
       },
     };
     return follow(transport, followed, options);

@@ -879,7 +879,17 @@ describe("what is not imported", () => {
   test("TRF-3 denies an export to a key that may not read internal content", async () => {
     // Given a key that may not read what is internal, when it exports a session or a task, then it is denied.
     const paths = [`/v1/sessions/${sessionId}/export`, `/v1/tasks/${taskId}/export`];
-    const scopes = ["workspaces:read", "sessions:read", "tasks:read", "messages:read", "events:read"];
+    const kinds = [
+      "workspaces",
+      "sessions",
+      "branches",
+      "tasks",
+      "messages",
+      "artifacts",
+      "receipts",
+      "events",
+    ];
+    const scopes = kinds.map((kind) => `${kind}:read`);
     const without = await source.client.withScopes(...scopes);
     const withIt = await source.client.withScopes(...scopes, "events:read_internal");
     for (const path of paths) {

@@ -6,11 +6,13 @@
 import { mayUse } from "../../policy/caller.ts";
 import { OutboundRefused } from "../../policy/outbound.ts";
 import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
+import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { assertNotErased } from "../erasure/assert-not-erased.ts";
 import { HarnessError } from "../errors.ts";
 import { eventId } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
+import { readScope } from "../read-scopes.ts";
 import {
   type PushConfigRecord,
   type PushSecrets,
@@ -67,6 +69,8 @@ export async function addPushConfig(
   task: TaskRecord,
   input: PushConfigInput,
 ): Promise<PushConfigRecord> {
+  // A webhook receives what reading the task would show.
+  requireScope(unit.caller, readScope.task);
   assertInput(unit, input, (field) => (input.path === undefined ? field : `${input.path}.${field}`));
   await assertTakesWebhooks(unit, task);
   const { id: configId = unit.newId("pushcfg"), url, authentication } = input;

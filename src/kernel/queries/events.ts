@@ -1,4 +1,4 @@
-/** Reading the log: a range of events, one event, or everything from a cursor on as it happens. */
+/** Reading the log: a range of events, one event, or everything from a cursor on as it happens, as far as the caller may read it. */
 
 import type { Caller } from "../../policy/caller.ts";
 import { maySee } from "../../policy/caller.ts";
@@ -9,7 +9,9 @@ import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, eventId, findPosition, positionOf } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
+import { readableEvents, readScopeOf } from "../read-scopes.ts";
 import { type LogPart, trimmedThrough } from "../retention/trimmed-through.ts";
+import { Slices } from "../slices.ts";
 import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 /** Which events: all that the caller may see, or those of a workspace, a session, a task. */
@@ -34,13 +36,45 @@ export async function listEvents(
   const query = await authorize(deps, caller, request);
   const limit = request.limit ?? pageSizeDefault;
   const after = await cursorPosition(deps, caller, request, query);
-  const events = await deps.store.of(caller.tenantId).events({ ...query, after, limit: limit + 1 });
+  const { events, through } = await readVisible(
+    deps.store.of(caller.tenantId),
+    caller,
+    { ...query, after },
+    limit + 1,
+  );
   const data = fitPage(events, limit, contentBytes);
-  const last = data.at(-1);
-  return {
-    data,
-    nextCursor: events.length > data.length && last !== undefined ? eventId(last.position) : null,
-  };
+  const next = events.length > data.length ? (data.at(-1)?.position ?? null) : through;
+  return { data, nextCursor: next === null ? null : eventId(next) };
+}
+
+/** Events that one request looks at in search of those that its caller may read. */
+const scannedMax = 2000;
+const scannedAtOnce = 200;
+
+/**
+ * The first events that the caller may read. `through` is set when there may be more behind what was looked at: a page
+ * can be empty and have a next one.
+ */
+async function readVisible(
+  store: TenantStore,
+  caller: Caller,
+  filter: LogFilter,
+  wanted: number,
+): Promise<{ events: StoredEvent[]; through: Position | null }> {
+  const isReadable = readableEvents(caller);
+  if (isReadable === null) return { events: await store.events({ ...filter, limit: wanted }), through: null };
+  const events: StoredEvent[] = [];
+  const slices = new Slices();
+  let { after } = filter;
+  for (let scanned = 0; scanned < scannedMax; scanned += scannedAtOnce) {
+    const page = await store.events({ ...filter, after, limit: scannedAtOnce });
+    events.push(...page.filter(isReadable));
+    if (events.length >= wanted) return { events: events.slice(0, wanted), through: null };
+    if (page.length < scannedAtOnce) return { events, through: null };
+    after = page.at(-1)?.position ?? after;
+    await slices.next();
+  }
+  return { events, through: after };
 }
 
 function contentBytes(stored: StoredEvent): number {
@@ -77,6 +111,7 @@ export async function getEvent({ store }: ReadDeps, caller: Caller, id: string):
   if (event === undefined || hidden || !maySee(caller, event.tenantId, event.workspaceId)) {
     throw notFound("event", id);
   }
+  requireScope(caller, readScopeOf(event));
   return event;
 }
 
@@ -97,7 +132,21 @@ export async function followEvents(
   const isOver = task !== null && isFinal(task.status);
   const store = deps.store.of(caller.tenantId);
   const pages = isOver ? readLog(store, filter) : followLog(store, deps.tail, filter, signal);
-  return withoutGap(store, pages, filter, request.cursorParam);
+  return readable(withoutGap(store, pages, filter, request.cursorParam), caller);
+}
+
+/** Others get their turn however much of the log the caller may not read. */
+async function* readable(
+  pages: AsyncGenerator<StoredEvent[]>,
+  caller: Caller,
+): AsyncGenerator<StoredEvent[]> {
+  const isReadable = readableEvents(caller);
+  const slices = new Slices();
+  for await (const page of pages) {
+    const shown = isReadable === null ? page : page.filter(isReadable);
+    if (shown.length > 0) yield shown;
+    else await slices.next();
+  }
 }
 
 /** A reader that is slower than retention is told that it missed something. */

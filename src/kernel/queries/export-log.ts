@@ -8,10 +8,14 @@ import { isExtent, readConversation } from "../conversations.ts";
 import { assertWhole } from "../erasure/assert-not-erased.ts";
 import { asKernelEvent } from "../events.ts";
 import { readLog } from "../log-tail.ts";
+import { readScope } from "../read-scopes.ts";
 import { blobLine, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
 import { getRecord, type ReadDeps } from "./read.ts";
 
-/** Everything is in it, hidden or not: it needs the right to read what is internal. */
+/** What the log of a session is about. A file with holes could not be imported, so the caller must be able to read all of it. */
+const exportedKinds = ["session", "message", "artifact", "task", "receipt", "branch"] as const;
+
+/** Everything is in it, internal content too. */
 export async function exportLog(
   deps: ReadDeps,
   caller: Caller,
@@ -19,6 +23,7 @@ export async function exportLog(
 ): Promise<AsyncGenerator<string>> {
   requireScope(caller, "events:read");
   requireScope(caller, "events:read_internal");
+  for (const kind of exportedKinds) requireScope(caller, readScope[kind]);
   const task = "taskId" in of ? await getRecord(deps, caller, "task", of.taskId) : null;
   const sessionId = task?.session_id ?? ("sessionId" in of ? of.sessionId : "");
   const session = await getRecord(deps, caller, "session", sessionId);

@@ -1,10 +1,11 @@
 /** Reading one record or a page of records, as far as the caller may see them. */
 
-import type { Caller, Scope } from "../../policy/caller.ts";
+import type { Caller } from "../../policy/caller.ts";
 import type { DocumentQuery, Store, StoredDocument } from "../../store/port.ts";
 import { isVisible, requireScope } from "../authorize.ts";
 import { notFound } from "../errors.ts";
 import { isDeleted, type Kind, type Records } from "../fold.ts";
+import { readScope } from "../read-scopes.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 
 export interface ReadDeps {
@@ -29,37 +30,6 @@ export function fitPage<T>(items: readonly T[], limit: number, bytesOf: (item: T
   });
   return items.slice(0, end === -1 ? limit : end);
 }
-
-const readScope: Record<Kind, Scope> = {
-  api_key: "api_keys:read",
-  approval_audit: "approvers:read",
-  approval_nonce: "approvers:read",
-  approver_registry: "approvers:read",
-  artifact: "artifacts:read",
-  branch: "branches:read",
-  connector: "connectors:read",
-  handoff: "tasks:read",
-  harp_prompt: "tasks:read",
-  harp_session: "sessions:read",
-  memory: "memories:read",
-  message: "messages:read",
-  permission_request: "tasks:read",
-  persona: "personas:read",
-  push_config: "tasks:read",
-  quota: "quotas:read",
-  schedule: "personas:read",
-  receipt: "receipts:read",
-  receipt_chain: "receipts:read",
-  receipt_tree: "receipts:read",
-  session: "sessions:read",
-  shell_link: "tasks:read",
-  signing_key: "receipts:read",
-  skill: "skills:read",
-  task: "tasks:read",
-  tenant: "admin",
-  vault: "vaults:read",
-  workspace: "workspaces:read",
-};
 
 /** A record the caller may see, or the same `resource_not_found` that an absent one gets. */
 export async function getRecord<K extends Kind>(

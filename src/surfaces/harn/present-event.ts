@@ -25,6 +25,7 @@ import {
   presentCompaction,
   presentConnector,
   presentContent,
+  presentExchange,
   presentMemory,
   presentMessage,
   presentNewArtifact,
@@ -151,6 +152,14 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       return { ...event.payload, chunk: await presentChunk(event.payload, viewer) };
     case "tool.approval_required":
       return { permission_request: presentPermissionRequest(event.payload.permission_request) };
+    case "vendor.bridle.approval.requested":
+      return { exchange: presentExchange(event.payload.exchange) };
+    case "vendor.bridle.approval.decided":
+      return { request_id: event.payload.request_id, decision: event.payload.decision.decision };
+    case "vendor.bridle.session.trimmed": {
+      const { tasks, ...shown } = event.payload;
+      return { ...shown, task_ids: tasks.map(({ id }) => id) };
+    }
     case "vendor.bridle.approvers.created":
     case "vendor.bridle.approvers.changed":
       // Who they are is read at its own address, by those who may.

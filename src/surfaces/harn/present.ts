@@ -14,7 +14,11 @@ import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
 import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { outcomeIdOf } from "../../kernel/resources/outcome.ts";
-import { exchangesOf, type PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
+import {
+  type Exchange,
+  exchangesOf,
+  type PermissionRequestRecord,
+} from "../../kernel/resources/permission-request.ts";
 import type { PersonaRecord } from "../../kernel/resources/persona.ts";
 import { demandsHarp } from "../../kernel/resources/persona.ts";
 import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
@@ -304,12 +308,13 @@ export async function presentTruncation(
 
 export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
   const { step: _, binding: __, exchanges: ___, use: ____, ...shown } = presentRecord(request);
-  const approvers = exchangesOf(request).map(
-    ({ approver_id, request_id, state, reason, created_at, expires_at }) => ({
-      ...{ approver_id, request_id, state, reason, created_at, expires_at },
-    }),
-  );
-  return { ...shown, approvers };
+  return { ...shown, approvers: exchangesOf(request).map(presentExchange) };
+}
+
+/** The salt and the signature stay with the enforcer: with them, whoever guesses what is asked could check the guess. */
+export function presentExchange(exchange: Exchange): Wire {
+  const { approver_id, request_id, state, reason, created_at, expires_at } = exchange;
+  return { approver_id, request_id, state, reason, created_at, expires_at };
 }
 
 /** The receipt of an artifact is that of the task that made it, once that has ended. */

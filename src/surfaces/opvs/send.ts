@@ -9,6 +9,7 @@ import {
   type SendMessageResponseJson,
   type StreamResponseJson,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { requireScope } from "../../kernel/authorize.ts";
 import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
 import { HarnessError, notFound } from "../../kernel/errors.ts";
 import { secretId } from "../../kernel/ids.ts";
@@ -123,6 +124,8 @@ async function send(
   const { kernel, caller, agent, trace, version, isAnonymous } = call;
   const config = request.configuration?.taskPushNotificationConfig;
   const { contextId, taskId } = message;
+  // The answer shows the task, which is only the caller's own when this message begins it.
+  if (taskId !== "") requireScope(caller, "tasks:read");
   const { result, position, replayed } = await kernel.dispatch(
     sendMessageCommand,
     caller,

@@ -2,8 +2,10 @@
 
 import { asKernelEvent } from "../../../kernel/events.ts";
 import { listDocuments } from "../../../kernel/queries/read.ts";
+import { readScope } from "../../../kernel/read-scopes.ts";
 import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
+import { mayUse } from "../../../policy/caller.ts";
 import type { StoredEvent } from "../../../store/port.ts";
 import { ownStore, presentPermissionRequest, type Viewer } from "../present.ts";
 
@@ -19,8 +21,9 @@ export interface RequestFrame {
 const waiting = ["INPUT_REQUIRED", "AUTH_REQUIRED"];
 const pageSize = 200;
 
-/** Every question of the session that is open now. */
+/** Every question of the session that is open now, for those who may read its tasks. */
 export async function* openRequests(viewer: Viewer, sessionId: string): AsyncGenerator<RequestFrame> {
+  if (!mayUse(viewer.caller, readScope.task)) return;
   let cursor: string | undefined;
   do {
     const request = { sessionId, cursor, limit: pageSize };
