@@ -6,6 +6,7 @@ import { methods } from "@agentclientprotocol/sdk";
 import { bridle, errorLine, fixtureAgents } from "../support/cli.ts";
 import { Client, type Json } from "../support/client.ts";
 import { TestEditor } from "../support/editor.ts";
+import { reservedPort } from "../support/ports.ts";
 import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 let server: TestServer;
@@ -260,8 +261,8 @@ describe("Servers that go away", () => {
     // Given a prompt under way, when the server is killed and started again, then the stream is taken up and nothing is
     // shown twice.
     await using data = await temporaryDirectory();
-    const first = await startProcess({ data: data.path });
-    const { port } = new URL(first.url);
+    const port = await reservedPort();
+    const first = await startProcess({ args: ["--port", port, "--data", data.path] });
     await using patient = await TestEditor.start(first, { flags: ["--agent", "rehearsal"] });
     const sessionId = await patient.open();
     const prompt = patient.prompt(sessionId, "say before\nsleep 1000\nsay after\nreturn done");

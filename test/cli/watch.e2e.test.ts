@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
+import { reservedPort } from "../support/ports.ts";
 import {
   adminKey,
   environment,
@@ -131,7 +132,8 @@ test("CMD-23 a watch reconnects after a server crash, misses nothing and ends wi
   // Given a watch, when the server is killed and started again, then it says that it reconnects, goes on, misses nothing
   // and ends with the task.
   await using place = await temporaryDirectory();
-  const first = await startProcess({ data: place.path });
+  const port = await reservedPort();
+  const first = await startProcess({ args: ["--port", port, "--data", place.path] });
   const client = new Client(first);
   const session = await client.createSession();
   const task: Json = await client.rehearse(
@@ -162,7 +164,6 @@ test("CMD-23 a watch reconnects after a server crash, misses nothing and ends wi
     async () => stderr,
     (text) => text.includes("reconnecting"),
   );
-  const { port } = new URL(first.url);
   await using second = await startProcess({ args: ["--port", port, "--data", place.path] });
   await new Client(second).answer(task.id, "yes");
   await exited;

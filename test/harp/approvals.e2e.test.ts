@@ -6,6 +6,7 @@ import { verifyAudit } from "../../src/approvals/audit.ts";
 import { verifyApprovalProof } from "../../src/approvals/proof.ts";
 import { ApprovalStage, type Person } from "../support/approvals.ts";
 import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
+import { reservedPort } from "../support/ports.ts";
 import { main, startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
 let stage: ApprovalStage;
@@ -204,7 +205,7 @@ class GatewayElsewhere {
 
   static async start(): Promise<GatewayElsewhere> {
     const data = await temporaryDirectory();
-    return new GatewayElsewhere(await GatewayElsewhere.#run(data.path, "0"), data);
+    return new GatewayElsewhere(await GatewayElsewhere.#run(data.path, await reservedPort()), data);
   }
 
   static #run(data: string, port: string): Promise<TestProcess> {

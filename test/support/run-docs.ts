@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { type Block, blocksOf, isActed, matches, normalized, root } from "./docs.ts";
+import { reservedPort } from "./ports.ts";
 import { environment, main, temporaryDirectory } from "./server.ts";
 
 /** Longer than any page takes, on a busy machine too. */
@@ -140,23 +140,13 @@ async function makeFolder(folder: string, world: World): Promise<string> {
 
 /** The same for a page that starts servers, on ports that nobody has: up to two, and a model that it takes for one on this machine. */
 export async function runPageWithServers(page: string, modelUrl: string): Promise<void> {
-  const [port, other] = [String(await freePort()), String(await freePort())];
+  const port = await reservedPort();
+  const other = await reservedPort();
   await runPage(page, {
     url: `http://127.0.0.1:${port}`,
     instead: { "8081": other, "http://127.0.0.1:11434": modelUrl },
     env: { BRIDLE_PORT: port, BRIDLE_GRPC_PORT: "0", BRIDLE_LOG_LEVEL: "warn" },
   });
-}
-
-/** Of a server whose address must be known before it starts. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  assert.ok(address !== null && typeof address === "object");
-  return address.port;
 }
 
 /** Runs a page and compares what it prints with what it says that it prints. */
