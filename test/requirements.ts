@@ -124,6 +124,8 @@ export const requirements: readonly Requirement[] = [
     "CRA-4": "An idempotent retry after a crash gets the original answer.",
     "CRA-5":
       "Nothing is acknowledged before it is on disk: a crash just before the commit loses only what was not answered, a crash just after it loses nothing.",
+    "CRA-6":
+      "A run whose process ends at any commit, once or again and again, comes to the same end; what must not happen twice does not, and the task says so where its outcome cannot be known.",
   }),
   ...section("Receipts", "Receipts", {
     "RCP-1":

@@ -16,7 +16,6 @@ import { MasterKeys } from "../policy/master-keys.ts";
 import { newSigningKey } from "../receipts/keys.ts";
 import type { Agent } from "../runtime/agent.ts";
 import { AgentRegistry } from "../runtime/registry.ts";
-import { never } from "../runtime/run.ts";
 import { type Runtime, startRuntime } from "../runtime/runtime.ts";
 import type { World } from "../runtime/world.ts";
 import { MemoryContents } from "../store/memory/contents.ts";
@@ -24,6 +23,7 @@ import { createMemoryStore } from "../store/memory/open.ts";
 import type { StoredEvent } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 import { MovedClock, steadyChance } from "./clock.ts";
+import { type Death, mortalStore } from "./mortal-store.ts";
 import type { RehearsedFiles } from "./rehearsed-files.ts";
 
 export interface Life {
@@ -42,6 +42,8 @@ export interface StageOptions {
   now: number;
   /** Where the first life ends; nowhere when it is null. */
   killAfter: StepMark | null;
+  /** What else ends a life. */
+  death?: Death;
 }
 
 const concurrency = 100;
@@ -61,17 +63,19 @@ export class Stage {
   taskId: string | null = null;
   /** Where the life that is being led ends; nowhere when it is null. */
   #killAfter: StepMark | null;
+  readonly #death: Death;
   readonly #agents: AgentRegistry;
   readonly #issuer = new Issuer(newSigningKey().key, () => {});
   readonly #masterKeys = new MasterKeys({ file: null });
   readonly #approvals = withoutGateway();
 
-  constructor({ agents, world, files, now, killAfter }: StageOptions) {
+  constructor({ agents, world, files, now, killAfter, death = {} }: StageOptions) {
     this.clock = new MovedClock(now);
     this.world = world;
     this.files = files;
     this.#agents = new AgentRegistry(agents);
     this.#killAfter = killAfter;
+    this.#death = death;
   }
 
   /** Whether the life that was to be killed has been. */
@@ -79,9 +83,29 @@ export class Stage {
     return this.#killAfter === null;
   }
 
+  /** A process that dies while it starts is started again. */
   async begin(): Promise<Life> {
-    const memory = createMemoryStore(this.contents);
-    const { store, killed } = mortal(memory, (events) => this.#isLast(events));
+    while (true) {
+      const memory = createMemoryStore(this.contents);
+      const { store, killed } = mortalStore(memory, {
+        ...this.#death,
+        after: (events) => this.#isLast(events) || this.#death.after?.(events) === true,
+      });
+      const started = await Promise.race([this.#start(store), killed]);
+      if (started !== undefined) {
+        const { kernel, runtime } = started;
+        const end = async () => {
+          await runtime.drain(0);
+          kernel.tail.close();
+          await memory.close();
+        };
+        return { kernel, runtime, killed, end };
+      }
+      await memory.close();
+    }
+  }
+
+  async #start(store: WholeStore): Promise<Pick<Life, "kernel" | "runtime">> {
     const kernel = createKernel({
       store,
       clock: this.clock,
@@ -105,16 +129,7 @@ export class Stage {
       // A crash between any two records can then be played.
       outboxMax: 1,
     });
-    return {
-      kernel,
-      runtime,
-      killed,
-      async end() {
-        await runtime.drain(0);
-        kernel.tail.close();
-        await memory.close();
-      },
-    };
+    return { kernel, runtime };
   }
 
   /** Looks at what was just committed; true when the process is to die of it. */
@@ -140,33 +155,4 @@ export class Stage {
     };
     return pino({ level: "error" }, { write });
   }
-}
-
-/** The store of a process that can be killed: from the commit that is its last on, it neither writes nor hears anything. */
-function mortal(
-  store: WholeStore,
-  isLast: (events: readonly StoredEvent[]) => boolean,
-): { store: WholeStore; killed: Promise<void> } {
-  const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
-  let isDead = false;
-  store.follow((events) => {
-    if (isDead || !isLast(events)) return;
-    isDead = true;
-    kill();
-  });
-  return {
-    killed,
-    store: {
-      ...store,
-      async commit(batch) {
-        if (isDead) return await never();
-        const events = await store.commit(batch);
-        return isDead ? await never() : events;
-      },
-      follow: (listener) =>
-        store.follow((events) => {
-          if (!isDead) listener(events);
-        }),
-    },
-  };
 }

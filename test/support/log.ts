@@ -71,27 +71,32 @@ const kinds = [
   "workspace",
 ];
 
-/** Documents refolded from events equal the stored ones, and there are no others. Gives the events. */
+/** Documents refolded from events equal the stored ones, and there are no others. Returns the events. */
 export async function assertRebuildable(data: string): Promise<StoredEvent[]> {
   const store = await openSqliteStore(data);
   try {
-    const events = await readWholeLog(store);
-    assertSoundLog(events);
-    const records = await refold(store);
-    assert.ok(records.size > 0);
-    for (const [id, record] of records) {
-      const document = await store.get(record.object, id);
-      // Through JSON, as the stored one went: a field that is undefined is a field that is not there.
-      assert.deepEqual(document?.body, JSON.parse(JSON.stringify(record)), `the document of ${id}`);
-    }
-    const tenants = new Set([...records.values()].map((record) => record.tenant_id));
-    let stored = 0;
-    for (const tenant of tenants) {
-      for (const kind of kinds) stored += await store.of(tenant).count(kind);
-    }
-    assert.equal(stored, records.size, "no document without events");
-    return events;
+    return await assertRefolds(store);
   } finally {
     await store.close();
   }
+}
+
+/** The same for a store that is open. */
+export async function assertRefolds(store: WholeStore): Promise<StoredEvent[]> {
+  const events = await readWholeLog(store);
+  assertSoundLog(events);
+  const records = await refold(store);
+  assert.ok(records.size > 0);
+  for (const [id, record] of records) {
+    const document = await store.get(record.object, id);
+    // Through JSON, as the stored one went: a field that is undefined is a field that is not there.
+    assert.deepEqual(document?.body, JSON.parse(JSON.stringify(record)), `the document of ${id}`);
+  }
+  const tenants = new Set([...records.values()].map((record) => record.tenant_id));
+  let stored = 0;
+  for (const tenant of tenants) {
+    for (const kind of kinds) stored += await store.of(tenant).count(kind);
+  }
+  assert.equal(stored, records.size, "no document without events");
+  return events;
 }
