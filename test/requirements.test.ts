@@ -14,6 +14,7 @@ import { docsRequirements } from "./requirements-docs.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { initRequirements } from "./requirements-init.ts";
+import { keyRequirements } from "./requirements-keys.ts";
 import { manageRequirements } from "./requirements-manage.ts";
 import { mcpRequirements } from "./requirements-mcp.ts";
 import { mcpSurfaceRequirements } from "./requirements-mcp-surface.ts";
@@ -49,6 +50,7 @@ const requirements = [
   ...telemetryRequirements,
   ...traceRequirements,
   ...manageRequirements,
+  ...keyRequirements,
   ...commandRequirements,
   ...tourRequirements,
 ];

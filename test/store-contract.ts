@@ -315,6 +315,22 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal((await store.get("thing", "a"))?.version, 2);
     });
 
+    test("KEY-3 events keep the key they were written with, beside events of the same actor", async () => {
+      await using at = await opened();
+      await at.store.commit(creation("a"));
+      const keys = ["key_1", "key_1", undefined, "key_2"];
+      const events = keys.map((keyId) =>
+        event("a", "noticed", { actor: "x", ...(keyId === undefined ? {} : { keyId }) }),
+      );
+      await at.store.commit(batch({ events }));
+      const store = await at.reopen();
+      const found = await store.events({ after: 1, limit: 10 });
+      assert.deepEqual(
+        found.map(({ keyId }) => keyId),
+        keys,
+      );
+    });
+
     test("EVT-4 tenant, session and task ranges return exactly their own events in order", async () => {
       // Given events of tenants, sessions and tasks, when ranges are asked for, then each gives exactly its own in
       // order.

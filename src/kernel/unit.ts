@@ -231,6 +231,7 @@ export class Unit {
       sessionId: about.object === "session" ? about.id : (about.session_id ?? null),
       taskId: about.object === "task" ? about.id : (about.task_id ?? null),
       actor: this.caller.actor,
+      ...(this.caller.keyId === undefined ? {} : { keyId: this.caller.keyId }),
       createdAt: this.at,
       payload,
       ...(this.mark === null ? {} : { replay: this.mark }),

@@ -19,6 +19,8 @@ export interface NewEvent {
   sessionId: string | null;
   taskId: string | null;
   actor: string | null;
+  /** The API key that the actor used; absent for callers without one. */
+  keyId?: string;
   createdAt: string;
   payload: object;
   /** Set on a copy of an earlier event: where it comes from. It changes no document. */

@@ -341,7 +341,7 @@ describe("The receipt of a task", () => {
       end_tier: persona.autonomy_tier,
       policy_ref: "persona_worker@1",
     });
-    assert.deepEqual(receipt.metadata, { agent: "worker@2.1.0" });
+    assert.deepEqual(receipt.metadata, { submitted_by: { actor: "admin" }, agent: "worker@2.1.0" });
     assert.deepEqual(receipt.approvals, []);
 
     const spans = events.filter(({ event }) => event === "span.completed" || event === "span.failed");

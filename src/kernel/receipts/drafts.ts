@@ -1,5 +1,6 @@
 /** Receipts before they are chained and signed: what the log says about a task or an approval, in the receipt's terms. */
 
+import type { Caller } from "../../policy/caller.ts";
 import type { Receipt, Redaction } from "../../receipts/schema.ts";
 import { receiptSchemaVersion } from "../../receipts/schema.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
@@ -61,6 +62,7 @@ export function draftTaskReceipt(
     final_artifacts: facts.artifacts,
     redactions: [...facts.redactions, ...failureCuts(ending)],
     metadata: {
+      ...(facts.submittedBy === null ? {} : { submitted_by: facts.submittedBy }),
       agent: task.assigned_agent_id ?? task.agent.name,
       ...(facts.exhausted.length === 0 ? {} : { exhausted_quotas: facts.exhausted }),
       ...facts.handoffs.metadata,
@@ -74,8 +76,9 @@ export function draftApprovalReceipt(
   task: TaskRecord,
   request: PermissionRequestRecord,
   response: PermissionResponse,
+  by: Caller,
 ): ReceiptDraft {
-  const approval = approvalOf(request, response);
+  const approval = approvalOf(request, response, by);
   const { decision, decided_at } = approval;
   const final_state = decision === "approved" ? "SUCCEEDED" : decision === "canceled" ? "CANCELED" : "FAILED";
   const failure = final_state === "FAILED" ? { code: decision, message: response.reason ?? "" } : null;

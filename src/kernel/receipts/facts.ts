@@ -65,6 +65,8 @@ export class TaskFacts {
   readonly handoffs = new HandoffFacts();
   readonly #redacted = new Set<string>();
   readonly approvals: Approval[] = [];
+  /** Who submitted the task, and with which API key. */
+  submittedBy: { actor: string | null; key_id?: string } | null = null;
   readonly materials: ReplayMaterial[] = [];
   readonly toolCalls: ToolCall[] = [];
   /** What a replay really did, where the request allowed it. */
@@ -93,6 +95,9 @@ export class TaskFacts {
       case "span.failed":
         this.#addStep(event.payload, event.replay?.is_copy === false);
         break;
+      case "task.submitted":
+        this.submittedBy = { actor: event.actor, ...keyIn(event) };
+        break;
       case "vendor.bridle.quota.exhausted": {
         const { quota_id, limit, reason } = event.payload;
         if (this.exhausted.length < listedMax) this.exhausted.push({ quota_id, limit, reason });
@@ -109,7 +114,7 @@ export class TaskFacts {
         break;
       case "tool.approved":
       case "tool.denied":
-        this.#decide(event.resource.id, event.payload.response);
+        this.#decide(event.resource.id, event.payload.response, event);
         break;
     }
   }
@@ -230,12 +235,12 @@ export class TaskFacts {
     this.#artifacts.set(id, { ...artifact, sha256: prefixed(completed.sha256) });
   }
 
-  #decide(requestId: string, response: EventPayloads["tool.approved"]["response"]): void {
+  #decide(requestId: string, response: EventPayloads["tool.approved"]["response"], by: Credential): void {
     const request = this.#requests.get(requestId);
     if (request === undefined) return;
     this.#requests.delete(requestId);
     this.#approvalCount += 1;
-    if (this.approvals.length < listedMax) this.approvals.push(approvalOf(request, response));
+    if (this.approvals.length < listedMax) this.approvals.push(approvalOf(request, response, by));
   }
 }
 
@@ -258,12 +263,23 @@ function isLogged(event: KernelEvent): boolean {
   return isOwn || event.event === "agent.message" || stepMark(event) !== null;
 }
 
+/** Who wrote an event or asks for it to be written. */
+type Credential = Pick<KernelEvent, "actor" | "keyId">;
+
+function keyIn({ keyId }: Credential): { key_id?: string } {
+  return keyId === undefined ? {} : { key_id: keyId };
+}
+
+/** The key stands where the protocol's schema of receipts is open: the members of an approval are not. */
 export function approvalOf(
   { id, action, request }: PermissionRequestRecord,
   response: EventPayloads["tool.approved"]["response"],
+  by: Credential,
 ): Approval {
   const approved = response.decision === "approved";
   const { proof } = response;
+  // A request that was withdrawn is not the decision of whoever canceled the task.
+  const key = response.decided_by === by.actor ? keyIn(by) : {};
   return {
     approval_id: id,
     actor: response.decided_by,
@@ -272,7 +288,7 @@ export function approvalOf(
     decided_at: response.decided_at,
     quorum_proof:
       proof === undefined
-        ? { required: 1, satisfied: approved ? 1 : 0 }
+        ? { required: 1, satisfied: approved ? 1 : 0, ...key }
         : { required: proof.quorum, satisfied: approved ? proof.decisions.length : 0, harp: proof },
     // What was asked and what was answered, so that neither can be told differently later.
     evidence_hash: hashWhole({ request, response }, hashOf),

@@ -39,7 +39,7 @@ export function issueApprovalReceipt(
   response: PermissionResponse,
 ): string | null {
   if (task.policy.receipt_policy === "disabled") return null;
-  return issue(unit, task, draftApprovalReceipt(unit.newId("receipt"), task, request, response));
+  return issue(unit, task, draftApprovalReceipt(unit.newId("receipt"), task, request, response, unit.caller));
 }
 
 function issue(

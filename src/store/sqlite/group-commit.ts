@@ -342,16 +342,17 @@ function shareRow(a: NewEvent, b: NewEvent): boolean {
     a.workspaceId === b.workspaceId &&
     a.tenantId === b.tenantId &&
     a.actor === b.actor &&
+    a.keyId === b.keyId &&
     a.createdAt === b.createdAt
   );
 }
 
 function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
-  const [{ tenantId, workspaceId, sessionId, taskId, actor, createdAt }] = run;
+  const [{ tenantId, workspaceId, sessionId, taskId, actor, keyId = null, createdAt }] = run;
   const events = run.map(({ event, resource, payload, replay, imported }) => {
     const entry = [event, resource.object, resource.id, payload];
     if (imported !== undefined) return [...entry, replay ?? null, imported];
     return replay === undefined ? entry : [...entry, replay];
   });
-  return [tenantId, workspaceId, sessionId, taskId, actor, createdAt, JSON.stringify(events)];
+  return [tenantId, workspaceId, sessionId, taskId, actor, keyId, createdAt, JSON.stringify(events)];
 }

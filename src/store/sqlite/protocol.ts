@@ -13,6 +13,7 @@ export type LogRow = [
   sessionId: string | null,
   taskId: string | null,
   actor: string | null,
+  keyId: string | null,
   createdAt: string,
   /**
    * JSON array of [name, object, resource id, payload], with a fifth item for a replayed event, where it is from, and a sixth

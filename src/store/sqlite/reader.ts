@@ -323,6 +323,7 @@ function toEvents(row: Row): StoredEvent[] {
     sessionId: textOrNull(row.session_id),
     taskId: textOrNull(row.task_id),
     actor: textOrNull(row.actor),
+    ...(typeof row.key_id === "string" ? { keyId: row.key_id } : {}),
     createdAt: String(row.created_at),
   };
   return events.map(([event, object, id, payload, replay = null, imported], index) => {

@@ -39,8 +39,8 @@ export class LogRewriter {
     this.#readWholeRow = db.prepare("SELECT * FROM log WHERE last >= ? AND first <= ? ORDER BY last LIMIT 1");
     this.#deleteRow = db.prepare("DELETE FROM log WHERE last = ?");
     this.#insertRow = db.prepare(
-      `INSERT INTO log (last, first, tenant_id, workspace_id, session_id, task_id, actor, created_at, events, numbers)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO log (last, first, tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at, events, numbers)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#deleteDocument = db.prepare("DELETE FROM documents WHERE id = ?");
     this.#unlist = db.prepare("UPDATE documents SET listed_in = NULL WHERE id = ?");
@@ -85,8 +85,8 @@ export class LogRewriter {
         const [shownEvents, shownNumbers] = [entries, numbers].map((list) =>
           JSON.stringify(list.slice(from, end)),
         );
-        const { tenant_id, workspace_id, session_id, task_id, actor, created_at } = row;
-        const shared = [tenant_id, workspace_id, session_id, task_id, actor, created_at].map(
+        const { tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at } = row;
+        const shared = [tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at].map(
           (value) => value ?? null,
         );
         this.#insertRow.run(

@@ -1,7 +1,7 @@
 /**
  * The tables of the SQLite store, as numbered migrations that only go forward. Run when the store is opened.
  *
- * log        the events. Neighbours of one commit that share tenant, workspace, session, task, actor and time are one
+ * log        the events. Neighbours of one commit that share tenant, workspace, session, task, actor, key and time are one
  *            row: positions first to last, `events` a JSON array of [name, object, resource id, payload] and, for a
  *            copy of an earlier event, where it comes from, and for an imported one, who brought it; `numbers`
  *            a JSON array of [sequence, previous]. A row costs what an event would, and a commit has seven of those.
@@ -93,6 +93,7 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   nameOwners,
+  "ALTER TABLE log ADD COLUMN key_id TEXT",
 ];
 
 /** Content from before is of the tenants whose events and documents speak of it. As text: JSON can be too deep for SQLite. */

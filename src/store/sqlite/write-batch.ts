@@ -57,8 +57,8 @@ export class BatchWriter {
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
     this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
     this.#insertLog = db.prepare(
-      `INSERT INTO log (last, first, numbers, tenant_id, workspace_id, session_id, task_id, actor, created_at, events)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO log (last, first, numbers, tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at, events)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertDocument = db.prepare(
       `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, listed_in, workspace_id,

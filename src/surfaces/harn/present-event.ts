@@ -58,6 +58,7 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     task_id: stored.taskId,
     workspace_id: stored.workspaceId,
     actor: stored.actor,
+    ...(stored.keyId === undefined ? {} : { key_id: stored.keyId }),
     previous_event_id: stored.previous === null ? null : eventId(stored.previous),
     receipt_id: receiptOf(asKernelEvent(stored)),
     replayed: stored.replay !== undefined && asKernelEvent(stored).replay?.is_copy === true,

@@ -378,6 +378,7 @@ export const Event = Envelope("event", {
   task_id: Nullable(Type.String()),
   workspace_id: Nullable(Type.String()),
   actor: Nullable(Type.String()),
+  key_id: Type.Optional(Type.String({ description: "The API key that the actor used." })),
   previous_event_id: Nullable(Type.String()),
   receipt_id: Nullable(Type.String()),
   replayed: Type.Boolean(),
