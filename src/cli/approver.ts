@@ -3,7 +3,6 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Command, Option } from "commander";
-import { defaultConfig } from "../config.ts";
 import type { ApproverSettings } from "./approver/connect.ts";
 import type { DecideSettings } from "./approver/decide.ts";
 import type { PairSettings } from "./approver/pair.ts";
@@ -17,29 +16,29 @@ export function addApproverCommands(program: Command): void {
   addPair(approver);
   withOptions(approver.command("inbox"))
     .description("What waits for your decision.")
-    .action(async (settings: ApproverSettings, command: Command) => {
-      await told(async () => (await import("./approver/look.ts")).inbox(settings, command));
+    .action(async (settings: ApproverSettings) => {
+      await told(async () => (await import("./approver/look.ts")).inbox(settings));
     });
   withOptions(approver.command("show <request-id>"))
     .description("All of one request. The beginning of its id suffices.")
-    .action(async (id: string, settings: ApproverSettings, command: Command) => {
-      await told(async () => (await import("./approver/look.ts")).show(id, settings, command));
+    .action(async (id: string, settings: ApproverSettings) => {
+      await told(async () => (await import("./approver/look.ts")).show(id, settings));
     });
   addDecisions(approver);
   withOptions(approver.command("watch"))
     .description("Show requests as they come and, on a terminal, ask about each.")
-    .action(async (settings: ApproverSettings, command: Command) => {
-      await told(async () => (await import("./approver/watch.ts")).watch(settings, command));
+    .action(async (settings: ApproverSettings) => {
+      await told(async () => (await import("./approver/watch.ts")).watch(settings));
     });
   withOptions(approver.command("expired"))
     .description("What nobody decided in time.")
-    .action(async (settings: ApproverSettings, command: Command) => {
-      await told(async () => (await import("./approver/look.ts")).expired(settings, command));
+    .action(async (settings: ApproverSettings) => {
+      await told(async () => (await import("./approver/look.ts")).expired(settings));
     });
   withOptions(approver.command("refresh <request-id>"))
     .description("Have the enforcer ask again for what has expired.")
-    .action(async (id: string, settings: ApproverSettings, command: Command) => {
-      await told(async () => (await import("./approver/look.ts")).refresh(id, settings, command));
+    .action(async (id: string, settings: ApproverSettings) => {
+      await told(async () => (await import("./approver/look.ts")).refresh(id, settings));
     });
   withOptions(approver.command("keys"))
     .description("Your fingerprints and ids, and where your keys are kept.")
@@ -57,13 +56,10 @@ function addPair(approver: Command): void {
     .addOption(
       new Option("--gateway <url>", "where the gateway is, up to where /v1 begins").argParser(httpUrl),
     )
-    .option(
-      "--id <approver-id>",
-      "as whom, if the API key is for a certain approver; chosen for you otherwise",
-    )
+    .option("--id <approver-id>", "the approver that the API key is for; only needed the first time")
     .option("--no-save-key", "do not keep the API key in the profile")
-    .action(async (code: string, settings: PairSettings, command: Command) => {
-      await told(async () => (await import("./approver/pair.ts")).pair(code, settings, command));
+    .action(async (code: string, settings: PairSettings) => {
+      await told(async () => (await import("./approver/pair.ts")).pair(code, settings));
     });
 }
 
@@ -98,11 +94,6 @@ function withOptions(command: Command): Command {
       new Option("--key <key>", "the API key of the approver; better set in the environment").env(
         "BRIDLE_KEY",
       ),
-    )
-    .addOption(
-      new Option("--data <directory>", "a server's data directory, whose key is used if it is the gateway")
-        .env("BRIDLE_DATA")
-        .default(defaultConfig.dataDirectory),
     )
     .option("--passphrase-file <file>", "a file with the passphrase (or set BRIDLE_APPROVER_PASSPHRASE)")
     .option("--json", "JSON, for scripts");

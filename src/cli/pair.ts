@@ -9,6 +9,7 @@ import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
 import { ask, canAsk, coloured, harmlessJson, harmlessLine, inFours } from "./terminal.ts";
 
 interface PairSettings extends RemoteSettings {
+  id?: string;
   workspace?: string;
   label?: string;
   replaces?: string;
@@ -35,6 +36,11 @@ interface Approver {
   approver_id: string;
 }
 
+interface ApproverKey {
+  id: string;
+  key: string;
+}
+
 const pollMs = 1000;
 const hourMs = 60 * 60 * 1000;
 
@@ -43,6 +49,7 @@ export function addPairCommand(program: Command): void {
     program
       .command("pair")
       .description("Let a person approve from a device of theirs: shows a code, then compares fingerprints.")
+      .option("--id <approver-id>", "make an API key for this approver and show it with the code")
       .option("--workspace <name>", "the name of a workspace, for the approver to see")
       .option("--label <text>", "a name for the approver's device, for you to see")
       .option("--replaces <signer-key-id>", "the approver's key that the new one takes the place of")
@@ -72,7 +79,7 @@ async function pair(settings: PairSettings): Promise<void> {
     workspace === undefined ? {} : { workspace_name: workspace },
   );
   // With --json too: somebody has to type the code, and it is on standard error.
-  process.stderr.write(await invitation(begun));
+  process.stderr.write(await invitation(begun, await approverKey(remote, settings)));
   const pairing = await completed(remote, begun);
   const { fingerprint } = pairing;
   if (fingerprint == null)
@@ -86,13 +93,26 @@ async function pair(settings: PairSettings): Promise<void> {
   );
 }
 
-async function invitation({ code, expires_at, gateway_url }: Begun): Promise<string> {
+/** It opens the inbox of this approver at the gateway, and nothing else. */
+async function approverKey(remote: Remote, { id }: PairSettings): Promise<ApproverKey | null> {
+  if (id === undefined) return null;
+  const request = { name: `Approver ${id}`, actor: id, scopes: [`harp:approver:${id}`] };
+  const { key } = await remote.json<{ key: string }>("POST", "/v1/api-keys", request);
+  return { id, key };
+}
+
+async function invitation(
+  { code, expires_at, gateway_url }: Begun,
+  approver: ApproverKey | null,
+): Promise<string> {
   const gateway = harmlessLine(gateway_url ?? "URL-OF-THE-GATEWAY");
   const picture = gateway_url === null || !canAsk() ? "" : await pictureOf(code, gateway_url);
+  const key = approver === null ? "" : `BRIDLE_KEY=${harmlessLine(approver.key)} `;
+  const id = approver === null ? "" : ` --id ${harmlessLine(approver.id)}`;
   return `${picture}Pairing code  ${coloured(harmlessLine(code), "bold", process.stderr)}   good once, until ${harmlessLine(expires_at)}
 
 On the approver's machine:
-  bridle approver pair ${harmlessLine(code)} --gateway ${gateway}
+  ${key}bridle approver pair ${harmlessLine(code)} --gateway ${gateway}${id}
 
 Waiting for the approver …
 `;

@@ -167,10 +167,12 @@ test("HARP-51, HARP-55, HARP-56 concurrent calls are linearizable and all see th
         return await gateway.cancel(admin, call.request);
       case "acknowledge": {
         const patience = { timeoutMs: 0, signal: new AbortController().signal };
-        const delivered = await gateway.waitForDecision(admin, call.request, patience);
+        const known = await gateway.exchanges.read({ tenantId, requestId: call.request });
+        const enforcerId = known?.enforcerId ?? "nobody";
+        const enforcer = as("enforcer", enforcerId);
+        const delivered = await gateway.waitForDecision(enforcer, call.request, patience);
         if (delivered === null) return "nothing to acknowledge";
-        const enforcerId = delivered.recipient?.enforcerId ?? "";
-        await gateway.acknowledge(admin, test.ack(call.request, delivered.msgId, { enforcerId }));
+        await gateway.acknowledge(enforcer, test.ack(call.request, delivered.msgId, { enforcerId }));
         return "acknowledged";
       }
       case "dismiss":
@@ -185,15 +187,14 @@ test("HARP-51, HARP-55, HARP-56 concurrent calls are linearizable and all see th
   /** Everything that can be seen from outside. */
   async function seen(tenantId: string): Promise<Model> {
     const model: Record<string, ModelExchange> = {};
-    const admin = principal("admin", "admin", tenantId);
     const page = async (
       role: "approver" | "enforcer",
       id: string,
       name: "pending" | "expired" | "undelivered",
     ) =>
-      (await gateway.inboxPage(admin, { role, id }, name, { limit: 100 })).body.items.map(
-        ({ requestId }) => requestId,
-      );
+      (
+        await gateway.inboxPage(principal(role, id, tenantId), { role, id }, name, { limit: 100 })
+      ).body.items.map(({ requestId }) => requestId);
     for (const requestId of ["r1", "r2"]) {
       const exchange = await gateway.exchanges.read({ tenantId, requestId });
       if (exchange === null) continue;

@@ -107,12 +107,10 @@ export class Pairings {
     return { routingToken, ...defined({ enforcerLabel, workspaceName }) };
   }
 
-  /** For the enforcer that began it; `principal` may also administer the tenant. */
+  /** For the enforcer that began it. */
   async status(principal: Principal, nonce: string): Promise<PairingStatus> {
     const pairing = bodyOf(await this.#load(principal.tenantId, nonce));
-    const isTheirs =
-      principal.role === "admin" || (principal.role === "enforcer" && principal.id === pairing?.enforcerId);
-    if (pairing === null || !isTheirs) throw pairingNotFound();
+    if (pairing === null || principal.id !== pairing.enforcerId) throw pairingNotFound();
     const { completed, expiresAtMs } = pairing;
     const state = stateAt(pairing, this.#deps.now());
     return { nonce, state, expiresAt: timeText(expiresAtMs), ...(completed ?? {}) };

@@ -55,8 +55,8 @@ export async function revokeToken(deps: GatewayDeps, principal: Principal, token
   const id = documentId(token);
   const stored = await store.of(tenantId).get(tokenKind, id);
   const promise = stored?.body as RoutingToken | undefined;
-  const isTheirs = principal.role === "admin" || principal.id === promise?.enforcerId;
-  if (stored === undefined || promise?.tenantId !== tenantId || !isTheirs) {
+  const isTheirs = promise?.tenantId === tenantId && promise.enforcerId === principal.id;
+  if (stored === undefined || promise === undefined || !isTheirs) {
     throw refusal("PairingNotFound", "No pairing of yours gave this token.");
   }
   if (promise.revokedAt !== null) return;

@@ -28,7 +28,7 @@ export async function withdraw(
   });
 }
 
-/** Who administers the tenant acts for whoever owns it. */
+/** An administrator of the tenant sees how it stands. */
 export function isOwner({ role, id }: Principal, { enforcerId }: Exchange): boolean {
   return role === "admin" || (role === "enforcer" && id === enforcerId);
 }

@@ -59,7 +59,7 @@ export const allScopes: readonly Scope[] = [
 
 /** What a scope is for, in a few words. */
 function describeScope(scope: Scope): string {
-  if (scope === "admin") return "Everything inside the tenant.";
+  if (scope === "admin") return "Everything inside the tenant, except acting as an approver or enforcer.";
   if (scope === "approvals:write") return "Answer requests for permission.";
   if (scope === "replays:live") return "Replay tasks with steps that really run.";
   if (scope === "events:read_internal") return "See content that is not public.";
@@ -90,9 +90,18 @@ export function harpIdentities({ scopes }: Caller): { role: HarpRole; id: string
   });
 }
 
-/** `admin` may do everything inside its tenant. */
+/** `admin` may do everything inside its tenant, except be an approver or an enforcer: those are named, one by one. */
 export function mayUse(caller: Caller, scope: Scope): boolean {
+  return caller.scopes.has(scope) || (caller.scopes.has("admin") && !isHarpScope(scope));
+}
+
+/** Nobody gives what they do not have; `admin` also makes approvers and enforcers, without being them. */
+export function mayGrant(caller: Caller, scope: Scope): boolean {
   return caller.scopes.has(scope) || caller.scopes.has("admin");
+}
+
+export function isHarpScope(scope: string): scope is HarpScope {
+  return harpScope.test(scope);
 }
 
 /** A caller sees its tenant and, inside it, its workspaces. What has no workspace belongs to the whole tenant. */

@@ -85,7 +85,8 @@ const makers: Record<string, (client: Client, ids: Ids) => Promise<string>> = {
   },
   async signer_key_id(client) {
     const keys = await generateApproverKeys(new Date());
-    const approver = new Approver({ url: `${client.url}/harp`, key: client.key, approverId: "ours", keys });
+    const { key } = await client.createKey({ actor: "ours", scopes: ["harp:approver:ours"] });
+    const approver = new Approver({ url: `${client.url}/harp`, key, approverId: "ours", keys });
     const { code, nonce } = (await client.post("/v1/approvals/pairings", {})).body;
     const offer = await approver.pair(code);
     await offer.complete();

@@ -107,10 +107,10 @@ describe("bridle approver pair", { concurrency }, () => {
     const exported = await bridle([...pair, "--gateway", stranger.url], {
       env: { ...env, BRIDLE_KEY: "bridle_admin_key" },
     });
-    assert.match(errorLine(exported, 1), /BRIDLE_KEY is an administrator's key/);
+    assert.match(errorLine(exported, 1), /this is an administrator's key/);
     assert.deepEqual(stranger.heard, []);
     const own = await bridle([...pair, "--gateway", world.gateway], { env });
-    assert.match(errorLine(own, 1), /PairingNotFound/, "the server itself gets its own key");
+    assert.match(errorLine(own, 1), /no API key/, "nor does the server itself get it");
     assert.ok(!existsSync(profile));
   });
 

@@ -41,6 +41,7 @@ async function serverWith(story: Story): Promise<ScriptedGateway> {
     }
     if (route === "POST /v1/approvals/pairings/pn%2F1/confirm")
       return send(response, 201, { signer_key_id: signerKeyId, approver_id: "app-1", state: "active" });
+    if (route === "POST /v1/api-keys") return send(response, 201, { key: "bridle_key_of_ada" });
     if (route === "GET /v1/approvals/approvers") return send(response, 200, { data: story.approvers ?? [] });
     if (method === "DELETE") return void response.writeHead(204).end();
     if (route === "GET /v1/approvals/audit") return void response.end(story.audit ?? "");
@@ -78,6 +79,18 @@ describe("bridle pair", { concurrency }, () => {
       assert.equal(headers["harn-agents-protocol-version"], protocolVersion);
       assert.equal(headers.authorization, "Bearer test-administrator-key-0001");
     }
+  });
+
+  test("SEC-H4 --id makes the approver's API key and shows the command that uses it", async () => {
+    await using server = await serverWith({});
+    const ended = await bridle(["pair", "--id", "ada", "--fingerprint", fingerprint], { server });
+    succeeded(ended);
+    assert.match(
+      ended.stderr,
+      /BRIDLE_KEY=bridle_key_of_ada bridle approver pair ABCD2345 --gateway \S+ --id ada\n/,
+    );
+    const made = server.heard.find(({ path }) => path === "/v1/api-keys");
+    assert.deepEqual(made?.body, { name: "Approver ada", actor: "ada", scopes: ["harp:approver:ada"] });
   });
 
   test("HARP-107 confirms nothing for another fingerprint, an unreadable key or no approver", async () => {

@@ -22,6 +22,7 @@ export class ApprovalStage {
   readonly #flags: string[];
   readonly #env: Record<string, string>;
   #server: TestServer | TestProcess | null = null;
+  #officerKey: string | null = null;
 
   private constructor(
     { path, [Symbol.asyncDispose]: dispose }: { path: string } & AsyncDisposable,
@@ -96,8 +97,24 @@ export class ApprovalStage {
     return join(this.directory, "deploys.txt");
   }
 
+  /** Somebody who compares fingerprints, and makes no keys. */
+  async officer(): Promise<Client> {
+    const known = this.#officerKey;
+    const key = known ?? (await this.client.createKey({ actor: "olga", scopes: ["approvers:write"] })).key;
+    this.#officerKey = key;
+    return this.client.as(key);
+  }
+
   /** Pairs with somebody new, as people would: code, keys, fingerprint, confirmation. */
   async approver(approverId: string, at: { url: string; key: string } | null = null): Promise<Person> {
+    const { path, fingerprint, person } = await this.offer(approverId, at);
+    const confirmed = await (await this.officer()).post(`${path}/confirm`, { fingerprint });
+    assert.equal(confirmed.status, 201, JSON.stringify(confirmed.body));
+    return person;
+  }
+
+  /** The same up to the confirmation, with keys that nobody has seen before. */
+  async offer(approverId: string, at: { url: string; key: string } | null = null): Promise<Offer> {
     const keys = await generateApproverKeys(new Date());
     const key = at?.key ?? (await this.client.createKey({ scopes: [`harp:approver:${approverId}`] })).key;
     const reach = () => new Approver({ url: at?.url ?? `${this.server.url}/harp`, key, approverId, keys });
@@ -111,9 +128,7 @@ export class ApprovalStage {
       ({ state }) => state === "completed",
     );
     assert.equal(pairing.fingerprint, offer.fingerprint);
-    const confirmed = await this.client.post(`${path}/confirm`, { fingerprint: offer.fingerprint });
-    assert.equal(confirmed.status, 201, JSON.stringify(confirmed.body));
-    return new Person(approverId, reach);
+    return { path, fingerprint: offer.fingerprint, person: new Person(approverId, reach) };
   }
 
   async persona(approval_policy: object = { channel: "harp" }): Promise<string> {
@@ -154,6 +169,13 @@ export class ApprovalStage {
     await this.server[Symbol.asyncDispose]();
     await this.#dispose();
   }
+}
+
+/** A pairing that waits for somebody to confirm it. */
+export interface Offer {
+  path: string;
+  fingerprint: string;
+  person: Person;
 }
 
 export class Person {

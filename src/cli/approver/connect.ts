@@ -1,6 +1,5 @@
 /** From the settings of a command to an approver that can act: the profile, its keys, its gateway. */
 
-import type { Command } from "commander";
 import { Approver } from "../../approvals/approver.ts";
 import { chooseKey, type KeyChoice } from "./choose-key.ts";
 import { passphraseToOpen } from "./passphrase.ts";
@@ -9,7 +8,6 @@ import { loadProfile, type Profile, unlock } from "./profile.ts";
 export interface ApproverSettings {
   profile: string;
   key?: string;
-  data: string;
   passphraseFile?: string;
   json?: true;
 }
@@ -28,32 +26,20 @@ export function requireProfile(file: string): Profile {
   );
 }
 
-export async function connect(settings: ApproverSettings, command: Command): Promise<Connected> {
+export async function connect(settings: ApproverSettings): Promise<Connected> {
   const profile = requireProfile(settings.profile);
   const { gateway, approverId } = profile;
   if (gateway === undefined || approverId === undefined) {
     throw new Error(`nobody is paired yet: \`bridle approver pair CODE --gateway URL\`.`);
   }
   // Before anybody has to type a passphrase.
-  const { key } = chooseKey(keyChoice(settings, command, gateway, profile));
+  const key = chooseKey(keyChoice(settings, gateway, profile));
   const keys = await unlock(profile, () => passphraseToOpen(settings, settings.profile));
   return { approver: new Approver({ url: gateway, key, approverId, keys }), gateway };
 }
 
-export function keyChoice(
-  { key, data }: ApproverSettings,
-  command: Command,
-  gateway: string,
-  profile: Profile | null,
-): KeyChoice {
-  const by = command.getOptionValueSource("key") === "env" ? "environment" : "flag";
-  return {
-    gateway,
-    given: key === undefined ? null : { key, by },
-    saved: savedIn(profile),
-    data,
-    environment: process.env,
-  };
+export function keyChoice({ key }: ApproverSettings, gateway: string, profile: Profile | null): KeyChoice {
+  return { gateway, given: key ?? null, saved: savedIn(profile) };
 }
 
 function savedIn(profile: Profile | null): KeyChoice["saved"] {

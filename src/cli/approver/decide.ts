@@ -26,7 +26,7 @@ export async function decide(
   if (choice === "approve" && settings.yes !== true && !canAsk()) {
     command.error("error: there is no terminal to ask at: look at it with `show`, then say --yes.");
   }
-  const { approver } = await connect(settings, command);
+  const { approver } = await connect(settings);
   const request = await findOpened(approver, prefix);
   const shown = settings.json === true ? process.stderr : process.stdout;
   shown.write(`${describe(request, Date.now())}\n`);

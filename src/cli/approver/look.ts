@@ -1,6 +1,5 @@
 /** `bridle approver inbox`, `show`, `expired`, `refresh` and `keys`: everything that signs nothing. */
 
-import type { Command } from "commander";
 import type { PendingRequest } from "../../approvals/approver.ts";
 import { type ApproverKeys, fingerprintOf, pairingFingerprint } from "../../approvals/keys.ts";
 import { harmlessJson, harmlessLine, inFours } from "../terminal.ts";
@@ -11,26 +10,26 @@ import { passphraseToOpen } from "./passphrase.ts";
 import { isLocked, loadProfile, saveProfile, unlock } from "./profile.ts";
 import { describe, jsonOf, summary } from "./show.ts";
 
-export async function inbox(settings: ApproverSettings, command: Command): Promise<void> {
-  const { approver } = await connect(settings, command);
+export async function inbox(settings: ApproverSettings): Promise<void> {
+  const { approver } = await connect(settings);
   await list(approver.inbox(), settings, "Nothing waits for you.");
 }
 
-export async function expired(settings: ApproverSettings, command: Command): Promise<void> {
-  const { approver } = await connect(settings, command);
+export async function expired(settings: ApproverSettings): Promise<void> {
+  const { approver } = await connect(settings);
   await list(approver.expired(), settings, "Nothing has expired.");
 }
 
-export async function show(prefix: string, settings: ApproverSettings, command: Command): Promise<void> {
-  const { approver } = await connect(settings, command);
+export async function show(prefix: string, settings: ApproverSettings): Promise<void> {
+  const { approver } = await connect(settings);
   const request = await findAny(approver, prefix);
   process.stdout.write(
     settings.json === true ? `${harmlessJson(jsonOf(request), 2)}\n` : describe(request, Date.now()),
   );
 }
 
-export async function refresh(prefix: string, settings: ApproverSettings, command: Command): Promise<void> {
-  const { approver } = await connect(settings, command);
+export async function refresh(prefix: string, settings: ApproverSettings): Promise<void> {
+  const { approver } = await connect(settings);
   const requestId = (await findIn(approver.expired(), prefix))?.requestId ?? prefix;
   await approver.refresh(requestId);
   process.stdout.write(

@@ -1,7 +1,6 @@
 /** `bridle approver pair`: makes keys where there are none, finds the enforcer by its code, and hands over the public keys. */
 
 import { randomBytes } from "node:crypto";
-import type { Command } from "commander";
 import { Approver, GatewayRefusal, type PairingOffer } from "../../approvals/approver.ts";
 import type { ApproverKeys } from "../../approvals/keys.ts";
 import { harmlessJson, harmlessLine, inFours } from "../terminal.ts";
@@ -16,12 +15,12 @@ export interface PairSettings extends ApproverSettings {
   saveKey: boolean;
 }
 
-export async function pair(text: string, settings: PairSettings, command: Command): Promise<void> {
+export async function pair(text: string, settings: PairSettings): Promise<void> {
   const before = loadProfile(settings.profile);
   const invitation = readInvitation(text);
   const gateway = gatewayOf(settings, invitation.gateway, before);
   const approverId = approverIdOf(settings, before);
-  const { key, isOurs } = chooseKey(keyChoice(settings, command, gateway, before));
+  const key = chooseKey(keyChoice(settings, gateway, before));
   warnAboutPlainHttp(gateway);
   const { keys, secrets } = before === null ? await newDevice(settings) : await knownDevice(before, settings);
   const approver = new Approver({ url: gateway, key, approverId, keys });
@@ -31,7 +30,7 @@ export async function pair(text: string, settings: PairSettings, command: Comman
     v: 1,
     gateway,
     approverId,
-    ...(isOurs && settings.saveKey ? { key } : {}),
+    ...(settings.saveKey ? { key } : {}),
     secrets,
     pairings: before?.pairings ?? [],
   };

@@ -1,6 +1,5 @@
 /** `bridle approver watch`: requests as they come, each to be decided on the spot or left for later. */
 
-import type { Command } from "commander";
 import { type Approver, GatewayRefusal, HarpError, type OpenedRequest } from "../../approvals/approver.ts";
 import { isOver } from "../../approvals/times.ts";
 import { canAsk, harmlessJson, harmlessLine } from "../terminal.ts";
@@ -8,8 +7,8 @@ import { type ApproverSettings, connect } from "./connect.ts";
 import { askUntil, type Choice, carryOut } from "./decide.ts";
 import { describe, jsonOf } from "./show.ts";
 
-export async function watch(settings: ApproverSettings, command: Command): Promise<void> {
-  const { approver, gateway } = await connect(settings, command);
+export async function watch(settings: ApproverSettings): Promise<void> {
+  const { approver, gateway } = await connect(settings);
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   const where = harmlessLine(gateway);

@@ -5,6 +5,7 @@ import { encodeBase64url } from "../../approvals/base64url.ts";
 import { HarpError } from "../../approvals/harp-error.ts";
 import { type ApproverBundle, pairingFingerprint, readApproverBundle } from "../../approvals/keys.ts";
 import { audit } from "../approvals/audit.ts";
+import { assertIndependent } from "../approvals/independence.ts";
 import { approverKeysMax, approverRole, changeKeys, requireManager } from "../approvals/registry.ts";
 import { timestamp } from "../clock.ts";
 import type { Command } from "../dispatch.ts";
@@ -54,6 +55,7 @@ export const addApprover: Command<AddApprover, ApproverKey> = {
       createdAt: bundle.createdAt,
       ...(label === undefined ? {} : { label }),
     };
+    await assertIndependent(unit, approverId);
     await changeKeys(unit, (keys) => {
       assertNew(keys, key.signerKeyId);
       if (replaces !== undefined) assertReplaceable(keys, replaces, approverId);

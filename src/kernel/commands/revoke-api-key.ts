@@ -3,7 +3,7 @@
  * next request; asking again changes nothing.
  */
 
-import { type Caller, mayUse } from "../../policy/caller.ts";
+import { type Caller, mayGrant } from "../../policy/caller.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
@@ -32,7 +32,7 @@ function revoke(unit: Unit, key: ApiKeyRecord): ApiKeyRecord {
 
 /** Nobody ends what they could not have made. */
 function assertMayRevoke(caller: Caller, key: ApiKeyRecord): void {
-  const missing = key.scopes.find((scope) => !mayUse(caller, scope));
+  const missing = key.scopes.find((scope) => !mayGrant(caller, scope));
   if (missing === undefined || caller.keyId === key.id) return;
   throw new HarnessError("permission_denied", `This key cannot revoke one that has the scope ${missing}.`, {
     details: { required_scope: missing },

@@ -55,7 +55,7 @@ export class HarpCall {
   }
 }
 
-/** As whom a caller may act: by the scopes of its credentials, or for everybody in its tenant. */
+/** As whom a caller may act: by the scopes of its credentials. `admin` stands for nobody but the administrator. */
 export class Parties {
   readonly #all: readonly Principal[];
   readonly caller: Caller;
@@ -81,20 +81,18 @@ export class Parties {
 
   /** For what is for one of them: the first of that role. */
   the(role: Role): Principal {
-    const found = this.#all.find((party) => party.role === role || party.role === "admin");
+    const found = this.#all.find((party) => party.role === role);
     if (found !== undefined) return found;
     throw refusal("Forbidden", `This is for ${role}s only.`);
   }
 
   mayBe(role: Role | "admin"): boolean {
-    return this.#all.some((party) => party.role === role || party.role === "admin");
+    return this.#all.some((party) => party.role === role);
   }
 
   /** For a call that says as whom it is made. */
   as(role: Role, id: string): Principal {
-    const found =
-      this.#all.find((party) => party.role === role && party.id === id) ??
-      this.#all.find((party) => party.role === "admin");
+    const found = this.#all.find((party) => party.role === role && party.id === id);
     if (found !== undefined) return found;
     throw refusal("Forbidden", `These credentials are not those of this ${role}.`);
   }
@@ -104,7 +102,7 @@ export class Parties {
     roles: readonly Principal["role"][],
     call: (principal: Principal) => Promise<Result>,
   ): Promise<Result> {
-    const candidates = this.#all.filter(({ role }) => role === "admin" || roles.includes(role));
+    const candidates = this.#all.filter(({ role }) => roles.includes(role));
     const last = candidates.at(-1);
     if (last === undefined) throw refusal("Forbidden", `This is for others: ${roles.join(", ")}.`);
     for (const candidate of candidates.slice(0, -1)) {

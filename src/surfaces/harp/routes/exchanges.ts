@@ -58,7 +58,7 @@ export const exchangeRoutes: HarpRoute[] = [
     async handle(call) {
       const requestId = call.param("requestId");
       return ok(
-        await call.parties.either(["enforcer", "approver"], (principal) =>
+        await call.parties.either(["enforcer", "approver", "admin"], (principal) =>
           call.gateway.exchangeStatus(principal, requestId),
         ),
       );

@@ -11,7 +11,9 @@ export const platformRoutes: HarpRoute[] = [
     isPlatform: true,
     async handle(call) {
       const requestId = call.param("requestId");
-      const state = await call.parties.either([], (principal) => call.gateway.cancel(principal, requestId));
+      const state = await call.parties.either(["admin"], (principal) =>
+        call.gateway.cancel(principal, requestId),
+      );
       return ok({ requestId, state });
     },
   },
