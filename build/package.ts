@@ -100,7 +100,7 @@ function notices(inputs: readonly string[]): string {
 /** Ours, with the bundle in place of the sources. What is bundled need not be installed; what its types import must. */
 function publishedManifest(typePackages: ReadonlySet<string>) {
   const { name, version, description, license, type, engines, exports } = manifest;
-  const { "@types/node": nodeTypes, node, typescript } = manifest.devDependencies;
+  const { "@types/node": nodeTypes, typescript } = manifest.devDependencies;
   return {
     name,
     version,
@@ -120,7 +120,7 @@ function publishedManifest(typePackages: ReadonlySet<string>) {
       Object.entries(manifest.dependencies).filter(([dependency]) => typePackages.has(dependency)),
     ),
     // `bridle init` gives new projects the same.
-    devDependencies: { "@types/node": nodeTypes, node, typescript },
+    devDependencies: { "@types/node": nodeTypes, typescript },
   };
 }
 

@@ -83,7 +83,7 @@ async function contents(name: string): Promise<Map<string, string>> {
 }
 
 function packageJson(name: string): string {
-  const { "@types/node": nodeTypes, node, typescript } = manifest.devDependencies;
+  const { "@types/node": nodeTypes, typescript } = manifest.devDependencies;
   const content = {
     name,
     version: "0.1.0",
@@ -96,9 +96,9 @@ function packageJson(name: string): string {
       check: "tsc --noEmit",
     },
     dependencies: { bridle: isCheckout() ? `file:${packageFolder}` : `^${manifest.version}` },
-    // The right Node.js comes along, whichever is on the machine; its package puts the binary in place when it is installed.
-    devDependencies: { "@types/node": nodeTypes, node, typescript },
-    allowScripts: { node: true },
+    devDependencies: { "@types/node": nodeTypes, typescript },
+    // Node.js itself, whichever version the machine has: npm installs the package for its platform and links `node`, without a script.
+    optionalDependencies: manifest.optionalDependencies,
   };
   return `${JSON.stringify(content, null, 2)}\n`;
 }
