@@ -35,6 +35,7 @@ import { startRuntime } from "./runtime/runtime.ts";
 import { startScheduleClock } from "./runtime/schedule-clock.ts";
 import { startWebhooks } from "./runtime/webhooks/webhooks.ts";
 import { keepAddress } from "./server-address.ts";
+import { failPoint } from "./store/sqlite/fail-point.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { harpPath } from "./surfaces/addresses.ts";
 import { type CertificateWatch, watchCertificates } from "./surfaces/certificate-watch.ts";
@@ -110,6 +111,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     directory: join(dataDirectory, "workspaces"),
     allowedRoots: config.workspaceRoots,
     guarded: dataDirectory,
+    beforeWrite: () => failPoint("file.write"),
   });
   const { retainMs } = config;
   const gatewayDirectory = join(dataDirectory, "gateway");

@@ -10,7 +10,7 @@ const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 /** A path, a file or what is in it was refused; the message says what to do. */
 export class FileRefused extends Error {
   override name = "FileRefused";
-  readonly why: "path" | "absent" | "kind" | "text" | "size";
+  readonly why: "path" | "absent" | "kind" | "text" | "size" | "disk";
 
   constructor(why: FileRefused["why"], message: string) {
     super(message);

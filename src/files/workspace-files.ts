@@ -28,6 +28,8 @@ export interface WorkspaceFilesOptions {
   allowedRoots?: readonly string[];
   /** What is never to be reached through an allowed root: the server's own data. */
   guarded?: string;
+  /** Where a test makes the disk fail. */
+  beforeWrite?: () => void;
 }
 
 export interface WorkspacePlace {
@@ -105,7 +107,7 @@ export class WorkspaceFiles {
     const parent = await enter(await this.#root(place), names, { isMaking: true });
     const file = join(parent, last);
     const before_sha256 = await hashOfFile(file);
-    await replaceFile(parent, file, bytes);
+    await replaceFile(parent, file, bytes, this.#options.beforeWrite);
     return { path, sha256: hash("sha256", bytes, "hex"), bytes: bytes.length, before_sha256 };
   }
 
@@ -260,18 +262,24 @@ async function hashOfFile(file: string): Promise<string | null> {
   return sum.digest("hex");
 }
 
-async function replaceFile(directory: string, file: string, bytes: Uint8Array): Promise<void> {
+async function replaceFile(
+  directory: string,
+  file: string,
+  bytes: Uint8Array,
+  beforeWrite: WorkspaceFilesOptions["beforeWrite"],
+): Promise<void> {
   const beside = join(directory, `${temporaryPrefix}${randomBytes(12).toString("hex")}`);
   try {
     {
       await using handle = await open(beside, "wx", 0o600);
+      beforeWrite?.();
       await handle.writeFile(bytes);
       await handle.sync();
     }
     await rename(beside, file);
   } catch (error) {
     await rm(beside, { force: true });
-    throw error;
+    throw refusal(error);
   }
   await syncDirectory(directory);
 }
@@ -311,6 +319,12 @@ function refusal(error: unknown): unknown {
       return new FileRefused("kind", "This is neither a file nor a directory.");
     case "ENAMETOOLONG":
       return new FileRefused("path", "This path is too long for the disk.");
+    case "ENOSPC":
+      return new FileRefused("disk", "Cannot write the file (disk full).");
+    case "EDQUOT":
+      return new FileRefused("disk", "Cannot write the file (disk quota exceeded).");
+    case "EROFS":
+      return new FileRefused("disk", "Cannot write the file (read-only file system).");
     default:
       return error;
   }

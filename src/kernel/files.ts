@@ -12,6 +12,7 @@ const codes: Record<FileRefused["why"], ErrorCode> = {
   text: "invalid_request",
   absent: "resource_not_found",
   size: "payload_too_large",
+  disk: "service_unavailable",
 };
 
 /** `root` is what a caller said; only what the operator allows makes a path of it, and for the server's own tenant only. */
@@ -24,6 +25,7 @@ export async function asRefusal<T>(act: () => Promise<T>): Promise<T> {
     return await act();
   } catch (error) {
     if (!(error instanceof FileRefused)) throw error;
+    if (error.why === "disk") throw new HarnessError(codes.disk, error.message, {}, { cause: error });
     const param = error.why === "text" || error.why === "size" ? "content" : "path";
     throw new HarnessError(codes[error.why], error.message, { param });
   }

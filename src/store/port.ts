@@ -254,7 +254,7 @@ export interface Store {
   of(tenantId: string): TenantStore;
   /** Resolves once the batch is on disk. Rejects with `VersionConflict` or `OnceConflict`; then nothing was written. */
   commit(batch: Batch): Promise<StoredEvent[]>;
-  /** Takes content as it arrives. Rejects with `BlobTooLarge`, or with what its source failed with; nothing is left then. */
+  /** Takes content as it arrives. Rejects with `BlobTooLarge`, `StoreUnavailable`, or the error of its source; nothing is left then. */
   stageBlob(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<StagedBlob>;
   /** The key is made with the tenant that it is for. */
   once(key: string): Promise<OnceRecord | undefined>;

@@ -44,6 +44,8 @@ const bodyTimeoutMs = 60_000;
 const keepAliveTimeoutMs = 72_000;
 /** How long somebody who does not take an answer is waited for when the server stops. */
 const closeMsMax = 1000;
+/** How long a client that is still sending has to read an answer before its connection is cut. */
+const lingerMs = 2000;
 /** Longer ids than this are nobody's. */
 const pathParamCharsMax = 200;
 /** A year, as browsers expect of those who mean it. */
@@ -116,6 +118,10 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     if (problem === null) done();
     else done(new HarnessError("invalid_request", problem));
   });
+  app.addHook("onSend", (request, reply, payload, done) => {
+    if (request.body instanceof Readable) dropRest(request, reply);
+    done(null, payload);
+  });
   tellOfRequests(app, logger, options.watch ?? null);
   return app;
 }
@@ -151,6 +157,23 @@ function limitTime({ raw }: FastifyRequest): void {
   const patience = setTimeout(() => raw.destroy(), bodyTimeoutMs);
   raw.once("close", () => clearTimeout(patience));
   raw.once("end", () => clearTimeout(patience));
+}
+
+/**
+ * The route may have answered before it read all of its body. If some has yet to arrive, no later request can use the connection. What
+ * arrives is dropped for a moment: the operating system could discard the answer before a client that is still sending has read it.
+ */
+function dropRest({ raw }: FastifyRequest, reply: FastifyReply): void {
+  raw.resume();
+  if (raw.complete) return;
+  reply.header("Connection", "close");
+  const { socket } = raw;
+  // Called by Node when such an answer is on its way.
+  socket.destroySoon = () => {
+    socket.end();
+    const patience = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once("close", () => clearTimeout(patience));
+  };
 }
 
 /** What JSON can say but nobody can give back: endless numbers, endless nesting, a name that is none. */

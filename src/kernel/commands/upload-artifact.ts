@@ -1,10 +1,10 @@
 /** An artifact whose content a caller sends: taken as it arrives, hashed, and only then spoken of in the log. */
 
 import type { Caller } from "../../policy/caller.ts";
-import { BlobTooLarge, type StagedBlob } from "../../store/port.ts";
+import { BlobTooLarge, type StagedBlob, StoreUnavailable } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
-import { HarnessError } from "../errors.ts";
+import { cannotWrite, HarnessError } from "../errors.ts";
 import type { ArtifactRecord } from "../resources/artifact.ts";
 import { type KernelDeps, Unit } from "../unit.ts";
 import { type ArtifactDescription, emitArtifact, placeOf } from "./register-artifact.ts";
@@ -52,6 +52,7 @@ export async function receiveUpload(
 
 async function stage({ store }: KernelDeps, arriving: Arriving): Promise<StagedBlob> {
   const staged = await store.stageBlob(arriving.source, arriving.bytesMax).catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) throw cannotWrite(error.fault ?? "the write failed", error);
     throw error instanceof BlobTooLarge ? tooLarge(arriving) : error;
   });
   const isExpected = arriving.sha256 === null || arriving.sha256.toLowerCase() === staged.sha256;

@@ -7,7 +7,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type FileHandle, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { BlobTooLarge, type OpenBlob, type StagedBlob } from "../port.ts";
+import { BlobTooLarge, diskFaultOf, type OpenBlob, type StagedBlob, StoreUnavailable } from "../port.ts";
+import { failPoint } from "./fail-point.ts";
 
 const incoming = "incoming";
 
@@ -58,7 +59,9 @@ export class BlobFiles {
           if (isKept) return;
           isKept = true;
           this.#want(sha256, 1);
-          await this.#keep(arriving, sha256);
+          await this.#keep(arriving, sha256).catch((error: unknown) => {
+            throw asUnavailable(error);
+          });
         },
         discard: async () => {
           if (isKept) this.#want(sha256, -1);
@@ -68,7 +71,7 @@ export class BlobFiles {
       };
     } catch (error) {
       await rm(arriving, { force: true });
-      throw error;
+      throw asUnavailable(error);
     }
   }
 
@@ -84,6 +87,7 @@ export class BlobFiles {
       bytes += chunk.length;
       if (bytes > bytesMax) throw new BlobTooLarge(`More than ${bytesMax} bytes arrived`);
       sum.update(chunk);
+      failPoint("blob.write");
       await writeAll(handle, chunk);
     }
     await handle.sync();
@@ -131,6 +135,13 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
   for (let written = 0; written < chunk.length; ) {
     written += (await handle.write(chunk, written)).bytesWritten;
   }
+}
+
+function asUnavailable(error: unknown): unknown {
+  const fault = diskFaultOf(error);
+  return fault === null
+    ? error
+    : new StoreUnavailable("The content could not be written", { fault, cause: error });
 }
 
 async function syncDirectory(directory: string): Promise<void> {

@@ -15,6 +15,7 @@ type FailPoint =
   | "commit.durable"
   | "blobs.dropped"
   | "blob.write"
+  | "file.write"
   | "scrubbed";
 
 export function failPoint(name: FailPoint): void {

@@ -206,9 +206,6 @@ export async function* streamOf(body: unknown): AsyncGenerator<Uint8Array> {
   } catch (cause) {
     const message = "The client went away before all of the content had arrived.";
     throw new HarnessError("client_closed_request", message, {}, { cause });
-  } finally {
-    // What nobody wants passes by, so that the next request on the connection gets its turn.
-    body.resume();
   }
 }
 
