@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { requirements as others } from "./requirements.ts";
 import { acpRequirements } from "./requirements-acp.ts";
 import { agentRequirements } from "./requirements-agents.ts";
+import { auditRequirements } from "./requirements-audit.ts";
 import { clientRequirements } from "./requirements-client.ts";
 import { commandRequirements } from "./requirements-commands.ts";
 import { docsRequirements } from "./requirements-docs.ts";
@@ -53,6 +54,7 @@ const requirements = [
   ...keyRequirements,
   ...commandRequirements,
   ...tourRequirements,
+  ...auditRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -7,6 +7,7 @@ import type { Caller, Scope } from "../policy/caller.ts";
 import { hashOf } from "../receipts/canonical.ts";
 import { canonicalJson } from "../receipts/canonical-json.ts";
 import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
+import { type AuditFacts, recordAudit } from "./audit/record.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
 import { cannotWrite, HarnessError } from "./errors.ts";
@@ -24,6 +25,11 @@ export interface Command<Request, Result> {
   scope: Scope;
   /** Loads, checks and emits through the unit; may run again from the start with fresh data. */
   decide(unit: Unit, request: Request): Promise<Result>;
+  /**
+   * What the audit log says of it, in the same commit; null for nothing. Asked only when the command recorded something. Ids and names,
+   * never content or secrets.
+   */
+  audit?(request: Request, result: Result, unit: Unit): AuditFacts | null;
   /** How often it is decided anew when somebody else was first, where that is not likely to help. */
   triesMax?: number;
   /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
@@ -190,6 +196,8 @@ async function decideAndCommit<Request, Result>(
 ): Promise<{ result: Result; position: Position | null }> {
   const { ledger, clock } = unit.deps;
   const result = await command.decide(unit, request);
+  const audited = unit.hasEvents ? (command.audit?.(request, result, unit) ?? null) : null;
+  if (audited !== null) await recordAudit(unit, audited);
   const batch = unit.batch();
   if (once !== undefined) {
     const kept = command.forRecord === undefined ? result : command.forRecord(result);

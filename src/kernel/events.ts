@@ -16,6 +16,7 @@ import type { ApprovalAuditRecord } from "./resources/approval-audit.ts";
 import type { ApprovalNonceRecord } from "./resources/approval-nonce.ts";
 import type { ApproverRegistryRecord } from "./resources/approver-registry.ts";
 import type { ArtifactRecord } from "./resources/artifact.ts";
+import type { AuditRecorded } from "./resources/audit-log.ts";
 import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
 import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
 import type { HandoffChanges, HandoffRecord, Outgoing, RemoteReceipt } from "./resources/handoff.ts";
@@ -255,6 +256,9 @@ export interface EventPayloads {
   "vendor.bridle.approvers.changed": { keys: ApproverKey[]; mac: string };
   "vendor.bridle.approvals.audit_begun": { approval_audit: ApprovalAuditRecord };
   "vendor.bridle.approvals.audited": { record: AuditRecord };
+
+  /** In the commit of the change that it is about. */
+  "vendor.bridle.audit.recorded": AuditRecorded;
 
   /** In the commit with the message and the task that the prompt became. */
   "vendor.bridle.harp_prompt.delivered": { harp_prompt: HarpPromptRecord };

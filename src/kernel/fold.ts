@@ -10,6 +10,7 @@ import { type ApprovalAuditRecord, foldApprovalAudit } from "./resources/approva
 import type { ApprovalNonceRecord } from "./resources/approval-nonce.ts";
 import { type ApproverRegistryRecord, foldApproverRegistry } from "./resources/approver-registry.ts";
 import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
+import { type AuditLogRecord, emptyAuditLog, foldAuditLog } from "./resources/audit-log.ts";
 import { type BranchRecord, foldBranch } from "./resources/branch.ts";
 import { type ConnectorRecord, foldConnector } from "./resources/connector.ts";
 import { foldHandoff, type HandoffRecord, handoffWakeAt } from "./resources/handoff.ts";
@@ -56,6 +57,7 @@ export interface Records {
   approval_nonce: ApprovalNonceRecord;
   approver_registry: ApproverRegistryRecord;
   artifact: ArtifactRecord;
+  audit_log: AuditLogRecord;
   branch: BranchRecord;
   connector: ConnectorRecord;
   handoff: HandoffRecord;
@@ -128,6 +130,9 @@ function recordsIn(event: KernelEvent): AnyRecord[] {
       return [event.payload.approver_registry];
     case "vendor.bridle.approvals.audit_begun":
       return [event.payload.approval_audit];
+    case "vendor.bridle.audit.recorded":
+      // The first record begins the log.
+      return event.payload.previous_hash === null ? [emptyAuditLog(event.tenantId, event.createdAt)] : [];
     case "vendor.bridle.harp_prompt.delivered":
       return [event.payload.harp_prompt];
     case "vendor.bridle.harp_session.begun":
@@ -183,6 +188,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldApproverRegistry(record, event);
     case "approval_audit":
       return foldApprovalAudit(record, event);
+    case "audit_log":
+      return foldAuditLog(record, event);
     case "harp_session":
       return foldHarpSession(record, event);
     case "handoff":
@@ -309,6 +316,7 @@ export function indexOf(record: AnyRecord): DocumentIndex {
       };
     case "shell_link":
       return { tenantId, isListed: false, sessionId: record.session_id, taskId: record.task_id };
+    case "audit_log":
     case "harp_prompt":
     case "harp_session":
     case "receipt_chain":

@@ -7,7 +7,7 @@ export type Release = () => void;
 
 /**
  * Who holds something may wait for what comes after it, never for what comes before: tasks come first, a parent before
- * its children, then quotas by their ids. So nobody waits in a circle.
+ * its children, then quotas by their ids, then audit logs by theirs. So nobody waits in a circle.
  */
 export class OutOfTurn extends Error {
   /** What has to be held from the start, in order. */
@@ -16,16 +16,19 @@ export class OutOfTurn extends Error {
   constructor(held: Iterable<string>, wanted: string) {
     super(`${wanted} is held by somebody else, and comes before what is held`);
     const ids = [...held, wanted];
-    this.ids = [...ids.filter((id) => !isQuota(id)), ...ids.filter(isQuota).sort()];
+    const inOrder = (from: number) => ids.filter((id) => rankOf(id) === from);
+    this.ids = [...inOrder(0), ...inOrder(1).sort(), ...inOrder(2).sort()];
   }
 }
 
 export function comesBefore(wanted: string, held: string): boolean {
-  return isQuota(held) && (!isQuota(wanted) || wanted < held);
+  const rank = rankOf(held);
+  return rank > rankOf(wanted) || (rank > 0 && rank === rankOf(wanted) && wanted < held);
 }
 
-function isQuota(id: string): boolean {
-  return id.startsWith("quota_");
+function rankOf(id: string): number {
+  if (id.startsWith("audit_log_")) return 2;
+  return id.startsWith("quota_") ? 1 : 0;
 }
 
 export class Locks {

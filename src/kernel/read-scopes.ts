@@ -11,6 +11,7 @@ export const readScope: Record<Kind, Scope> = {
   approval_nonce: "approvers:read",
   approver_registry: "approvers:read",
   artifact: "artifacts:read",
+  audit_log: "audit:read",
   branch: "branches:read",
   connector: "connectors:read",
   handoff: "tasks:read",

@@ -93,6 +93,7 @@ export class Unit {
   readonly at: string;
   readonly #tracked = new Map<string, Tracked>();
   readonly #events: Batch["events"] = [];
+  readonly #audit: Batch["events"] = [];
   readonly #blobs: Blob[] = [];
   readonly #staged: string[] = [];
   readonly #rewrites: Rewrite[] = [];
@@ -199,6 +200,11 @@ export class Unit {
     this.#tracked.set(record.id, { record, version: known?.version ?? 0, dirty: true });
   }
 
+  /** Whether anything was recorded so far. */
+  get hasEvents(): boolean {
+    return this.#events.length > 0;
+  }
+
   /** Leaves a receipt behind. It is chained and signed when the unit is committed. */
   issueReceipt(
     record: PendingReceipt["record"],
@@ -228,7 +234,7 @@ export class Unit {
       resource: { object: about.object, id: about.id },
       tenantId: about.tenant_id,
       workspaceId: workspaceOf(about),
-      sessionId: about.object === "session" ? about.id : (about.session_id ?? null),
+      sessionId: isOwnStream(about.object) ? about.id : (about.session_id ?? null),
       taskId: about.object === "task" ? about.id : (about.task_id ?? null),
       actor: this.caller.actor,
       ...(this.caller.keyId === undefined ? {} : { keyId: this.caller.keyId }),
@@ -236,7 +242,7 @@ export class Unit {
       payload,
       ...(this.mark === null ? {} : { replay: this.mark }),
     };
-    this.#events.push(fact);
+    (about.object === "audit_log" ? this.#audit : this.#events).push(fact);
     return asKernelEvent(fact);
   }
 
@@ -341,7 +347,8 @@ export class Unit {
     const { tenantId } = this.caller;
     return {
       expect: tracked.map(([id, { record, version }]) => ({ kind: record.object, id, version })),
-      events: this.#events,
+      // The last event of a commit is what a caller is told of.
+      events: [...this.#audit, ...this.#events],
       put: tracked
         .filter(([, { dirty }]) => dirty)
         .map(([id, { record }]) => ({ kind: record.object, id, index: indexOf(record), body: record })),
@@ -353,6 +360,11 @@ export class Unit {
       ...(this.#trim.events.length === 0 ? {} : { trim: this.#trim }),
     };
   }
+}
+
+/** An audit log is found in the store as the log of a session is. */
+function isOwnStream(object: string): boolean {
+  return object === "session" || object === "audit_log";
 }
 
 /** What an event says of the resource that it is about. */

@@ -6,16 +6,20 @@ export function hashWhole<T, R>(value: T, hash: (value: T) => R): R {
     return hash(value);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    // The copy has the same shape: only letters inside strings differ.
-    return hash(wellFormed(value) as T);
+    return hash(wellFormed(value));
   }
 }
 
-function wellFormed(value: unknown): unknown {
+/** A copy of the same shape, in which only letters inside strings may differ. */
+export function wellFormed<T>(value: T): T {
+  return copyOf(value) as T;
+}
+
+function copyOf(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(wellFormed);
+  if (Array.isArray(value)) return value.map(copyOf);
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name.toWellFormed(), wellFormed(member)]),
+    Object.entries(value).map(([name, member]) => [name.toWellFormed(), copyOf(member)]),
   );
 }

@@ -10,6 +10,8 @@ export interface Caller {
   expiresAt?: string;
   /** The API key behind it; none for the administrator, for tokens of others, and for the harness itself. */
   keyId?: string;
+  /** The network address that it calls from; none for the harness itself. */
+  address?: string;
 }
 
 const resources = [
@@ -41,6 +43,7 @@ export type Scope =
   | `${Resource}:read`
   | `${Resource}:write`
   | "approvals:write"
+  | "audit:read"
   | "replays:live"
   | "events:read_internal"
   | "metrics:read"
@@ -51,6 +54,7 @@ export type Scope =
 export const allScopes: readonly Scope[] = [
   ...resources.flatMap((resource): Scope[] => [`${resource}:read`, `${resource}:write`]),
   "approvals:write",
+  "audit:read",
   "replays:live",
   "events:read_internal",
   "metrics:read",
@@ -61,6 +65,7 @@ export const allScopes: readonly Scope[] = [
 function describeScope(scope: Scope): string {
   if (scope === "admin") return "Everything inside the tenant, except acting as an approver or enforcer.";
   if (scope === "approvals:write") return "Answer requests for permission.";
+  if (scope === "audit:read") return "Read the audit log.";
   if (scope === "replays:live") return "Replay tasks with steps that really run.";
   if (scope === "events:read_internal") return "See content that is not public.";
   const [resource = "", action] = scope.split(":");

@@ -179,6 +179,7 @@ test("SEC-C1, SEC-C2, SEC-H1 no changed log changes another tenant or leaves wor
       if (documents.has(id)) continue;
       assert.deepEqual([document.id, document.tenant_id], [id, "tenant_evil"], `case ${n}`);
       assert.ok(imported.has(document.object), `case ${n} made ${document.object}`);
+      if (document.object === "audit_log") assert.equal(document.size, 1, "the import itself");
       if (document.object === "task") assert.ok(document.outcome !== null, `case ${n} left ${id} open`);
       if (document.object === "session")
         assert.deepEqual(document.ranges, [{ session_id: id, after: 0, through: null }]);
@@ -189,4 +190,4 @@ test("SEC-C1, SEC-C2, SEC-H1 no changed log changes another tenant or leaves wor
   assert.ok(taken > mutations / 200, "some changes are harmless");
 });
 
-const imported = new Set(["session", "message", "artifact", "task", "workspace", "branch"]);
+const imported = new Set(["session", "message", "artifact", "task", "workspace", "branch", "audit_log"]);

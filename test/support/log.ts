@@ -46,6 +46,7 @@ const kinds = [
   "approval_nonce",
   "approver_registry",
   "artifact",
+  "audit_log",
   "branch",
   "connector",
   "handoff",

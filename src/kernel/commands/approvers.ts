@@ -7,6 +7,7 @@ import { type ApproverBundle, pairingFingerprint, readApproverBundle } from "../
 import { audit } from "../approvals/audit.ts";
 import { assertIndependent } from "../approvals/independence.ts";
 import { approverKeysMax, approverRole, changeKeys, requireManager } from "../approvals/registry.ts";
+import { audited } from "../audit/record.ts";
 import { timestamp } from "../clock.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -29,6 +30,8 @@ export interface AddApprover {
 export const addApprover: Command<AddApprover, ApproverKey> = {
   name: "add_approver",
   scope: "approvers:write",
+  audit: (_, key) =>
+    audited("approver.add", approverOf(key), { approver_id: key.approverId, fingerprint: key.fingerprint }),
   async decide(unit, request) {
     requireManager(unit.caller);
     const { approverId, replaces, overlapMs = overlapMsDefault, label } = request;
@@ -71,6 +74,10 @@ export const addApprover: Command<AddApprover, ApproverKey> = {
   },
 };
 
+function approverOf({ signerKeyId }: ApproverKey): { object: string; id: string } {
+  return { object: "approver_key", id: signerKeyId };
+}
+
 async function readBundle(text: string): Promise<ApproverBundle> {
   try {
     return await readApproverBundle(text);
@@ -108,6 +115,7 @@ function deprecated(key: ApproverKey, at: string, acceptedUntil: string): Approv
 export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
   name: "revoke_approver",
   scope: "approvers:write",
+  audit: (_, key) => audited("approver.revoke", approverOf(key), { approver_id: key.approverId }),
   async decide(unit, { signerKeyId }) {
     requireManager(unit.caller);
     const keys = await changeKeys(unit, (known) =>

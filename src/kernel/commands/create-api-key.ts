@@ -2,6 +2,8 @@
 
 import { newApiKey } from "../../policy/api-key.ts";
 import { type Caller, isScope, mayGrant, type Scope, systemCaller } from "../../policy/caller.ts";
+import type { AuditDetails } from "../../receipts/audit-record.ts";
+import { audited } from "../audit/record.ts";
 import { timestamp } from "../clock.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -28,6 +30,10 @@ export interface CreatedApiKey {
 export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   name: "create_api_key",
   scope: "api_keys:write",
+  audit: (_, { record }) => ({
+    ...audited("api_key.create", record, keyFacts(record)),
+    tenantIds: [record.tenant_id],
+  }),
   async decide(unit, request) {
     const tenantId = await tenantFor(unit, request.tenantId);
     const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
@@ -62,6 +68,10 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   },
   forRecord: ({ record }) => ({ record, key: null }),
 };
+
+function keyFacts({ name, actor, scopes, workspace_ids, expires_at, tenant_id }: ApiKeyRecord): AuditDetails {
+  return { name, actor, scopes, workspace_ids, expires_at, tenant_id };
+}
 
 /** Those that the harness itself speaks as: nobody else is called so in the log. */
 const reservedActors: ReadonlySet<string> = new Set(["admin", "system", "gateway", "anonymous"]);

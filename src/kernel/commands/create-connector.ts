@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
@@ -22,6 +23,7 @@ export interface CreatedConnector {
 export const createConnector: Command<CreateConnector, CreatedConnector> = {
   name: "create_connector",
   scope: "connectors:write",
+  audit: (_, { record }) => audited("connector.create", record, { workspace_id: record.workspace_id }),
   async decide(unit, { workspaceId, ...settings }) {
     const workspace = await unit.require("workspace", workspaceId);
     await assertTargets(unit, workspace.id, settings);

@@ -1,6 +1,7 @@
 /** Create a persona: from here on tasks can name it, and its schedules run. */
 
 import type { JsonObject } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { requireQuotaFor } from "../quotas/applicable.ts";
@@ -13,6 +14,7 @@ export type CreatePersona = PersonaFields & { metadata?: JsonObject | undefined 
 export const createPersona: Command<CreatePersona, PersonaRecord> = {
   name: "create_persona",
   scope: "personas:write",
+  audit: (_, persona) => audited("persona.create", persona, { name: persona.name }),
   async decide(unit, { metadata, ...fields }) {
     refuseBoundKeys(unit);
     await requireReferences(unit, fields);

@@ -6,6 +6,8 @@
 import { mayUse } from "../../policy/caller.ts";
 import { OutboundRefused } from "../../policy/outbound.ts";
 import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
+import type { AuditDetails } from "../../receipts/audit-record.ts";
+import { audited } from "../audit/record.ts";
 import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { assertNotErased } from "../erasure/assert-not-erased.ts";
@@ -51,6 +53,7 @@ const headerPattern = /^[!-~](?:[ -~]*[!-~])?$/;
 export const createPushConfig: Command<{ taskId: string; config: PushConfigInput }, PushConfigRecord> = {
   name: "create_push_config",
   scope: "tasks:write",
+  audit: (_, config) => audited("webhook.create", config, webhookFacts(config.task_id, config.url)),
   async decide(unit, { taskId, config }) {
     // A busy run would otherwise be faster again and again.
     await unit.hold(taskId);
@@ -62,6 +65,11 @@ export const createPushConfig: Command<{ taskId: string; config: PushConfigInput
     return deps.masterKeys.fingerprint(canonical);
   },
 };
+
+/** Where it goes, without what its path or query may hold. */
+export function webhookFacts(taskId: string, url: string): AuditDetails {
+  return { task_id: taskId, host: URL.parse(url)?.host ?? null };
+}
 
 /** The same inside another command: the webhook is there from the first event of the same commit on. */
 export async function addPushConfig(

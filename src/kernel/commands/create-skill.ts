@@ -1,5 +1,6 @@
 /** Register a skill, for the whole tenant. */
 
+import { audited } from "../audit/record.ts";
 import { requireWholeTenant } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { assertJsonSchema } from "../json-schema.ts";
@@ -8,6 +9,7 @@ import type { SkillFields, SkillRecord } from "../resources/skill.ts";
 export const createSkill: Command<SkillFields, SkillRecord> = {
   name: "create_skill",
   scope: "skills:write",
+  audit: (_, skill) => audited("skill.create", skill, { name: skill.name }),
   async decide(unit, fields) {
     requireWholeTenant(unit.caller, "name");
     assertSchemas(fields);

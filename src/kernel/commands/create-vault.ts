@@ -2,6 +2,7 @@
 
 import { newDataKey } from "../../policy/vault-crypto.ts";
 import type { JsonObject } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { type VaultCapability, type VaultRecord, vaultCapabilities } from "../resources/vault.ts";
@@ -18,6 +19,7 @@ export interface CreateVault {
 export const createVault: Command<CreateVault, VaultRecord> = {
   name: "create_vault",
   scope: "vaults:write",
+  audit: (_, vault) => audited("vault.create", vault, { workspace_id: vault.workspace_id }),
   async decide(unit, { provider, capabilities, workspaceId = null, metadata = {} }) {
     if (provider !== "local") {
       throw new HarnessError("invalid_request", 'The only provider here is "local".', {

@@ -1,6 +1,7 @@
 /** Create a workspace, with the branch that is its main path. */
 
 import type { JsonObject } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 
 import { HarnessError } from "../errors.ts";
@@ -18,6 +19,7 @@ export interface CreateWorkspace {
 export const createWorkspace: Command<CreateWorkspace, WorkspaceRecord> = {
   name: "create_workspace",
   scope: "workspaces:write",
+  audit: (_, workspace) => audited("workspace.create", workspace, { name: workspace.name }),
   async decide(unit, request) {
     if (unit.caller.workspaceIds !== null) {
       throw new HarnessError("permission_denied", "A key bound to workspaces cannot make others.");

@@ -1,11 +1,21 @@
 /** Delete a push config: nothing more is sent, not even what is being tried. Deleting what is not there is done already. */
 
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { pushConfigId } from "../resources/push-config.ts";
 
 export const deletePushConfig: Command<{ taskId: string; configId: string }, null> = {
   name: "delete_push_config",
   scope: "tasks:write",
+  audit: ({ taskId, configId }, _, { caller }) =>
+    // What ends with its session or its key is told by their records.
+    caller.actor === "system"
+      ? null
+      : audited(
+          "webhook.delete",
+          { object: "push_config", id: pushConfigId(taskId, configId) },
+          { task_id: taskId },
+        ),
   async decide(unit, { taskId, configId }) {
     await unit.hold(taskId);
     const task = await unit.require("task", taskId);

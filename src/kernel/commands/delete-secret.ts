@@ -1,5 +1,6 @@
 /** Delete a secret from a vault. What was sealed stays in the log; with the next data key nothing can open it. */
 
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { notFound } from "../errors.ts";
 import type { VaultSecret } from "../resources/vault.ts";
@@ -8,6 +9,8 @@ import { assertAllows, requireChangeable } from "../vaults.ts";
 export const deleteSecret: Command<{ vaultId: string; name: string }, VaultSecret> = {
   name: "delete_secret",
   scope: "vaults:write",
+  audit: ({ vaultId }, { name, version }) =>
+    audited("secret.delete", { object: "vault", id: vaultId }, { name, version }),
   async decide(unit, { vaultId, name }) {
     const vault = await requireChangeable(unit, vaultId);
     assertAllows(vault, "delete");

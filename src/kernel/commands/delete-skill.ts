@@ -1,5 +1,6 @@
 /** Delete a registered skill. Sessions that were given it keep its id. */
 
+import { audited } from "../audit/record.ts";
 import { requireWholeTenant } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import type { SkillRecord } from "../resources/skill.ts";
@@ -8,6 +9,7 @@ import { requireRegistered } from "../skills.ts";
 export const deleteSkill: Command<{ skillId: string }, SkillRecord> = {
   name: "delete_skill",
   scope: "skills:write",
+  audit: (_, skill) => audited("skill.delete", skill),
   async decide(unit, { skillId }) {
     const skill = await requireRegistered(unit, skillId);
     requireWholeTenant(unit.caller, "skill_id");

@@ -1,6 +1,7 @@
 /** Make sure that a persona is there and says what its operator's configuration says. Runs at start. */
 
 import type { JsonObject } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import type { PersonaFields, PersonaRecord } from "../resources/persona.ts";
 import { namedPersona } from "../shell/sops.ts";
@@ -16,6 +17,8 @@ export type EnsurePersona = Omit<PersonaFields, "version"> & {
 export const ensurePersona: Command<EnsurePersona, PersonaRecord> = {
   name: "ensure_persona",
   scope: "personas:write",
+  audit: (changes, persona) =>
+    audited("persona.update", persona, { version: persona.version, changed: Object.keys(changes) }),
   /** The one of this name is changed, if it is different; what is not said stays as it is. */
   async decide(unit, { version, ...changes }) {
     const known = await namedPersona(unit, changes.name);

@@ -2,7 +2,9 @@
  * Take over the log of a session from another server: its events as they were, under their own ids, so that what is
  * computed from them is the same here as there. All of it or nothing.
  */
+
 import type { NewEvent } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
@@ -24,6 +26,7 @@ import { nameIn } from "./ensure-tenant.ts";
 export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
   name: "import_session",
   scope: "admin",
+  audit: ({ bundle }, session) => audited("session.import", session, { events: bundle.events.length }),
   // An id that is in use, by whomever, stays so.
   triesMax: 3,
   async decide(unit, { bundle }) {

@@ -1,6 +1,7 @@
 /** Make, change and delete quotas. Those of a tenant or of the organization hold for everything in it, at once. */
 
 import type { JsonObject } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { noteRefusal } from "../quotas/ledger.ts";
@@ -22,6 +23,7 @@ export interface CreateQuota {
 export const createQuota: Command<CreateQuota, QuotaRecord> = {
   name: "create_quota",
   scope: "quotas:write",
+  audit: (_, quota) => audited("quota.create", quota, { scope: quota.scope }),
   async decide(unit, request) {
     refuseUnlessInCharge(unit, request.scope);
     const window = request.resetWindow ?? null;
@@ -54,6 +56,7 @@ export const createQuota: Command<CreateQuota, QuotaRecord> = {
 export const updateQuota: Command<{ quotaId: string; changes: QuotaChanges }, QuotaRecord> = {
   name: "update_quota",
   scope: "quotas:write",
+  audit: ({ changes }, quota) => audited("quota.update", quota, { changed: Object.keys(changes) }),
   async decide(unit, { quotaId, changes }) {
     const quota = await requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);
@@ -68,6 +71,7 @@ export const updateQuota: Command<{ quotaId: string; changes: QuotaChanges }, Qu
 export const deleteQuota: Command<{ quotaId: string }, QuotaRecord> = {
   name: "delete_quota",
   scope: "quotas:write",
+  audit: (_, quota) => audited("quota.delete", quota, { scope: quota.scope }),
   async decide(unit, { quotaId }) {
     const quota = await requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);

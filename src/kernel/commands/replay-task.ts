@@ -2,6 +2,7 @@
 
 import { textsIn } from "../../policy/redact/texts-in.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -24,6 +25,10 @@ export interface ReplayTask extends ReplayRequest {
 export const replayTask: Command<ReplayTask, TaskRecord> = {
   name: "replay_task",
   scope: "tasks:write",
+  audit: ({ taskId }, task) => {
+    const live = task.replay?.allow_live ?? [];
+    return live.length === 0 ? null : audited("task.replay_live", task, { source_task_id: taskId, live });
+  },
   async decide(unit, request) {
     const source = await unit.require("task", request.taskId);
     assertReplayable(source);

@@ -4,6 +4,7 @@
  */
 
 import { type Caller, mayGrant } from "../../policy/caller.ts";
+import { audited } from "../audit/record.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
@@ -15,6 +16,7 @@ import { deletePushConfig } from "./delete-push-config.ts";
 export const revokeApiKey: Command<{ keyId: string }, ApiKeyRecord> = {
   name: "revoke_api_key",
   scope: "api_keys:write",
+  audit: (_, key) => audited("api_key.revoke", key, { name: key.name, actor: key.actor }),
   async decide(unit, { keyId }) {
     const key = await unit.require("api_key", keyId);
     assertMayRevoke(unit.caller, key);

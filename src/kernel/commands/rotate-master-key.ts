@@ -3,6 +3,7 @@
  * more: a process that dies in between finds both at its next start, and goes on from there.
  */
 
+import { audited, recordAudit } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import type { MasterKeyRotation } from "../master-key/rewrap.ts";
@@ -23,6 +24,8 @@ export const rotateMasterKey: Command<Record<string, never>, MasterKeyRotation> 
     if (!masterKeys.isFixed) masterKeys.turn();
     const rotation = await deps.operations.rewrapDataKeys();
     if (masterKeys.isFixed && rotation.rewrapped === 0) throw onlyTheOperatorCan();
+    const key = { object: "master_key", id: rotation.masterKeyId };
+    await recordAudit(unit, audited("master_key.rotate", key, { rewrapped: rotation.rewrapped }));
     return rotation;
   },
 };

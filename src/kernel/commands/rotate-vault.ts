@@ -1,6 +1,7 @@
 /** Give a vault another data key and seal all its secrets again, in one commit. */
 
 import { newDataKey } from "../../policy/vault-crypto.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import type { VaultRecord } from "../resources/vault.ts";
 import { openDataKey, openEntry, requireChangeable, sealEntry, wrapFor, wrappingLock } from "../vaults.ts";
@@ -8,6 +9,7 @@ import { openDataKey, openEntry, requireChangeable, sealEntry, wrapFor, wrapping
 export const rotateVault: Command<{ vaultId: string }, VaultRecord> = {
   name: "rotate_vault",
   scope: "vaults:write",
+  audit: (_, vault) => audited("vault.rotate", vault, { key_version: vault.data_key.version }),
   async decide(unit, { vaultId }) {
     await unit.hold(wrappingLock);
     const vault = await requireChangeable(unit, vaultId);

@@ -5,6 +5,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import { sha256Hex } from "../content.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -14,7 +15,7 @@ import type { TaskRecord } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 import { appendTaskMessage } from "./append-task-message.ts";
-import { addPushConfig, type PushConfigInput } from "./create-push-config.ts";
+import { addPushConfig, type PushConfigInput, webhookFacts } from "./create-push-config.ts";
 import { createSession } from "./create-session.ts";
 import { personaIdOf } from "./ensure-tenant.ts";
 import { submitTask, tellQuota } from "./submit-task.ts";
@@ -37,6 +38,11 @@ export interface SendMessage {
 export const sendMessage: Command<SendMessage, TaskRecord> = {
   name: "send_message",
   scope: "tasks:write",
+  // A webhook that comes with a new task is part of its submission.
+  audit: ({ taskId, pushConfig }, task) =>
+    taskId === null || pushConfig === undefined
+      ? null
+      : audited("webhook.create", task, webhookFacts(taskId, pushConfig.url)),
   async decide(unit, request) {
     const { taskId, pushConfig } = request;
     const task = taskId === null ? await begin(unit, request) : await goOn(unit, request, taskId);

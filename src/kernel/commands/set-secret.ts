@@ -1,6 +1,7 @@
 /** Put a secret into a vault, or another value in its place. From here on only `ctx.secret` gives it out. */
 
 import type { JsonObject } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { secretName, type VaultRecord, type VaultSecret } from "../resources/vault.ts";
@@ -22,6 +23,8 @@ const metadataCharsMax = 4096;
 export const setSecret: Command<SetSecret, VaultSecret> = {
   name: "set_secret",
   scope: "vaults:write",
+  audit: ({ vaultId }, { name, version }) =>
+    audited("secret.set", { object: "vault", id: vaultId }, { name, version }),
   async decide(unit, { vaultId, name, value, metadata = {} }) {
     assertName(unit, name);
     assertSmall(value, metadata);

@@ -3,6 +3,7 @@
 import type { NewSigningKey, SigningKey } from "../../receipts/keys.ts";
 import type { PublicJwk } from "../../receipts/public-keys.ts";
 import type { Store } from "../../store/port.ts";
+import { audited, recordAudit } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import type { SigningKeyRecord } from "../resources/signing-key.ts";
@@ -43,6 +44,10 @@ export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord
 
 async function addKey(unit: Unit, key: SigningKey): Promise<SigningKeyRecord> {
   const before = await listSigningKeys(unit.deps.store);
+  // Also when the operator put another key file in place. The first key is no change.
+  if (before.length > 0) {
+    await recordAudit(unit, audited("signing_key.rotate", { object: "signing_key", id: key.kid }));
+  }
   for (const { id, retired_at } of before) {
     if (retired_at === null)
       unit.emit(await unit.require("signing_key", id), "vendor.bridle.signing_key.retired", {});

@@ -1,5 +1,6 @@
 /** Change a connector: pause it, wake it, send its tasks elsewhere. */
 
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
 import { assertTargets } from "./create-connector.ts";
@@ -12,6 +13,8 @@ export interface UpdateConnector {
 export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
   name: "update_connector",
   scope: "connectors:write",
+  audit: ({ changes }, connector) =>
+    audited("connector.update", connector, { changed: Object.keys(changes) }),
   async decide(unit, { connectorId, changes }) {
     const connector = await unit.require("connector", connectorId);
     await assertTargets(unit, connector.workspace_id, changes);

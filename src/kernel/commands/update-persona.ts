@@ -1,6 +1,7 @@
 /** Change a persona. Every change is a new version; tasks keep the one they were submitted under. */
 
 import { isDeepStrictEqual } from "node:util";
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { nextVersion, type PersonaChanges, type PersonaRecord } from "../resources/persona.ts";
@@ -10,6 +11,8 @@ import { refuseBoundKeys, requireReferences } from "./create-persona.ts";
 export const updatePersona: Command<{ personaId: string; changes: PersonaChanges }, PersonaRecord> = {
   name: "update_persona",
   scope: "personas:write",
+  audit: ({ changes }, persona) =>
+    audited("persona.update", persona, { version: persona.version, changed: Object.keys(changes) }),
   async decide(unit, { personaId, changes: given }) {
     refuseBoundKeys(unit);
     const persona = await unit.require("persona", personaId);

@@ -1,5 +1,6 @@
 /** Change a registered skill. Those that agents bring along change with the agent's code. */
 
+import { audited } from "../audit/record.ts";
 import { requireWholeTenant } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import type { SkillFields, SkillRecord } from "../resources/skill.ts";
@@ -9,6 +10,7 @@ import { assertSchemas } from "./create-skill.ts";
 export const updateSkill: Command<{ skillId: string; changes: Partial<SkillFields> }, SkillRecord> = {
   name: "update_skill",
   scope: "skills:write",
+  audit: ({ changes }, skill) => audited("skill.update", skill, { changed: Object.keys(changes) }),
   async decide(unit, { skillId, changes }) {
     const skill = await requireRegistered(unit, skillId);
     requireWholeTenant(unit.caller, "skill_id");

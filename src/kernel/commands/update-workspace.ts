@@ -1,5 +1,6 @@
 /** Change a workspace's name, capabilities, quota or metadata. */
 
+import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { requireQuotaFor } from "../quotas/applicable.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "../resources/workspace.ts";
@@ -7,6 +8,8 @@ import type { WorkspaceChanges, WorkspaceRecord } from "../resources/workspace.t
 export const updateWorkspace: Command<{ workspaceId: string; changes: WorkspaceChanges }, WorkspaceRecord> = {
   name: "update_workspace",
   scope: "workspaces:write",
+  audit: ({ changes }, workspace) =>
+    audited("workspace.update", workspace, { changed: Object.keys(changes) }),
   async decide(unit, { workspaceId, changes }) {
     const workspace = await unit.require("workspace", workspaceId);
     if (Object.keys(changes).length === 0) return workspace;

@@ -13,6 +13,7 @@
 import { setImmediate as othersTurn } from "node:timers/promises";
 import { type Caller, systemCaller } from "../../policy/caller.ts";
 import type { StoredEvent, TenantStore } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import { cancelTasks } from "../commands/cancel-task.ts";
 import { deletePushConfig } from "../commands/delete-push-config.ts";
 import { type Command, carryOut } from "../dispatch.ts";
@@ -33,6 +34,8 @@ export interface EraseSession {
 export const requestErasure: Command<EraseSession, SessionRecord> = {
   name: "erase_session",
   scope: "admin",
+  // What is erased with its tenant is told by the record of that.
+  audit: (_, session, { caller }) => (caller.actor === "system" ? null : audited("session.erase", session)),
   async decide(unit, { sessionId, reason = null }) {
     const session = await unit.require("session", sessionId);
     if (session.erasure !== undefined) return session;

@@ -5,6 +5,7 @@
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
+import { audited } from "../audit/record.ts";
 import { requireScope } from "../authorize.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { type Command, carryOut } from "../dispatch.ts";
@@ -39,16 +40,17 @@ export async function eraseTenant(
     throw new HarnessError("permission_denied", "A key that is bound to workspaces cannot erase a tenant.");
   }
   const inside: Caller = { ...systemCaller(tenantId), actor: caller.actor };
-  await carryOut(deps, requestTenantErasure, inside, { tenantId, reason });
+  await carryOut(deps, requestTenantErasure, inside, { tenantId, reason, by: caller });
   await finishTenantErasure(deps, tenantId);
   const document = await deps.store.of(tenantId).get("tenant", tenantId);
   if (document === undefined) throw notFound("tenant", tenantId);
   return document.body as TenantRecord;
 }
 
-const requestTenantErasure: Command<EraseTenant, TenantRecord> = {
+const requestTenantErasure: Command<EraseTenant & { by: Caller }, TenantRecord> = {
   name: "erase_tenant",
   scope: "admin",
+  audit: ({ by }, tenant) => ({ ...audited("tenant.erase", tenant), by }),
   async decide(unit, { tenantId, reason = null }) {
     const tenant = await unit.require("tenant", tenantId);
     if (tenant.erasure?.erased_at === null) return tenant;

@@ -44,9 +44,9 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
   return async function authenticate(presented, from) {
     if (presented === "") return null;
     const hash = hashApiKey(presented);
-    if (sameHash(hash, fixedHash)) return administrator;
+    if (sameHash(hash, fixedHash)) return callingFrom(administrator, from);
     const remembered = known.find(hash);
-    if (remembered !== null) return remembered;
+    if (remembered !== null) return callingFrom(remembered, from);
 
     const who = from === undefined ? null : addressGroup(from);
     const secondsToWait = who === null ? 0 : failures.secondsToWait(who);
@@ -54,13 +54,17 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
     const found = await identify(deps, presented, secondsToWait > 0);
     if (found !== null) {
       known.remember(hash, found, generation);
-      return found.caller;
+      return callingFrom(found.caller, from);
     }
     if (from !== undefined) deps.onFailure(from);
     if (secondsToWait > 0) throw tooManyFailures(secondsToWait);
     if (who !== null) failures.count(who);
     return null;
   };
+}
+
+function callingFrom(caller: Caller, address: string | undefined): Caller {
+  return address === undefined ? caller : { ...caller, address };
 }
 
 /**

@@ -6,9 +6,11 @@
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Caller } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
+import { noteAudit } from "../audit/note.ts";
 import { requireScope } from "../authorize.ts";
 import { timestamp } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
+import { carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
 import { taskTransitions } from "../lifecycle.ts";
@@ -17,6 +19,7 @@ import type { TaskRecord } from "../resources/task.ts";
 import type { WholeDeps } from "../unit.ts";
 import { measureSession, type OldWork, type TrimCounts, trimSession } from "./trim-session.ts";
 
+const dayMs = 24 * 60 * 60 * 1000;
 /** Of one session, in one commit. */
 const workMax = 20;
 const endedStatuses = [
@@ -43,6 +46,10 @@ export async function requestSweep(deps: WholeDeps, caller: Caller, dryRun: bool
       "conflict",
       "This server keeps everything: start it with --retain-days to change that.",
     );
+  }
+  if (!dryRun) {
+    const details = { retain_days: deps.retainMs / dayMs };
+    await carryOut(deps, noteAudit, caller, { action: "retention.sweep", resource: null, details });
   }
   return await sweep(deps, deps.retainMs, dryRun);
 }

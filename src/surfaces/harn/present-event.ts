@@ -54,7 +54,7 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     metadata: {},
     sequence: stored.sequence,
     payload: await presentPayload(asKernelEvent(stored), viewer),
-    session_id: stored.sessionId,
+    session_id: stored.resource.object === "audit_log" ? null : stored.sessionId,
     task_id: stored.taskId,
     workspace_id: stored.workspaceId,
     actor: stored.actor,

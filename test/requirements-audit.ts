@@ -1,0 +1,15 @@
+/** What the audit log promises. */
+
+import { type Requirement, section } from "./requirements.ts";
+
+export const auditRequirements: readonly Requirement[] = section("Bridle", "Audit log", {
+  "AUD-1":
+    "An administrative change and its audit record are in one commit: who, what, from where, never content or secrets.",
+  "AUD-2":
+    "Every record has the hash of the one before it. Verification names the first record that was changed, dropped or moved.",
+  "AUD-3":
+    "Concurrent commands leave a chain without gaps, and the document of the log is the fold of its records.",
+  "AUD-4": "Every command is audited or listed as one that is not, with a reason.",
+  "AUD-5": "What an administrator of the server does in another tenant is in the audit logs of both.",
+  "AUD-6": "Audit records are read with the scope `audit:read`, which `events:read` does not include.",
+});
