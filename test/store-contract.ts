@@ -370,6 +370,24 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual(await found({ after: 21 }), []);
     });
 
+    test("EVT-4 pages that are limited by bytes return every event once, and at least one each", async () => {
+      await using at = await opened();
+      const { store } = at;
+      await store.commit(creation("a"));
+      for (const size of [10, 5000, 10, 10, 5000])
+        await store.commit(
+          batch({ events: [event("a", "noticed", { payload: { text: "x".repeat(size) } })] }),
+        );
+      const found: number[] = [];
+      while (true) {
+        const after = found.at(-1) ?? 0;
+        const page = await store.events({ after, limit: 100, bytesMax: 1000 });
+        if (page.length === 0) break;
+        found.push(...positionsOf(page));
+      }
+      assert.deepEqual(found, range(1, 6));
+    });
+
     test("EVT-4 ranges that begin or end inside a batch return exactly their part", async () => {
       // Given many events of one task in one batch, when ranges begin and end anywhere inside it, then each gives
       // exactly its part.

@@ -8,10 +8,13 @@
 
 import type { EventQuery, NewEvent, StoredEvent, TenantStore } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
+import { readPages } from "./read-pages.ts";
+import { nextSlice } from "./slices.ts";
 
 /** Live events kept for one follower. */
 const bufferMax = 256;
-const historyPageSize = 200;
+/** What is read from disk at once: a few milliseconds of work, unless a single event is larger. */
+const historyPage = { limit: 200, bytesMax: 256 * 1024 };
 
 export type Topic = `task:${string}` | `session:${string}` | `tenant:${string}`;
 type Listener = (event: StoredEvent) => void;
@@ -76,20 +79,16 @@ export class LogTail {
   }
 }
 
-export type LogFilter = Omit<EventQuery, "limit" | "through" | "newestFirst">;
+export type LogFilter = Omit<EventQuery, "limit" | "bytesMax" | "through" | "newestFirst">;
 
 /** What there is to read now, in log order, and nothing that comes later. */
-export async function* readLog(
+export function readLog(
   store: Pick<TenantStore, "events">,
   filter: LogFilter,
 ): AsyncGenerator<StoredEvent[]> {
-  let after = filter.after;
-  while (true) {
-    const page = await store.events({ ...filter, after, limit: historyPageSize });
-    if (page.length > 0) yield page;
-    if (page.length < historyPageSize) return;
-    after = page.at(-1)?.position ?? after;
-  }
+  return readPages((last) =>
+    store.events({ ...filter, after: last?.position ?? filter.after, ...historyPage }),
+  );
 }
 
 /** Yields batches of events after `filter.after`, in log order, each exactly once, until aborted. */
@@ -120,9 +119,10 @@ export async function* followLog(
           buffer = [];
           overflowed = false;
         }
-        const page = await store.events({ ...filter, after: cursor, limit: historyPageSize });
+        await nextSlice();
+        const page = await store.events({ ...filter, after: cursor, ...historyPage });
         cursor = page.at(-1)?.position ?? cursor;
-        readHistory = page.length === historyPageSize;
+        readHistory = page.length > 0;
         if (page.length > 0) yield page;
         continue;
       }

@@ -9,6 +9,7 @@ import type { WholeStore } from "../store/whole-store.ts";
 import { asKernelEvent } from "./events.ts";
 import { type AnyRecord, alsoChanged, changed, created, indexOf } from "./fold.ts";
 import { readLog } from "./log-tail.ts";
+import { readPages } from "./read-pages.ts";
 
 /** A record, and where it stands among the events. */
 interface Folded extends Regained {
@@ -89,14 +90,10 @@ export async function compareWithLog(
 }
 
 async function* everyId(store: WholeStore): AsyncGenerator<{ kind: string; id: string }> {
-  let afterId = "";
-  while (true) {
-    const page = await store.ids({ afterId, limit: pageSize });
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined) return;
-    afterId = last.id;
-  }
+  const pages = readPages<{ kind: string; id: string }>((last) =>
+    store.ids({ afterId: last?.id ?? "", limit: pageSize }),
+  );
+  for await (const page of pages) yield* page;
 }
 
 async function repair(

@@ -1,6 +1,7 @@
 /** Reading a session's transcript: the messages of its log ranges, in order. */
 
 import type { Position, TenantStore } from "../store/port.ts";
+import { readPages } from "./read-pages.ts";
 import type { MessageRecord } from "./resources/message.ts";
 import type { TranscriptRange } from "./resources/session.ts";
 
@@ -38,12 +39,9 @@ export async function* walkTranscript(
   store: TenantStore,
   ranges: readonly TranscriptRange[],
 ): AsyncGenerator<TranscriptEntry> {
-  let beyond: { born: Position; id: string } | undefined;
-  while (true) {
-    const page = await readTranscript(store, ranges, { beyond, limit: pageSize });
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    beyond = { born: last.position, id: last.message.id };
-  }
+  const pages = readPages<TranscriptEntry>((last) => {
+    const beyond = last && { born: last.position, id: last.message.id };
+    return readTranscript(store, ranges, { beyond, limit: pageSize });
+  });
+  for await (const page of pages) yield* page;
 }

@@ -219,6 +219,8 @@ export interface FoundDocument extends StoredDocument {
 export interface EventQuery {
   after: Position;
   limit: number;
+  /** About how many bytes are read at most. The page is shorter then, but has one event at least if there is one. */
+  bytesMax?: number | undefined;
   workspaceIds?: readonly string[] | undefined;
   sessionId?: string | undefined;
   taskId?: string | undefined;

@@ -4,6 +4,7 @@
  */
 
 import type { WebSocket } from "ws";
+import { pauseIfLate } from "../kernel/slices.ts";
 import { closeCodes } from "./websocket.ts";
 
 /** What may wait for the client before the sender does. */
@@ -36,6 +37,7 @@ export class FrameSocket {
     });
     this.#flushed = written;
     if (this.#socket.bufferedAmount > bufferBytesMax) await written;
+    await pauseIfLate();
   }
 
   /** Ends the connection once everything sent before has left. */

@@ -13,7 +13,7 @@ import { exchangesOf } from "../resources/permission-request.ts";
 import type { ReceiptIssued } from "../resources/receipt.ts";
 import type { ImportMark } from "../resources/resource.ts";
 import type { SessionRecord } from "../resources/session.ts";
-import { Slices } from "../slices.ts";
+import { nextSlice } from "../slices.ts";
 import type { LogBundle } from "../transfer/bundle.ts";
 import { issuedBy } from "../transfer/receipted.ts";
 import { asWritten, refused } from "../transfer/refused.ts";
@@ -40,8 +40,7 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
         details: { session_id },
       });
     }
-    const slices = new Slices();
-    await assertSound(unit, bundle, slices);
+    await assertSound(unit, bundle);
     if ((await unit.find("workspace", workspace.id)) === undefined) {
       // A key bound to workspaces can neither make this one nor learn that it is there.
       if (unit.caller.workspaceIds !== null) throw notFound("workspace", workspace.id);
@@ -52,7 +51,7 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
     for (const blob of bundle.blobs) unit.keepBlob(blob);
     const before = new Set(unit.made().map(([, record]) => record));
     for (const event of bundle.events) {
-      await slices.next();
+      await nextSlice();
       const adopted = asImported(event, { by: unit.caller.actor, at: unit.at });
       for (const { object, id } of asWritten(event, () => created(adopted)))
         await assertFree(unit, object, id);

@@ -1,10 +1,11 @@
 /** Replaces the content of events, of the records folded from them, and of answers kept for repeated requests. */
 
-import type { Rewrite, StoredEvent, TenantStore } from "../../store/port.ts";
+import type { OnceRecord, Rewrite, StoredEvent, TenantStore } from "../../store/port.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
 import type { Command } from "../dispatch.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import { type AnyRecord, changed, created, type Kind } from "../fold.ts";
+import { readPages } from "../read-pages.ts";
 import { redactContent } from "./redact.ts";
 
 const pageSize = 100;
@@ -69,9 +70,10 @@ function refolded(events: readonly StoredEvent[]): AnyRecord[] {
 
 /** The answers to repeated requests are records as well: all that name the session, or the resource. */
 export async function eraseAnswers(store: WholeStore, tenantId: string, id: string): Promise<void> {
-  let afterKey = "";
-  while (true) {
-    const found = await store.onceWith({ text: id, afterKey, limit: pageSize });
+  const pages = readPages<OnceRecord>((last) =>
+    store.onceWith({ text: id, afterKey: last?.key ?? "", limit: pageSize }),
+  );
+  for await (const found of pages) {
     const rewriteOnce = [];
     for (const { key, result } of found) {
       const value: unknown = JSON.parse(result);
@@ -80,7 +82,5 @@ export async function eraseAnswers(store: WholeStore, tenantId: string, id: stri
     }
     if (rewriteOnce.length > 0)
       await store.commit({ expect: [], events: [], put: [], blobs: [], rewriteOnce });
-    if (found.length < pageSize) return;
-    afterKey = found.at(-1)?.key ?? afterKey;
   }
 }

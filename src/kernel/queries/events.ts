@@ -11,7 +11,7 @@ import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
 import { readableEvents, readScopeOf } from "../read-scopes.ts";
 import { type LogPart, trimmedThrough } from "../retention/trimmed-through.ts";
-import { Slices } from "../slices.ts";
+import { pauseIfLate } from "../slices.ts";
 import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 /** Which events: all that the caller may see, or those of a workspace, a session, a task. */
@@ -64,7 +64,6 @@ async function readVisible(
   const isReadable = readableEvents(caller);
   if (isReadable === null) return { events: await store.events({ ...filter, limit: wanted }), through: null };
   const events: StoredEvent[] = [];
-  const slices = new Slices();
   let { after } = filter;
   for (let scanned = 0; scanned < scannedMax; scanned += scannedAtOnce) {
     const page = await store.events({ ...filter, after, limit: scannedAtOnce });
@@ -72,7 +71,7 @@ async function readVisible(
     if (events.length >= wanted) return { events: events.slice(0, wanted), through: null };
     if (page.length < scannedAtOnce) return { events, through: null };
     after = page.at(-1)?.position ?? after;
-    await slices.next();
+    await pauseIfLate();
   }
   return { events, through: after };
 }
@@ -135,17 +134,14 @@ export async function followEvents(
   return readable(withoutGap(store, pages, filter, request.cursorParam), caller);
 }
 
-/** Others get their turn however much of the log the caller may not read. */
 async function* readable(
   pages: AsyncGenerator<StoredEvent[]>,
   caller: Caller,
 ): AsyncGenerator<StoredEvent[]> {
   const isReadable = readableEvents(caller);
-  const slices = new Slices();
   for await (const page of pages) {
     const shown = isReadable === null ? page : page.filter(isReadable);
     if (shown.length > 0) yield shown;
-    else await slices.next();
   }
 }
 

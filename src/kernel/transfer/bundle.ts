@@ -16,7 +16,7 @@ import { HarnessError } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import type { ShellTurn } from "../resources/shell-link.ts";
 import type { StepResult } from "../resources/task.ts";
-import { Slices } from "../slices.ts";
+import { nextSlice } from "../slices.ts";
 
 export const logFormat = "bridle-log/1";
 
@@ -96,10 +96,9 @@ export function parseLogBundle(text: string): LogBundle {
 /** The same, of lines that arrive one after the other. Others get their turn in between. */
 export async function readLogBundle(lines: AsyncIterable<string>): Promise<LogBundle> {
   const reader = new BundleReader();
-  const slices = new Slices();
   for await (const line of lines) {
     reader.add(line);
-    await slices.next();
+    await nextSlice();
   }
   return reader.end();
 }

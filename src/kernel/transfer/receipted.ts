@@ -11,19 +11,19 @@ import { TaskFacts } from "../receipts/facts.ts";
 import type { Part } from "../resources/message.ts";
 import type { Outcome } from "../resources/outcome.ts";
 import type { ReceiptIssued } from "../resources/receipt.ts";
-import type { Slices } from "../slices.ts";
+import { nextSlice } from "../slices.ts";
 import { summarize } from "../tasks.ts";
 import type { LogBundle } from "./bundle.ts";
 import { asWritten, refused } from "./refused.ts";
 
 /** What the receipts say must be true of these logs, and each receipt must be what it was. */
-export async function assertAsReceipted({ events, blobs }: LogBundle, slices: Slices): Promise<void> {
+export async function assertAsReceipted({ events, blobs }: LogBundle): Promise<void> {
   const facts = new Map<string, TaskFacts>();
   const receipts = new Map<string, Receipt>();
   const said = new Map<string, Part[]>();
   const kept = new Map(blobs.map(({ sha256, bytes }) => [sha256, bytes]));
   for (const event of events.map(asKernelEvent)) {
-    await slices.next();
+    await nextSlice();
     if (event.taskId === null) continue;
     const known = facts.get(event.taskId) ?? new TaskFacts();
     facts.set(event.taskId, known);

@@ -3,7 +3,7 @@
 import type { NewEvent } from "../../store/port.ts";
 import { asKernelEvent, type EventKind, terminalEvents } from "../events.ts";
 import { created } from "../fold.ts";
-import type { Slices } from "../slices.ts";
+import { nextSlice } from "../slices.ts";
 import type { Unit } from "../unit.ts";
 import { blobsOf, type LogBundle } from "./bundle.ts";
 import { wrongIn, wrongInMark } from "./payloads.ts";
@@ -66,17 +66,17 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "replay.failed",
 ]);
 
-export async function assertSound(unit: Unit, bundle: LogBundle, slices: Slices): Promise<void> {
+export async function assertSound(unit: Unit, bundle: LogBundle): Promise<void> {
   for (const event of bundle.events) {
-    await slices.next();
+    await nextSlice();
     assertBelongs(event, bundle);
   }
   assertCopies(bundle);
   assertOneSession(bundle);
   assertEnded(bundle);
-  await assertClean(unit, bundle, slices);
+  await assertClean(unit, bundle);
   assertContentIsThere(bundle);
-  await assertAsReceipted(bundle, slices);
+  await assertAsReceipted(bundle);
 }
 
 function assertBelongs(event: NewEvent, { header }: LogBundle): void {
@@ -157,15 +157,15 @@ function assertEnded({ events }: LogBundle): void {
 }
 
 /** Taking something out would break what the receipts say; so it is not taken in. */
-async function assertClean({ redactor }: Unit, { events, blobs }: LogBundle, slices: Slices): Promise<void> {
+async function assertClean({ redactor }: Unit, { events, blobs }: LogBundle): Promise<void> {
   const isClean = (value: unknown) => redactor.value(value) === value;
   const dirty = () => refused("It holds what looks like a credential.");
   for (const { payload, actor, resource } of events) {
-    await slices.next();
+    await nextSlice();
     if (!isClean(payload) || !isClean(actor) || !isClean(resource.id)) throw dirty();
   }
   for (const { bytes } of blobs) {
-    await slices.next();
+    await nextSlice();
     if (!isClean(Buffer.from(bytes).toString("utf8"))) throw dirty();
   }
 }

@@ -22,6 +22,7 @@ import {
 import type { WholeKernel } from "../../kernel/kernel.ts";
 import { openPushConfig } from "../../kernel/queries/push-configs.ts";
 import type { PushConfigRecord, PushDelivered } from "../../kernel/resources/push-config.ts";
+import { nextSlice } from "../../kernel/slices.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 import { ReadyQueue } from "../ready-queue.ts";
 import { type Backoff, waitMs } from "./backoff.ts";
@@ -213,6 +214,7 @@ class Webhooks {
     this.#know(config);
     const { id, task_id: taskId } = config;
     const { through: from, narrate } = await this.#takeNarrative(config);
+    await nextSlice();
     const events = await store.of(config.tenant_id).events({ taskId, after: from, limit: eventsAtOnce });
     const progress = new Progress(from, clock.now());
     try {

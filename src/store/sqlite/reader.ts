@@ -199,8 +199,11 @@ export class Reader {
     ).iterate(...values, query.limit);
     const through = query.through ?? Number.POSITIVE_INFINITY;
     const events: StoredEvent[] = [];
+    let bytes = 0;
     // A row can hold many events: no more rows are parsed than are needed.
     for (const row of rows) {
+      if (query.bytesMax !== undefined && bytes >= query.bytesMax && events.length > 0) return events;
+      bytes += String(row.events).length;
       const found = query.newestFirst ? toEvents(row).reverse() : toEvents(row);
       for (const event of found) {
         if (event.position > query.after && event.position <= through) events.push(event);

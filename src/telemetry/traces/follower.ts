@@ -12,6 +12,7 @@ import type { Logger } from "pino";
 import { type Clock, setTimer, timestamp } from "../../kernel/clock.ts";
 import { asRecorded } from "../../kernel/events.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
+import { readLog } from "../../kernel/log-tail.ts";
 import type { Position } from "../../store/port.ts";
 import { ContentReader } from "./content.ts";
 import { type Cursor, positionBefore, readCursor, writeCursor } from "./cursor.ts";
@@ -19,7 +20,6 @@ import { Gatherer } from "./gatherer.ts";
 import type { ExportProblem, Otel, ReadableSpan } from "./otel.ts";
 import type { TraceSettings } from "./settings.ts";
 
-const pageSize = 200;
 const retryMs = { least: 1000, most: 60_000 };
 /** Longer than this a collector is not waited for. */
 const backlogMsMax = 24 * 60 * 60 * 1000;
@@ -144,8 +144,7 @@ export class Follower {
   async #gather(): Promise<boolean> {
     const { kernel, otel, settings, logger } = this.#options;
     const batch = this.#batch;
-    while (batch.spans.length < settings.spansMax) {
-      const page = await kernel.store.events({ after: batch.through, limit: pageSize });
+    for await (const page of readLog(kernel.store, { after: batch.through })) {
       for (const stored of page) {
         try {
           const facts = await this.#gatherer.take(asRecorded(stored));
@@ -157,9 +156,8 @@ export class Follower {
         batch.through = stored.position;
         if (batch.spans.length >= settings.spansMax) return false;
       }
-      if (page.length < pageSize) return true;
     }
-    return false;
+    return true;
   }
 
   /** True when they are no longer ours to tell; false when the time for it is over. */

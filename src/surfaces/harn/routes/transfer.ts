@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { importSession } from "../../../kernel/commands/import-session.ts";
 import { exportLog } from "../../../kernel/queries/export-log.ts";
 import { exportReceipts } from "../../../kernel/queries/export-receipts.ts";
+import { pauseIfLate } from "../../../kernel/slices.ts";
 import { receiveLog } from "../../../kernel/transfer/receive-log.ts";
 import { presentSession } from "../present.ts";
 import { type Call, jsonLines, route, streamOf } from "../route.ts";
@@ -18,7 +19,10 @@ function sendLines({ reply }: Call<unknown, unknown>, lines: AsyncGenerator<stri
 }
 
 async function* ended(lines: AsyncGenerator<string>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${line}\n`;
+  for await (const line of lines) {
+    await pauseIfLate();
+    yield `${line}\n`;
+  }
 }
 
 export const transferRoutes = [
