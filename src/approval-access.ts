@@ -28,6 +28,7 @@ export async function openApprovalAccess(
   };
   return {
     mac: key.mac,
+    derive: key.derive,
     enforcerBundle: key.bundle,
     enforcerLabel,
     linkOf(tenantId) {

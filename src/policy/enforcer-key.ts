@@ -1,12 +1,14 @@
 /** The enforcer's own key: a file that only the server can read. Whoever has the database alone cannot add an approver. */
 
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { KeyFileDamaged, readPrivateFile, writePrivateFile } from "./private-file.ts";
 
 export interface EnforcerKey {
   /** What approvers are shown while pairing. */
   bundle: string;
   mac(purpose: string, text: string): string;
+  /** A key for another use. Whoever knows one of them learns nothing about the others, nor about this key. */
+  derive(label: string): Uint8Array;
 }
 
 interface Kept {
@@ -26,7 +28,12 @@ export async function loadEnforcerKey(
   return {
     bundle: kept.bundle,
     mac: (purpose, text) => createHmac("sha256", key).update(`${purpose}\n${text}`).digest("hex"),
+    derive: (label) => deriveKey(key, label),
   };
+}
+
+export function deriveKey(key: Uint8Array, label: string): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", key, "", label, macKeyBytes));
 }
 
 /** The key in the file; null if there is no file. */

@@ -43,6 +43,7 @@ import type { ApprovalPolicy } from "../../src/kernel/resources/persona.ts";
 import type { TaskRecord } from "../../src/kernel/resources/task.ts";
 import { Issuer } from "../../src/kernel/signing.ts";
 import { systemCaller } from "../../src/policy/caller.ts";
+import { deriveKey } from "../../src/policy/enforcer-key.ts";
 import { newSigningKey } from "../../src/receipts/keys.ts";
 import { type Agent, defineAgent } from "../../src/runtime/agent.ts";
 import { startEnforcer } from "../../src/runtime/approvals/enforcer.ts";
@@ -206,6 +207,7 @@ export class EnforcementStage {
       issuer: new Issuer(newSigningKey().key, () => {}),
       approvals: {
         ...withoutGateway(),
+        derive: (label) => deriveKey(Buffer.from(macKey), label),
         mac: (purpose, text) => createHmac("sha256", macKey).update(`${purpose}\n${text}`).digest("hex"),
         linkOf: () => gateway,
         ...(options.exchangeMsMax === undefined ? {} : { exchangeMsMax: options.exchangeMsMax }),

@@ -3,6 +3,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { GatewayLink } from "../../approvals/gateway-link.ts";
 import { skewMsDefault } from "../../approvals/times.ts";
+import { deriveKey } from "../../policy/enforcer-key.ts";
 
 /** Under the limit that gateways have by default, a day. */
 export const exchangeMsMaxDefault = 12 * 60 * 60 * 1000;
@@ -10,6 +11,8 @@ export const exchangeMsMaxDefault = 12 * 60 * 60 * 1000;
 export interface ApprovalAccess {
   /** A code over a text that only this server can make. `purpose` keeps codes for one thing from being good for another. */
   mac(purpose: "binding" | "registry", text: string): string;
+  /** A key for another use, the same for the same label as long as the server keeps its key file. */
+  derive(label: string): Uint8Array;
   /** The public half of the enforcer's key, as it is shown to approvers while pairing. */
   enforcerBundle: string;
   enforcerLabel: string;
@@ -26,6 +29,7 @@ export function withoutGateway(): ApprovalAccess {
   const key = randomBytes(32);
   return {
     mac: (purpose, text) => createHmac("sha256", key).update(`${purpose}\n${text}`).digest("hex"),
+    derive: (label) => deriveKey(key, label),
     enforcerBundle: "",
     enforcerLabel: "bridle",
     linkOf: () => null,

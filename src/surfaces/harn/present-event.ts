@@ -16,15 +16,16 @@ import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
 import { deltaIdOf } from "../../kernel/resources/replay.ts";
 import type { ShellTurn } from "../../kernel/resources/shell-link.ts";
 import type { StepResult } from "../../kernel/resources/task.ts";
-import type { Caller } from "../../policy/caller.ts";
-import type { Position, StoredEvent } from "../../store/port.ts";
+import type { JsonValue, Position, StoredEvent } from "../../store/port.ts";
 import {
+  type Onlooker,
   ownStore,
   presentApiKey,
   presentBranch,
   presentCompaction,
   presentConnector,
   presentContent,
+  presentErased,
   presentExchange,
   presentMemory,
   presentMessage,
@@ -53,7 +54,7 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     updated_at: stored.createdAt,
     metadata: {},
     sequence: stored.sequence,
-    payload: await presentPayload(asKernelEvent(stored), viewer),
+    payload: await presentPayload(asKernelEvent(stored), { ...viewer, place: eventId(stored.position) }),
     session_id: stored.resource.object === "audit_log" ? null : stored.sessionId,
     task_id: stored.taskId,
     workspace_id: stored.workspaceId,
@@ -123,7 +124,7 @@ function receiptOf(event: KernelEvent): string | null {
 }
 
 /** Records inside payloads are shown as the resources they are; the rest is made to be shown. */
-async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<object> {
+async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<object> {
   switch (event.event) {
     case "user.message":
     case "agent.message":
@@ -199,12 +200,10 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "vendor.bridle.persona.created":
       return { persona: presentRecord(event.payload.persona) };
     case "vendor.bridle.memory.created":
-      return { memory: presentMemory(event.payload.memory, viewer.caller) };
+      return { memory: presentMemory(event.payload.memory, viewer) };
     case "vendor.bridle.memory.updated": {
-      const { content, visibility, ...changes } = event.payload.changes;
-      return {
-        changes: { ...changes, visibility, content: presentContent(content, visibility, viewer.caller) },
-      };
+      const { changes } = event.payload;
+      return { changes: { ...changes, content: presentContent(changes, viewer) } };
     }
     case "vendor.bridle.skill.created":
       return { skill: presentSkill(event.payload.skill, event.createdAt) };
@@ -216,10 +215,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
     case "user.input_submitted": {
       const { answer, ...shown } = event.payload;
       if (answer === undefined) return shown;
-      return {
-        ...shown,
-        answer: seesInternal(viewer.caller) ? answer : redacted("json", answer, "receipt_only"),
-      };
+      return { ...shown, answer: presentContent({ content: answer, visibility: "receipt_only" }, viewer) };
     }
     case "vendor.bridle.shell_link.created": {
       const { caller: _, seed: __, told: ___, ...link } = presentRecord(event.payload.shell_link);
@@ -232,7 +228,7 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
       if (delta !== undefined) return { ...update, delta: await presentDelta(delta, viewer) };
       if (directive === undefined) return update;
       const found = await unsealShown(directive, ownStore(viewer));
-      return { ...update, directive: presentInternal(found, viewer.caller) };
+      return { ...update, directive: presentInternal(found, viewer) };
     }
     case "span.started":
       return await presentStarted(event.payload, viewer);
@@ -252,22 +248,21 @@ async function presentPayload(event: KernelEvent, viewer: Viewer): Promise<objec
 }
 
 /** What a model says is the run's own business, unless it is said to be for everybody. */
-async function presentDelta({ text, visibility, ...delta }: ModelDelta, viewer: Viewer): Promise<Wire> {
+async function presentDelta({ text, visibility, ...delta }: ModelDelta, viewer: Onlooker): Promise<Wire> {
   const found = await unsealShown(text, ownStore(viewer));
-  const shown =
-    "value" in found && visibility === "public" ? found.value : presentInternal(found, viewer.caller);
+  const shown = "value" in found && visibility === "public" ? found.value : presentInternal(found, viewer);
   return { ...delta, visibility, text: shown };
 }
 
-async function presentToolCall({ input, effect }: ToolCallInput, viewer: Viewer): Promise<Wire> {
-  return { effect, input: presentInternal(await unsealShown(input, ownStore(viewer)), viewer.caller) };
+async function presentToolCall({ input, effect }: ToolCallInput, viewer: Onlooker): Promise<Wire> {
+  return { effect, input: presentInternal(await unsealShown(input, ownStore(viewer)), viewer) };
 }
 
 /** The messages of a model's input, for those who may see what steps are given. */
-async function presentModelCall({ input, ...call }: ModelCallBegun, viewer: Viewer): Promise<Wire> {
+async function presentModelCall({ input, ...call }: ModelCallBegun, viewer: Onlooker): Promise<Wire> {
   const pieces = input.map(async (piece) =>
     "content" in piece
-      ? { content: presentInternal(await unsealShown(piece.content, ownStore(viewer)), viewer.caller) }
+      ? { content: presentInternal(await unsealShown(piece.content, ownStore(viewer)), viewer) }
       : piece,
   );
   return { ...call, input: await Promise.all(pieces) };
@@ -275,12 +270,11 @@ async function presentModelCall({ input, ...call }: ModelCallBegun, viewer: View
 
 async function presentChunk(
   { chunk, visibility }: EventPayloads["artifact.updated"],
-  viewer: Viewer,
+  viewer: Onlooker,
 ): Promise<unknown> {
   const found = await unsealShown(chunk, ownStore(viewer));
-  if ("erased" in found) return found.erased;
-  const text = found.value;
-  return visibility === "public" || seesInternal(viewer.caller) ? text : redacted("text", text, visibility);
+  if (visibility === "public") return "erased" in found ? found.erased : found.value;
+  return presentInternal(found, viewer, { type: "text", visibility });
 }
 
 /** The receipt itself is read at its own address, by those who may. */
@@ -307,7 +301,7 @@ function presentHandoff<T extends HandoffChanges>({ outgoing, ...shown }: T): Wi
 /** What a host is asked with is internal, like what it gives. */
 async function presentStarted(
   { host_call, handoff, model_call, tool_call, ...rest }: EventPayloads["span.started"],
-  viewer: Viewer,
+  viewer: Onlooker,
 ): Promise<object> {
   if (model_call !== undefined) return { ...rest, model_call: await presentModelCall(model_call, viewer) };
   if (tool_call !== undefined) return { ...rest, tool_call: await presentToolCall(tool_call, viewer) };
@@ -315,27 +309,31 @@ async function presentStarted(
   const span = handoff === undefined ? rest : { ...rest, handoff: { handoff_id, expires_at } };
   if (host_call === undefined) return span;
   const found = await unsealShown(host_call.input, ownStore(viewer));
-  return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer.caller) } };
+  return { ...span, host_call: { ...host_call, input: presentInternal(found, viewer) } };
 }
 
 /** What a shell said of its surroundings, for those who may see it: what is not public is internal. */
-async function presentTurn<T extends ShellTurn>(turn: T, viewer: Viewer): Promise<object> {
+async function presentTurn<T extends ShellTurn>(turn: T, viewer: Onlooker): Promise<object> {
   const { environment } = turn;
   if (environment === null || environment.tier === "secret") return turn;
   const found = await unsealShown(environment.state, ownStore(viewer));
   const isShown = environment.tier === "public" && "value" in found;
-  const state = isShown ? found.value : presentInternal(found, viewer.caller);
+  const state = isShown ? found.value : presentInternal(found, viewer);
   return { ...turn, environment: { tier: environment.tier, state } };
 }
 
 /** What a step gave is the run's own business: internal. */
-async function presentResult(result: StepResult, viewer: Viewer): Promise<unknown> {
+async function presentResult(result: StepResult, viewer: Onlooker): Promise<unknown> {
   if ("error" in result) return result;
   const output: Content<unknown> = result.output;
-  return { output: presentInternal(await unsealShown(output, ownStore(viewer)), viewer.caller) };
+  return { output: presentInternal(await unsealShown(output, ownStore(viewer)), viewer) };
 }
 
-function presentInternal(found: { value: unknown } | { erased: unknown }, caller: Caller): unknown {
-  if ("erased" in found) return found.erased;
-  return seesInternal(caller) ? found.value : redacted("json", found.value, "internal");
+function presentInternal(
+  found: { value: unknown } | { erased: JsonValue },
+  viewer: Onlooker,
+  described = { type: "json", visibility: "internal" },
+): unknown {
+  if ("erased" in found) return presentErased(found.erased, viewer);
+  return seesInternal(viewer.caller) ? found.value : redacted(viewer, found.value, described);
 }

@@ -4,8 +4,10 @@
  */
 
 import type { TruncateResult } from "../../kernel/commands/truncate-session.ts";
-import { sha256Hex, unsealShown } from "../../kernel/content.ts";
+import { unsealShown } from "../../kernel/content.ts";
 import { eventId } from "../../kernel/events.ts";
+import { hiddenHash } from "../../kernel/hidden-content.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { LoadedTool } from "../../kernel/queries/skills.ts";
 import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
@@ -30,10 +32,9 @@ import type { TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
 import type { VaultRecord, VaultSecret } from "../../kernel/resources/vault.ts";
 import type { LoadedSkill } from "../../kernel/skills.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
-import type { JsonValue, Position, Store, TenantStore } from "../../store/port.ts";
+import type { JsonValue, Position, TenantStore } from "../../store/port.ts";
 
-export interface Viewer {
-  store: Store;
+export interface Viewer extends Pick<Kernel, "store" | "approvals"> {
   caller: Caller;
 }
 
@@ -95,13 +96,18 @@ export function presentPushConfig(config: PushConfigRecord): Wire {
 }
 
 /** A memory that is not public is there for all who may see its owner; what it says is not. */
-export function presentMemory(memory: MemoryRecord, caller: Caller): Wire {
+export function presentMemory(memory: MemoryRecord, viewer: Viewer): Wire {
   const { deleted_at: _, ...shown } = presentRecord(memory);
-  return { ...shown, content: presentContent(memory.content, memory.visibility, caller) };
+  const place = `${memory.id} ${memory.updated_at}`;
+  return { ...shown, content: presentContent(memory, { ...viewer, place }) };
 }
 
-export function presentContent(content: JsonValue, visibility: Visibility, caller: Caller): unknown {
-  return visibility === "public" || seesInternal(caller) ? content : redacted("json", content, visibility);
+export function presentContent(
+  { content, visibility }: { content: JsonValue; visibility: Visibility },
+  viewer: Onlooker,
+): unknown {
+  if (visibility === "public" || seesInternal(viewer.caller)) return content;
+  return redacted(viewer, content, { type: "json", visibility });
 }
 
 export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string): Wire {
@@ -147,25 +153,47 @@ export function presentSecret(vaultId: string, secret: VaultSecret): Wire {
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
   const { parts, workspace_id: _, is_replayed: __, ...shown } = presentRecord(message);
   const found = await unsealShown(parts, ownStore(viewer));
+  const onlooker = { ...viewer, place: message.id };
   return {
     ...shown,
-    parts: "erased" in found ? [found.erased].flat() : presentParts(found.value, viewer.caller),
+    parts:
+      "erased" in found
+        ? [found.erased].flat().map((part) => presentErased(part, onlooker))
+        : presentParts(found.value, onlooker),
   };
 }
 
-function presentParts(parts: readonly Part[], caller: Caller): unknown[] {
-  if (seesInternal(caller) || parts.every((part) => part.visibility === "public")) return [...parts];
-  return parts.map((part) =>
-    part.visibility === "public" ? part : redacted(part.type, part, part.visibility),
-  );
+function presentParts(parts: readonly Part[], viewer: Onlooker): unknown[] {
+  if (seesInternal(viewer.caller)) return [...parts];
+  return parts.map((part) => (part.visibility === "public" ? part : redacted(viewer, part, part)));
+}
+
+/** What was erased is described by its plain hash, which receipts know; those who could not see the content are not shown that either. */
+export function presentErased(descriptor: JsonValue, viewer: Onlooker): JsonValue {
+  if (typeof descriptor !== "object" || descriptor === null || Array.isArray(descriptor)) return descriptor;
+  if (descriptor.visibility === "public" || seesInternal(viewer.caller)) return descriptor;
+  return { ...descriptor, sha256: hashFor(viewer, descriptor.sha256) };
 }
 
 export function seesInternal(caller: Caller): boolean {
   return mayUse(caller, "events:read_internal");
 }
 
-export function redacted(type: string, content: unknown, visibility: string): Wire {
-  return { redacted: true, type, visibility, sha256: sha256Hex(JSON.stringify(content)) };
+/** A viewer of something in a certain place: a message, a state of a memory, an event. */
+export interface Onlooker extends Viewer {
+  place: string;
+}
+
+export function redacted(
+  viewer: Onlooker,
+  content: unknown,
+  { type, visibility }: { type: string; visibility: string },
+): Wire {
+  return { redacted: true, type, visibility, sha256: hashFor(viewer, content) };
+}
+
+function hashFor({ approvals, caller, place }: Onlooker, content: unknown): string {
+  return hiddenHash(approvals, caller.tenantId, place, content);
 }
 
 export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wire> {

@@ -131,6 +131,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
             const call: Call<Static<Q>, Static<B>> = {
               kernel,
               store: kernel.store,
+              approvals: kernel.approvals,
               caller,
               credential,
               param: (name) => pathParam(request, name),

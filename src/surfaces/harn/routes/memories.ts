@@ -30,7 +30,7 @@ export const memoryRoutes = [
         ownerId: owner_id,
         text: q,
       });
-      return presentPage(page, (memory) => presentMemory(memory, call.caller));
+      return presentPage(page, (memory) => presentMemory(memory, call));
     },
   }),
   route({
@@ -58,7 +58,7 @@ export const memoryRoutes = [
         confidence: body.confidence,
         metadata: jsonObject(body.metadata),
       });
-      return presentMemory(memory, call.caller);
+      return presentMemory(memory, call);
     },
   }),
   route({
@@ -70,7 +70,7 @@ export const memoryRoutes = [
     response: Memory,
     async handle(call) {
       const memory = await getMemory(call.kernel, call.caller, call.param("memory_id"));
-      return presentMemory(memory, call.caller);
+      return presentMemory(memory, call);
     },
   }),
   route({

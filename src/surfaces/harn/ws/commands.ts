@@ -137,6 +137,7 @@ export async function carryOutFrame(
   let isRepeated = false;
   const call: FrameCall = {
     store: kernel.store,
+    approvals: kernel.approvals,
     caller,
     sessionId,
     writtenAt: null,

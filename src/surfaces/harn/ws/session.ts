@@ -146,7 +146,8 @@ class SessionConnection {
 
   /** Open questions first, then every event, and with the event of a new question the question. */
   async #pump(events: AsyncGenerator<StoredEvent[]>, liveAfter: Position): Promise<void> {
-    const viewer: Viewer = { store: this.#deps.kernel.store, caller: this.#caller };
+    const { store, approvals } = this.#deps.kernel;
+    const viewer: Viewer = { store, approvals, caller: this.#caller };
     try {
       /** Asked since the history ends, and open already when we looked. */
       const asked = new Set<string>();
