@@ -34,7 +34,10 @@ export interface Intent {
   risk: string;
 }
 
-/** The same for the same intent, and told apart from every other one by nobody but this server. */
+/**
+ * The same for the same intent, and told apart from every other one by nobody but this server. Approvals wait for weeks, over
+ * upgrades: whoever changes the form of an intent must still recognize bindings of the form before (REL-R10).
+ */
 export function bindingOf({ approvals }: Pick<KernelDeps, "approvals">, intent: Intent): string {
   return approvals.mac("binding", hashWhole(intent, canonicalJson));
 }
