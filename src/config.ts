@@ -12,6 +12,7 @@ import type { Agent, AgentContext } from "./runtime/agent.ts";
 import { waitMsDefault } from "./runtime/waits.ts";
 import { type Backoff, webhookBackoff } from "./runtime/webhooks/backoff.ts";
 import { emptyWorld } from "./runtime/world.ts";
+import { type DiskFloor, diskFloorDefault } from "./store/sqlite/free-space.ts";
 import type { Tls } from "./surfaces/tls.ts";
 import type { AnyTool } from "./tools/tool.ts";
 
@@ -86,6 +87,8 @@ export interface ServerConfig {
   anonymousMs: number;
   /** The largest artifact that can be uploaded. */
   artifactBytesMax: number;
+  /** Free disk space below which nothing that adds data is accepted. */
+  diskFloor: DiskFloor;
   /** Directories in which workspaces may have their own roots; elsewhere their files are in the data directory. */
   workspaceRoots: readonly string[];
   /** The operator's master key for vaults and those before it; none means one in the data directory. */
@@ -145,6 +148,7 @@ export const defaultConfig = {
   webSocket: { helloMs: 10_000, ticketMs: 60_000 },
   anonymousMs: 10 * 60_000,
   artifactBytesMax: 256 * 1024 * 1024,
+  diskFloor: diskFloorDefault,
   workspaceRoots: [],
   masterKeys: [],
   allowPrivateAddresses: false,

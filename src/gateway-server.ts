@@ -94,6 +94,7 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
     gatewayUrl: () => facts.url(),
     isStopping: () => stopping,
     writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
+    isDiskLow: () => false,
   };
   const isMutualTls = tls?.clientCa !== undefined;
   const binding = harpBinding({

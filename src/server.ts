@@ -97,10 +97,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
 
   const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
   const metrics = await metricsFor(config);
-  const store = await openSqliteStore(dataDirectory, {
-    ...metrics?.store("log"),
-    faultChanged: storeFaultLog(logger, "log"),
-  });
+  const store = await openSqliteStore(
+    dataDirectory,
+    {
+      ...metrics?.store("log"),
+      faultChanged: storeFaultLog(logger, "log"),
+    },
+    config.diskFloor,
+  );
   built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
@@ -176,6 +180,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
     isStopping: () => stopping,
     writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
+    isDiskLow: () => store.shortage() !== null,
   };
   const report = harnReport(logger, kernel.redactor);
   const newRequestId = () => kernel.newId("req");

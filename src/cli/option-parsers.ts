@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { adminKeyCharsMin, isAdminKey } from "../policy/admin-key.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
+import type { DiskFloor } from "../store/sqlite/free-space.ts";
 import { isLoopbackHost } from "../surfaces/loopback.ts";
 import { isUsable } from "../surfaces/tls.ts";
 
@@ -22,6 +23,20 @@ export function wholeNumber(min: number, max: number) {
     if (text.trim() !== "" && Number.isInteger(value) && value >= min && value <= max) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
+}
+
+const bytesByUnit = { B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30, TB: 2 ** 40 } as const;
+
+/** A number of bytes, with or without a unit, or a share of the disk. */
+export function diskFloor(text: string): DiskFloor {
+  const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([KMGT]?B|%)?$/i.exec(text.trim()) ?? [];
+  const amount = Number(digits);
+  if (digits === "" || (unit === "%" && amount >= 100)) {
+    throw new InvalidArgumentError("It must be a size, like 512MB or 2GB, or a share of the disk, like 5%.");
+  }
+  if (unit === "%") return { bytes: Number.POSITIVE_INFINITY, share: amount / 100 };
+  const known = Object.entries(bytesByUnit).find(([name]) => name === (unit.toUpperCase() || "B"));
+  return { bytes: Math.round(amount * (known?.[1] ?? 1)), share: 1 };
 }
 
 export function portOrOff(text: string): number | "off" {

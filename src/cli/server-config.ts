@@ -70,6 +70,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     trustedProxies: settings.trustProxy,
     corsOrigins: settings.corsOrigin,
     artifactBytesMax: settings.artifactBytesMax,
+    diskFloor: settings.diskFloor,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
     enforcer: {

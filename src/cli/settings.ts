@@ -4,6 +4,7 @@ import { Option } from "commander";
 import { defaultConfig, grpcPortDefault, type MetricsAccess, metricsAccesses } from "../config.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
 import { parseMasterKey } from "../policy/vault-crypto.ts";
+import type { DiskFloor } from "../store/sqlite/free-space.ts";
 import { type HarpSettings, harpOptions } from "./gateway-options.ts";
 import {
   apiKeyOption,
@@ -17,6 +18,7 @@ import {
   trustProxyOption,
 } from "./listen-options.ts";
 import {
+  diskFloor,
   harpId,
   httpUrl,
   listOf,
@@ -41,6 +43,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   oauthAudience?: string;
   corsOrigin: string[];
   artifactBytesMax: number;
+  diskFloor: DiskFloor;
   workspaceRoots: string[];
   retainDays?: number;
   openharnessWaitMs: number;
@@ -123,6 +126,13 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_ARTIFACT_BYTES_MAX")
     .default(defaultConfig.artifactBytesMax)
     .argParser(wholeNumber(1, 2 ** 40)),
+  new Option(
+    "--disk-floor <size>",
+    "free disk space below which requests that add data are refused: 512MB, 2GB, 5%, or 0 for none",
+  )
+    .env("BRIDLE_DISK_FLOOR")
+    .default(defaultConfig.diskFloor, "256MB or 1%, whichever is smaller")
+    .argParser(diskFloor),
   new Option(
     "--workspace-roots <directory...>",
     "directories in which a workspace may have its own root; files of others are in the data directory",

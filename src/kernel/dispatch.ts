@@ -12,6 +12,7 @@ import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
 import { cannotWrite, HarnessError } from "./errors.ts";
 import { OutOfTurn } from "./locks.ts";
+import { requireRoom } from "./room.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
 import { hashWhole } from "./well-formed.ts";
 
@@ -32,6 +33,8 @@ export interface Command<Request, Result> {
   audit?(request: Request, result: Result, unit: Unit): AuditFacts | null;
   /** How often it is decided anew when somebody else was first, where that is not likely to help. */
   triesMax?: number;
+  /** Whether it is also done while the disk is short of space: it frees some, ends something, or records what has happened. */
+  isAllowedWithoutRoom?: true;
   /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
   isAhead?: boolean;
   /** What is left to do once it is on disk, about things that could slip in until then. */
@@ -75,6 +78,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
   return async function dispatch(command, caller, request, idempotency) {
     requireScope(caller, command.scope);
     if (idempotency === undefined) {
+      requireRoom(deps, command);
       return { ...(await perform(deps, command, caller, request)), replayed: false };
     }
     // A key bound to other workspaces must not be handed the answer to what it may not see.
@@ -90,6 +94,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
       const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
       if (recorded !== undefined) return { ...recorded, replayed: true };
       if (underWay.has(key)) continue;
+      requireRoom(deps, command);
 
       const attempt = perform(deps, command, caller, request, { key, fingerprint });
       underWay.set(key, attempt);

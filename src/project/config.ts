@@ -41,6 +41,8 @@ export interface ConfigSettings {
   /** Runs in memory at once. */
   concurrency?: number;
   artifactBytesMax?: number;
+  /** Free disk space below which nothing that adds data is accepted: `"512MB"`, `"2GB"`, `"5%"`, or 0 for none. */
+  diskFloor?: string | number;
   workspaceRoots?: string[];
   /** How long running steps may go on after Ctrl-C. */
   graceMs?: number;

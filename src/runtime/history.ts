@@ -203,6 +203,7 @@ function historyStore(
     scrub: async () => {},
     head: async () => stored.length,
     writeFault: () => null,
+    shortage: () => null,
     follow: () => () => {},
     close: async () => {},
   };

@@ -28,6 +28,8 @@ export function startScheduleClock(kernel: WholeKernel, logger: Logger): () => P
 
 /** One that cannot be carried out now is tried again at the next look, and holds up no other. */
 async function fireDue(kernel: WholeKernel, logger: Logger): Promise<void> {
+  // What is due stays due.
+  if (kernel.store.shortage() !== null) return;
   const through = kernel.clock.now();
   let after = fromTheStart;
   try {

@@ -264,6 +264,13 @@ export interface Store {
   head(): Promise<Position>;
   /** Why commits fail now ("disk full"); null while they are taken. */
   writeFault(): string | null;
+  /** Set while the disk has less free space than the operator wants; then nothing that adds data should be committed. */
+  shortage(): Shortage | null;
+}
+
+export interface Shortage {
+  freeBytes: number;
+  floorBytes: number;
 }
 
 /** Somebody else changed a document first. Read again, decide again. */

@@ -15,26 +15,29 @@ export interface ServerFacts {
   isStopping(): boolean;
   /** Why nothing can be written ("disk full"); null while it can. */
   writeFault(): string | null;
+  /** Whether there is less free disk space than the operator wants; deleting still works then. */
+  isDiskLow(): boolean;
 }
 
 export type Readiness =
   | { status: "ready" | "draining" }
-  | { status: "store_unavailable" /** In words. */; reason: string };
+  | { status: "store_unavailable" | "disk_low"; reason: string };
 
 export function readinessOf(facts: ServerFacts): Readiness {
   if (facts.isStopping()) return { status: "draining" };
   const reason = facts.writeFault();
-  return reason === null ? { status: "ready" } : { status: "store_unavailable", reason };
+  if (reason !== null) return { status: "store_unavailable", reason };
+  return facts.isDiskLow() ? { status: "disk_low", reason: "disk almost full" } : { status: "ready" };
 }
 
 export function isReady(facts: ServerFacts): boolean {
   return readinessOf(facts).status === "ready";
 }
 
-/** Why no new work is taken now; null while it is. */
+/** Why no request that changes something is taken now; null while they are. */
 export function refusalOf(facts: ServerFacts): HarnessError | null {
   const readiness = readinessOf(facts);
-  if (readiness.status === "ready") return null;
   if (readiness.status === "store_unavailable") return cannotWrite(readiness.reason);
+  if (readiness.status !== "draining") return null;
   return new HarnessError("service_unavailable", "The server is stopping and takes no new work.");
 }

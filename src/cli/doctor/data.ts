@@ -1,20 +1,19 @@
 /** The data directory: whether it can be written, how much room there is, who can read its keys, and what the store says. */
 
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readAdminKey } from "../../policy/admin-key.ts";
 import { readEnforcerKey } from "../../policy/enforcer-key.ts";
 import { MasterKeys } from "../../policy/master-keys.ts";
 import { KeyFileDamaged } from "../../policy/private-file.ts";
 import { readSigningKey } from "../../policy/signing-key.ts";
+import { type DiskFloor, spaceAt } from "../../store/sqlite/free-space.ts";
 import { inspectStore } from "../../store/sqlite/inspect.ts";
 import type { ServeSettings } from "../settings.ts";
 import { type Answer, ok, problem, warning } from "./finding.ts";
 import { type RunningServer, urlOf } from "./running-server.ts";
 
 const mebibyte = 1024 * 1024;
-/** With less than this, commits are about to fail. */
-const freeBytesMin = 100 * mebibyte;
 const freeBytesEnough = 1024 * mebibyte;
 
 export function writable(directory: string): Answer {
@@ -33,13 +32,15 @@ export function writable(directory: string): Answer {
   return ok(existing === directory ? directory : `${directory}, which is made at the first start`);
 }
 
-export function diskSpace(directory: string): Answer {
-  const { bavail, bsize } = statfsSync(nearestExisting(directory));
-  const free = bavail * bsize;
-  const message = `${Math.floor(free / mebibyte).toLocaleString("en")} MiB are free`;
+export function diskSpace(directory: string, floor: DiskFloor): Answer {
+  const { freeBytes, floorBytes } = spaceAt(nearestExisting(directory), floor);
+  const [free, least] = [freeBytes, floorBytes].map((bytes) =>
+    Math.floor(bytes / mebibyte).toLocaleString("en"),
+  );
+  const message = `${free} MiB are free; below ${least} MiB nothing is added (--disk-floor)`;
   const advice = "Make room, or let old work go with --retain-days.";
-  if (free < freeBytesMin) return problem(message, advice);
-  return free < freeBytesEnough ? warning(message, advice) : ok(message);
+  if (freeBytes < floorBytes) return problem(message, advice);
+  return freeBytes < floorBytes + freeBytesEnough ? warning(message, advice) : ok(message);
 }
 
 /** What is not there yet is made there. */

@@ -47,7 +47,7 @@ export async function examine(
     { check: "settings", ...settingsTogether(settings, secrets) },
     finding("models", () => modelsOf(project), "Put the settings of models right."),
     finding("data", () => writable(directory), "Choose another directory with --data."),
-    finding("disk", () => diskSpace(directory), "Choose another directory with --data."),
+    finding("disk", () => diskSpace(directory, settings.diskFloor), "Choose another directory with --data."),
     finding("keys", () => keyFiles(directory), "Let the user who runs Bridle own the data directory."),
     finding(
       "store",

@@ -12,6 +12,7 @@ export interface AbandonBranch {
 export const abandonBranch: Command<AbandonBranch, BranchRecord> = {
   name: "abandon_branch",
   scope: "branches:write",
+  isAllowedWithoutRoom: true,
   async decide(unit, { branchId, reason = null }) {
     const branch = await closableBranch(unit, branchId);
     return unit.emit(branch, "branch.abandoned", { reason });

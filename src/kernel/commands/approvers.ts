@@ -116,6 +116,7 @@ export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
   name: "revoke_approver",
   scope: "approvers:write",
   audit: (_, key) => audited("approver.revoke", approverOf(key), { approver_id: key.approverId }),
+  isAllowedWithoutRoom: true,
   async decide(unit, { signerKeyId }) {
     requireManager(unit.caller);
     const keys = await changeKeys(unit, (known) =>

@@ -16,6 +16,7 @@ const childrenMax = 500;
 export const cancelTask: Command<{ taskId: string; reason?: string | null | undefined }, TaskRecord> = {
   name: "cancel_task",
   scope: "tasks:write",
+  isAllowedWithoutRoom: true,
   async decide(unit, { taskId, reason = null }) {
     // A busy run, or that of a parent which waits for this one, would otherwise be faster again and again.
     await holdParent(unit, taskId);

@@ -7,6 +7,7 @@ import { cancelTasks } from "./cancel-task.ts";
 export const closeSession: Command<{ sessionId: string }, SessionRecord> = {
   name: "close_session",
   scope: "sessions:write",
+  isAllowedWithoutRoom: true,
   async decide(unit, { sessionId }) {
     const session = await unit.require("session", sessionId);
     return session.state === "CLOSED" ? session : unit.emit(session, "session.closed", {});

@@ -8,6 +8,7 @@ export const deleteConnector: Command<{ connectorId: string }, ConnectorRecord> 
   name: "delete_connector",
   scope: "connectors:write",
   audit: (_, connector) => audited("connector.delete", connector),
+  isAllowedWithoutRoom: true,
   async decide(unit, { connectorId }) {
     const connector = await unit.require("connector", connectorId);
     return unit.emit(connector, "vendor.bridle.connector.deleted", {});

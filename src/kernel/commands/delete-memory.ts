@@ -7,6 +7,7 @@ import { isExpired, type MemoryDeletion, type MemoryRecord } from "../resources/
 export const deleteMemory: Command<{ memoryId: string; reason: MemoryDeletion }, MemoryRecord | null> = {
   name: "delete_memory",
   scope: "memories:write",
+  isAllowedWithoutRoom: true,
   async decide(unit, { memoryId, reason }) {
     if (reason === "requested") {
       const memory = await unit.require("memory", memoryId);

@@ -16,6 +16,7 @@ export const deletePushConfig: Command<{ taskId: string; configId: string }, nul
           { object: "push_config", id: pushConfigId(taskId, configId) },
           { task_id: taskId },
         ),
+  isAllowedWithoutRoom: true,
   async decide(unit, { taskId, configId }) {
     await unit.hold(taskId);
     const task = await unit.require("task", taskId);

@@ -11,6 +11,7 @@ export const deleteSecret: Command<{ vaultId: string; name: string }, VaultSecre
   scope: "vaults:write",
   audit: ({ vaultId }, { name, version }) =>
     audited("secret.delete", { object: "vault", id: vaultId }, { name, version }),
+  isAllowedWithoutRoom: true,
   async decide(unit, { vaultId, name }) {
     const vault = await requireChangeable(unit, vaultId);
     assertAllows(vault, "delete");

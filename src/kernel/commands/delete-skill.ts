@@ -10,6 +10,7 @@ export const deleteSkill: Command<{ skillId: string }, SkillRecord> = {
   name: "delete_skill",
   scope: "skills:write",
   audit: (_, skill) => audited("skill.delete", skill),
+  isAllowedWithoutRoom: true,
   async decide(unit, { skillId }) {
     const skill = await requireRegistered(unit, skillId);
     requireWholeTenant(unit.caller, "skill_id");

@@ -19,6 +19,7 @@ export const ensurePersona: Command<EnsurePersona, PersonaRecord> = {
   scope: "personas:write",
   audit: (changes, persona) =>
     audited("persona.update", persona, { version: persona.version, changed: Object.keys(changes) }),
+  isAllowedWithoutRoom: true,
   /** The one of this name is changed, if it is different; what is not said stays as it is. */
   async decide(unit, { version, ...changes }) {
     const known = await namedPersona(unit, changes.name);

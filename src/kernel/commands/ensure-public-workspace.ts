@@ -13,6 +13,7 @@ export function publicWorkspaceId(tenantId: string): string {
 export const ensurePublicWorkspace: Command<Record<string, never>, WorkspaceRecord> = {
   name: "ensure_public_workspace",
   scope: "admin",
+  isAllowedWithoutRoom: true,
   async decide(unit) {
     const id = publicWorkspaceId(unit.caller.tenantId);
     return (await unit.find("workspace", id)) ?? emitWorkspace(unit, { name: "Public", root: "." }, id);

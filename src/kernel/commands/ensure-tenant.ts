@@ -16,6 +16,7 @@ export const defaultAgent = "echo";
 export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {
   name: "ensure_tenant",
   scope: "admin",
+  isAllowedWithoutRoom: true,
   /** The caller must be of this tenant. */
   async decide(unit, { tenantId }) {
     const known = await unit.find("tenant", tenantId);

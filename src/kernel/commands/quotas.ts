@@ -57,6 +57,7 @@ export const updateQuota: Command<{ quotaId: string; changes: QuotaChanges }, Qu
   name: "update_quota",
   scope: "quotas:write",
   audit: ({ changes }, quota) => audited("quota.update", quota, { changed: Object.keys(changes) }),
+  isAllowedWithoutRoom: true,
   async decide(unit, { quotaId, changes }) {
     const quota = await requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);
@@ -72,6 +73,7 @@ export const deleteQuota: Command<{ quotaId: string }, QuotaRecord> = {
   name: "delete_quota",
   scope: "quotas:write",
   audit: (_, quota) => audited("quota.delete", quota, { scope: quota.scope }),
+  isAllowedWithoutRoom: true,
   async decide(unit, { quotaId }) {
     const quota = await requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);

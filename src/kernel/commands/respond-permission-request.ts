@@ -32,6 +32,7 @@ export interface PermissionAnswer {
 export const respondPermissionRequest: Command<PermissionAnswer, PermissionRequestRecord> = {
   name: "respond_permission_request",
   scope: "approvals:write",
+  isAllowedWithoutRoom: true,
   decide: (unit, request) => decidePermission(unit, request),
 };
 

@@ -17,6 +17,7 @@ export const revokeApiKey: Command<{ keyId: string }, ApiKeyRecord> = {
   name: "revoke_api_key",
   scope: "api_keys:write",
   audit: (_, key) => audited("api_key.revoke", key, { name: key.name, actor: key.actor }),
+  isAllowedWithoutRoom: true,
   async decide(unit, { keyId }) {
     const key = await unit.require("api_key", keyId);
     assertMayRevoke(unit.caller, key);

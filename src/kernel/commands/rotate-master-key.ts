@@ -13,6 +13,7 @@ import { defaultTenantId } from "./ensure-tenant.ts";
 export const rotateMasterKey: Command<Record<string, never>, MasterKeyRotation> = {
   name: "rotate_master_key",
   scope: "admin",
+  isAllowedWithoutRoom: true,
   async decide(unit) {
     const { deps, caller } = unit;
     if (caller.tenantId !== defaultTenantId || caller.workspaceIds !== null) {

@@ -10,6 +10,7 @@ export const rotateVault: Command<{ vaultId: string }, VaultRecord> = {
   name: "rotate_vault",
   scope: "vaults:write",
   audit: (_, vault) => audited("vault.rotate", vault, { key_version: vault.data_key.version }),
+  isAllowedWithoutRoom: true,
   async decide(unit, { vaultId }) {
     await unit.hold(wrappingLock);
     const vault = await requireChangeable(unit, vaultId);

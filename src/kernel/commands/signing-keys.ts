@@ -17,6 +17,7 @@ const keysMax = 2000;
 export const ensureSigningKey: Command<{ key: SigningKey }, SigningKeyRecord> = {
   name: "ensure_signing_key",
   scope: "admin",
+  isAllowedWithoutRoom: true,
   async decide(unit, { key }) {
     return (await unit.find("signing_key", key.kid)) ?? (await addKey(unit, key));
   },
@@ -26,6 +27,7 @@ export const ensureSigningKey: Command<{ key: SigningKey }, SigningKeyRecord> = 
 export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord> = {
   name: "rotate_signing_key",
   scope: "admin",
+  isAllowedWithoutRoom: true,
   async decide(unit, { next }) {
     if (unit.caller.tenantId !== defaultTenantId || unit.caller.workspaceIds !== null) {
       throw new HarnessError(

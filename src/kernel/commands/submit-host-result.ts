@@ -23,6 +23,7 @@ export interface AcceptedHostResult {
 export const submitHostResult: Command<HostResult, AcceptedHostResult> = {
   name: "submit_host_result",
   scope: "tasks:write",
+  isAllowedWithoutRoom: true,
   async decide(unit, { sessionId, callId, result }) {
     const task = await unit.find("task", taskOfCall(callId));
     if (task === undefined || task.session_id !== sessionId) throw notFound("host_call", callId);

@@ -13,6 +13,7 @@ export const updatePersona: Command<{ personaId: string; changes: PersonaChanges
   scope: "personas:write",
   audit: ({ changes }, persona) =>
     audited("persona.update", persona, { version: persona.version, changed: Object.keys(changes) }),
+  isAllowedWithoutRoom: true,
   async decide(unit, { personaId, changes: given }) {
     refuseBoundKeys(unit);
     const persona = await unit.require("persona", personaId);

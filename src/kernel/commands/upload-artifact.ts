@@ -6,6 +6,7 @@ import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { cannotWrite, HarnessError } from "../errors.ts";
 import type { ArtifactRecord } from "../resources/artifact.ts";
+import { requireRoom } from "../room.ts";
 import { type KernelDeps, Unit } from "../unit.ts";
 import { type ArtifactDescription, emitArtifact, placeOf } from "./register-artifact.ts";
 
@@ -36,6 +37,7 @@ export async function receiveUpload(
   arriving: Arriving,
 ): Promise<StagedBlob> {
   requireScope(caller, scope);
+  requireRoom(deps, uploadArtifact);
   await placeOf(new Unit(deps, caller), request);
   if (arriving.length !== null && arriving.length > arriving.bytesMax) throw tooLarge(arriving);
   const before = underWay.get(deps.locks) ?? 0;

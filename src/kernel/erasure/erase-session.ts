@@ -36,6 +36,7 @@ export const requestErasure: Command<EraseSession, SessionRecord> = {
   scope: "admin",
   // What is erased with its tenant is told by the record of that.
   audit: (_, session, { caller }) => (caller.actor === "system" ? null : audited("session.erase", session)),
+  isAllowedWithoutRoom: true,
   async decide(unit, { sessionId, reason = null }) {
     const session = await unit.require("session", sessionId);
     if (session.erasure !== undefined) return session;

@@ -143,6 +143,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     },
     head: async () => contents.head,
     writeFault: () => (isClosed ? "closed" : null),
+    shortage: () => null,
     follow(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

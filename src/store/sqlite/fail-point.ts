@@ -16,6 +16,7 @@ type FailPoint =
   | "blobs.dropped"
   | "blob.write"
   | "file.write"
+  | "disk.free"
   | "scrubbed";
 
 export function failPoint(name: FailPoint): void {

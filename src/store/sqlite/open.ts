@@ -7,12 +7,17 @@ import type { CommitListener, EventQuery, Position, StoredDocument, TenantStore 
 import { ofTenant, tenantViews, type WholeStore } from "../whole-store.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { DocumentCache } from "./document-cache.ts";
+import { type DiskFloor, diskFloorDefault, FreeSpace } from "./free-space.ts";
 import { type CommitObserver, type CommitWatch, GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
 
-export async function openSqliteStore(directory: string, watch: CommitWatch = {}): Promise<WholeStore> {
+export async function openSqliteStore(
+  directory: string,
+  watch: CommitWatch = {},
+  floor: DiskFloor = diskFloorDefault,
+): Promise<WholeStore> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(directory);
   const file = join(directory, "bridle.db");
@@ -33,6 +38,7 @@ export async function openSqliteStore(directory: string, watch: CommitWatch = {}
       },
     };
     const reader = openReader(file);
+    const space = new FreeSpace(directory, floor);
     const writer = new GroupCommit(file, observer, watch);
     const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
@@ -83,6 +89,7 @@ export async function openSqliteStore(directory: string, watch: CommitWatch = {}
       scrub: () => writer.scrub(),
       head: async () => told,
       writeFault: () => writer.writeFault,
+      shortage: () => space.shortage(),
       follow(listener) {
         listeners.add(listener);
         return () => listeners.delete(listener);
