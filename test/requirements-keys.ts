@@ -5,5 +5,9 @@ import { type Requirement, section } from "./requirements.ts";
 export const keyRequirements: readonly Requirement[] = [
   ...section("Bridle", "Credentials", {
     "KEY-3": "Events and receipts name the API key that was used, beside the actor. Imports bring none.",
+    "KEY-4":
+      "A key bound to agents or personas gives work to, talks to and lists no others, on any surface. What it makes is bound alike.",
+    "KEY-5":
+      "A key bound to addresses, its tokens and its tickets are 401 from elsewhere. What it makes is bound alike.",
   }),
 ];

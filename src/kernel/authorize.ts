@@ -1,8 +1,9 @@
 /** The kernel's questions to policy, with the protocol's refusals as answers. */
 
-import { type Caller, maySee, mayUse, type Scope } from "../policy/caller.ts";
+import { type Caller, mayReach, maySee, mayUse, type Scope } from "../policy/caller.ts";
 import { HarnessError } from "./errors.ts";
 import { type AnyRecord, workspaceOf } from "./fold.ts";
+import type { ApiKeyRecord } from "./resources/api-key.ts";
 
 export function requireScope(caller: Caller, scope: Scope): void {
   if (mayUse(caller, scope)) return;
@@ -11,13 +12,36 @@ export function requireScope(caller: Caller, scope: Scope): void {
   });
 }
 
-/** A key that opens more than the caller may see is not the caller's to look at or to revoke. */
+/** What a caller may see: of its tenant and its workspaces, and of the agents and personas that it is bound to. */
 export function isVisible(caller: Caller, record: AnyRecord): boolean {
-  if (record.object !== "api_key" || caller.workspaceIds === null) {
-    return maySee(caller, record.tenant_id, workspaceOf(record));
+  if (!maySee(caller, record.tenant_id, workspaceOf(record))) return false;
+  switch (record.object) {
+    case "api_key":
+      return isNarrower(caller, record);
+    case "persona":
+      return mayReach(caller, record.id, record.entry_workflow);
+    case "task":
+      return mayReach(caller, record.persona_id, record.agent.name);
+    default:
+      return true;
   }
-  const { tenant_id, workspace_ids } = record;
-  return workspace_ids?.every((workspaceId) => maySee(caller, tenant_id, workspaceId)) ?? false;
+}
+
+/** A key that opens more than the caller may see is not the caller's to look at or to revoke. */
+function isNarrower(caller: Caller, key: ApiKeyRecord): boolean {
+  return (
+    isWithin(key.workspace_ids, caller.workspaceIds) &&
+    isWithin(key.agent_names, caller.agentNames) &&
+    isWithin(key.persona_ids, caller.personaIds)
+  );
+}
+
+/** Whether all of a list is in another, where no list means everything. */
+export function isWithin(
+  inner: readonly string[] | null | undefined,
+  outer: readonly string[] | null | undefined,
+): boolean {
+  return outer == null || (inner?.every((item) => outer.includes(item)) ?? false);
 }
 
 /** What is known in the whole tenant is not for a key to write that is bound to some of its workspaces. */

@@ -13,17 +13,16 @@ export interface LoadedSkill extends AgentSkill {
 }
 
 /** In order of their ids, `<agent>/<skill>`. */
-export function loadedSkills(agents: AgentDirectory): LoadedSkill[] {
+export function loadedSkills(agents: readonly AgentInfo[]): LoadedSkill[] {
   return agents
-    .list()
     .flatMap(({ name, version, skills }) =>
       skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, agent: { name, version } })),
     )
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-export function findLoadedSkill(agents: AgentDirectory, id: string): LoadedSkill | undefined {
-  return loadedSkills(agents).find((skill) => skill.id === id);
+function findLoadedSkill(agents: AgentDirectory, id: string): LoadedSkill | undefined {
+  return loadedSkills(agents.list()).find((skill) => skill.id === id);
 }
 
 export async function requireSkill(unit: Unit, id: string): Promise<void> {

@@ -129,7 +129,8 @@ function shorten(text: string): string {
 
 async function tellParent(unit: Unit, task: TaskRecord, outcome: Outcome, output: JsonValue): Promise<void> {
   if (task.parent_task_id === null || task.parent_step === null) return;
-  const parent = await unit.find("task", task.parent_task_id);
+  // Whoever ended the child may not see its parent, which has to hear of it all the same.
+  const parent = await unit.findForHarness("task", task.parent_task_id);
   if (parent === undefined || isFinal(parent.status)) return;
   const { status, summary, receipt_id } = outcome;
   unit.emit(parent, "span.completed", {

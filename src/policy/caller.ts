@@ -5,6 +5,11 @@ export interface Caller {
   tenantId: string;
   /** The workspaces it is bound to; null means all of the tenant's. */
   workspaceIds: readonly string[] | null;
+  /** The only agents and personas that it may give work to, talk to and list; absent means all. */
+  agentNames?: readonly string[];
+  personaIds?: readonly string[];
+  /** The only addresses that its credential may be used from; absent means all. */
+  allowedCidrs?: readonly string[];
   scopes: ReadonlySet<Scope>;
   /** When the credential that was presented ends: nothing it makes in its name may last longer. */
   expiresAt?: string;
@@ -113,6 +118,20 @@ export function isHarpScope(scope: string): scope is HarpScope {
 export function maySee(caller: Caller, tenantId: string, workspaceId: string | null | undefined): boolean {
   if (tenantId !== caller.tenantId) return false;
   return workspaceId == null || caller.workspaceIds === null || caller.workspaceIds.includes(workspaceId);
+}
+
+/** Whether a caller may give work to a persona, which runs an agent. */
+export function mayReach({ agentNames, personaIds }: Caller, personaId: string, agent: string): boolean {
+  return (agentNames?.includes(agent) ?? true) && (personaIds?.includes(personaId) ?? true);
+}
+
+/** Whether a caller is bound to some of what its tenant has. What concerns the whole tenant or server is not for it. */
+export function isBound(caller: Caller): boolean {
+  return caller.workspaceIds !== null || isBoundToAgents(caller);
+}
+
+export function isBoundToAgents({ agentNames, personaIds }: Caller): boolean {
+  return agentNames !== undefined || personaIds !== undefined;
 }
 
 /** The harness itself, when it acts inside a tenant without being asked: start-up, recovery, the sweeper. */

@@ -66,7 +66,7 @@ async function holdChildren(unit: Unit, taskId: string): Promise<TaskRecord[]> {
   const held: TaskRecord[] = [];
   for (const { id } of children) {
     await unit.hold(id);
-    const child = await unit.find("task", id);
+    const child = await unit.findForHarness("task", id);
     if (child !== undefined && !isFinal(child.status)) held.push(child, ...(await holdChildren(unit, id)));
   }
   return held;

@@ -1,22 +1,21 @@
 /** Make an API key. The key itself is in the answer and nowhere else, ever; what is kept is its hash. */
 
 import { newApiKey } from "../../policy/api-key.ts";
-import { type Caller, isScope, mayGrant, type Scope, systemCaller } from "../../policy/caller.ts";
+import { type Caller, isBound, isScope, mayGrant, type Scope, systemCaller } from "../../policy/caller.ts";
 import type { AuditDetails } from "../../receipts/audit-record.ts";
 import { audited } from "../audit/record.ts";
 import { timestamp } from "../clock.ts";
 import { type Command, carryOut } from "../dispatch.ts";
-import { HarnessError, notFound } from "../errors.ts";
-import { findVisible } from "../queries/read.ts";
+import { HarnessError } from "../errors.ts";
+import { type AskedBounds, boundsFor } from "../key-bounds.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Unit } from "../unit.ts";
 import { defaultTenantId, ensureTenant } from "./ensure-tenant.ts";
 
-export interface CreateApiKey {
+export interface CreateApiKey extends AskedBounds {
   name: string;
   actor: string;
   scopes: string[];
-  workspaceIds?: string[] | null | undefined;
   tenantId?: string | undefined;
   expiresAt?: string | null | undefined;
 }
@@ -37,16 +36,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   async decide(unit, request) {
     const tenantId = await tenantFor(unit, request.tenantId);
     const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
-    for (const id of request.workspaceIds ?? []) await requireWorkspace(unit, tenantId, id);
-    if (unit.caller.workspaceIds !== null && request.workspaceIds == null) {
-      throw new HarnessError(
-        "permission_denied",
-        "A key bound to workspaces can only make keys bound to them.",
-        {
-          param: "workspace_ids",
-        },
-      );
-    }
+    const bounds = await boundsFor(unit, tenantId, request);
     assertOwnName(request.actor);
     const expiresAt = expiryFor(unit.caller, request.expiresAt);
     const envelope = unit.envelope("api_key", "key");
@@ -58,7 +48,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
       name: request.name,
       actor: request.actor,
       scopes,
-      workspace_ids: request.workspaceIds ?? null,
+      ...bounds,
       expires_at: expiresAt,
       revoked_at: null,
       ...(unit.caller.keyId === undefined ? {} : { created_by_key_id: unit.caller.keyId }),
@@ -69,8 +59,15 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
   forRecord: ({ record }) => ({ record, key: null }),
 };
 
-function keyFacts({ name, actor, scopes, workspace_ids, expires_at, tenant_id }: ApiKeyRecord): AuditDetails {
-  return { name, actor, scopes, workspace_ids, expires_at, tenant_id };
+function keyFacts(key: ApiKeyRecord): AuditDetails {
+  const { name, actor, scopes, workspace_ids, expires_at, tenant_id } = key;
+  const { agent_names, persona_ids, allowed_cidrs } = key;
+  return {
+    ...{ name, actor, scopes, workspace_ids, expires_at, tenant_id },
+    ...(agent_names == null ? {} : { agent_names }),
+    ...(persona_ids == null ? {} : { persona_ids }),
+    ...(allowed_cidrs == null ? {} : { allowed_cidrs }),
+  };
 }
 
 /** Those that the harness itself speaks as: nobody else is called so in the log. */
@@ -103,15 +100,6 @@ function inUtc(time: string): string {
   });
 }
 
-/** A workspace of the tenant that the key is for. */
-async function requireWorkspace(unit: Unit, tenantId: string, id: string): Promise<void> {
-  const own = tenantId === unit.caller.tenantId;
-  const record = own
-    ? await unit.find("workspace", id)
-    : await findVisible(unit.deps.store, systemCaller(tenantId), "workspace", id);
-  if (record === undefined) throw notFound("workspace", id);
-}
-
 /** Nobody grants what they do not have. */
 function grantable(caller: Caller, scope: string): Scope {
   if (!isScope(scope)) {
@@ -129,7 +117,7 @@ function grantable(caller: Caller, scope: string): Scope {
 async function tenantFor(unit: Unit, asked: string | undefined): Promise<string> {
   const own = unit.caller.tenantId;
   if (asked === undefined || asked === own) return own;
-  const runsTheServer = own === defaultTenantId && unit.caller.workspaceIds === null;
+  const runsTheServer = own === defaultTenantId && !isBound(unit.caller);
   if (!runsTheServer || !unit.caller.scopes.has("admin")) {
     throw new HarnessError("permission_denied", "This key cannot make keys for another tenant.", {
       param: "tenant_id",

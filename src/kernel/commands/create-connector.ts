@@ -1,6 +1,7 @@
 /** Create a connector. Its signing secret is in the answer and nowhere else, ever; what is kept is sealed. */
 
 import { randomBytes } from "node:crypto";
+import { isBoundToAgents } from "../../policy/caller.ts";
 import { newDataKey, sealSecret } from "../../policy/vault-crypto.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
@@ -27,6 +28,7 @@ export const createConnector: Command<CreateConnector, CreatedConnector> = {
   async decide(unit, { workspaceId, ...settings }) {
     const workspace = await unit.require("workspace", workspaceId);
     await assertTargets(unit, workspace.id, settings);
+    await requireOwnTarget(unit, settings.target_persona_id);
     const envelope = unit.envelope("connector", "connector");
     const secret = `whsec_${randomBytes(secretBytes).toString("base64")}`;
     await unit.hold(wrappingLock);
@@ -45,6 +47,17 @@ export const createConnector: Command<CreateConnector, CreatedConnector> = {
   },
   forRecord: ({ record }) => ({ record, secret: null }),
 };
+
+/** Without a target, deliveries go to whichever persona the session or the tenant has. */
+export async function requireOwnTarget(unit: Unit, targetPersonaId: string | null): Promise<void> {
+  if (!isBoundToAgents(unit.caller)) return;
+  if (targetPersonaId !== null) return void (await unit.require("persona", targetPersonaId));
+  throw new HarnessError(
+    "permission_denied",
+    "A key bound to agents or personas needs a target_persona_id of its own for a connector.",
+    { param: "target_persona_id" },
+  );
+}
 
 /** Where its tasks go must be there, and in its workspace. */
 export async function assertTargets(

@@ -1,5 +1,6 @@
 /** Create a persona: from here on tasks can name it, and its schedules run. */
 
+import { isBound } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
@@ -30,12 +31,12 @@ export const createPersona: Command<CreatePersona, PersonaRecord> = {
   },
 };
 
-/** A persona is for the whole tenant, so a key that is bound to some workspaces must not make or change one. */
+/** A persona is for the whole tenant and can run any agent, so a bound key must not make or change one. */
 export function refuseBoundKeys({ caller }: Unit): void {
-  if (caller.workspaceIds === null) return;
+  if (!isBound(caller)) return;
   throw new HarnessError(
     "permission_denied",
-    "Personas are for all workspaces of a tenant; a key that is bound to some cannot change them.",
+    "Personas are for the whole tenant; a key bound to workspaces, agents or personas cannot change them.",
   );
 }
 

@@ -1,5 +1,6 @@
 /** Make, change and delete quotas. Those of a tenant or of the organization hold for everything in it, at once. */
 
+import { isBound } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
@@ -105,8 +106,11 @@ async function requireQuota(unit: Unit, id: string): Promise<QuotaRecord> {
 /** What holds for a tenant is its administrators' to say; what holds for all tenants, that of whoever runs the server. */
 function refuseUnlessInCharge({ caller }: Unit, scope: QuotaRecord["scope"]): void {
   // A quota is the tenant's, also one of a workspace: it may be that of a workspace which the key does not see.
-  if (caller.workspaceIds !== null) {
-    throw new HarnessError("permission_denied", "A key that is bound to workspaces cannot set quotas.");
+  if (isBound(caller)) {
+    throw new HarnessError(
+      "permission_denied",
+      "A key bound to workspaces, agents or personas cannot set quotas.",
+    );
   }
   if (scope === "organization" && (caller.tenantId !== defaultTenantId || !caller.scopes.has("admin"))) {
     throw new HarnessError(

@@ -3,7 +3,7 @@
  * next request; asking again changes nothing.
  */
 
-import { type Caller, mayGrant } from "../../policy/caller.ts";
+import { type Caller, mayGrant, systemCaller } from "../../policy/caller.ts";
 import { audited } from "../audit/record.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -74,12 +74,14 @@ async function descendantsOf({ own }: Pick<Unit, "own">, keyId: string): Promise
 /** Nothing more is told to somebody whose key is gone. */
 async function deleteWebhooks(deps: KernelDeps, caller: Caller, keyId: string): Promise<void> {
   const own = deps.store.of(caller.tenantId);
+  // What the keys registered may be on tasks that the caller does not see.
+  const harness: Caller = { ...systemCaller(caller.tenantId), actor: caller.actor };
   const keys = [keyId, ...(await descendantsOf({ own }, keyId)).map(({ id }) => id)];
   for (const ownerId of keys) {
     for await (const page of everyPage(own, { kind: "push_config", by: { ownerId }, statuses: ["live"] })) {
       for (const { body } of page) {
         const { task_id: taskId, config_id: configId } = body as PushConfigRecord;
-        await carryOut(deps, deletePushConfig, caller, { taskId, configId });
+        await carryOut(deps, deletePushConfig, harness, { taskId, configId });
       }
     }
   }

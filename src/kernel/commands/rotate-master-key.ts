@@ -3,6 +3,7 @@
  * more: a process that dies in between finds both at its next start, and goes on from there.
  */
 
+import { isBound } from "../../policy/caller.ts";
 import { audited, recordAudit } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -16,7 +17,7 @@ export const rotateMasterKey: Command<Record<string, never>, MasterKeyRotation> 
   isAllowedWithoutRoom: true,
   async decide(unit) {
     const { deps, caller } = unit;
-    if (caller.tenantId !== defaultTenantId || caller.workspaceIds !== null) {
+    if (caller.tenantId !== defaultTenantId || isBound(caller)) {
       throw new HarnessError("permission_denied", "The master key is the server's: its own tenant turns it.");
     }
     await unit.hold(wrappingLock);

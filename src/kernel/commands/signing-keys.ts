@@ -1,5 +1,6 @@
 /** Signing keys: the log has the public half of every key that ever signed a receipt here. */
 
+import { isBound } from "../../policy/caller.ts";
 import type { NewSigningKey, SigningKey } from "../../receipts/keys.ts";
 import type { PublicJwk } from "../../receipts/public-keys.ts";
 import type { Store } from "../../store/port.ts";
@@ -29,7 +30,7 @@ export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord
   scope: "admin",
   isAllowedWithoutRoom: true,
   async decide(unit, { next }) {
-    if (unit.caller.tenantId !== defaultTenantId || unit.caller.workspaceIds !== null) {
+    if (unit.caller.tenantId !== defaultTenantId || isBound(unit.caller)) {
       throw new HarnessError(
         "permission_denied",
         "Signing keys are the server's: a key for all of its own tenant turns them.",

@@ -3,7 +3,7 @@
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
-import { assertTargets } from "./create-connector.ts";
+import { assertTargets, requireOwnTarget } from "./create-connector.ts";
 
 export interface UpdateConnector {
   connectorId: string;
@@ -18,6 +18,8 @@ export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
   async decide(unit, { connectorId, changes }) {
     const connector = await unit.require("connector", connectorId);
     await assertTargets(unit, connector.workspace_id, changes);
+    const { target_persona_id = connector.target_persona_id } = changes;
+    await requireOwnTarget(unit, target_persona_id);
     if (Object.keys(changes).length === 0) return connector;
     return unit.emit(connector, "vendor.bridle.connector.updated", { changes });
   },

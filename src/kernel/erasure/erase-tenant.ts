@@ -3,7 +3,7 @@
  * personas, quotas, keys) is configuration and stays; the tenant can go on.
  */
 
-import { type Caller, systemCaller } from "../../policy/caller.ts";
+import { type Caller, isBound, systemCaller } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import { requireScope } from "../authorize.ts";
@@ -36,8 +36,11 @@ export async function eraseTenant(
   requireScope(caller, "admin");
   const isTheirs = caller.tenantId === tenantId || caller.tenantId === defaultTenantId;
   if (!isTheirs) throw notFound("tenant", tenantId);
-  if (caller.workspaceIds !== null) {
-    throw new HarnessError("permission_denied", "A key that is bound to workspaces cannot erase a tenant.");
+  if (isBound(caller)) {
+    throw new HarnessError(
+      "permission_denied",
+      "A key bound to workspaces, agents or personas cannot erase a tenant.",
+    );
   }
   const inside: Caller = { ...systemCaller(tenantId), actor: caller.actor };
   await carryOut(deps, requestTenantErasure, inside, { tenantId, reason, by: caller });

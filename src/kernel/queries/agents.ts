@@ -5,6 +5,7 @@ import type { AgentDirectory, AgentInfo } from "../agents.ts";
 import { requireScope } from "../authorize.ts";
 import { personaIdOf } from "../commands/ensure-tenant.ts";
 import { notFound } from "../errors.ts";
+import { agentsOf, mayReachAgent } from "./reachable-agents.ts";
 import { findVisible, type Page, type ReadDeps } from "./read.ts";
 import { type PageRequest, pageOf } from "./skills.ts";
 
@@ -23,7 +24,7 @@ export interface LoadedAgent extends AgentInfo {
 export async function getAgent(deps: AgentDeps, caller: Caller, name: string): Promise<LoadedAgent> {
   requireScope(caller, "personas:read");
   const info = deps.agents.find(name);
-  if (info === undefined) throw notFound("agent", name);
+  if (info === undefined || !mayReachAgent(caller, name)) throw notFound("agent", name);
   return await described(deps, caller, info);
 }
 
@@ -34,7 +35,7 @@ export async function listAgents(
   request: PageRequest,
 ): Promise<Page<LoadedAgent>> {
   requireScope(caller, "personas:read");
-  const named = deps.agents.list().map((info) => ({ ...info, id: info.name }));
+  const named = agentsOf(deps.agents, caller).map((info) => ({ ...info, id: info.name }));
   const { data, nextCursor } = pageOf(
     "agent",
     named.toSorted((a, b) => (a.id < b.id ? -1 : 1)),

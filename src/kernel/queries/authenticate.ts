@@ -14,7 +14,7 @@ import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
 import type { KnownCaller, KnownCallers } from "../known-callers.ts";
 import type { SigningKeyRecord } from "../resources/signing-key.ts";
-import { callerOf, expiryOf, presentedKey, tokenHolder, usableKey } from "./client-keys.ts";
+import { callerOf, expiryOf, mayComeFrom, presentedKey, tokenHolder, usableKey } from "./client-keys.ts";
 
 /** `from` is the address that it came from, whose failures are counted. */
 export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
@@ -46,15 +46,15 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
     const hash = hashApiKey(presented);
     if (sameHash(hash, fixedHash)) return callingFrom(administrator, from);
     const remembered = known.find(hash);
-    if (remembered !== null) return callingFrom(remembered, from);
+    if (remembered !== null && mayComeFrom(remembered, from)) return callingFrom(remembered, from);
 
     const who = from === undefined ? null : addressGroup(from);
     const secondsToWait = who === null ? 0 : failures.secondsToWait(who);
     const { generation } = known;
-    const found = await identify(deps, presented, secondsToWait > 0);
+    const found = remembered === null ? await identify(deps, presented, secondsToWait > 0) : null;
     if (found !== null) {
       known.remember(hash, found, generation);
-      return callingFrom(found.caller, from);
+      if (mayComeFrom(found.caller, from)) return callingFrom(found.caller, from);
     }
     if (from !== undefined) deps.onFailure(from);
     if (secondsToWait > 0) throw tooManyFailures(secondsToWait);

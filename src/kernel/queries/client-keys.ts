@@ -1,5 +1,6 @@
 /** API keys as those who present them know them: usable or not, and whom they stand for. */
 
+import { isInRanges } from "../../policy/address-ranges.ts";
 import { hashApiKey, keyIdOf, sameHash } from "../../policy/api-key.ts";
 import type { Caller, Scope } from "../../policy/caller.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
@@ -43,6 +44,11 @@ export function expiryOf({ expires_at }: ApiKeyRecord): number {
   return expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
 }
 
+/** Whether a credential may be used from there. No address means that it was checked when the connection was opened. */
+export function mayComeFrom({ allowedCidrs }: Caller, from: string | undefined): boolean {
+  return allowedCidrs === undefined || from === undefined || isInRanges(from, allowedCidrs);
+}
+
 /** Whoever has a token of this key: not for longer than the token, nor than the key. */
 export function tokenHolder(key: ApiKeyRecord, scopes: readonly Scope[], tokenEndsAt: number): KnownCaller {
   const expiresAt = Math.min(tokenEndsAt, expiryOf(key));
@@ -55,6 +61,9 @@ export function callerOf(record: ApiKeyRecord): Caller {
     actor: record.actor,
     tenantId: record.tenant_id,
     workspaceIds: record.workspace_ids,
+    ...(record.agent_names == null ? {} : { agentNames: record.agent_names }),
+    ...(record.persona_ids == null ? {} : { personaIds: record.persona_ids }),
+    ...(record.allowed_cidrs == null ? {} : { allowedCidrs: record.allowed_cidrs }),
     scopes: new Set(record.scopes),
     keyId: record.id,
     ...(record.expires_at === null ? {} : { expiresAt: record.expires_at }),

@@ -11,7 +11,7 @@ import type { NewId } from "../ids.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Issuer } from "../signing.ts";
 import { type AuthenticateDeps, tooManyFailures } from "./authenticate.ts";
-import { callerOf, presentedKey, tokenHolder } from "./client-keys.ts";
+import { callerOf, mayComeFrom, presentedKey, tokenHolder } from "./client-keys.ts";
 
 export interface TokenRequest {
   clientId: string;
@@ -67,7 +67,7 @@ async function authenticateClient(
   { clientId, clientSecret, from }: TokenRequest,
 ): Promise<ApiKeyRecord> {
   const key = await presentedKey(store, clientSecret, clock.now());
-  if (key !== null && key.id === clientId) return key;
+  if (key !== null && key.id === clientId && mayComeFrom(callerOf(key), from)) return key;
   const culprits = [addressGroup(from), ...(isKeyId(clientId) ? [clientId] : [])];
   const secondsToWait = Math.max(...culprits.map((who) => failures.secondsToWait(who)));
   if (secondsToWait > 0) throw tooManyFailures(secondsToWait);

@@ -2,7 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import type { RankedQuery } from "../../store/port.ts";
-import { requireScope } from "../authorize.ts";
+import { isVisible, requireScope } from "../authorize.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { findVisible, type ListRequest, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
@@ -52,7 +52,7 @@ export async function rankedTasks(
   const page = documents.slice(0, limit);
   const last = page.at(-1);
   return {
-    tasks: page.map(({ body }) => body as TaskRecord),
+    tasks: page.map(({ body }) => body as TaskRecord).filter((task) => isVisible(caller, task)),
     total,
     next: documents.length > limit && last !== undefined ? { rank: last.rank, id: last.id } : null,
   };

@@ -1,12 +1,13 @@
 /** Reading skills and tools: what was registered, newest first, and then what the loaded agents bring along, by name. */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { AgentDirectory, AgentTool } from "../agents.ts";
+import type { AgentDirectory, AgentInfo, AgentTool } from "../agents.ts";
 import { requireScope } from "../authorize.ts";
 import { notFound } from "../errors.ts";
 import type { SkillRecord } from "../resources/skill.ts";
-import { findLoadedSkill, type LoadedSkill, loadedSkills } from "../skills.ts";
+import { type LoadedSkill, loadedSkills } from "../skills.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
+import { agentsOf } from "./reachable-agents.ts";
 import { getRecord, listLive, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 export interface SkillDeps extends ReadDeps {
@@ -26,7 +27,8 @@ export async function getSkill(
   id: string,
 ): Promise<SkillRecord | LoadedSkill> {
   requireScope(caller, "skills:read");
-  return findLoadedSkill(deps.agents, id) ?? (await getRecord(deps, caller, "skill", id));
+  const loaded = loadedSkills(agentsOf(deps.agents, caller)).find((skill) => skill.id === id);
+  return loaded ?? (await getRecord(deps, caller, "skill", id));
 }
 
 export async function listSkills(
@@ -35,7 +37,7 @@ export async function listSkills(
   { cursor, limit = pageSizeDefault }: PageRequest,
 ): Promise<Page<SkillRecord | LoadedSkill>> {
   requireScope(caller, "skills:read");
-  const loaded = loadedSkills(deps.agents);
+  const loaded = loadedSkills(agentsOf(deps.agents, caller));
   if (cursor !== undefined && isOf(loadedList, cursor)) return pageOf(loadedList, loaded, { cursor, limit });
   const registered = await listLive(deps, caller, "skill", { cursor, limit });
   if (registered.nextCursor !== null) return registered;
@@ -47,22 +49,22 @@ export async function listSkills(
 
 export function getTool({ agents }: SkillDeps, caller: Caller, id: string): LoadedTool {
   requireScope(caller, "tools:read");
-  const tool = loadedTools(agents).find((each) => each.id === id);
+  const tool = loadedTools(agentsOf(agents, caller)).find((each) => each.id === id);
   if (tool === undefined) throw notFound("tool", id);
   return tool;
 }
 
 export function listTools({ agents }: SkillDeps, caller: Caller, request: PageRequest): Page<LoadedTool> {
   requireScope(caller, "tools:read");
-  return pageOf("tool", loadedTools(agents), request);
+  return pageOf("tool", loadedTools(agentsOf(agents, caller)), request);
 }
 
 const loadedList = "loaded_skill";
 
 /** Agents that declare a tool of the same name mean the same tool; the first one describes it. */
-function loadedTools(agents: AgentDirectory): LoadedTool[] {
+function loadedTools(agents: readonly AgentInfo[]): LoadedTool[] {
   const tools = new Map<string, LoadedTool>();
-  for (const tool of agents.list().flatMap((agent) => agent.tools))
+  for (const tool of agents.flatMap((agent) => agent.tools))
     if (!tools.has(tool.name)) tools.set(tool.name, { ...tool, id: tool.name });
   return [...tools.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -9,6 +9,10 @@ export interface ApiKeyRecord extends Resource<"api_key"> {
   actor: string;
   scopes: Scope[];
   workspace_ids: string[] | null;
+  /** The only agents, personas and addresses that it is for; absent or null means all. */
+  agent_names?: string[] | null;
+  persona_ids?: string[] | null;
+  allowed_cidrs?: string[] | null;
   expires_at: string | null;
   revoked_at: string | null;
   /** The key that made it, which it does not outlive; absent for those that the administrator made. */

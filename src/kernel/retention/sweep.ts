@@ -4,7 +4,7 @@
  */
 
 import { setImmediate as othersTurn } from "node:timers/promises";
-import type { Caller } from "../../policy/caller.ts";
+import { type Caller, isBound } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
 import { noteAudit } from "../audit/note.ts";
 import { requireScope } from "../authorize.ts";
@@ -35,7 +35,7 @@ export interface SweepReport extends TrimCounts {
 /** For whoever runs the server: an administrator of the default tenant. */
 export async function requestSweep(deps: WholeDeps, caller: Caller, dryRun: boolean): Promise<SweepReport> {
   requireScope(caller, "admin");
-  if (caller.tenantId !== defaultTenantId || caller.workspaceIds !== null) {
+  if (caller.tenantId !== defaultTenantId || isBound(caller)) {
     throw new HarnessError(
       "permission_denied",
       "Only an administrator of the default tenant may sweep the log.",

@@ -33,12 +33,16 @@ export const apiKeyRoutes = [
     body: CreateApiKeyRequest,
     response: ApiKey,
     async handle(call) {
-      const { name, actor, scopes, workspace_ids, tenant_id, expires_at } = call.body;
+      const { name, actor, scopes, workspace_ids, agent_names, persona_ids, allowed_cidrs } = call.body;
+      const { tenant_id, expires_at } = call.body;
       const { record, key } = await call.dispatch(createApiKey, {
         name,
         actor,
         scopes,
         workspaceIds: workspace_ids,
+        agentNames: agent_names,
+        personaIds: persona_ids,
+        allowedCidrs: allowed_cidrs,
         tenantId: tenant_id,
         expiresAt: expires_at,
       });

@@ -155,7 +155,7 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
   const { version, createdAt } = facts;
   const url = facts.url();
   const agents = kernel.agents.list();
-  const skills = loadedSkills(kernel.agents).map((skill) => presentSkill(skill, createdAt));
+  const skills = loadedSkills(agents).map((skill) => presentSkill(skill, createdAt));
   const name = "Bridle";
   const description = `A durable agent harness with the agents ${agents.map((agent) => agent.name).join(", ")}.`;
   return {

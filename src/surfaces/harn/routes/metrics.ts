@@ -3,7 +3,7 @@
 import { requireScope } from "../../../kernel/authorize.ts";
 import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../policy/caller.ts";
+import { type Caller, isBound } from "../../../policy/caller.ts";
 import { operatorRoute, type Route } from "../route.ts";
 
 export interface MetricsPage {
@@ -30,9 +30,9 @@ export function metricsRoutes(page: MetricsPage | null): Route[] {
 
 function requireOperator(caller: Caller): void {
   requireScope(caller, "metrics:read");
-  if (caller.tenantId === defaultTenantId && caller.workspaceIds === null) return;
+  if (caller.tenantId === defaultTenantId && !isBound(caller)) return;
   throw new HarnessError(
     "permission_denied",
-    "Metrics are about all tenants: they are for keys of the default tenant that are not bound to workspaces.",
+    "Metrics are about all tenants: they are for keys of the default tenant that are not bound.",
   );
 }

@@ -2,6 +2,7 @@
 
 import type { AgentCardJson, AgentSkillJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import type { AgentInfo } from "../../../kernel/agents.ts";
+import { agentsOf } from "../../../kernel/queries/reachable-agents.ts";
 import { listLive, listRecords } from "../../../kernel/queries/read.ts";
 import type { PersonaRecord } from "../../../kernel/resources/persona.ts";
 import type { SkillRecord } from "../../../kernel/resources/skill.ts";
@@ -23,7 +24,8 @@ export async function extendedCard(call: Call): Promise<AgentCardJson> {
   assertOffered(agent);
   requireName(call, "The extended card is");
   const card = agentCard(agent, call.agent, call);
-  const others = call.agent === null ? kernel.agents.list().filter(({ name }) => name !== agent.name) : [];
+  const others =
+    call.agent === null ? agentsOf(kernel.agents, call.caller).filter(({ name }) => name !== agent.name) : [];
   const skills = [
     ...(card.skills ?? []),
     ...others.flatMap(skillsElsewhere),

@@ -1,0 +1,79 @@
+/** What a new key is bound to: what was asked for, if it exists and is no wider than what the caller is bound to. */
+
+import { isRangeWithin, normalizedRange } from "../policy/address-ranges.ts";
+import { type Caller, systemCaller } from "../policy/caller.ts";
+import { isWithin } from "./authorize.ts";
+import { HarnessError, notFound } from "./errors.ts";
+import { findVisible } from "./queries/read.ts";
+import type { ApiKeyRecord } from "./resources/api-key.ts";
+import type { Unit } from "./unit.ts";
+
+type Asked = readonly string[] | null | undefined;
+
+/** Null and absent mean everything. */
+export interface AskedBounds {
+  workspaceIds?: Asked;
+  agentNames?: Asked;
+  personaIds?: Asked;
+  allowedCidrs?: Asked;
+}
+
+type KeyBounds = Pick<ApiKeyRecord, "workspace_ids" | "agent_names" | "persona_ids" | "allowed_cidrs">;
+
+export async function boundsFor(unit: Unit, tenantId: string, asked: AskedBounds): Promise<KeyBounds> {
+  for (const id of asked.workspaceIds ?? []) await requireIn(unit, tenantId, "workspace", id);
+  for (const id of asked.personaIds ?? []) await requireIn(unit, tenantId, "persona", id);
+  for (const name of asked.agentNames ?? []) {
+    if (unit.deps.agents.find(name) === undefined) throw notFound("agent", name);
+  }
+  const bounds: KeyBounds = {
+    workspace_ids: asked.workspaceIds?.slice() ?? null,
+    agent_names: asked.agentNames?.slice() ?? null,
+    persona_ids: asked.personaIds?.slice() ?? null,
+    allowed_cidrs: asked.allowedCidrs?.map(rangeOf) ?? null,
+  };
+  assertNarrower(unit.caller, bounds);
+  return bounds;
+}
+
+/** Nobody lets somebody in where they cannot go themselves. */
+export function assertNarrower(caller: Caller, bounds: KeyBounds): void {
+  const { workspaceIds, agentNames, personaIds, allowedCidrs } = caller;
+  if (!isWithin(bounds.workspace_ids, workspaceIds)) throw wider("workspace_ids", "workspaces");
+  if (!isWithin(bounds.agent_names, agentNames)) throw wider("agent_names", "agents");
+  if (!isWithin(bounds.persona_ids, personaIds)) throw wider("persona_ids", "personas");
+  const isInside = bounds.allowed_cidrs?.every((range) => isRangeWithin(range, allowedCidrs ?? [])) ?? false;
+  if (allowedCidrs !== undefined && !isInside) throw wider("allowed_cidrs", "addresses");
+}
+
+function wider(param: string, what: string): HarnessError {
+  return new HarnessError(
+    "permission_denied",
+    `This key is bound to ${what}, so it can only give out keys that are bound to some of the same: set ${param}.`,
+    { param },
+  );
+}
+
+function rangeOf(text: string): string {
+  const range = normalizedRange(text);
+  if (range !== null) return range;
+  throw new HarnessError(
+    "invalid_request",
+    `${JSON.stringify(text)} is not an IP address or a range such as 10.0.0.0/8 or 2001:db8::/32.`,
+    { param: "allowed_cidrs" },
+  );
+}
+
+/** Something of the tenant that the key is for. */
+async function requireIn(
+  unit: Unit,
+  tenantId: string,
+  kind: "workspace" | "persona",
+  id: string,
+): Promise<void> {
+  const own = tenantId === unit.caller.tenantId;
+  const record = own
+    ? await unit.find(kind, id)
+    : await findVisible(unit.deps.store, systemCaller(tenantId), kind, id);
+  if (record === undefined) throw notFound(kind, id);
+}
