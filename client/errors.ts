@@ -80,6 +80,8 @@ const classOf: Record<ErrorFacts["code"], typeof BridleError> = {
   internal_error: ServerError,
   upstream_unavailable: Unavailable,
   service_unavailable: Unavailable,
+  // Every call has an idempotency key, so that it can be repeated.
+  write_outcome_unknown: Unavailable,
   deadline_exceeded: DeadlineExceeded,
   connection_failed: ConnectionFailed,
   unreadable_answer: UnreadableAnswer,

@@ -43,6 +43,8 @@ export interface GatewayServer {
   url: string;
   adminKey: AdminKey;
   gateway: Gateway;
+  /** Resolves with the reason when a store takes no writes in this process any more. Stop the server then. */
+  failed: Promise<string>;
   certificates: CertificateWatch | null;
   stop(): Promise<void>;
 }
@@ -54,7 +56,9 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
   requireSafeExposure(config);
   const { dataDirectory, logger, tls, trustedProxies, authFailuresMax } = config;
   await using built = new AsyncDisposableStack();
-  const store = await openSqliteStore(dataDirectory);
+  const failed = Promise.withResolvers<string>();
+  const watch = { stopped: failed.resolve };
+  const store = await openSqliteStore(dataDirectory, watch);
   built.defer(() => store.close());
   const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
   const keyFile = join(dataDirectory, "signing.key");
@@ -71,7 +75,7 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
 
-  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"));
+  const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"), watch);
   built.defer(() => gatewayStore.close());
   const { gateway } = built.use(
     startGateway({
@@ -119,6 +123,7 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
     url: listening.url,
     adminKey,
     gateway,
+    failed: failed.promise,
     certificates,
     async stop() {
       stopping = true;

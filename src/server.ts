@@ -73,6 +73,8 @@ export interface Server {
   harpUrl: string | null;
   adminKey: AdminKey;
   kernel: Kernel;
+  /** Resolves with the reason when a store takes no writes in this process any more. Stop the server then. */
+  failed: Promise<string>;
   /** Reloads certificates that were read from files; null when there are none. */
   certificates: CertificateWatch | null;
   /**
@@ -97,11 +99,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
 
   const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
   const metrics = await metricsFor(config);
+  const failed = Promise.withResolvers<string>();
   const store = await openSqliteStore(
     dataDirectory,
     {
       ...metrics?.store("log"),
       faultChanged: storeFaultLog(logger, "log"),
+      stopped: failed.resolve,
     },
     config.diskFloor,
   );
@@ -122,6 +126,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const gatewayStore = await openSqliteStore(gatewayDirectory, {
     ...metrics?.store("gateway"),
     faultChanged: storeFaultLog(logger, "gateway"),
+    stopped: failed.resolve,
   });
   built.defer(() => gatewayStore.close());
   const { gateway } = built.use(
@@ -311,6 +316,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harpUrl,
     adminKey,
     kernel,
+    failed: failed.promise,
     certificates,
     async replaceAgents(given) {
       if (!config.agentsMayChange)

@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import {
   type Batch,
+  BatchFailed,
   BlobTooLarge,
   type DocumentIndex,
   type DocumentQuery,
@@ -206,9 +207,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(outcomes.length, 1000);
       // 700 go alone; of each counter, each pair of twins and each key one wins; 10 cannot be written at all.
       assert.equal(won.length, 700 + 20 + 50 + 25);
-      for (const outcome of lost)
-        assertRejectedWith(outcome, VersionConflict, OnceConflict, StoreUnavailable);
-      assert.equal(lost.filter((outcome) => outcome.reason instanceof StoreUnavailable).length, 10);
+      for (const outcome of lost) assertRejectedWith(outcome, VersionConflict, OnceConflict, BatchFailed);
+      assert.equal(lost.filter((outcome) => outcome.reason instanceof BatchFailed).length, 10);
       for (const events of won)
         assert.deepEqual(positionsOf(events), range(events[0]?.position, events.length));
       const positions = won.flat().map((event) => event.position);
@@ -232,7 +232,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         at.store.commit(creation("a")),
       ]);
 
-      assertRejectedWith(failed, StoreUnavailable);
+      assertRejectedWith(failed, BatchFailed);
       assert.equal(good?.status, "fulfilled");
       assert.deepEqual(namesOf(await allEvents(at.store)), ["created"]);
     });
@@ -583,7 +583,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const rewrite = [{ position: before[0]?.position ?? 0, payload: { lost: true } }];
       await assert.rejects(
         store.commit(batch({ rewrite: [...rewrite, { position: 99, payload: {} }] })),
-        StoreUnavailable,
+        BatchFailed,
       );
       await assert.rejects(store.commit(batch({ rewrite, expect: [expectation("a", 7)] })), VersionConflict);
       assert.deepEqual(await all(store), before);
@@ -865,7 +865,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await using at = await opened();
       const { store } = at;
       await store.commit(creation("a", { index: { tenantId: "t1" } }));
-      await assert.rejects(store.commit(change("a", 1, { index: { tenantId: "t2" } })), StoreUnavailable);
+      await assert.rejects(store.commit(change("a", 1, { index: { tenantId: "t2" } })), BatchFailed);
       assert.equal((await store.of("t1").get("thing", "a"))?.version, 1);
       assert.equal(await store.of("t2").get("thing", "a"), undefined);
     });

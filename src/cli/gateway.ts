@@ -8,7 +8,7 @@ import { version } from "../version.ts";
 import type { GatewayCommandSettings } from "./gateway-command.ts";
 import { gatewaySettingsOf } from "./gateway-options.ts";
 import { tlsOf } from "./listen-options.ts";
-import { interrupted, keyLines, reloadOnHangup } from "./listening.ts";
+import { interrupted, keyLines, reloadOnHangup, stopFailed } from "./listening.ts";
 
 export async function runGateway(settings: GatewayCommandSettings): Promise<void> {
   const { host, port, data, apiKey, logLevel, authFailures, trustProxy, insecureHttp } = settings;
@@ -43,7 +43,8 @@ Make a key for each enforcer and each approver (their ids are yours to choose):
 `);
   // Not left to the end, which may come without warning.
   flushCompileCache();
-  await asked;
+  const failure = await Promise.race([asked, server.failed]);
+  if (failure !== undefined) return await stopFailed(failure, () => server.stop());
   process.stdout.write("\nStopping.\n");
   await server.stop();
   process.stdout.write("Stopped. The log is closed.\n", () => process.exit(0));

@@ -2,6 +2,7 @@
 
 import type { AdminKey } from "../policy/admin-key.ts";
 import type { CertificateWatch } from "../surfaces/certificate-watch.ts";
+import { exitCodes } from "./exit-codes.ts";
 
 export function keyLines({ key, origin, file }: AdminKey): string {
   return {
@@ -28,4 +29,12 @@ export function interrupted(): Promise<void> {
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
   });
+}
+
+/** Ends the process because its store takes no writes any more; whoever supervises it starts it again. */
+export async function stopFailed(reason: string, stop: () => Promise<unknown>): Promise<void> {
+  process.exitCode = exitCodes.failed.code;
+  process.stderr.write(`bridle: Stopping: ${reason}.\n`);
+  await stop();
+  process.exit();
 }

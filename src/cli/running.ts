@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { defaultConfig } from "../config.ts";
 import type { Server } from "../server.ts";
 import { harpPath } from "../surfaces/addresses.ts";
-import { keyLines } from "./listening.ts";
+import { keyLines, stopFailed } from "./listening.ts";
 import type { Serving } from "./server-config.ts";
 
 /** Where everything is. */
@@ -52,8 +52,9 @@ export async function stopWhenAsked(
   graceMs: number,
   beforehand: () => void = () => {},
 ): Promise<void> {
-  await asked;
+  const failure = await Promise.race([asked, server.failed]);
   beforehand();
+  if (failure !== undefined) return await stopFailed(failure, () => server.stop(0));
   process.stdout.write("\nStopping: no new work, running steps may finish. Ctrl-C again to stop at once.\n");
   const { interrupted: cut } = await server.stop(graceMs);
   const note = cut === 0 ? "" : ` ${cut} running tasks were cut short; they go on at the next start.`;

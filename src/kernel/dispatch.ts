@@ -6,11 +6,17 @@
 import type { Caller, Scope } from "../policy/caller.ts";
 import { hashOf } from "../receipts/canonical.ts";
 import { canonicalJson } from "../receipts/canonical-json.ts";
-import { OnceConflict, type Position, StoreUnavailable, VersionConflict } from "../store/port.ts";
+import {
+  OnceConflict,
+  OutcomeUnknown,
+  type Position,
+  StoreUnavailable,
+  VersionConflict,
+} from "../store/port.ts";
 import { type AuditFacts, recordAudit } from "./audit/record.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
-import { cannotWrite, HarnessError } from "./errors.ts";
+import { cannotWrite, HarnessError, outcomeUnknown } from "./errors.ts";
 import { OutOfTurn } from "./locks.ts";
 import { requireRoom } from "./room.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
@@ -173,6 +179,7 @@ async function perform<Request, Result>(
       if (error instanceof StoreUnavailable) {
         throw cannotWrite(error.fault ?? "the write failed", error);
       }
+      if (error instanceof OutcomeUnknown) throw outcomeUnknown(error);
       if (error instanceof HarnessError) {
         unit.release();
         await command.refused?.(deps, caller, error, request);

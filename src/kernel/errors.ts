@@ -18,6 +18,7 @@ export const errorTypes = {
   internal_error: "server_error",
   upstream_unavailable: "upstream_error",
   service_unavailable: "server_error",
+  write_outcome_unknown: "server_error",
   deadline_exceeded: "runtime_error",
 } as const satisfies Record<string, string>;
 
@@ -53,6 +54,19 @@ export class HarnessError extends Error {
 export function cannotWrite(reason: string, cause?: unknown): HarnessError {
   const message = `Cannot write to the database (${reason}). The request was not applied.`;
   return new HarnessError("service_unavailable", message, { details: { reason } }, { cause });
+}
+
+/** The disk failed in the middle of a commit. */
+export function outcomeUnknown(cause: unknown): HarnessError {
+  const message =
+    "The database failed while it wrote the request, which may or may not have been applied. Send it again with the same Idempotency-Key if it had one; otherwise look first.";
+  return new HarnessError("write_outcome_unknown", message, {}, { cause });
+}
+
+/** Whether the same work may succeed later, because others were faster or the disk was at fault. */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof HarnessError)) return false;
+  return ["service_unavailable", "write_outcome_unknown", "conflict"].includes(error.code);
 }
 
 /** The same answer for what is absent and for what the caller may not see. */

@@ -20,7 +20,7 @@
 import { setTimer } from "../kernel/clock.ts";
 import { unseal } from "../kernel/content.ts";
 import { carryOut } from "../kernel/dispatch.ts";
-import { HarnessError } from "../kernel/errors.ts";
+import { HarnessError, isTransient } from "../kernel/errors.ts";
 import type { KernelEvent, StepSpan } from "../kernel/events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { getRecord } from "../kernel/queries/read.ts";
@@ -29,7 +29,7 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { type TraceContext, traceOfStep } from "../kernel/trace.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor, Secret } from "../policy/redact/redact.ts";
-import type { JsonValue, TenantStore } from "../store/port.ts";
+import { BatchFailed, type JsonValue, type TenantStore } from "../store/port.ts";
 import { Doings } from "./doings.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
@@ -447,13 +447,11 @@ export class Run {
     }
   }
 
-  /** A store that does not take writes now will later; what cannot be written at all fails the task, once. */
+  /** What the store did not take is tried again by the runtime, within bounds; what cannot be decided at all fails the task, once. */
   #notRecorded(error: unknown): void {
-    const passing =
-      error instanceof HarnessError && (error.code === "service_unavailable" || error.code === "conflict");
     if (error instanceof Superseded) {
       this.finish({ how: "superseded" });
-    } else if (passing || this.#failed) {
+    } else if (isTransient(error) || error instanceof BatchFailed || this.#failed) {
       this.finish({ how: "crashed", error });
     } else {
       this.#failed = true;

@@ -13,6 +13,7 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { traceIdOf, traceOfTask } from "../kernel/trace.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
+import { CrashedRuns } from "./crashed-runs.ts";
 import { execute } from "./execute.ts";
 import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
@@ -26,8 +27,6 @@ import { emptyWorld, type World } from "./world.ts";
 const readyMax = 10_000;
 const sweepEveryMs = 250;
 const sweepPage = 500;
-/** After the store refused a run's records, how long to leave the task alone. */
-const retryCrashedMs = 1000;
 /** Idempotency records past their day are dropped this often. */
 const forgetEveryMs = 60 * 60 * 1000;
 
@@ -83,6 +82,7 @@ class Scheduler implements Runtime {
   /** Of these, the ones for which something arrived that the load may have missed. */
   readonly #again = new Set<string>();
   readonly #missing = new Set<string>();
+  readonly #crashed: CrashedRuns;
   /** The code of the open tasks that ran in this process, where it is kept. */
   readonly #startedWith: Map<string, Agent> | null;
   #swept = { wakeAt: -1, id: "" };
@@ -101,6 +101,14 @@ class Scheduler implements Runtime {
     this.#logger = logger;
     this.#concurrency = concurrency;
     this.#outboxMax = outboxMax;
+    this.#crashed = new CrashedRuns({
+      ...{ kernel, logger },
+      about: (task) => this.#about(task),
+      retry: (task) => {
+        this.#enqueue(task.id, task.session_id);
+        this.#dispatch();
+      },
+    });
     this.#startedWith = keepsStartedCode ? new Map() : null;
   }
 
@@ -274,7 +282,8 @@ class Scheduler implements Runtime {
     const end = await run.ended;
     const { id, session_id: sessionId } = run.task;
     this.#runs.delete(id);
-    if (end.how === "crashed") this.#retryLater(run.task, end.error);
+    if (end.how === "crashed") this.#crashed.add(run.task, end.error);
+    else this.#crashed.forget(id);
     if (end.how === "ended" && end.thrown !== undefined) this.#tellThrown(run, end.thrown);
     if (end.how !== "crashed" && end.how !== "parked") this.#startedWith?.delete(id);
     // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
@@ -310,17 +319,6 @@ class Scheduler implements Runtime {
   #about(task: TaskRecord): { task_id: string; trace_id?: string } {
     const trace = traceOfTask(this.#kernel.tracing, task);
     return { task_id: task.id, ...(trace === null ? {} : { trace_id: traceIdOf(task) }) };
-  }
-
-  #retryLater(task: TaskRecord, error: unknown): void {
-    this.#logger.error(
-      { err: error, ...this.#about(task) },
-      "a run could not be recorded; it will be tried again",
-    );
-    setTimeout(() => {
-      this.#enqueue(task.id, task.session_id);
-      this.#dispatch();
-    }, retryCrashedMs).unref();
   }
 
   /** What waited for an agent may have it now. */

@@ -254,7 +254,7 @@ export interface TenantStore {
 
 export interface Store {
   of(tenantId: string): TenantStore;
-  /** Resolves once the batch is on disk. Rejects with `VersionConflict` or `OnceConflict`; then nothing was written. */
+  /** Resolves once the batch is on disk. Rejects with one of the errors below; nothing was written then, but for `OutcomeUnknown`. */
   commit(batch: Batch): Promise<StoredEvent[]>;
   /** Takes content as it arrives. Rejects with `BlobTooLarge`, `StoreUnavailable`, or the error of its source; nothing is left then. */
   stageBlob(source: AsyncIterable<Uint8Array>, bytesMax: number): Promise<StagedBlob>;
@@ -281,6 +281,16 @@ export class VersionConflict extends Error {
 /** An answer under this idempotency key exists already. Read it and give it. */
 export class OnceConflict extends Error {
   override name = "OnceConflict";
+}
+
+/** This batch cannot be written, whatever the disk does: what made it has a bug. Nothing of it was written. */
+export class BatchFailed extends Error {
+  override name = "BatchFailed";
+}
+
+/** The disk failed in the middle of the commit. The batch may or may not be there. */
+export class OutcomeUnknown extends Error {
+  override name = "OutcomeUnknown";
 }
 
 /** The disk, or the thread that writes to it, does not take commits now. Nothing was written. */

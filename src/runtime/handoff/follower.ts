@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import { endHandoffTurn } from "../../kernel/commands/end-handoff-turn.ts";
 import { noteHandoff } from "../../kernel/commands/note-handoff.ts";
 import { carryOut } from "../../kernel/dispatch.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError, isTransient } from "../../kernel/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../../kernel/events.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
 import { requireRemoteHandoff } from "../../kernel/persona-policy.ts";
@@ -225,8 +225,9 @@ class Follower {
   }
 
   async #failed(known: Known, error: unknown): Promise<void> {
-    const { isOurs, problemOf, RemoteProblem } = await import("./problems.ts");
-    if (isOurs(error)) throw error;
+    const { problemOf, RemoteProblem } = await import("./problems.ts");
+    // It went wrong here, not there.
+    if (isTransient(error)) throw error;
     const refused =
       error instanceof HarnessError ? new RemoteProblem(error.code, error.message) : problemOf(error);
     const { code, isPassing } = refused;

@@ -1,7 +1,6 @@
 /** What can be wrong with a remote agent, named by what follows: another try, or the end of the step. */
 
 import { A2AError } from "@a2a-js/sdk/errors";
-import { HarnessError } from "../../kernel/errors.ts";
 import { OutboundRedirected, OutboundRefused } from "../../policy/outbound.ts";
 
 export class RemoteProblem extends Error {
@@ -15,11 +14,6 @@ export class RemoteProblem extends Error {
     this.code = code;
     this.isPassing = isPassing;
   }
-}
-
-/** It went wrong here, not there. */
-export function isOurs(error: unknown): boolean {
-  return error instanceof HarnessError && (error.code === "service_unavailable" || error.code === "conflict");
 }
 
 const messageCharsMax = 500;

@@ -5,6 +5,7 @@
 
 import {
   type Batch,
+  BatchFailed,
   type DocumentIndex,
   type NewDocument,
   OnceConflict,
@@ -12,7 +13,6 @@ import {
   type Position,
   type StoredDocument,
   type StoredEvent,
-  StoreUnavailable,
   type Trim,
   VersionConflict,
 } from "../port.ts";
@@ -86,16 +86,16 @@ export class MemoryContents {
     if (once !== undefined && this.once.has(once.key)) throw new OnceConflict(once.key);
     for (const { id, index } of put) {
       const { tenantId = index.tenantId } = this.documents.get(id) ?? {};
-      if (tenantId !== index.tenantId) throw new StoreUnavailable(`${id} is not of ${index.tenantId}`);
+      if (tenantId !== index.tenantId) throw new BatchFailed(`${id} is not of ${index.tenantId}`);
     }
     const created = new Set(put.map(({ id }) => id));
     for (const { resource } of events) {
       if (!created.has(resource.id) && !this.documents.has(resource.id))
-        throw new StoreUnavailable(`An event is about ${resource.id}, which has no document`);
+        throw new BatchFailed(`An event is about ${resource.id}, which has no document`);
     }
     for (const position of [...rewrite.map((change) => change.position), ...(trim?.events ?? [])]) {
       if (this.log[position - 1] === undefined)
-        throw new StoreUnavailable(`There is no event ${position} to change`);
+        throw new BatchFailed(`There is no event ${position} to change`);
     }
   }
 

@@ -28,6 +28,10 @@ export class DocumentCache {
     this.#documents.set(document.id, document, bodyBytes + entryBytes);
   }
 
+  clear(): void {
+    this.#documents.clear();
+  }
+
   /** What a commit made of the documents it put or removed. */
   committed(batch: Batch, events: readonly StoredEvent[], bodyBytes: (index: number) => number): void {
     for (const { id } of batch.trim?.documents ?? []) this.#documents.delete(id);

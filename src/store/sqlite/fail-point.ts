@@ -1,18 +1,31 @@
 /**
  * Named places where a test can make writing fail. `BRIDLE_FAIL_POINT=name:7` kills the process at the seventh visit;
- * `BRIDLE_FAIL_POINT=name:ENOSPC:/file` throws that error of the operating system at every visit while the file exists.
+ * `BRIDLE_FAIL_POINT=name:ENOSPC:/file` throws that error of the operating system at every visit while the file exists. Several are
+ * separated by commas.
  * Without the variable this is one comparison.
  */
 
 import { existsSync } from "node:fs";
 
-const [target, how = "1", whileThere = ""] = (process.env.BRIDLE_FAIL_POINT ?? "").split(":");
-let remaining = Number(how);
+interface Failure {
+  remaining: number;
+  /** The code of an error of the operating system. */
+  code: string;
+  whileThere: string;
+}
+
+const failures = new Map<string, Failure>();
+for (const one of (process.env.BRIDLE_FAIL_POINT ?? "").split(",")) {
+  const [name = "", how = "1", whileThere = ""] = one.split(":");
+  if (name !== "") failures.set(name, { remaining: Number(how), code: how, whileThere });
+}
 
 type FailPoint =
   | "commit.begun"
   | "commit.written"
+  | "commit.syncing"
   | "commit.durable"
+  | "database.opened"
   | "blobs.dropped"
   | "blob.write"
   | "file.write"
@@ -20,11 +33,13 @@ type FailPoint =
   | "scrubbed";
 
 export function failPoint(name: FailPoint): void {
-  if (name !== target) return;
+  const failure = failures.size === 0 ? undefined : failures.get(name);
+  if (failure === undefined) return;
+  const { code, whileThere } = failure;
   if (whileThere !== "") {
-    if (existsSync(whileThere)) throw Object.assign(new Error(`${how}: simulated`), { code: how });
+    if (existsSync(whileThere)) throw Object.assign(new Error(`${code}: simulated`), { code });
     return;
   }
-  remaining -= 1;
-  if (remaining === 0) process.kill(process.pid, "SIGKILL");
+  failure.remaining -= 1;
+  if (failure.remaining === 0) process.kill(process.pid, "SIGKILL");
 }

@@ -9,16 +9,27 @@ import { Worker } from "node:worker_threads";
 import { writerModule } from "../../package-files.ts";
 import {
   type Batch,
+  BatchFailed,
   type NewDocument,
   type NewEvent,
   OnceConflict,
+  OutcomeUnknown,
   type Position,
   type StoredDocument,
   type StoredEvent,
   StoreUnavailable,
   VersionConflict,
 } from "../port.ts";
-import type { BatchResult, BatchRows, DocumentRow, Dropped, LogRow, Request, Response } from "./protocol.ts";
+import type {
+  BatchResult,
+  BatchRows,
+  DocumentRow,
+  Dropped,
+  LogRow,
+  Request,
+  Response,
+  WriterOptions,
+} from "./protocol.ts";
 import { WriteHealth } from "./write-health.ts";
 
 /** Batches waiting for the disk; past this the store is hopelessly behind and says so instead of growing. */
@@ -36,6 +47,8 @@ interface Waiting {
 /** Hears of every batch that is on disk, in log order, before the one who committed it does. */
 export interface CommitObserver {
   committed(batch: Batch, events: StoredEvent[], bodyBytes: (index: number) => number): void;
+  /** What was committed may be otherwise than was said so far. */
+  outcomeUnknown(): void;
   groupCommitted(events: StoredEvent[]): void;
 }
 
@@ -51,10 +64,12 @@ export interface CommitWatch {
   groupWritten?(batches: number, failed: number, seconds: number): void;
   /** Writes fail, and why; null when they succeed again. */
   faultChanged?(fault: string | null): void;
+  /** The store takes no commits in this process any more; only a restart helps. */
+  stopped?(reason: string): void;
 }
 
 export class GroupCommit {
-  readonly #file: string;
+  readonly #options: WriterOptions;
   /** A thread costs a start and memory, and a store may have nothing to write: it comes with the first request. */
   #worker: Worker | null = null;
   readonly #observer: CommitObserver;
@@ -70,8 +85,8 @@ export class GroupCommit {
   #closing = false;
   #replies: { resolve(response: Response): void; reject(error: Error): void }[] = [];
 
-  constructor(file: string, observer: CommitObserver, watch: CommitWatch) {
-    this.#file = file;
+  constructor(options: WriterOptions, observer: CommitObserver, watch: CommitWatch) {
+    this.#options = options;
     this.#observer = observer;
     this.#watch = watch;
     this.#health = new WriteHealth({
@@ -171,6 +186,10 @@ export class GroupCommit {
   }
 
   #receive(response: Response): void {
+    if (response.type === "fenced") {
+      this.#break(response.reason);
+      return;
+    }
     if (response.type !== "committed") {
       const reply = this.#replies.shift();
       if (response.type === "failed") reply?.reject(new StoreUnavailable(response.reason));
@@ -183,6 +202,7 @@ export class GroupCommit {
     // Before anything is made of this answer the writer gets its next group, so that it never waits for us.
     this.#sendGroup();
     this.#judge(response.results, seconds);
+    if (response.results.some((result) => "unknown" in result)) this.#observer.outcomeUnknown();
     const settled = group.map((waiting, index) => settle(waiting, response.results[index]));
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];
@@ -197,7 +217,7 @@ export class GroupCommit {
   }
 
   #judge(results: readonly BatchResult[], seconds: number): void {
-    const failures = results.filter((result) => "failed" in result);
+    const failures = results.filter((result) => "failed" in result || "unknown" in result);
     this.#watch.groupWritten?.(results.length, failures.length, seconds);
     const fault = failures.find((result) => result.fault !== null)?.fault ?? null;
     if (fault !== null) this.#health.failed(fault);
@@ -216,15 +236,15 @@ export class GroupCommit {
 
   #startWorker(): Worker {
     const worker = new Worker(writerModule, {
-      workerData: { file: this.#file },
+      workerData: this.#options,
       name: "bridle-writer",
       // What the process was told to load, it need not.
       execArgv: [],
       env: writerEnvironment(),
     });
-    worker.once("error", (error) => this.#break(error));
+    worker.once("error", (error) => this.#ended("the writer thread failed", error));
     worker.on("message", (response: Response) => this.#receive(response));
-    worker.once("exit", () => this.#break(new Error("The writer thread ended")));
+    worker.once("exit", () => this.#ended("the writer thread ended"));
     return worker;
   }
 
@@ -238,14 +258,23 @@ export class GroupCommit {
     return reply;
   }
 
-  #break(error: unknown): void {
-    const broken = new StoreUnavailable("The writer stopped", { fault: "the writer stopped", cause: error });
-    this.#broken ??= broken;
+  /** A thread that ends by itself does not say how far it was with the group that it had. */
+  #ended(reason: string, cause?: unknown): void {
+    for (const { reject } of this.#writing ?? []) reject(new OutcomeUnknown(reason, { cause }));
+    this.#writing = null;
+    this.#break(reason, cause);
+  }
+
+  #break(reason: string, cause?: unknown): void {
+    if (this.#broken !== null) return;
+    const broken = new StoreUnavailable(reason, { fault: reason, cause });
+    this.#broken = broken;
     for (const waiting of [...(this.#writing ?? []), ...this.#waiting]) waiting.reject(broken);
     for (const reply of this.#replies.splice(0)) reply.reject(broken);
     this.#writing = null;
     this.#waiting = [];
     this.#created.clear();
+    if (!this.#closing) this.#watch.stopped?.(reason);
   }
 }
 
@@ -256,9 +285,11 @@ function settle(
 ): { events: StoredEvent[] | null; tell(): void } {
   if (result === undefined)
     return { events: null, tell: () => reject(new StoreUnavailable("The writer lost a batch")) };
+  if ("unknown" in result) return { events: null, tell: () => reject(new OutcomeUnknown(result.unknown)) };
   if ("failed" in result) {
     const { failed, fault } = result;
-    return { events: null, tell: () => reject(new StoreUnavailable(failed, { fault })) };
+    const error = fault === null ? new BatchFailed(failed) : new StoreUnavailable(failed, { fault });
+    return { events: null, tell: () => reject(error) };
   }
   if ("conflict" in result) {
     const Conflict = result.conflict === "once" ? OnceConflict : VersionConflict;

@@ -7,11 +7,13 @@ import type { CommitListener, EventQuery, Position, StoredDocument, TenantStore 
 import { ofTenant, tenantViews, type WholeStore } from "../whole-store.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { DocumentCache } from "./document-cache.ts";
+import { takeEpoch } from "./epoch.ts";
 import { type DiskFloor, diskFloorDefault, FreeSpace } from "./free-space.ts";
 import { type CommitObserver, type CommitWatch, GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
+import { writeFaultOf } from "./write-fault.ts";
 
 export async function openSqliteStore(
   directory: string,
@@ -32,14 +34,15 @@ export async function openSqliteStore(
     let told: Position = 0;
     const observer: CommitObserver = {
       committed: (batch, events, bodyBytes) => cache.committed(batch, events, bodyBytes),
+      outcomeUnknown: () => cache.clear(),
       groupCommitted(events) {
         told = events.at(-1)?.position ?? told;
         for (const listener of listeners) listener(events);
       },
     };
-    const reader = openReader(file);
     const space = new FreeSpace(directory, floor);
-    const writer = new GroupCommit(file, observer, watch);
+    const { reader, epoch } = openReader(file);
+    const writer = new GroupCommit({ file, epoch }, observer, watch);
     const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
     const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
@@ -108,13 +111,23 @@ export async function openSqliteStore(
 }
 
 /** Brings the tables up to date; nobody is served yet. Another connection stays open until the reader has found the WAL. */
-function openReader(file: string): Reader {
+function openReader(file: string): { reader: Reader; epoch: number | null } {
   const db = new DatabaseSync(file);
   try {
     configure(db);
     migrate(db);
-    return new Reader(file);
+    return { epoch: epochIfWritable(db, file), reader: new Reader(file) };
   } finally {
     db.close();
+  }
+}
+
+/** A server also starts on a disk that is full; the writer takes its epoch when there is room again. */
+function epochIfWritable(db: DatabaseSync, file: string): number | null {
+  try {
+    return takeEpoch(db, null);
+  } catch (error) {
+    if (writeFaultOf(error, file) === null) throw error;
+    return null;
   }
 }

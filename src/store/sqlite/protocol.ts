@@ -4,6 +4,8 @@ import type { NewBlob, NewOnceRecord, Position, Regained, Trim } from "../port.t
 
 export interface WriterOptions {
   file: string;
+  /** The epoch that this process has taken; null if it could not be written yet. */
+  epoch: number | null;
 }
 
 /** Neighbouring events of a batch that share everything but name, resource and payload: columns in table order. */
@@ -92,7 +94,9 @@ export type BatchResult =
   | { ok: Numbered }
   | { conflict: "version" | "once"; about: string }
   /** `fault` says what is wrong with the disk; null if only this batch is at fault. */
-  | { failed: string; fault: string | null };
+  | { failed: string; fault: string | null }
+  /** The disk failed in the middle of the commit: it may or may not be there. */
+  | { unknown: string; fault: string };
 
 export type Response =
   | { type: "committed"; results: BatchResult[] }
@@ -101,4 +105,6 @@ export type Response =
   | { type: "scrubbed" }
   | { type: "probed"; fault: string | null }
   | { type: "failed"; reason: string }
+  /** This process must not write any more. */
+  | { type: "fenced"; reason: string }
   | { type: "closed" };

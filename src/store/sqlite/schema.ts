@@ -8,6 +8,7 @@
  * documents  the fold of a resource's events: JSON and the few columns it is found by
  * blobs      content under its SHA-256; blob_owners says which tenants have it
  * once       idempotency records
+ * writer     one row: the epoch of the process that may write (`epoch.ts`)
  * texts      the words of documents that can be searched for, by the position that the document was born at
  */
 
@@ -94,6 +95,10 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   `,
   nameOwners,
   "ALTER TABLE log ADD COLUMN key_id TEXT",
+  `
+  CREATE TABLE writer (epoch INTEGER NOT NULL) STRICT;
+  INSERT INTO writer VALUES (0);
+  `,
 ];
 
 /** Content from before is of the tenants whose events and documents speak of it. As text: JSON can be too deep for SQLite. */

@@ -50,10 +50,16 @@ export class BatchWriter {
   readonly #insertOnce: StatementSync;
   readonly #deleteText: StatementSync;
   readonly #insertText: StatementSync;
+  readonly #begin: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #release: StatementSync;
   readonly #rewriter: LogRewriter;
 
   constructor(db: DatabaseSync) {
     this.#rewriter = new LogRewriter(db);
+    this.#begin = db.prepare("SAVEPOINT batch");
+    this.#undo = db.prepare("ROLLBACK TO batch");
+    this.#release = db.prepare("RELEASE batch");
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
     this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
     this.#insertLog = db.prepare(
@@ -85,10 +91,46 @@ export class BatchWriter {
     this.#position = this.#lastPosition();
   }
 
+  /** The last position of the log, with what is written in the open transaction. */
+  get position(): Position {
+    return this.#position;
+  }
+
   /** After a rollback what was numbered and remembered is void. */
   forget(): void {
     this.#heads.clear();
     this.#position = this.#lastPosition();
+  }
+
+  /** Whether batches of one transaction, with these results, are in the database; null if none of them can be recognized. */
+  isWritten(batches: readonly BatchRows[], results: readonly BatchResult[]): boolean | null {
+    for (const [index, result] of results.entries()) {
+      if (!("ok" in result)) continue;
+      const { first, sequences } = result.ok;
+      if (sequences.length > 0) return this.#position >= first;
+      const { once } = batches[index] ?? { once: null };
+      if (once !== null) return this.#readOnce.get(once.key) !== undefined;
+    }
+    return null;
+  }
+
+  /** Writes a batch that may fail without taking the open transaction with it. */
+  writeAlone(batch: BatchRows, explain: (error: unknown) => BatchResult): BatchResult {
+    const before = this.#position;
+    this.#begin.run();
+    try {
+      const result = this.write(batch);
+      this.#release.run();
+      return result;
+    } catch (error) {
+      const why = explain(error);
+      // With a disk that fails there is nothing to go on with.
+      if ("failed" in why && why.fault !== null) throw error;
+      this.#undo.run();
+      this.#release.run();
+      this.#position = before;
+      return why;
+    }
   }
 
   /** Conflicts found by looking leave no trace; a document that exists unexpectedly shows as a constraint error. */

@@ -22,6 +22,7 @@ export const httpStatus: Record<ErrorCode, number> = {
   internal_error: 500,
   upstream_unavailable: 502,
   service_unavailable: 503,
+  write_outcome_unknown: 500,
   deadline_exceeded: 504,
 };
 

@@ -27,6 +27,7 @@ const codes: Record<ErrorCode, RefusalCode> = {
   internal_error: "InternalError",
   upstream_unavailable: "ServiceUnavailable",
   service_unavailable: "ServiceUnavailable",
+  write_outcome_unknown: "InternalError",
   deadline_exceeded: "ServiceUnavailable",
 };
 

@@ -47,6 +47,7 @@ const kernelErrors: Record<ErrorCode, WireCode> = {
   internal_error: "internal_error",
   upstream_unavailable: "engine_unavailable",
   service_unavailable: "engine_unavailable",
+  write_outcome_unknown: "internal_error",
   deadline_exceeded: "engine_timeout",
 };
 
@@ -65,6 +66,7 @@ const httpStatuses: Partial<Record<ErrorCode, number>> = {
   rate_limited: 429,
   internal_error: 500,
   service_unavailable: 503,
+  write_outcome_unknown: 500,
 };
 
 /** The body is of a type that is not read here. */

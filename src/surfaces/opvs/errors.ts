@@ -64,6 +64,7 @@ const kernelErrors: Record<ErrorCode, OpvsReason | Saying> = {
   internal_error: { jsonRpc: -32603, status: "INTERNAL", http: 500 },
   upstream_unavailable: { jsonRpc: -32603, status: "UNAVAILABLE", http: 502 },
   service_unavailable: { jsonRpc: -32603, status: "UNAVAILABLE", http: 503 },
+  write_outcome_unknown: { jsonRpc: -32603, status: "INTERNAL", http: 500 },
   deadline_exceeded: { jsonRpc: -32603, status: "DEADLINE_EXCEEDED", http: 504 },
 };
 
