@@ -164,8 +164,9 @@ Exit codes: 0 stopped as asked, 1 could not start or failed, 2 wrong use; [all o
 ## Secrets
 
 Secrets are not given by flags, which everybody on the machine can read, but by the environment, or by a file each, as containers mount them: a variable
-with \`_FILE\` behind its name names the file. Both at once, an empty file or one that cannot be read is an error, exit code 2. They are taken out of the
-environment before any code of the project runs, and so programs that agents start do not have them either.
+with \`_FILE\` behind its name names the file. Both at once, an empty file or one that cannot be read is an error, exit code 2. They are removed from
+\`process.env\` before any code of the project runs, and programs that agents start do not inherit them. Prefer files: the operating system keeps the initial environment of a process
+(\`/proc/PID/environ\`), where other programs of the same user can read it.
 
 | variable | or | what |
 | --- | --- | --- |

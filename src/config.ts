@@ -68,6 +68,8 @@ export interface ServerConfig {
   authFailuresMax: number;
   /** Proxies in front of the server, by address or range, that say truly for whom they ask. */
   trustedProxies: readonly string[];
+  /** Further names under which clients reach the server, without ports. When set, requests for other names are refused. */
+  allowedHosts: readonly string[];
   /** Origins whose scripts may use the API from a browser. */
   corsOrigins: readonly string[];
   /** The largest request body, and the largest WebSocket frame, that is read. */
@@ -95,6 +97,8 @@ export interface ServerConfig {
   masterKeys: readonly string[];
   /** Webhooks, and others that callers name, may also be on loopback or private addresses, and without TLS. */
   allowPrivateAddresses: boolean;
+  /** Addresses and ranges that webhooks, remote agents and `http.get` never reach, beside private ones. */
+  blockedRanges: readonly string[];
   /** When webhooks that do not take a notification are told again, and how often. */
   webhookBackoff: Backoff;
   /** How long what ended is kept in the log; null keeps everything. */
@@ -141,6 +145,7 @@ export const defaultConfig = {
   oauthAudience: null,
   authFailuresMax: authFailuresMaxDefault,
   trustedProxies: [],
+  allowedHosts: [],
   corsOrigins: [],
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
@@ -152,6 +157,7 @@ export const defaultConfig = {
   workspaceRoots: [],
   masterKeys: [],
   allowPrivateAddresses: false,
+  blockedRanges: [],
   webhookBackoff,
   retainMs: null,
   openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },

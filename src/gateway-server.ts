@@ -35,6 +35,8 @@ export interface GatewayConfig {
   apiKey: string | null;
   authFailuresMax: number;
   trustedProxies: readonly string[];
+  /** Further names under which clients reach the gateway. */
+  allowedHosts: readonly string[];
   settings: GatewaySettings;
   logger: Logger;
 }
@@ -109,6 +111,9 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
   const http = await createHarpHttp(binding, {
     ...{ logger, bodyBytesMax, trustedProxies, tls },
     newRequestId: () => kernel.newId("req"),
+    host: config.host,
+    publicUrl: null,
+    allowedHosts: config.allowedHosts,
     corsOrigins: [],
     isHttps: tls !== null,
   });

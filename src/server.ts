@@ -154,7 +154,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     ticketMs,
     masterKeys,
     files,
-    outbound: createOutbound({ allowPrivate: config.allowPrivateAddresses }),
+    outbound: createOutbound({
+      allowPrivate: config.allowPrivateAddresses,
+      blockedRanges: config.blockedRanges,
+    }),
     retainMs,
     heldMs: config.openHarness.heldMs,
     approvals,
@@ -213,8 +216,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     stopped: stopped.signal,
   });
   const failHarp = harpFail(binding);
-  const mcpOptions = { kernel, facts, logger, heartbeatMs, corsOrigins, stopped: stopped.signal };
-  const limits = { bodyBytesMax, trustedProxies, corsOrigins };
+  const mcpOptions = { kernel, facts, logger, heartbeatMs, stopped: stopped.signal };
+  const { host, publicUrl, allowedHosts } = config;
+  const limits = { bodyBytesMax, trustedProxies, host, publicUrl, allowedHosts, corsOrigins };
   const httpOptions = { logger, ...limits, newRequestId, tls, isHttps, watch: metrics?.http ?? null };
   const http = createHttp({
     ...httpOptions,

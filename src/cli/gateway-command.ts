@@ -4,6 +4,7 @@ import { type Command, Option } from "commander";
 import { defaultConfig } from "../config.ts";
 import { type HarpSettings, harpOptions } from "./gateway-options.ts";
 import {
+  allowedHostsOption,
   apiKeyOption,
   authFailuresOption,
   hostOption,
@@ -36,6 +37,7 @@ export const gatewayOptions: readonly Option[] = [
   apiKeyOption(),
   authFailuresOption(defaultConfig.authFailuresMax),
   trustProxyOption(),
+  allowedHostsOption(),
   logLevelOption(),
   ...harpOptions,
 ];

@@ -11,9 +11,10 @@ import { tlsOf } from "./listen-options.ts";
 import { interrupted, keyLines, reloadOnHangup, stopFailed } from "./listening.ts";
 
 export async function runGateway(settings: GatewayCommandSettings): Promise<void> {
-  const { host, port, data, apiKey, logLevel, authFailures, trustProxy, insecureHttp } = settings;
+  const { host, port, data, apiKey, logLevel, authFailures, trustProxy, insecureHttp, allowedHosts } =
+    settings;
   const server = await startGatewayServer({
-    ...{ host, port, insecureHttp },
+    ...{ host, port, insecureHttp, allowedHosts },
     tls: tlsOf(settings),
     dataDirectory: resolve(data),
     apiKey: apiKey ?? null,

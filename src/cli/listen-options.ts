@@ -3,6 +3,7 @@
 import { Option } from "commander";
 import { problemWithExposure, type Tls } from "../surfaces/tls.ts";
 import {
+  hostName,
   listOf,
   notEmpty,
   pemFile,
@@ -25,6 +26,7 @@ export interface ListenSettings extends TlsSettings {
   authFailures: number;
   trustProxy: string[];
   insecureHttp: boolean;
+  allowedHosts: string[];
 }
 
 export function hostOption(host: string): Option {
@@ -113,6 +115,16 @@ export function trustProxyOption(): Option {
     .env("BRIDLE_TRUST_PROXY")
     .default([], "none")
     .argParser(listOf(proxyAddress));
+}
+
+export function allowedHostsOption(): Option {
+  return new Option(
+    "--allowed-hosts <name...>",
+    "host names under which clients reach the server, beside loopback names and the public URL's; when set, requests for others are refused",
+  )
+    .env("BRIDLE_ALLOWED_HOSTS")
+    .default([], "none; on loopback only loopback names and the public URL's host")
+    .argParser(listOf(hostName));
 }
 
 export function logLevelOption(): Option {

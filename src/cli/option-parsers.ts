@@ -119,13 +119,26 @@ export function harpId(text: string): string {
 
 const proxyRanges = ["loopback", "linklocal", "uniquelocal"];
 
-export function proxyAddress(text: string): string {
+/** Never all addresses at once. */
+function isRange(text: string): boolean {
   const [, address = "", bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const bitsMax = isIP(address) === 4 ? 32 : 128;
-  const isRange =
-    isIP(address) !== 0 && (bits === undefined || (Number(bits) > 0 && Number(bits) <= bitsMax));
-  if (isRange || proxyRanges.includes(text)) return text;
+  return isIP(address) !== 0 && (bits === undefined || (Number(bits) > 0 && Number(bits) <= bitsMax));
+}
+
+export function addressRange(text: string): string {
+  if (isRange(text)) return text;
+  throw new InvalidArgumentError("It must be an IP address, or a range such as 198.51.100.0/24.");
+}
+
+export function proxyAddress(text: string): string {
+  if (isRange(text) || proxyRanges.includes(text)) return text;
   throw new InvalidArgumentError(`It must be an IP address, a range, or one of ${proxyRanges.join(", ")}.`);
+}
+
+export function hostName(text: string): string {
+  if (URL.parse(`http://${text}`)?.hostname === text.toLowerCase()) return text.toLowerCase();
+  throw new InvalidArgumentError("It must be a host name or an address, without a scheme and a port.");
 }
 
 export function webOrigin(text: string): string {

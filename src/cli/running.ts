@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { defaultConfig } from "../config.ts";
 import type { Server } from "../server.ts";
 import { harpPath } from "../surfaces/addresses.ts";
+import { isLoopbackHost } from "../surfaces/loopback.ts";
 import { keyLines, stopFailed } from "./listening.ts";
 import type { Serving } from "./server-config.ts";
 
@@ -43,6 +44,16 @@ export function listenToRejections({ kernel }: Server, logger: Logger): void {
       "a promise was rejected and nobody listened",
     );
   });
+}
+
+/** For servers that others reach: programs of the same user can read the initial environment of this process. */
+export function reportSecretsInEnvironment({ settings, secrets }: Serving, logger: Logger): void {
+  const { inEnvironment: variables } = secrets;
+  if (variables.length === 0 || isLoopbackHost(settings.host)) return;
+  logger.info(
+    { event: "secrets.in_environment", variables },
+    "Secrets were set in the environment, where other programs of this user can read them; use files (NAME_FILE) instead",
+  );
 }
 
 /** `asked` is listened for from before anybody is told that the server is ready. */

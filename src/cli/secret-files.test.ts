@@ -57,8 +57,9 @@ describe("Secrets from files", () => {
     assert.deepEqual(takeSecrets(environment), {
       masterKeys: ["s3cret of BRIDLE_MASTER_KEY", "s3cret of BRIDLE_MASTER_KEY_PREVIOUS"],
       gatewayKey: "s3cret of BRIDLE_GATEWAY_KEY",
+      inEnvironment: [],
     });
     assert.deepEqual(environment, { PATH: "/bin", BRIDLE_PORT: "0" });
-    assert.deepEqual(takeSecrets(environment), { masterKeys: [], gatewayKey: null });
+    assert.deepEqual(takeSecrets(environment), { masterKeys: [], gatewayKey: null, inEnvironment: [] });
   });
 });

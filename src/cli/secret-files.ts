@@ -22,11 +22,14 @@ export interface ServeSecrets {
   masterKeys: readonly string[];
   /** For a gateway elsewhere. */
   gatewayKey: string | null;
+  /** Variables that held a secret themselves, so that it stays in the initial environment of the process. */
+  inEnvironment: readonly string[];
 }
 
 /**
- * Takes all secrets out of the environment: what is left in it is seen by the project's code, and handed on to every
- * process that an agent starts. Options that are read from it have their values by then.
+ * Removes all secrets from the environment, so that the project's code does not see them and processes that agents start do
+ * not inherit them. The operating system keeps the initial environment (/proc/PID/environ on Linux), where other processes of
+ * the same user can read it; what is read from files was never there. Options that are read from it have their values by then.
  */
 export function takeSecrets(environment: NodeJS.ProcessEnv): ServeSecrets {
   const given = (name: SecretVariable) => environment[name]?.trim() || null;
@@ -34,6 +37,7 @@ export function takeSecrets(environment: NodeJS.ProcessEnv): ServeSecrets {
   const secrets = {
     masterKeys: masterKeys.filter((key) => key !== null),
     gatewayKey: given("BRIDLE_GATEWAY_KEY"),
+    inEnvironment: secretVariables.filter((name) => given(name) !== null && !environment[`${name}_FILE`]),
   };
   for (const name of secretVariables) {
     delete environment[name];

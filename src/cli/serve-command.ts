@@ -8,9 +8,9 @@ import type { Serving } from "./server-config.ts";
 import { problemWith, type ServeSettings, serveOptions } from "./settings.ts";
 
 const environmentHelp = `
-Secrets are set in the environment, or in files, which a variable with _FILE
-behind it names (BRIDLE_API_KEY_FILE=/run/secrets/bridle). They are taken out of
-the environment before any agent runs:
+Secrets are read from files that variables ending in _FILE name
+(BRIDLE_API_KEY_FILE=/run/secrets/bridle), or from the environment, where other
+programs of the same user can read them. Agents and their programs see neither:
   BRIDLE_API_KEY          as --api-key
   BRIDLE_MASTER_KEY       what locks vaults: 32 bytes, as hex or base64
   BRIDLE_MASTER_KEY_PREVIOUS

@@ -6,7 +6,13 @@ import { type Server, startServer } from "../server.ts";
 import { version } from "../version.ts";
 import { interrupted, reloadOnHangup } from "./listening.ts";
 import { ownName } from "./own-name.ts";
-import { addressLines, listenToRejections, stopWhenAsked, whereToFind } from "./running.ts";
+import {
+  addressLines,
+  listenToRejections,
+  reportSecretsInEnvironment,
+  stopWhenAsked,
+  whereToFind,
+} from "./running.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "./server-config.ts";
 
 export async function serve(serving: Serving): Promise<void> {
@@ -16,6 +22,7 @@ export async function serve(serving: Serving): Promise<void> {
   const asked = interrupted();
   reloadOnHangup(server);
   listenToRejections(server, logger);
+  reportSecretsInEnvironment(serving, logger);
   process.stdout.write(greeting(server, serving));
   // Not left to the end, which may come without warning.
   flushCompileCache();

@@ -7,6 +7,7 @@ import { parseMasterKey } from "../policy/vault-crypto.ts";
 import type { DiskFloor } from "../store/sqlite/free-space.ts";
 import { type HarpSettings, harpOptions } from "./gateway-options.ts";
 import {
+  allowedHostsOption,
   apiKeyOption,
   authFailuresOption,
   hostOption,
@@ -18,6 +19,7 @@ import {
   trustProxyOption,
 } from "./listen-options.ts";
 import {
+  addressRange,
   diskFloor,
   harpId,
   httpUrl,
@@ -49,6 +51,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   openharnessWaitMs: number;
   opvsLenientVersion: boolean;
   allowPrivateAddresses: boolean;
+  blockedRanges: string[];
   gateway?: string;
   enforcerId: string;
   enforcerLabel: string;
@@ -106,6 +109,7 @@ export const serveOptions: readonly Option[] = [
     .argParser(notEmpty),
   authFailuresOption(defaultConfig.authFailuresMax),
   trustProxyOption(),
+  allowedHostsOption(),
   new Option("--cors-origin <origin...>", "origins whose scripts may use the API from a browser")
     .env("BRIDLE_CORS_ORIGIN")
     .default([], "none")
@@ -172,6 +176,13 @@ export const serveOptions: readonly Option[] = [
     .default(defaultConfig.allowPrivateAddresses)
     .preset("true")
     .argParser(trueOrFalse),
+  new Option(
+    "--blocked-ranges <range...>",
+    "addresses and ranges that webhooks, remote agents and http.get must not reach, beside private and link-local ones",
+  )
+    .env("BRIDLE_BLOCKED_RANGES")
+    .default([], "none")
+    .argParser(listOf(addressRange)),
   new Option(
     "--gateway <url>",
     "ask approvers through this HARP gateway instead of the one in this process; its key is BRIDLE_GATEWAY_KEY",

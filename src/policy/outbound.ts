@@ -14,11 +14,14 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline, Readable } from "node:stream";
-import { isReachable } from "./reachable.ts";
+import { rangeOf } from "./address-range.ts";
+import { isReachable, type Reach } from "./reachable.ts";
 
 export interface OutboundOptions {
   /** Also to loopback and private addresses, and without TLS: for development. */
   allowPrivate: boolean;
+  /** Addresses and ranges that are never reached, beside those that nobody may. */
+  blockedRanges?: readonly string[];
   /** All addresses of a name. */
   resolve?: (host: string) => Promise<LookupAddress[]>;
 }
@@ -101,9 +104,17 @@ const redirects: ReadonlySet<number> = new Set([300, 301, 302, 303, 305, 307, 30
 /** Those that have no body by definition. */
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
+type Resolve = NonNullable<OutboundOptions["resolve"]>;
+interface Rules {
+  reach: Reach;
+  resolve: Resolve;
+}
+
 export function createOutbound(options: OutboundOptions): Outbound {
-  const check = (url: string | URL) => checked(url, options);
-  const request = (url: string | URL, given: OutboundRequest = {}) => send(check(url), given, options);
+  const { allowPrivate, blockedRanges = [], resolve = (name) => lookup(name, { all: true }) } = options;
+  const rules: Rules = { reach: { allowPrivate, blocked: blockedRanges.map(rangeOf) }, resolve };
+  const check = (url: string | URL) => checked(url, rules.reach);
+  const request = (url: string | URL, given: OutboundRequest = {}) => send(check(url), given, rules);
   const fetchWithin =
     (limits: Partial<OutboundLimits>): Fetch =>
     async (input, init) => {
@@ -116,7 +127,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return { check, request, fetch: fetchWithin({}), fetchWithin };
 }
 
-function checked(given: string | URL, { allowPrivate }: OutboundOptions): URL {
+function checked(given: string | URL, reach: Reach): URL {
+  const { allowPrivate } = reach;
   const url = typeof given === "string" ? URL.parse(given) : given;
   if (url === null) throw new OutboundRefused("It is not a URL.");
   if (url.protocol !== "https:" && url.protocol !== "http:") {
@@ -132,7 +144,7 @@ function checked(given: string | URL, { allowPrivate }: OutboundOptions): URL {
   if (host === "") throw new OutboundRefused("It names no host.");
   const isLocal = host === "localhost" || host.endsWith(".localhost");
   if (isLocal && !allowPrivate) throw notPublic();
-  if (isIP(host) !== 0 && !isReachable(host, { allowPrivate })) throw notPublic();
+  if (isIP(host) !== 0 && !isReachable(host, reach)) throw notPublic();
   return url;
 }
 
@@ -146,7 +158,7 @@ function notPublic(): OutboundRefused {
 }
 
 /** Runs through until the answer begins; what is left of the time is for its body. */
-async function send(url: URL, given: OutboundRequest, options: OutboundOptions): Promise<OutboundAnswer> {
+async function send(url: URL, given: OutboundRequest, rules: Rules): Promise<OutboundAnswer> {
   const { signal, ...rest } = given;
   const limits = { ...defaultLimits, ...rest };
   signal?.throwIfAborted();
@@ -165,7 +177,7 @@ async function send(url: URL, given: OutboundRequest, options: OutboundOptions):
     if (limits.totalMs !== null) {
       timers.set("total", limits.totalMs, () => giveUp("There was no complete answer in time."));
     }
-    const addresses = await orAborted(addressesOf(hostOf(url), options), ended.signal);
+    const addresses = await orAborted(addressesOf(hostOf(url), rules), ended.signal);
     const request = start(url, given, addresses);
     const response = await answerOf(request, ended.signal, () => timers.clear("connect"));
     timers.clear("headers");
@@ -176,10 +188,7 @@ async function send(url: URL, given: OutboundRequest, options: OutboundOptions):
   }
 }
 
-async function addressesOf(
-  host: string,
-  { allowPrivate, resolve = (name) => lookup(name, { all: true }) }: OutboundOptions,
-): Promise<LookupAddress[]> {
+async function addressesOf(host: string, { reach, resolve }: Rules): Promise<LookupAddress[]> {
   const family = isIP(host);
   if (family !== 0) return [{ address: host, family }];
   let found: LookupAddress[];
@@ -190,7 +199,7 @@ async function addressesOf(
   }
   if (found.length === 0) throw new OutboundFailed("Its host has no address.");
   // One that may not be reached among others is no accident.
-  if (!found.every(({ address }) => isReachable(address, { allowPrivate }))) throw notPublic();
+  if (!found.every(({ address }) => isReachable(address, reach))) throw notPublic();
   return found;
 }
 

@@ -2,18 +2,28 @@
 
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
+import { type Address, type IsWithin, rangeOf } from "./address-range.ts";
 
 /** For development: this machine and its neighbours. Never link-local, where clouds keep their credentials. */
 const privateRanges: ReadonlySet<string> = new Set(["loopback", "private", "carrierGradeNat", "uniqueLocal"]);
 /** The well-known prefix of NAT64 (RFC 6052): its last four bytes are the IPv4 address that is meant. */
 const nat64 = ipaddr.IPv6.parse("64:ff9b::");
 
+/** Public by its form, but inside Azure it is the host of the virtual machine, which serves credentials. */
+const azureHost = rangeOf("168.63.129.16");
+
+export interface Reach {
+  /** Also loopback and private addresses. */
+  allowPrivate: boolean;
+  /** The operator's own, whatever else allows them. */
+  blocked: readonly IsWithin[];
+}
+
 /** It works by what may be reached: a range that nobody thought of is not. */
-export function isReachable(address: string, { allowPrivate }: { allowPrivate: boolean }): boolean {
+export function isReachable(address: string, { allowPrivate, blocked }: Reach): boolean {
   if (isIP(address) === 0) return false;
   const meant = addressMeant(ipaddr.parse(address));
+  if ([azureHost, ...blocked].some((isWithin) => isWithin(meant))) return false;
   const range = meant.range();
   if (allowPrivate && privateRanges.has(range)) return true;
   return range === "unicast" && (meant instanceof ipaddr.IPv4 || isGlobal(meant));

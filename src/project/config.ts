@@ -34,6 +34,7 @@ export interface ConfigSettings {
   /** Wrong credentials a minute from one address before it must wait. */
   authFailures?: number;
   trustProxy?: string[];
+  allowedHosts?: string[];
   corsOrigin?: string[];
   logLevel?: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   /** Who may read `/metrics`. */
@@ -51,6 +52,8 @@ export interface ConfigSettings {
   openharnessWaitMs?: number;
   opvsLenientVersion?: boolean;
   allowPrivateAddresses?: boolean;
+  /** Addresses and ranges that webhooks, remote agents and `http.get` never reach. */
+  blockedRanges?: string[];
   /** Asks approvers through this HARP gateway; its key is `BRIDLE_GATEWAY_KEY` in the environment. */
   gateway?: string;
   enforcerId?: string;

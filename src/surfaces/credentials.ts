@@ -3,7 +3,7 @@
  * sends without headers, may also offer the subprotocols `bridle.v1, bearer.<key>` or bring a ticket as `?ticket=`.
  *
  * There are no cookies and nothing else that a browser adds by itself, so a page of another origin can open a connection
- * only with a credential that it was given. That is why the Origin header is not looked at.
+ * only with a credential that it was given; `site-guard.ts` refuses it even then, unless its origin is allowed.
  */
 
 import type { FastifyRequest } from "fastify";

@@ -9,6 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
 import { type HttpWatch, tellOfRequests } from "./request-lines.ts";
+import { SiteGuard, type SiteRules } from "./site-guard.ts";
 import { type Tls, tlsOptions } from "./tls.ts";
 import { wantsWebSocket } from "./websocket.ts";
 
@@ -19,14 +20,12 @@ declare module "fastify" {
   }
 }
 
-export interface HttpOptions {
+export interface HttpOptions extends SiteRules {
   logger: Logger;
   bodyBytesMax: number;
   newRequestId(): string;
   /** Addresses of proxies that are believed when they say for whom they ask. */
   trustedProxies: readonly string[];
-  /** Origins whose scripts may use the API from a browser. */
-  corsOrigins: readonly string[];
   /** A certificate and its key, as PEM; without them nothing is encrypted. */
   tls: Tls | null;
   /** Whether clients reach the server by https only. */
@@ -78,6 +77,7 @@ const noSchemas = () => () => {
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { logger, bodyBytesMax, newRequestId, fail } = options;
   const securityHeaders = securityHeadersFor(options.isHttps);
+  const guard = new SiteGuard(options);
   const listening = { shouldUpgradeCallback: wantsWebSocket };
   const app = Fastify({
     logger: false,
@@ -101,8 +101,14 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   });
   app.addHook("onRequest", (request, reply, done) => {
     reply.headers(securityHeaders).header("X-Request-Id", request.id);
-    done();
+    const { method, headers, raw, host: forwardedHost } = request;
+    const { localAddress } = raw.socket;
+    const refusal = guard.refusalOf({ method, headers, forwardedHost, localAddress });
+    if (refusal !== null) reply.header("Vary", "Origin");
+    done(refusal ?? undefined);
   });
+  // For pages that no surface answers for.
+  app.setErrorHandler(fail);
   if (options.corsOrigins.length > 0) allowOrigins(app, new Set(options.corsOrigins));
   // Only JSON is spoken here; text must not slip through as a body.
   app.removeContentTypeParser("text/plain");

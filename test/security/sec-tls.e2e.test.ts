@@ -50,7 +50,13 @@ describe("Listening beyond this machine", () => {
     await using directory = await temporaryDirectory();
     const exposed = { host: "::", port: 0, dataDirectory: directory.path, logger: silent };
     await assert.rejects(startInProcess(exposed), /Refusing to listen on :: without TLS/);
-    const gateway = { apiKey: null, authFailuresMax: 1, trustedProxies: [], settings: gatewayDefaults };
+    const gateway = {
+      apiKey: null,
+      authFailuresMax: 1,
+      trustedProxies: [],
+      allowedHosts: [],
+      settings: gatewayDefaults,
+    };
     const started = startGatewayServer({ ...exposed, ...gateway, tls: null, insecureHttp: false });
     await assert.rejects(started, /Refusing to listen on :: without TLS/);
   });

@@ -6,11 +6,6 @@ import { resourceMetadataPath } from "../addresses.ts";
 import { NotJson } from "../json-body.ts";
 import type { McpOptions } from "./surface.ts";
 
-/** A page of another origin, which nobody allowed. */
-export class ForeignOrigin extends Error {
-  override name = "ForeignOrigin";
-}
-
 interface Saying {
   http: number;
   code: number;
@@ -47,9 +42,6 @@ export function failMcp(
 }
 
 function sayingOf(error: unknown): Saying & { message: string } {
-  if (error instanceof ForeignOrigin) {
-    return { http: 403, code: -32_000, message: "Pages of this origin may not use the server." };
-  }
   if (error instanceof NotJson) return { ...parseError, message: error.message };
   if (error instanceof HarnessError) {
     const saying = sayings[error.code];

@@ -13,7 +13,7 @@ import { mcpPath, resourceMetadataPath } from "../addresses.ts";
 import { presentedBy } from "../credentials.ts";
 import { parseJson, textOf } from "../json-body.ts";
 import type { ServerFacts } from "../server-facts.ts";
-import { ForeignOrigin, failMcp } from "./errors.ts";
+import { failMcp } from "./errors.ts";
 import { type Ending, OpenCalls } from "./open-calls.ts";
 import { answerForm, readElicited, readQuestionId } from "./questions.ts";
 import { conversationElicits, hasForms, type McpRequest, nameConversation } from "./request.ts";
@@ -25,8 +25,6 @@ export interface McpOptions {
   facts: ServerFacts;
   logger: Logger;
   heartbeatMs: number;
-  /** Origins whose scripts may use it from a browser, beside its own. */
-  corsOrigins: readonly string[];
   stopped: AbortSignal;
 }
 
@@ -49,7 +47,6 @@ export function mcp(options: McpOptions): (app: FastifyInstance) => Promise<void
         url: mcpPath,
         // Before the body is read.
         onRequest: async (request) => {
-          requireOwnOrigin(options, request);
           await admit(options.kernel, request);
         },
         handler: (request, reply) => answer(options, openCalls, request, reply),
@@ -201,13 +198,6 @@ function beginning(body: unknown): { elicits: boolean } | null {
 function conversationOf({ headers }: FastifyRequest): string | null {
   const given = headers[conversationHeader];
   return typeof given === "string" && given.length <= 200 ? given : null;
-}
-
-/** The protocol wants it looked at, against pages that reach a server on their visitor's machine under a name of their own. */
-function requireOwnOrigin({ facts, corsOrigins }: McpOptions, { headers }: FastifyRequest): void {
-  const { origin } = headers;
-  if (origin === undefined || origin === new URL(facts.url()).origin || corsOrigins.includes(origin)) return;
-  throw new ForeignOrigin();
 }
 
 async function admit(

@@ -103,8 +103,9 @@ function refusalOf(error: unknown): Refusal {
     const status = error.reason === "invalid_client" ? 401 : 400;
     return { status, error: error.reason, error_description: error.message };
   }
-  if (error instanceof HarnessError && error.code === "rate_limited") {
-    return { status: 429, error: error.code, error_description: error.message };
+  if (error instanceof HarnessError) {
+    const status = { rate_limited: 429, permission_denied: 403 }[String(error.code)];
+    if (status !== undefined) return { status, error: error.code, error_description: error.message };
   }
   const status = error instanceof Error && "statusCode" in error ? Number(error.statusCode) : 500;
   if (status >= 400 && status < 500) {

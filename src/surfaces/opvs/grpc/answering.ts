@@ -9,6 +9,7 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
+import { SiteGuard, type SiteRules } from "../../site-guard.ts";
 import type { Opvs } from "../opvs.ts";
 import { Binding, type Peer, peerKey } from "./binding.ts";
 import { allowOrigin, type Request, type Response } from "./cors.ts";
@@ -16,7 +17,7 @@ import { createPeerAddress } from "./peer-address.ts";
 import { addServices, gate } from "./services.ts";
 import { type GrpcWatch, tellOfCall } from "./watch.ts";
 
-export interface Answering {
+export interface Answering extends SiteRules {
   opvs: Opvs;
   logger: Logger;
   newRequestId(): string;
@@ -26,8 +27,6 @@ export interface Answering {
   bodyBytesMax: number;
   /** Addresses of proxies that are believed when they say for whom they ask. */
   trustedProxies: readonly string[];
-  /** Origins whose scripts may use gRPC-Web from a browser. */
-  corsOrigins: readonly string[];
   /** Whether new work is taken. */
   isReady(): boolean;
   /** Aborted when the server stops: ends open calls. */
@@ -61,12 +60,15 @@ export function createAnswering(options: Answering): (request: Request, response
   addServices(router, binding, isReady);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   const origins = new Set(options.corsOrigins);
+  const guard = new SiteGuard(options);
   const addressOf = createPeerAddress(trustedProxies);
 
   async function answer(request: Request, response: Response): Promise<void> {
+    const refusal = refusalOf(guard, request);
+    if (refusal !== null) return refuse(request, response, refusal);
     if (allowOrigin(origins, request, response)) return;
     const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
-    if (handler === undefined) return answerUnknown(request, response);
+    if (handler === undefined) return refuse(request, response, unknownMethod);
     limitTime(request);
     dropRest(request);
     dropFarDeadline(request.headers);
@@ -113,16 +115,31 @@ function stoppingOf(stopped: AbortSignal): AbortSignal {
   return stopping.signal;
 }
 
-/** In gRPC an unknown service or method is a status; everywhere else there is nothing here. */
-function answerUnknown({ headers }: Request, response: Response): void {
+interface Refusal {
+  code: Code;
+  message: string;
+  /** For clients that do not speak gRPC. */
+  http: number;
+}
+
+const unknownMethod: Refusal = { code: Code.Unimplemented, message: "There is no such method.", http: 404 };
+
+/** What pages of other sites are refused with. */
+function refusalOf(guard: SiteGuard, { method = "", headers, socket }: Request): Refusal | null {
+  const refusal = guard.refusalOf({ method, headers, localAddress: socket.localAddress });
+  return refusal === null ? null : { code: Code.PermissionDenied, message: refusal.message, http: 403 };
+}
+
+/** Before a method is reached: as a status of gRPC, or of HTTP for everybody else. */
+function refuse({ headers }: Request, response: Response, { code, message, http }: Refusal): void {
   const contentType = headers["content-type"] ?? "";
   const isGrpc = contentType.startsWith("application/grpc");
   if (isGrpc) {
     response.setHeader("Content-Type", contentType);
-    response.setHeader("Grpc-Status", String(Code.Unimplemented));
-    response.setHeader("Grpc-Message", "There is no such method.");
+    response.setHeader("Grpc-Status", String(code));
+    response.setHeader("Grpc-Message", message);
   }
-  endWith(response, isGrpc ? 200 : 404);
+  endWith(response, isGrpc ? 200 : http);
 }
 
 function endWith(response: Response, status: number): void {

@@ -1,8 +1,7 @@
 /** For whom a connection asks: its own address, or the one that a proxy names which the operator trusts to be true. */
 
 import ipaddr from "ipaddr.js";
-
-type Range = (address: ipaddr.IPv4 | ipaddr.IPv6) => boolean;
+import { rangeOf } from "../../../policy/address-range.ts";
 
 /** The names that stand for ranges, as on the HTTP port. */
 const namedRanges: Record<string, readonly string[]> = {
@@ -31,14 +30,4 @@ export function createPeerAddress(trustedProxies: readonly string[]) {
     }
     return address;
   };
-}
-
-function rangeOf(text: string): Range {
-  const [range, bits] = text.includes("/") ? ipaddr.parseCIDR(text) : wholeAddress(text);
-  return (address) => address.kind() === range.kind() && address.match(range, bits);
-}
-
-function wholeAddress(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  const address = ipaddr.process(text);
-  return [address, address.kind() === "ipv4" ? 32 : 128];
 }

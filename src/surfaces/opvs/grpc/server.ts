@@ -13,7 +13,6 @@ import { watchOver } from "./sessions.ts";
 import { speakBoth } from "./two-protocols.ts";
 
 export interface GrpcOptions extends Answering {
-  host: string;
   /** 0 lets the system choose. */
   port: number;
   /** A certificate and its key, as PEM; without them nothing is encrypted. */
