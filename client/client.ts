@@ -3,6 +3,7 @@
 import { type Agents, createAgents, createPersonas, type Personas } from "./agents.ts";
 import { type Approvals, createApprovals } from "./approvals.ts";
 import { type Artifacts, createArtifacts } from "./artifacts.ts";
+import { type Audit, createAudit } from "./audit.ts";
 import { type FollowOptions, follow } from "./follow.ts";
 import { createQuotas, type Quotas } from "./quotas.ts";
 import { createReceipts, type Receipts } from "./receipts.ts";
@@ -25,6 +26,7 @@ export interface BridleClient {
   approvals: Approvals;
   artifacts: Artifacts;
   receipts: Receipts;
+  audit: Audit;
   /** Every event that this key may see, once and in order, until whoever reads leaves or aborts. */
   events(options?: EventsOptions): AsyncGenerator<BridleEvent, void, undefined>;
 }
@@ -41,6 +43,7 @@ export function createClient(options: ClientOptions): BridleClient {
     approvals: createApprovals(transport),
     artifacts: createArtifacts(transport),
     receipts: createReceipts(transport),
+    audit: createAudit(transport),
     events({ workspaceId, sessionId, ...rest } = {}) {
       const followed = {
         path: "/v1/events/stream",

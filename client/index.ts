@@ -3,6 +3,7 @@
 export type { Agents, Personas } from "./agents.ts";
 export type { Approvals, ListApprovals } from "./approvals.ts";
 export type { Artifacts, Content, UploadArtifact } from "./artifacts.ts";
+export type { Audit, ListAudit } from "./audit.ts";
 export { type BridleClient, createClient, type EventsOptions } from "./client.ts";
 export {
   BridleError,

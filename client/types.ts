@@ -3,6 +3,7 @@
 import type { Static } from "typebox";
 import type { TaskStatus } from "../src/kernel/lifecycle.ts";
 import type * as schemas from "../src/surfaces/harn/schemas.ts";
+import type * as audit from "../src/surfaces/harn/schemas-audit.ts";
 import type * as knowledge from "../src/surfaces/harn/schemas-knowledge.ts";
 import type * as policy from "../src/surfaces/harn/schemas-policy.ts";
 
@@ -18,6 +19,8 @@ export type MessageInput = Static<typeof schemas.MessageInput>;
 export type Artifact = Static<typeof schemas.Artifact>;
 export type PermissionRequest = Static<typeof schemas.PermissionRequest>;
 export type BridleEvent = Static<typeof schemas.Event>;
+export type AuditRecord = Static<typeof audit.AuditRecord>;
+export type AuditVerification = Static<typeof audit.AuditVerification>;
 export type ReceiptProof = Static<typeof schemas.ReceiptProof>;
 export type { Receipt } from "../src/receipts/schema.ts";
 

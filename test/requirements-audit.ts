@@ -11,5 +11,8 @@ export const auditRequirements: readonly Requirement[] = section("Bridle", "Audi
     "Concurrent commands leave a chain without gaps, and the document of the log is the fold of its records.",
   "AUD-4": "Every command is audited or listed as one that is not, with a reason.",
   "AUD-5": "What an administrator of the server does in another tenant is in the audit logs of both.",
+  "AUD-7": "The audit log is read in pages with filters, as a stream from a cursor, and as a whole.",
+  "AUD-8":
+    "`bridle audit` lists, follows, exports and verifies the audit log, a file of it without a server.",
   "AUD-6": "Audit records are read with the scope `audit:read`, which `events:read` does not include.",
 });

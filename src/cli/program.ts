@@ -8,6 +8,7 @@ import { addAgentCommands } from "./agents.ts";
 import { addApproveCommands } from "./approve.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
+import { addAuditCommands } from "./audit.ts";
 import { addBackupCommand } from "./backup.ts";
 import { addCheckCommand } from "./check.ts";
 import { addCompletionCommand } from "./completion.ts";
@@ -99,6 +100,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addKeyCommands(program);
   addVaultCommands(program);
   addTransferCommands(program);
+  addAuditCommands(program);
   addGcCommand(program);
   addBackupCommand(program);
   addRebuildCommand(program);

@@ -1,11 +1,26 @@
 /** The audit log: what it records, who reads it, and that a change to it shows. */
 
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
+import { createClient } from "../../client/index.ts";
+import { verifyAudit } from "../../src/kernel/queries/audit.ts";
+import { systemCaller } from "../../src/policy/caller.ts";
 import { type AuditRecord, verifyAuditLog } from "../../src/receipts/audit-record.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { bridle, succeeded } from "../support/cli.ts";
 import { Client, errorOf, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
-import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
+import {
+  adminKey,
+  startProcess,
+  startServer,
+  type TestServer,
+  temporaryDirectory,
+} from "../support/server.ts";
+import { openStream, take } from "../support/sse.ts";
 
 let server: TestServer;
 let admin: Client;
@@ -30,13 +45,10 @@ async function eventsOf(client: Client): Promise<Json[]> {
 }
 
 async function recordsOf(client: Client): Promise<AuditRecord[]> {
-  const found = (await eventsOf(client)).filter(({ event }) => event === recorded);
-  return found.map(({ sequence, created_at, payload, resource }) => ({
-    ...payload,
-    index: sequence,
-    created_at,
-    tenant_id: resource.id.slice("audit_log_".length),
-  }));
+  const response = await fetch(`${client.url}/v1/audit/export`, { headers: client.headers() });
+  assert.equal(response.headers.get("content-type"), "application/jsonl");
+  const lines = (await response.text()).split("\n").slice(0, -1);
+  return lines.map((line) => JSON.parse(line));
 }
 
 test("AUD-1 a new key is recorded: who made it, from where, and what it may do", async () => {
@@ -46,6 +58,7 @@ test("AUD-1 a new key is recorded: who made it, from where, and what it may do",
   assert.deepEqual(
     { ...record, hash: "", previous_hash: "", index: 0, created_at: "" },
     {
+      object: "audit_record",
       ...{ index: 0, tenant_id: "tenant_default", created_at: "", action: "api_key.create" },
       ...{ outcome: "success", actor: "ann", key_id: maker.id, address: "127.0.0.1" },
       resource: { object: "api_key", id: made.id },
@@ -94,6 +107,84 @@ test("AUD-6 who may read events and not the audit log sees none of its records",
   errorOf(await reader.get(`/v1/events/${record.id}`), 403);
 });
 
+test("AUD-6 the audit log needs its own scope, for the whole tenant, everywhere", async () => {
+  const scopes = ["events:read", "events:read_internal", "api_keys:read"];
+  const reader = admin.as((await admin.createKey({ scopes })).key);
+  const bound = { scopes: ["audit:read"], workspace_ids: ["workspace_default"] };
+  const boundReader = admin.as((await admin.createKey(bound)).key);
+  for (const path of ["", "/stream", "/export", "/verify"]) {
+    const refused = errorOf(await reader.get(`/v1/audit${path}`), 403);
+    assert.equal(refused.details.required_scope, "audit:read");
+    errorOf(await boundReader.get(`/v1/audit${path}`), 403);
+  }
+  const auditor = admin.as((await admin.createKey({ scopes: ["audit:read"] })).key);
+  assert.equal((await auditor.get("/v1/audit/verify")).body.valid, true);
+  errorOf(await auditor.get("/v1/events"), 403);
+});
+
+test("AUD-7 pages are newest first and filtered by action, actor and time", async () => {
+  for (const name of ["a", "b", "c"]) await admin.createKey({ name, actor: "pager" });
+  const keys = (await recordsOf(admin)).filter(({ action }) => action === "api_key.create");
+  const names: unknown[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const { body } = await admin.get(`/v1/audit?action=api_key.create&limit=2${cursor}`);
+    assert.ok(body.data.length <= 2);
+    names.push(...body.data.map(({ index }: AuditRecord) => index));
+    cursor = body.page.next_cursor === null ? null : `&cursor=${body.page.next_cursor}`;
+  }
+  assert.deepEqual(names, keys.map(({ index }) => index).reverse());
+  const from = keys.at(-2)?.created_at ?? "";
+  const until = keys.at(-1)?.created_at ?? "";
+  const { body: some } = await admin.get(`/v1/audit?from=${from}&until=${until}&actor=admin`);
+  assert.deepEqual(
+    some.data.slice(0, 2).map(({ details }: AuditRecord) => details.name),
+    ["c", "b"],
+  );
+  assert.ok(some.data.every(({ created_at }: AuditRecord) => created_at >= from && created_at <= until));
+  assert.deepEqual((await admin.get("/v1/audit?actor=nobody")).body.data, []);
+  errorOf(await admin.get("/v1/audit?cursor=x"), 400);
+});
+
+test("AUD-7 a stream goes on after its cursor and has what comes next", async () => {
+  const isRecord = ({ event }: { event: string | null }) => event === recorded;
+  await using first = await openStream(admin, "/v1/audit/stream");
+  const [seen] = await take(first.frames, isRecord);
+  assert.equal(seen?.data.payload.index, 1);
+  await using second = await openStream(admin, `/v1/audit/stream?after_event_id=${seen?.id}`);
+  const [next] = await take(second.frames, isRecord);
+  assert.equal(next?.data.payload.index, 2);
+  const last = (await recordsOf(admin)).length;
+  const made = await admin.createKey();
+  const frames = await take(second.frames, ({ data }) => data.payload.index === last + 1);
+  assert.equal(frames.at(-1)?.data.payload.resource.id, made.id);
+  assert.equal(frames.length, last + 1 - 2);
+  const newest = frames.at(-1)?.data.payload;
+  const { body } = await admin.get("/v1/audit/verify");
+  assert.deepEqual([body.size, body.head_hash], [newest.index, newest.hash]);
+});
+
+test("AUD-8 bridle audit lists, exports, follows and verifies", async () => {
+  await using directory = await temporaryDirectory();
+  const key = await admin.createKey({ name: "for the list" });
+  const call = (...args: string[]) => bridle(["audit", ...args], { server });
+  const listed = succeeded(await call("list", "--limit", "1"));
+  assert.match(listed, new RegExp(`api_key.create +success +admin +127.0.0.1 +${key.id}`));
+  const file = join(directory.path, "audit.jsonl");
+  succeeded(await call("export", "--out", file));
+  const size = (await recordsOf(admin)).length;
+  assert.match(succeeded(await call("verify", file)), new RegExp(`intact: ${size} records`));
+  assert.equal(JSON.parse(succeeded(await call("verify", "--json"))).size, size);
+  const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
+  await writeFile(file, lines.toSpliced(2, 1).join("\n"));
+  const broken = await call("verify", file);
+  assert.equal(broken.code, 1);
+  assert.match(broken.stdout, /broken at record 3/);
+  const client = createClient({ url: server.url, key: adminKey });
+  for await (const record of client.audit.follow()) {
+    if (record.resource?.id === key.id) break;
+  }
+});
+
 test("AUD-3 fifty changes at once leave a chain without gaps that folds to its document", async () => {
   await using directory = await temporaryDirectory();
   const busy = await startServer({ data: directory.path });
@@ -114,4 +205,72 @@ test("AUD-3 fifty changes at once leave a chain without gaps that folds to its d
     await busy.stop();
   }
   await assertRebuildable(directory.path);
+});
+
+/** Servers of one data directory, so that its files can be changed in between. */
+async function auditedDirectory(data: string): Promise<void> {
+  await using made = await startServer({ data });
+  const client = new Client(made);
+  for (let n = 0; n < 6; n++) await client.createKey();
+  assert.equal(await made.stop(), 0);
+}
+
+const auditRows = "FROM log WHERE session_id = 'audit_log_tenant_default' ORDER BY last";
+
+test("AUD-2 the first record that was changed, dropped or moved in the database file is named", async () => {
+  await using directory = await temporaryDirectory();
+  await auditedDirectory(directory.path);
+  const file = join(directory.path, "bridle.db");
+  const whole = await readFile(file);
+  const verdict = async (...statements: string[]) => {
+    await writeFile(file, whole);
+    const db = new DatabaseSync(file);
+    for (const statement of statements) db.exec(statement);
+    db.close();
+    const store = await openSqliteStore(directory.path);
+    try {
+      const { valid, ...rest } = await verifyAudit({ store }, systemCaller("tenant_default"));
+      return valid ? null : rest;
+    } finally {
+      await store.close();
+    }
+  };
+  const row = (index: number) => `(SELECT last ${auditRows} LIMIT 1 OFFSET ${index - 1})`;
+  assert.equal(await verdict(), null);
+  const changed = `UPDATE log SET events = replace(events, '"admin"', '"ann"') WHERE last = ${row(3)}`;
+  assert.partialDeepStrictEqual(await verdict(changed), { index: 3 });
+  assert.partialDeepStrictEqual(await verdict(`DELETE FROM log WHERE last = ${row(4)}`), { index: 4 });
+  const dropped = `DELETE FROM log WHERE last = ${row(6)}`;
+  assert.partialDeepStrictEqual(await verdict(dropped), {
+    index: 6,
+    reason: "the log ends here and had 6 records",
+  });
+  const moved = `UPDATE log SET events = (SELECT events ${auditRows} LIMIT 1 OFFSET 3) WHERE last = ${row(2)}`;
+  assert.partialDeepStrictEqual(await verdict(moved), { index: 2 });
+  const later = `UPDATE log SET created_at = '2030-01-01T00:00:00.000Z' WHERE last = ${row(5)}`;
+  assert.partialDeepStrictEqual(await verdict(later), { index: 5 });
+  const head =
+    "UPDATE documents SET body = json_set(body, '$.head_hash', 'sha256:0') WHERE kind = 'audit_log'";
+  assert.partialDeepStrictEqual(await verdict(head), { index: 6 });
+});
+
+test("AUD-1 a process that dies leaves a change with its record, or neither", async () => {
+  await using directory = await temporaryDirectory();
+  for (const point of ["commit.written:5", "commit.durable:5"]) {
+    await using dying = await startProcess({ data: directory.path, env: { BRIDLE_FAIL_POINT: point } });
+    const client = new Client(dying);
+    await assert.rejects(async () => {
+      while (true) await client.createKey();
+    });
+    await dying.kill();
+    const events = await assertRebuildable(directory.path);
+    const ids = (name: string, idOf: (event: Json) => string) =>
+      events.flatMap((event) => (event.event === name ? [idOf(event)] : []));
+    const made = ids("vendor.bridle.api_key.created", ({ resource }) => resource.id);
+    assert.deepEqual(
+      ids(recorded, ({ payload }) => payload.resource.id),
+      made,
+    );
+    assert.ok(made.length > 0);
+  }
 });

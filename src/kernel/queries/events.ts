@@ -177,7 +177,7 @@ async function authorize(
 }
 
 /** A cursor that the log cannot continue from is refused; pretending to be continuous would lose events. */
-async function cursorPosition(
+export async function cursorPosition(
   { store }: ReadDeps,
   caller: Caller,
   { afterEventId, cursorParam: param = "after_event_id" }: EventRange,

@@ -6,13 +6,14 @@ import { tokenPath } from "../addresses.ts";
 import { protocolVersion, versionHeader } from "./protocol.ts";
 import { publicRoute, type Route } from "./route.ts";
 import * as schemas from "./schemas.ts";
+import * as audit from "./schemas-audit.ts";
 import * as knowledge from "./schemas-knowledge.ts";
 import * as policy from "./schemas-policy.ts";
 import * as vaults from "./schemas-vault.ts";
 
 /** Schemas that have a name in the protocol become components; everywhere else they are referred to. */
 const named = new Map<unknown, string>(
-  Object.entries({ ...schemas, ...knowledge, ...policy, ...vaults }).flatMap(
+  Object.entries({ ...schemas, ...audit, ...knowledge, ...policy, ...vaults }).flatMap(
     ([name, value]): [unknown, string][] =>
       typeof value === "object" && /^[A-Z]/.test(name) && !name.endsWith("Query") && name !== "JsonObject"
         ? [[value, name]]

@@ -9,6 +9,7 @@ import {
   type ModelDelta,
   type ToolCallInput,
 } from "../../kernel/events.ts";
+import { auditRecordOf } from "../../kernel/resources/audit-log.ts";
 import type { HandoffChanges } from "../../kernel/resources/handoff.ts";
 import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
@@ -54,7 +55,9 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     updated_at: stored.createdAt,
     metadata: {},
     sequence: stored.sequence,
-    payload: await presentPayload(asKernelEvent(stored), { ...viewer, place: eventId(stored.position) }),
+    payload:
+      presentAudit(stored) ??
+      (await presentPayload(asKernelEvent(stored), { ...viewer, place: eventId(stored.position) })),
     session_id: stored.resource.object === "audit_log" ? null : stored.sessionId,
     task_id: stored.taskId,
     workspace_id: stored.workspaceId,
@@ -66,6 +69,12 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     replay: presentMark(asKernelEvent(stored), stored.position),
     ...(stored.imported === undefined ? {} : { imported: stored.imported }),
   };
+}
+
+/** The record with what its event says of it, as it is hashed. */
+function presentAudit(stored: StoredEvent): Wire | null {
+  const record = auditRecordOf(stored);
+  return record === null ? null : { object: "audit_record", ...record };
 }
 
 /** History, told again: the event is the original itself, so it keeps its id. */

@@ -15,6 +15,7 @@ import { agentRoutes } from "./routes/agents.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { approvalRoutes } from "./routes/approvals.ts";
 import { artifactRoutes } from "./routes/artifacts.ts";
+import { auditRoutes } from "./routes/audit.ts";
 import { branchRoutes } from "./routes/branches.ts";
 import { connectorRoutes } from "./routes/connectors.ts";
 import { discoveryRoutes, healthRoutes } from "./routes/discovery.ts";
@@ -79,6 +80,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...receiptRoutes(kernel),
     ...transferRoutes,
     ...eventRoutes(options),
+    ...auditRoutes(options),
     ...webSocketRoutes(options),
     ...memoryRoutes,
     ...skillRoutes(facts.createdAt),

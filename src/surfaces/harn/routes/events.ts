@@ -33,7 +33,7 @@ async function list(call: Call<RangeQuery, unknown>, scope: EventScope): Promise
 }
 
 /** Where to go on from, and what the client called it. */
-function cursorOf({
+export function cursorOf({
   query,
   request,
 }: Call<RangeQuery, unknown>): Pick<EventRange, "afterEventId" | "cursorParam"> {
@@ -74,11 +74,11 @@ async function stream(
   if (socket !== null) await streamEventFrames(socket, stream, liveAfter);
 }
 
-async function isStillAllowed({ kernel, credential }: Call<unknown, unknown>): Promise<boolean> {
+export async function isStillAllowed({ kernel, credential }: Call<unknown, unknown>): Promise<boolean> {
   return (await kernel.authenticate(credential)) !== null;
 }
 
-type StreamOptions = Pick<HarnOptions, "stopped" | "report" | "sockets" | "heartbeatMs">;
+export type StreamOptions = Pick<HarnOptions, "stopped" | "report" | "sockets" | "heartbeatMs">;
 
 /** The history up to now; the stream ends with the event that says it was asked for. */
 async function replay(

@@ -13,7 +13,7 @@ import { LogLines, Session } from "../schemas.ts";
 const tag = "Transfer";
 
 /** Sent no faster than the client reads. */
-function sendLines({ reply }: Call<unknown, unknown>, lines: AsyncGenerator<string>): Readable {
+export function sendLines({ reply }: Call<unknown, unknown>, lines: AsyncGenerator<string>): Readable {
   reply.header("Content-Type", jsonLines);
   return Readable.from(ended(lines));
 }
