@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { builtInAgents } from "./agents/index.ts";
 import { openApprovalAccess } from "./approval-access.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
+import { moveToTenants } from "./files/tenant-directories.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { startGateway } from "./gateway/start.ts";
 import { systemClock } from "./kernel/clock.ts";
@@ -115,8 +116,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
   const { helloMs, ticketMs } = config.webSocket;
   const masterKeys = new MasterKeys({ file: join(dataDirectory, "master.key"), fixed: config.masterKeys });
+  const workspacesDirectory = join(dataDirectory, "workspaces");
+  const tenantOf = async (id: string) => (await store.get("workspace", id))?.tenantId;
+  const stuck = await moveToTenants(workspacesDirectory, tenantOf);
+  if (stuck.length > 0) logger.warn({ event: "files.not_moved", workspaces: stuck }, filesNotMoved);
   const files = new WorkspaceFiles({
-    directory: join(dataDirectory, "workspaces"),
+    directory: workspacesDirectory,
     allowedRoots: config.workspaceRoots,
     guarded: dataDirectory,
     beforeWrite: () => failPoint("file.write"),
@@ -338,6 +343,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     },
   };
 }
+
+const filesNotMoved =
+  "Files of workspaces could not be moved into the directories of their tenants; move <data>/workspaces/<workspace> to <data>/workspaces/<tenant>/<workspace>";
 
 /** Loaded only where something is counted: it takes a while. */
 async function metricsFor({ metrics, logger }: ServerConfig): Promise<Metrics | null> {

@@ -34,6 +34,7 @@ export interface WorkspaceFilesOptions {
 
 export interface WorkspacePlace {
   id: string;
+  tenantId: string;
   root: string;
   /** Whether it may use an allowed root: those are the operator's, not every tenant's. */
   mayUseRoots: boolean;
@@ -123,10 +124,17 @@ export class WorkspaceFiles {
   }
 
   /** Removes all files of a workspace. A root that the operator lent is the operator's to empty. */
-  async erase({ id }: Pick<WorkspacePlace, "id">): Promise<void> {
+  async erase(place: Pick<WorkspacePlace, "id" | "tenantId">): Promise<void> {
+    const made = this.#ownDirectory(place);
+    if (made !== null) await rm(made, { recursive: true, force: true });
+  }
+
+  /** Of this workspace of this tenant and of no other, whatever their ids are. */
+  #ownDirectory({ tenantId, id }: Pick<WorkspacePlace, "id" | "tenantId">): string | null {
     const { directory } = this.#options;
-    if (directory === null || !idPattern.test(id)) return;
-    await rm(join(directory, id), { recursive: true, force: true });
+    // Ids are ours, but those of imported logs came from elsewhere.
+    const isPlain = idPattern.test(id) && idPattern.test(tenantId);
+    return directory === null || !isPlain ? null : join(directory, tenantId, id);
   }
 
   /** The real directory of a workspace. */
@@ -135,9 +143,8 @@ export class WorkspaceFiles {
     if (directory === null) throw new FileRefused("absent", "Workspaces have no files here.");
     const own = place.mayUseRoots ? await this.#allowedRoot(place.root) : null;
     if (own !== null) return own;
-    // Ids are ours, but those of imported logs came from elsewhere.
-    if (!idPattern.test(place.id)) throw new FileRefused("absent", "This workspace has no files here.");
-    const made = join(directory, place.id);
+    const made = this.#ownDirectory(place);
+    if (made === null) throw new FileRefused("absent", "This workspace has no files here.");
     await mkdir(made, { recursive: true, mode: 0o700 });
     return await realpath(made);
   }

@@ -17,7 +17,7 @@ const codes: Record<FileRefused["why"], ErrorCode> = {
 
 /** `root` is what a caller said; only what the operator allows makes a path of it, and for the server's own tenant only. */
 export function placeOf({ id, root, tenant_id }: WorkspaceRecord): WorkspacePlace {
-  return { id, root, mayUseRoots: tenant_id === defaultTenantId };
+  return { id, tenantId: tenant_id, root, mayUseRoots: tenant_id === defaultTenantId };
 }
 
 export async function asRefusal<T>(act: () => Promise<T>): Promise<T> {

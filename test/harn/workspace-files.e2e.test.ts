@@ -45,7 +45,7 @@ describe("Workspace files", () => {
   before(async () => {
     server = await startServer({ flags });
     client = new Client(server);
-    directory = join(server.data, "workspaces", "workspace_default");
+    directory = join(server.data, "workspaces", "tenant_default", "workspace_default");
     await put(client, "first.txt", "first");
   });
   after(() => server[Symbol.asyncDispose]());
@@ -141,7 +141,7 @@ describe("Workspace files", () => {
   test("FIL-2 rejected paths leave no file outside the workspace and no leftovers inside", () => {
     // Given all that was refused, when the disk is looked at, then nothing is outside the workspace, nor left over in
     // it.
-    assert.deepEqual(readdirSync(join(server.data, "workspaces")), ["workspace_default"]);
+    assert.deepEqual(readdirSync(join(server.data, "workspaces", "tenant_default")), ["workspace_default"]);
     const left = readdirSync(directory, { recursive: true, encoding: "utf8" });
     assert.deepEqual(
       left.filter((name) => /outside|passwd|bridle|nul|com1/i.test(name)),
@@ -414,7 +414,10 @@ test("FIL-8 uses only workspace roots that the operator allows, never for anothe
     const { id, answer } = await readIn(client, root);
     errorOf(answer, 404);
     assert.equal((await put(client, "written.txt", "there", id)).status, 200);
-    assert.equal(readFileSync(join(server.data, "workspaces", id, "written.txt"), "utf8"), "there");
+    assert.equal(
+      readFileSync(join(server.data, "workspaces", "tenant_default", id, "written.txt"), "utf8"),
+      "there",
+    );
   }
 });
 

@@ -6,7 +6,12 @@ import type { ToolContext } from "../../src/tools/tool.ts";
 
 /** Private addresses may be asked: that is where tests listen. */
 export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
-  const place: WorkspacePlace = { id: "workspace_sample", root: "", mayUseRoots: false };
+  const place: WorkspacePlace = {
+    id: "workspace_sample",
+    tenantId: "tenant_sample",
+    root: "",
+    mayUseRoots: false,
+  };
   return {
     signal: new AbortController().signal,
     idempotencyKey: "task_sample:tool:sample:1",

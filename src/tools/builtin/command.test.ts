@@ -35,7 +35,8 @@ async function workspace(options: Partial<CommandOptions> = open) {
   // As a server has it: the workspaces are inside of its own data.
   const data = { directory: join(directory, "workspaces"), guarded: directory };
   const context = toolContext({ files: new WorkspaceFiles(data) });
-  const root = join(data.directory, (await context.place()).id);
+  const { tenantId, id } = await context.place();
+  const root = join(data.directory, tenantId, id);
   await mkdir(join(root, "sub"), { recursive: true });
   await writeFile(join(root, "file.txt"), "text");
   await writeFile(join(directory, "admin.key"), "key");

@@ -17,8 +17,9 @@ async function workspace(contents: Record<string, string | Uint8Array>) {
   const directory = await mkdtemp(join(tmpdir(), "bridle-tools-"));
   const files = new WorkspaceFiles({ directory });
   const context = toolContext({ files });
-  const root = join(directory, (await context.place()).id);
-  await mkdir(root);
+  const { tenantId, id } = await context.place();
+  const root = join(directory, tenantId, id);
+  await mkdir(root, { recursive: true });
   for (const [path, content] of Object.entries(contents)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), content);
