@@ -94,7 +94,7 @@ test("DOC-2 each problem is one line with what to do, and the exit code is 1", a
       problems[1] ?? "",
       /keys .*others can read \S+\/data\/admin\.key\. chmod 600 \S+admin\.key,/,
     );
-    assert.match(problems[2] ?? "", /store .*not a database\. Copy /);
+    assert.match(problems[2] ?? "", /store .*not a SQLite database\. Restore it from a backup.* Copy /);
     assert.match(problems[3] ?? "", new RegExp(`port +${port} is taken by another program.*--port`));
     assert.ok(!text.stdout.includes("canary"));
 

@@ -9,6 +9,7 @@ import { KeyFileDamaged } from "../../policy/private-file.ts";
 import { readSigningKey } from "../../policy/signing-key.ts";
 import { type DiskFloor, spaceAt } from "../../store/sqlite/free-space.ts";
 import { inspectStore } from "../../store/sqlite/inspect.ts";
+import { assertNotLost } from "../../store/sqlite/open-problems.ts";
 import type { ServeSettings } from "../settings.ts";
 import { type Answer, ok, problem, warning } from "./finding.ts";
 import { type RunningServer, urlOf } from "./running-server.ts";
@@ -86,6 +87,7 @@ function damagedKeyIn(directory: string): string | null {
 export function storesAtRest(directory: string): Answer {
   // In a directory that we may not look into, everything seems to be missing.
   if (existsSync(directory)) accessSync(directory, constants.R_OK | constants.X_OK);
+  for (const at of [directory, join(directory, "gateway")]) assertNotLost(at);
   const store = inspectStore(directory);
   inspectStore(join(directory, "gateway"));
   if (store === null) return ok("none yet: it is made at the first start");

@@ -4,7 +4,8 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { assertKnown } from "./schema.ts";
+import { damaged, openProblem, StoreUnusable } from "./open-problems.ts";
+import { knownSchema } from "./schema.ts";
 
 export interface StoreInspection {
   /** The last position of the log; 0 in an empty one. */
@@ -30,13 +31,15 @@ export function inspectStore(directory: string, bytesMax = checkedBytesMax): Sto
   if (!existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
   const db = new DatabaseSync(url, { readOnly: true });
   try {
-    assertKnown(Number(db.prepare("PRAGMA user_version").get()?.user_version));
+    knownSchema(db);
     const isChecked = bytes <= bytesMax;
     const damage = isChecked ? db.prepare("PRAGMA quick_check(1)").get()?.quick_check : "ok";
-    if (damage !== "ok") throw new Error(`The database is damaged: ${String(damage)}`);
+    if (damage !== "ok") throw new StoreUnusable(damaged(file, String(damage)));
     const newest = db.prepare("SELECT last, created_at FROM log ORDER BY last DESC LIMIT 1").get();
     const newestAt = newest === undefined ? null : String(newest.created_at);
     return { head: Number(newest?.last ?? 0), newestAt, bytes, isChecked };
+  } catch (error) {
+    throw openProblem(error, file);
   } finally {
     db.close();
   }

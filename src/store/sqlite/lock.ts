@@ -23,7 +23,11 @@ export function lockDirectory(directory: string): { release(): void } {
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     db.close();
-    if (!saysLocked(error)) throw error;
+    if (!saysLocked(error)) {
+      throw new Error(`${file} cannot be locked (${String(error)}). It holds no data: delete it.`, {
+        cause: error,
+      });
+    }
     throw new DataDirectoryInUse(
       `Another Bridle server${pidOf(owner)} is using the data directory ${directory}. Stop it, or choose another directory with --data.`,
     );

@@ -11,6 +11,7 @@ import { takeEpoch } from "./epoch.ts";
 import { type DiskFloor, diskFloorDefault, FreeSpace } from "./free-space.ts";
 import { type CommitObserver, type CommitWatch, GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
+import { assertComplete, assertNotLost, openProblem } from "./open-problems.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
 import { writeFaultOf } from "./write-fault.ts";
@@ -20,11 +21,11 @@ export async function openSqliteStore(
   watch: CommitWatch = {},
   floor: DiskFloor = diskFloorDefault,
 ): Promise<WholeStore> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const lock = lockDirectory(directory);
   const file = join(directory, "bridle.db");
+  const lock = lockFor(directory, file);
   const listeners = new Set<CommitListener>();
   try {
+    assertNotLost(directory);
     // The log holds what people said: for its owner only. SQLite gives the files beside it the same mode.
     closeSync(openSync(file, "a", 0o600));
     chmodSync(file, 0o600);
@@ -106,7 +107,16 @@ export async function openSqliteStore(
     };
   } catch (error) {
     lock.release();
-    throw error;
+    throw openProblem(error, file);
+  }
+}
+
+function lockFor(directory: string, file: string): { release(): void } {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    return lockDirectory(directory);
+  } catch (error) {
+    throw openProblem(error, file);
   }
 }
 
@@ -116,6 +126,7 @@ function openReader(file: string): { reader: Reader; epoch: number | null } {
   try {
     configure(db);
     migrate(db);
+    assertComplete(db, file, migrate);
     return { epoch: epochIfWritable(db, file), reader: new Reader(file) };
   } finally {
     db.close();

@@ -121,10 +121,7 @@ const schemaNewest = migrations.length;
 
 /** Brings the database to the newest schema. Refuses one that a newer Bridle has written. */
 export function migrate(db: DatabaseSync): void {
-  const row = db.prepare("PRAGMA user_version").get();
-  const current = Number(row?.user_version ?? 0);
-  assertKnown(current);
-  for (let version = current; version < schemaNewest; version++) {
+  for (let version = knownSchema(db); version < schemaNewest; version++) {
     db.exec("BEGIN IMMEDIATE");
     const migration = migrations[version] ?? "";
     if (typeof migration === "string") db.exec(migration);
@@ -134,11 +131,12 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
-/** Throws for the schema of a newer Bridle. */
-export function assertKnown(schema: number): void {
-  if (schema <= schemaNewest) return;
+/** The schema of a database. Throws for one of a newer Bridle. */
+export function knownSchema(db: DatabaseSync): number {
+  const schema = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+  if (schema <= schemaNewest) return schema;
   throw new Error(
-    `The database has schema ${schema}, this Bridle knows up to ${schemaNewest}: start a newer Bridle.`,
+    `${db.location()} has schema ${schema}, this Bridle knows up to ${schemaNewest}. Start the version of Bridle that wrote it, or a newer one.`,
   );
 }
 
