@@ -124,6 +124,8 @@ export class ToolCall {
     const { kernel, caller } = this.#request;
     const state = this.#context.mcpReq.requestState();
     if (state === undefined) return null;
+    // The state only names a task; anybody can make one up.
+    requireScope(caller, "tasks:read");
     const question = readQuestionId(state);
     const task =
       question === null ? undefined : await findVisible(kernel.store, caller, "task", question.taskId);
