@@ -1,10 +1,10 @@
 /** SEC-H6, SEC-M2: what a caller may not ask for is not read, and what takes long to read is small. */
 
 import assert from "node:assert/strict";
-import { request } from "node:http";
 import { after, before, test } from "node:test";
 import { Client, errorOf } from "../support/client.ts";
 import { startServer, type TestServer } from "../support/server.ts";
+import { answerBeforeBody } from "../support/unfinished.ts";
 
 let server: TestServer;
 let admin: Client;
@@ -16,24 +16,13 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-/** Sends the head of a request and a little of a large body, and waits for the answer. */
-function answerBeforeBody(path: string, type: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      ...reader.headers({ "content-type": type }),
-      "content-length": String(250 * 1024 * 1024),
-    };
-    const asked = request(`${server.url}${path}`, { method: "POST", headers }, (response) => {
-      resolve(response.statusCode ?? 0);
-      asked.destroy();
-    });
-    asked.on("error", reject);
-    asked.write("{");
-  });
+function statusBeforeBody(path: string, type: string): Promise<number> {
+  const headers = reader.headers({ "content-type": type });
+  return answerBeforeBody(`${server.url}${path}`, { headers, bytes: 250 * 1024 * 1024 });
 }
 
 test("SEC-H6 an import by a key that may not is refused before its body has come", async () => {
-  assert.equal(await answerBeforeBody("/v1/sessions/import", "application/jsonl"), 403);
+  assert.equal(await statusBeforeBody("/v1/sessions/import", "application/jsonl"), 403);
 });
 
 test("SEC-H6 an import that is too large is refused, and the next one is taken", async () => {
@@ -46,7 +35,7 @@ test("SEC-H6 an import that is too large is refused, and the next one is taken",
 });
 
 test("SEC-M2 a receipt is not read for a key that may not verify it, nor one that is too large", async () => {
-  assert.equal(await answerBeforeBody("/v1/receipts/verify", "application/json"), 403);
+  assert.equal(await statusBeforeBody("/v1/receipts/verify", "application/json"), 403);
   const names = Array.from({ length: 40_000 }, (_, n) => `"\\n${n}":1`).join(",");
   const raw = `{${names}}`;
   assert.ok(raw.length > 256 * 1024);

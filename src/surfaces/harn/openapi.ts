@@ -94,9 +94,10 @@ function operation(route: Route): object {
   };
 }
 
-function securityOf({ isPublic, isSigned }: Route): object {
+function securityOf({ isPublic, isSigned, scope }: Route): object {
   if (isPublic) return { security: [] };
-  return isSigned ? { security: [{ webhookSignature: [] }] } : {};
+  if (isSigned) return { security: [{ webhookSignature: [] }] };
+  return scope === null ? {} : { security: [{ bearerAuth: [scope] }, { oauth2ClientCredentials: [scope] }] };
 }
 
 function success({ response, produces, summary, status, webSocket }: Route): object {

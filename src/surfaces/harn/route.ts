@@ -49,6 +49,8 @@ export interface Route {
   tag: string;
   /** Needs neither a key nor the version header. */
   isPublic: boolean;
+  /** What a key needs at least; null where every valid key will do, or none. */
+  scope: Scope | null;
   /** Needs a signature over its body instead. */
   isSigned?: true;
   /** Needs a key and no version header, for programs that know nothing of the protocol. */
@@ -81,8 +83,8 @@ type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
   webSocket?: Route["webSocket"];
   /** How the body is read; `strict_json` refuses what different parsers could read differently. */
   reads?: Reads;
-  /** What the caller must have before the body is read, where reading it costs something. */
-  scope?: Scope;
+  /** Checked before the body is read. Null where every valid key may call; further scopes are the query's or the command's. */
+  scope: Scope | null;
   /** HEAD asks the same and is given no content. */
   isHeadToo?: boolean;
   handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
@@ -95,7 +97,7 @@ const emptyBody = {};
 export function route<Q extends TSchema = typeof Nothing, B extends TSchema = typeof Nothing>(
   options: RouteOptions<Q, B>,
 ): Route {
-  const { method, path, operationId, summary, tag, status = 200, handle } = options;
+  const { method, path, operationId, summary, tag, scope, status = 200, handle } = options;
   const { query = null, body = null, bodyOptional = false, response = null, produces = null } = options;
   const { webSocket = "none" } = options;
   return {
@@ -113,15 +115,16 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
     produces,
     webSocket,
     isPublic: false,
+    scope,
     register(app, kernel) {
       const querySchema: TSchema = query ?? Nothing;
       const checkQuery = checker(querySchema);
       const checkBody = checker<TSchema>(body ?? Nothing);
-      inScope(app, options.reads ?? "json", (scope) =>
-        scope.route({
+      readingAs(app, options.reads ?? "json", (reading) =>
+        reading.route({
           method: options.isHeadToo === true ? [method, "HEAD"] : method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
-          onRequest: admit(kernel, webSocket, options.scope ?? null),
+          onRequest: admit(kernel, webSocket, scope),
           ...(options.reads === "strict_json" ? { bodyLimit: strictBytesMax } : {}),
           config: { readsSlowly: options.reads === "bytes" },
           async handler(request, reply) {
@@ -172,8 +175,8 @@ function mediaOf(reads: Reads = "json"): string {
   return reads === "bytes" ? "application/octet-stream" : "application/json";
 }
 
-/** A route that reads its body in its own way has a scope of its own. */
-function inScope(app: FastifyInstance, reads: Reads, add: (scope: FastifyInstance) => void): void {
+/** A route that reads its body in its own way is registered apart from the others. */
+function readingAs(app: FastifyInstance, reads: Reads, add: (app: FastifyInstance) => void): void {
   if (reads === "json") {
     add(app);
     return;
@@ -230,6 +233,7 @@ export function publicRoute(
     produces: null,
     webSocket: "none",
     isPublic: true,
+    scope: null,
     register(app) {
       app.get(path, (request, reply) => handle(request, reply));
     },

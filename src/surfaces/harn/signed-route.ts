@@ -28,6 +28,7 @@ export function signedRoute(
     produces: null,
     isPublic: false,
     isSigned: true,
+    scope: null,
     webSocket: "none",
     register(app, kernel) {
       app.register(async (scope) => {

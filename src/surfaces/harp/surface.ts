@@ -47,10 +47,8 @@ export interface HarpOptions {
 /** Seconds after which a client may find the gateway, or the one that it asks for, back. */
 const retryAfterSeconds = 5;
 
-export function harp(options: HarpOptions): (app: FastifyInstance) => Promise<void> {
-  const { logger, facts } = options;
-  const fail = harpFail(options);
-  const routes: HarpRoute[] = [
+export function harpRoutes({ isEnforcer }: Pick<HarpOptions, "isEnforcer">): HarpRoute[] {
+  return [
     ...exchangeRoutes,
     ...inboxRoutes,
     ...refreshRoutes,
@@ -59,8 +57,14 @@ export function harp(options: HarpOptions): (app: FastifyInstance) => Promise<vo
     ...streamRoutes,
     ...webSocketRoutes,
     ...platformRoutes,
-    ...(options.isEnforcer ? promptRoutes : []),
+    ...(isEnforcer ? promptRoutes : []),
   ];
+}
+
+export function harp(options: HarpOptions): (app: FastifyInstance) => Promise<void> {
+  const { logger, facts } = options;
+  const fail = harpFail(options);
+  const routes = harpRoutes(options);
   return async (app) => {
     // What is in a body is for the routes to read, which have their own words for what is wrong with it.
     app.removeAllContentTypeParsers();

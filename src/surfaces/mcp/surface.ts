@@ -13,6 +13,7 @@ import { mcpPath, resourceMetadataPath } from "../addresses.ts";
 import { presentedBy } from "../credentials.ts";
 import { parseJson, textOf } from "../json-body.ts";
 import type { ServerFacts } from "../server-facts.ts";
+import { requireSmallUnless } from "../small-body.ts";
 import { failMcp } from "./errors.ts";
 import { type Ending, OpenCalls } from "./open-calls.ts";
 import { answerForm, readElicited, readQuestionId } from "./questions.ts";
@@ -47,7 +48,8 @@ export function mcp(options: McpOptions): (app: FastifyInstance) => Promise<void
         url: mcpPath,
         // Before the body is read.
         onRequest: async (request) => {
-          await admit(options.kernel, request);
+          const { caller } = await admit(options.kernel, request);
+          requireSmallUnless(request, caller, ["tasks:write", "messages:write"]);
         },
         handler: (request, reply) => answer(options, openCalls, request, reply),
       });

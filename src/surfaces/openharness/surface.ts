@@ -1,6 +1,8 @@
 /** OpenHarness as a Fastify plugin: a message by POST, answered as JSON or as a stream, and messages over a WebSocket. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { requireScope } from "../../kernel/authorize.ts";
+import { takeShellTurn } from "../../kernel/commands/take-shell-turn.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { continueTrace } from "../../kernel/trace.ts";
@@ -45,12 +47,14 @@ export function openHarness(options: OpenHarnessOptions): (app: FastifyInstance)
     );
     app.setErrorHandler((error, _request, reply) => failOpenHarness(engine, error, reply));
     const onRequest = async (request: FastifyRequest) => {
-      await admit(kernel, request, false);
+      const { caller } = await admit(kernel, request, false);
+      requireScope(caller, takeShellTurn.scope);
     };
     app.post(openHarnessPath, { onRequest }, (request, reply) => answerPost(options, request, reply));
     app.get(`${openHarnessPath}/ws`, async (request, reply) => {
       if (!isUpgrade(request)) throw new UpgradeRequired();
-      const { credential } = await admit(kernel, request, true);
+      const { caller, credential } = await admit(kernel, request, true);
+      requireScope(caller, takeShellTurn.scope);
       if (facts.isStopping()) throw refusalOf(facts);
       const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
       const socket = await sockets.accept(request, reply, isStillAllowed);

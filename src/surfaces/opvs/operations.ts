@@ -21,6 +21,7 @@ import {
   TaskPushNotificationConfigSchema,
   TaskSchema,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import type { Scope } from "../../policy/caller.ts";
 import type { Call } from "./call.ts";
 import { extendedCard } from "./cards/extended-card.ts";
 import { subscribeToTask } from "./follow.ts";
@@ -38,6 +39,8 @@ export interface Unary<I extends DescMessage = DescMessage, O extends DescMessag
   kind: "unary";
   input: I;
   output: O;
+  /** Checked before the request is read, where the address names the operation; null where every valid key may call. */
+  scope: Scope | null;
   /** Whether it brings work, which is not taken while the server stops. */
   isWork: boolean;
   run(call: Call, request: MessageShape<I>): Promise<MessageJsonType<O>>;
@@ -48,6 +51,7 @@ export interface Streaming<I extends DescMessage = DescMessage> {
   kind: "stream";
   input: I;
   output: typeof StreamResponseSchema;
+  scope: Scope | null;
   isWork: boolean;
   run(call: Call, request: MessageShape<I>): Promise<AsyncIterable<StreamResponseJson>>;
 }
@@ -55,50 +59,60 @@ export interface Streaming<I extends DescMessage = DescMessage> {
 function unary<I extends DescMessage, O extends DescMessage>(
   input: I,
   output: O,
+  scope: Scope | null,
   run: Unary<I, O>["run"],
   { isWork = false } = {},
 ): Unary<I, O> {
-  return { kind: "unary", input, output, run, isWork };
+  return { kind: "unary", input, output, scope, run, isWork };
 }
 
 function streaming<I extends DescMessage>(
   input: I,
+  scope: Scope,
   run: Streaming<I>["run"],
   { isWork = false } = {},
 ): Streaming<I> {
-  return { kind: "stream", input, output: StreamResponseSchema, run, isWork };
+  return { kind: "stream", input, output: StreamResponseSchema, scope, run, isWork };
 }
 
 export const operations = {
-  SendMessage: unary(SendMessageRequestSchema, SendMessageResponseSchema, sendMessage, { isWork: true }),
-  SendStreamingMessage: streaming(SendMessageRequestSchema, sendStreamingMessage, { isWork: true }),
-  GetTask: unary(GetTaskRequestSchema, TaskSchema, getTask),
-  ListTasks: unary(ListTasksRequestSchema, ListTasksResponseSchema, listTasks),
-  CancelTask: unary(CancelTaskRequestSchema, TaskSchema, cancelTask, { isWork: true }),
-  SubscribeToTask: streaming(SubscribeToTaskRequestSchema, subscribeToTask),
+  SendMessage: unary(SendMessageRequestSchema, SendMessageResponseSchema, "tasks:write", sendMessage, {
+    isWork: true,
+  }),
+  SendStreamingMessage: streaming(SendMessageRequestSchema, "tasks:write", sendStreamingMessage, {
+    isWork: true,
+  }),
+  GetTask: unary(GetTaskRequestSchema, TaskSchema, "tasks:read", getTask),
+  ListTasks: unary(ListTasksRequestSchema, ListTasksResponseSchema, "tasks:read", listTasks),
+  CancelTask: unary(CancelTaskRequestSchema, TaskSchema, "tasks:write", cancelTask, { isWork: true }),
+  SubscribeToTask: streaming(SubscribeToTaskRequestSchema, "tasks:read", subscribeToTask),
   CreateTaskPushNotificationConfig: unary(
     TaskPushNotificationConfigSchema,
     TaskPushNotificationConfigSchema,
+    "tasks:write",
     createTaskPushNotificationConfig,
     { isWork: true },
   ),
   GetTaskPushNotificationConfig: unary(
     GetTaskPushNotificationConfigRequestSchema,
     TaskPushNotificationConfigSchema,
+    "tasks:read",
     getTaskPushNotificationConfig,
   ),
   ListTaskPushNotificationConfigs: unary(
     ListTaskPushNotificationConfigsRequestSchema,
     ListTaskPushNotificationConfigsResponseSchema,
+    "tasks:read",
     listTaskPushNotificationConfigs,
   ),
   DeleteTaskPushNotificationConfig: unary(
     DeleteTaskPushNotificationConfigRequestSchema,
     EmptySchema,
+    "tasks:write",
     deleteTaskPushNotificationConfig,
     { isWork: true },
   ),
-  GetExtendedAgentCard: unary(GetExtendedAgentCardRequestSchema, AgentCardSchema, extendedCard),
+  GetExtendedAgentCard: unary(GetExtendedAgentCardRequestSchema, AgentCardSchema, null, extendedCard),
 };
 
 export type OperationName = keyof typeof operations;

@@ -6,6 +6,7 @@
 import type { JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { requireScope } from "../../kernel/authorize.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
@@ -103,6 +104,7 @@ export class Opvs {
     const { kernel, facts, stopped, anonymousMs } = this.#options;
     const operation: Unary | Streaming = operations[name];
     const { caller, agent: named, isAnonymous } = this.#route(admitted, tenantOf(request));
+    requireOperation(caller, name);
     requireValid(operation.input, request);
     const refusal = operation.isWork ? refusalOf(facts) : null;
     if (refusal !== null) throw refusal;
@@ -177,6 +179,12 @@ export class Opvs {
   #hasPublicAgents(): boolean {
     return this.#options.kernel.agents.list().some(({ card }) => card.public !== null);
   }
+}
+
+/** Callers without credentials have what public agents give them. */
+export function requireOperation(caller: Caller | null, name: OperationName): void {
+  const { scope } = operations[name];
+  if (caller !== null && scope !== null) requireScope(caller, scope);
 }
 
 export type StreamResponses = AsyncIterable<StreamResponseJson>;

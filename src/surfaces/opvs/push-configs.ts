@@ -12,7 +12,6 @@ import { createPushConfig, type PushConfigInput } from "../../kernel/commands/cr
 import { deletePushConfig } from "../../kernel/commands/delete-push-config.ts";
 import { getPushConfig, listPushConfigs, openPushConfig } from "../../kernel/queries/push-configs.ts";
 import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
-import type { Scope } from "../../policy/caller.ts";
 import { addressed } from "./agent.ts";
 import { requireName } from "./anonymous.ts";
 import type { Call, ProtocolVersion } from "./call.ts";
@@ -25,7 +24,7 @@ export async function createTaskPushNotificationConfig(
 ): Promise<TaskPushNotificationConfigJson> {
   const { kernel, caller, version } = call;
   const { taskId } = request;
-  await requireTask(call, taskId, "tasks:write");
+  await requireTask(call, taskId);
   const config = readPushConfig(request, version);
   const { result } = await kernel.dispatch(createPushConfig, caller, { taskId, config });
   return present(call, result);
@@ -56,7 +55,7 @@ export async function deleteTaskPushNotificationConfig(
   call: Call,
   { taskId, id: configId }: DeleteTaskPushNotificationConfigRequest,
 ): Promise<Record<string, never>> {
-  await requireTask(call, taskId, "tasks:write");
+  await requireTask(call, taskId);
   await call.kernel.dispatch(deletePushConfig, call.caller, { taskId, configId });
   return {};
 }
@@ -81,9 +80,9 @@ export function readPushConfig(
 }
 
 /** An agent that sends no notifications has no webhooks, whatever the task. */
-async function requireTask(call: Call, taskId: string, scope?: Scope): Promise<void> {
+async function requireTask(call: Call, taskId: string): Promise<void> {
   requirePush(call);
-  await visibleTask(call, taskId, scope);
+  await visibleTask(call, taskId);
 }
 
 export function requirePush(call: Call): void {

@@ -24,7 +24,7 @@ interface RestRoute extends Route {
 
 const configsPath = ["tasks", "{taskId}", "pushNotificationConfigs"];
 
-const routes: readonly RestRoute[] = [
+export const restRoutes: readonly RestRoute[] = [
   { methods: ["POST"], path: ["message:send"], operation: "SendMessage" },
   { methods: ["POST"], path: ["message:stream"], operation: "SendStreamingMessage" },
   { methods: ["GET"], path: ["tasks"], operation: "ListTasks" },
@@ -53,7 +53,7 @@ const routes: readonly RestRoute[] = [
 ];
 
 /** First segments of paths, which therefore cannot be tenants. Where it is that of 0.3, another answers. */
-const heads: ReadonlySet<string> = new Set(routes.flatMap(({ path }) => path.slice(0, 1)));
+const heads: ReadonlySet<string> = new Set(restRoutes.flatMap(({ path }) => path.slice(0, 1)));
 
 export function rest(opvs: Opvs, settings: StreamSettings) {
   /** `segments` are those of the address after the binding's own. */
@@ -115,11 +115,16 @@ interface Match {
   params: JsonObject;
 }
 
+/** The operation at an address; throws where there is none. */
+export function restOperation(method: string, segments: readonly string[]): OperationName {
+  return match(method, segments).route.operation;
+}
+
 /** With a tenant in front of it, or without. */
 function match(method: string, segments: readonly string[]): Match {
   const [first = "", ...others] = segments;
   const [tenant, path] = heads.has(first) ? [null, segments] : [first, others];
-  const found = findRoute(routes, method, path);
+  const found = findRoute(restRoutes, method, path);
   return { ...found, params: tenant === null ? found.params : { ...found.params, tenant } };
 }
 

@@ -4,16 +4,17 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { HarnessError } from "../../kernel/errors.ts";
 import { textOf } from "../json-body.ts";
+import { requireSmallBody, requireSmallUnless } from "../small-body.ts";
 import { prefixes } from "./addresses.ts";
 import { NoSuchOperation } from "./errors.ts";
 import { arrivalOf } from "./http.ts";
 import { failJsonRpc, jsonRpc } from "./json-rpc.ts";
-import type { Opvs } from "./opvs.ts";
-import { failRest, rest } from "./rest.ts";
+import type { OperationName } from "./operations.ts";
+import { type Opvs, requireOperation } from "./opvs.ts";
+import { failRest, rest, restOperation } from "./rest.ts";
 import type { StreamSettings } from "./sse.ts";
-import { v03Head, v03Rest } from "./v03/rest.ts";
+import { failV03Rest, v03Head, v03Operation, v03Rest } from "./v03/rest.ts";
 
 export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyInstance) => Promise<void> {
   const answerRpc = jsonRpc(opvs, settings);
@@ -25,16 +26,7 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
     app.addContentTypeParser("*", { parseAs: "buffer" }, async (_request: FastifyRequest, body: Buffer) =>
       textOf(body),
     );
-    // Who is not known sends little, or nothing.
-    app.addHook("onRequest", async (request) => {
-      const caller = await opvs.identify(arrivalOf(request, agentOf(request), new AbortController().signal));
-      if (caller === null && bodyBytesOf(request) > anonymousBytesMax) {
-        throw new HarnessError(
-          "payload_too_large",
-          `Without credentials a body has at most ${anonymousBytesMax} bytes.`,
-        );
-      }
-    });
+    app.addHook("onRequest", (request) => requireAdmission(opvs, request));
     app.setErrorHandler((error, request, reply) => failOpvs(opvs, error, request, reply));
     for (const prefix of prefixes) {
       // Also what is not there is said in the protocol's own words.
@@ -52,10 +44,10 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
             method,
             url: `${base}/rest/*`,
             handler: (request: FastifyRequest, reply: FastifyReply) => {
-              const [head, ...below] = segmentsAfter(base, request);
+              const [head = "", ...below] = restSegments(request);
               return head === v03Head
                 ? answerV03Rest(request, reply, agentOf(request), below)
-                : answerRest(request, reply, agentOf(request), [head ?? "", ...below]);
+                : answerRest(request, reply, agentOf(request), [head, ...below]);
             },
           });
         }
@@ -66,10 +58,19 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
 
 const anonymousBytesMax = 256 * 1024;
 
-/** As much as there may be, where it is not said. */
-function bodyBytesOf({ headers }: FastifyRequest): number {
-  if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
-  return Number(headers["content-length"] ?? 0);
+/** Before the body is read: who calls and, where the address names the operation, whether they may. Others send little. */
+async function requireAdmission(opvs: Opvs, request: FastifyRequest): Promise<void> {
+  const caller = await opvs.identify(arrivalOf(request, agentOf(request), new AbortController().signal));
+  if (caller === null) requireSmallBody(request, anonymousBytesMax, "Without credentials");
+  else if (isJsonRpc(request)) requireSmallUnless(request, caller, ["tasks:write"]);
+  else requireOperation(caller, operationOf(request));
+}
+
+function operationOf(request: FastifyRequest): OperationName {
+  const [head = "", ...below] = restSegments(request);
+  return head === v03Head
+    ? v03Operation(request.method, below)
+    : restOperation(request.method, [head, ...below]);
 }
 
 /** Whether an address is one of ours. */
@@ -84,9 +85,14 @@ export function failOpvs(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const [path = ""] = request.url.split("?");
-  const isJsonRpc = /^\/[^/]+(?:\/agents\/[^/]+)?\/rpc\/?$/.test(path);
-  return isJsonRpc ? failJsonRpc(opvs, reply, error) : failRest(opvs, reply, error);
+  if (isJsonRpc(request)) return failJsonRpc(opvs, reply, error);
+  return restSegments(request)[0] === v03Head
+    ? failV03Rest(opvs, reply.type("application/json"), error)
+    : failRest(opvs, reply, error);
+}
+
+function isJsonRpc({ url }: FastifyRequest): boolean {
+  return /^\/[^/]+(?:\/agents\/[^/]+)?\/rpc\/?$/.test(url.split("?", 1)[0] ?? "");
 }
 
 export function agentOf({ params }: FastifyRequest): string | null {
@@ -94,15 +100,11 @@ export function agentOf({ params }: FastifyRequest): string | null {
   return agent ?? null;
 }
 
-/** Read from the address as it was sent: an id may hold an escaped slash. */
-function segmentsAfter(base: string, { url }: FastifyRequest): string[] {
+/** What follows `rest/`, read from the address as it was sent: an id may hold an escaped slash. */
+function restSegments({ url }: FastifyRequest): string[] {
   const [path = ""] = url.split("?");
-  const ownCount = `${base}/rest`.split("/").length;
-  return path
-    .replace(/\/$/, "")
-    .split("/")
-    .slice(ownCount)
-    .map((segment) => decoded(segment));
+  const below = /^\/[^/]+(?:\/agents\/[^/]+)?\/rest\/(.*?)\/?$/.exec(path)?.[1] ?? "";
+  return below.split("/").map(decoded);
 }
 
 function decoded(segment: string): string {

@@ -8,7 +8,6 @@ import {
   type TaskJson,
   TaskState,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { requireScope } from "../../kernel/authorize.ts";
 import { cancelTask as cancelTaskCommand } from "../../kernel/commands/cancel-task.ts";
 import { sessionIdOf } from "../../kernel/commands/send-message.ts";
 import { sha256Hex } from "../../kernel/content.ts";
@@ -17,7 +16,6 @@ import { isFinal } from "../../kernel/lifecycle.ts";
 import { rankedTasks } from "../../kernel/queries/ranked-tasks.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
-import type { Scope } from "../../policy/caller.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { detailOf, presentRecord } from "./present-task.ts";
@@ -27,13 +25,8 @@ const pageSizeMax = 100;
 /** Longer ids than this are nobody's, and not said again. */
 const idCharsMax = 200;
 
-/** A task that is the caller's to use in this way, and that is one of the agent which was addressed. */
-export async function visibleTask(
-  { kernel, caller, agent }: Call,
-  id: string,
-  scope: Scope = "tasks:read",
-): Promise<TaskRecord> {
-  requireScope(caller, scope);
+/** A task that the caller may see, and that is one of the agent which was addressed. */
+export async function visibleTask({ kernel, caller, agent }: Call, id: string): Promise<TaskRecord> {
   const known = id.length > idCharsMax ? `${id.slice(0, 20)}…` : id;
   const task = await findVisible(kernel.store, caller, "task", known);
   if (task === undefined || (agent !== null && task.agent.name !== agent)) throw notFound("task", known);
@@ -48,7 +41,7 @@ export async function getTask(call: Call, request: GetTaskRequest): Promise<Task
 
 export async function cancelTask(call: Call, request: CancelTaskRequest): Promise<TaskJson> {
   const { kernel, caller } = call;
-  const task = await visibleTask(call, request.id, "tasks:write");
+  const task = await visibleTask(call, request.id);
   if (isFinal(task.status) && task.status !== "CANCELED") throw notCancelable(task.id, task.status);
   const reason = typeof request.metadata?.reason === "string" ? request.metadata.reason : null;
   try {

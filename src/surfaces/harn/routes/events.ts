@@ -1,7 +1,6 @@
 /** Events: ranges of the log, and streams that follow it. */
 
 import type { Static } from "typebox";
-import { requireScope } from "../../../kernel/authorize.ts";
 import { replaySession } from "../../../kernel/commands/replay-session.ts";
 import { terminalEvents } from "../../../kernel/events.ts";
 import {
@@ -53,7 +52,6 @@ async function stream(
 ): Promise<void> {
   const range: EventRange = { ...scope, ...cursorOf(call) };
   // Once a stream is open, a refusal has no status of its own any more.
-  requireScope(call.caller, "events:read");
   if (scope.workspaceId !== undefined) await getRecord(call, call.caller, "workspace", scope.workspaceId);
   if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
   if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
@@ -115,6 +113,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       method: "GET",
       path: "/v1/events",
       operationId: "listEvents",
+      scope: "events:read",
       summary: "Read a range of the log, oldest event first.",
       tag,
       query: EventFilterQuery,
@@ -125,6 +124,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       ...streaming,
       path: "/v1/events/stream",
       operationId: "streamEvents",
+      scope: "events:read",
       summary: "Follow the log from a cursor.",
       query: EventFilterQuery,
       handle: (call) => stream(call, scopeOf(call.query), options),
@@ -133,6 +133,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       method: "GET",
       path: "/v1/events/{event_id}",
       operationId: "getEvent",
+      scope: "events:read",
       summary: "Read an event.",
       tag,
       response: Event,
@@ -144,6 +145,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       method: "GET",
       path: "/v1/sessions/{session_id}/events",
       operationId: "listSessionEvents",
+      scope: "events:read",
       summary: "Read a range of a session's events.",
       tag,
       query: EventRangeQuery,
@@ -154,6 +156,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       ...streaming,
       path: "/v1/sessions/{session_id}/events/stream",
       operationId: "streamSessionEvents",
+      scope: "events:read",
       summary: "Follow a session's events from a cursor.",
       query: EventRangeQuery,
       handle: (call) => stream(call, { sessionId: call.param("session_id") }, options),
@@ -162,6 +165,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       method: "POST",
       path: "/v1/sessions/{session_id}/replay",
       operationId: "replaySession",
+      scope: "events:read",
       summary:
         "Stream a session's history as replayed events, or read a page of it (Accept: application/json).",
       tag,
@@ -173,6 +177,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       method: "GET",
       path: "/v1/tasks/{task_id}/events",
       operationId: "listTaskEvents",
+      scope: "events:read",
       summary: "Read a range of a task's events.",
       tag,
       query: EventRangeQuery,
@@ -183,6 +188,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       ...streaming,
       path: "/v1/tasks/{task_id}/stream",
       operationId: "streamTaskEvents",
+      scope: "events:read",
       summary: "Follow a task's events from a cursor until it ends.",
       query: EventRangeQuery,
       handle: (call) => stream(call, { taskId: call.param("task_id") }, options),

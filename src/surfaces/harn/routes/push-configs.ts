@@ -31,6 +31,7 @@ export const pushConfigRoutes: Route[] = [
     method: "GET",
     path: "/v1/tasks/{task_id}/push-configs",
     operationId: "listTaskPushConfigs",
+    scope: "tasks:read",
     summary: "List the webhooks of a task, oldest first, with how telling them goes.",
     tag: "Tasks",
     response: ListOf(PushConfig),

@@ -1,6 +1,5 @@
 /** WebSocket sessions, and the tickets with which browsers open them. */
 
-import { requireScope } from "../../../kernel/authorize.ts";
 import { timestamp } from "../../../kernel/clock.ts";
 import { getRecord } from "../../../kernel/queries/read.ts";
 import { refusalOf } from "../../server-facts.ts";
@@ -20,12 +19,12 @@ export function webSocketRoutes(options: HarnOptions): Route[] {
       method: "GET",
       path: "/v1/sessions/{session_id}/ws",
       operationId: "openSessionWebSocket",
+      scope: "events:read",
       summary: "Upgrade to a WebSocket: events out, commands in, and a host for tasks that need one.",
       tag,
       status: 101,
       webSocket: "only",
       async handle({ caller, credential, param, request, reply }) {
-        requireScope(caller, "events:read");
         const { id: sessionId } = await getRecord(kernel, caller, "session", param("session_id"));
         if (facts.isStopping()) throw refusalOf(facts);
         const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
@@ -37,13 +36,13 @@ export function webSocketRoutes(options: HarnOptions): Route[] {
       method: "POST",
       path: "/v1/ws-tickets",
       operationId: "createWsTicket",
+      scope: "events:read",
       summary:
         "Make a ticket that opens one WebSocket (`?ticket=`), once and soon, for clients without headers.",
       tag,
       status: 201,
       response: WsTicket,
-      async handle({ caller, credential }) {
-        requireScope(caller, "events:read");
+      async handle({ credential }) {
         const { ticket, expiresAt } = kernel.tickets.issue(credential);
         return { object: "ws_ticket", ticket, expires_at: timestamp(expiresAt) };
       },

@@ -1,5 +1,6 @@
 /** The command frames: each is a command of the kernel, as it is over REST, inside the session of the connection. */
 
+import { requireScope } from "../../../kernel/authorize.ts";
 import { appendMessage } from "../../../kernel/commands/append-message.ts";
 import { appendTaskMessage } from "../../../kernel/commands/append-task-message.ts";
 import { cancelTask } from "../../../kernel/commands/cancel-task.ts";
@@ -12,8 +13,9 @@ import { HarnessError, notFound } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { findVisible } from "../../../kernel/queries/read.ts";
 import { readTrace } from "../../../kernel/trace.ts";
-import type { Caller } from "../../../policy/caller.ts";
+import { type Caller, mayUse, type Scope } from "../../../policy/caller.ts";
 import type { Position } from "../../../store/port.ts";
+import { smallBytesMax } from "../../small-body.ts";
 import { type Check, checker } from "../../validate.ts";
 import {
   presentMessage,
@@ -77,6 +79,27 @@ const commands: { [T in CommandType]: Carry<T> } = {
   },
 };
 
+/** Checked before what is in a frame. */
+const scopes: Record<CommandType, Scope> = {
+  "message.append": appendMessage.scope,
+  "task.submit": submitTask.scope,
+  "task.cancel": cancelTask.scope,
+  "session.truncate": truncateSession.scope,
+  "input.submit": appendTaskMessage.scope,
+  "approval.respond": respondPermissionRequest.scope,
+  "host.result": submitHostResult.scope,
+};
+
+/** Only frames of these scopes carry content; others are refused by their length, before they are parsed. */
+export function requireSmallFrame(caller: Caller, text: string): void {
+  const isSmall = text.length <= smallBytesMax;
+  if (isSmall || mayUse(caller, "messages:write") || mayUse(caller, "tasks:write")) return;
+  throw new HarnessError(
+    "payload_too_large",
+    `Without the scope messages:write or tasks:write a frame has at most ${smallBytesMax} characters.`,
+  );
+}
+
 /** What a host does not name stays nameless; that it failed is what counts. */
 const hostErrorCode = "host_error";
 
@@ -130,6 +153,7 @@ export async function carryOutFrame(
   type: CommandType,
   { idempotencyKey, body }: Frame,
 ): Promise<Carried> {
+  requireScope(caller, scopes[type]);
   const idempotency =
     idempotencyKey === undefined
       ? undefined

@@ -20,7 +20,7 @@ import { closeCodes } from "../../websocket.ts";
 import type { Viewer } from "../present.ts";
 import { presentEvent } from "../present-event.ts";
 import type { Report } from "../surface.ts";
-import { carryOutFrame } from "./commands.ts";
+import { carryOutFrame, requireSmallFrame } from "./commands.ts";
 import { eventFrame } from "./event-frames.ts";
 import { type Frame, type FrameId, frameIdOf, Hello, isCommand, parseFrame, readFrame } from "./frames.ts";
 import type { Host, Hosts } from "./hosts.ts";
@@ -80,6 +80,7 @@ class SessionConnection {
   async #take(text: string): Promise<void> {
     let id: FrameId | undefined;
     try {
+      requireSmallFrame(this.#caller, text);
       const frame = parseFrame(text);
       id = frameIdOf(frame);
       await this.#answer(readFrame(frame));

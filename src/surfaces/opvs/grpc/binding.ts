@@ -11,7 +11,7 @@ import { continueTrace } from "../../../kernel/trace.ts";
 import type { Arrival, ProtocolVersion } from "../call.ts";
 import { OpvsError } from "../errors.ts";
 import { type OperationName, operations } from "../operations.ts";
-import type { Admitted, Opvs } from "../opvs.ts";
+import { type Admitted, type Opvs, requireOperation } from "../opvs.ts";
 import { spellings } from "../service-parameters.ts";
 import { orAborted, untilAborted } from "./patience.ts";
 import { requirePlainValues } from "./plain-values.ts";
@@ -49,9 +49,10 @@ export class Binding {
   }
 
   /** Lets a call in, or throws. A service speaks one version. */
-  async admit(context: HandlerContext, version: ProtocolVersion): Promise<void> {
+  async admit(context: HandlerContext, version: ProtocolVersion, operation: OperationName): Promise<void> {
     try {
       const admitted = await orAborted(this.#opvs.admit(arrivalOf(context)), context.signal);
+      requireOperation(admitted.caller, operation);
       context.values.set(admittedKey, this.#inVersion(version, admitted));
     } catch (error) {
       throw this.#refusal(error, context);

@@ -29,15 +29,20 @@ export function addServices(router: ConnectRouter, binding: Binding, isReady: ()
   router.service(Health, health({ isReady, services: [...services, Health.typeName] }));
   for (const [service, version] of versionOf) {
     for (const method of service.methods) {
-      addMethod(router, binding, method, version === "1.0" ? current(method) : legacy(method.name));
+      addMethod(router, binding, method, methodOf(method, version));
     }
   }
 }
 
 /** Health is for everybody; the rest is for who may call. */
 export async function gate(binding: Binding, context: HandlerContext): Promise<void> {
-  const version = versionOf.get(context.service);
-  if (version !== undefined) await binding.admit(context, version);
+  const { service, method } = context;
+  const version = versionOf.get(service);
+  if (version !== undefined) await binding.admit(context, version, methodOf(method, version).operation);
+}
+
+function methodOf(method: DescMethod, version: ProtocolVersion): Method {
+  return version === "1.0" ? current(method) : legacy(method.name);
 }
 
 function addMethod(router: ConnectRouter, binding: Binding, desc: DescMethod, method: Method): void {

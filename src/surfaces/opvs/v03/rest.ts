@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { NotJson } from "../../json-body.ts";
 import type { ProtocolVersion } from "../call.ts";
 import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "../http.ts";
+import type { OperationName } from "../operations.ts";
 import type { Opvs } from "../opvs.ts";
 import { findRoute, nothingHere } from "../paths.ts";
 import { errorBody } from "../rest.ts";
@@ -47,10 +48,24 @@ export function v03Rest(opvs: Opvs, settings: StreamSettings) {
       await sendStream(opvs, call, answer, reply, envelope, settings);
       return reply;
     } catch (error) {
-      const said = opvs.fail(error, request.id);
-      tellError(reply, said);
-      if (error instanceof NotJson) said.jsonRpc = notJsonCode;
-      return reply.code(said.http).send(version === "0.3" ? showError(said) : errorBody(said));
+      return failV03Rest(opvs, reply, error, version);
     }
   };
+}
+
+/** The operation at an address of 0.3; throws where there is none. */
+export function v03Operation(method: string, segments: readonly string[]): OperationName {
+  return findRoute(v03Routes, method, segments).route.operation;
+}
+
+export function failV03Rest(
+  opvs: Opvs,
+  reply: FastifyReply,
+  error: unknown,
+  version: ProtocolVersion = "0.3",
+): FastifyReply {
+  const said = opvs.fail(error, reply.request.id);
+  tellError(reply, said);
+  if (error instanceof NotJson) said.jsonRpc = notJsonCode;
+  return reply.code(said.http).send(version === "0.3" ? showError(said) : errorBody(said));
 }

@@ -6,6 +6,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { AgentCardSchema } from "../../../../proto/generated/a2a/v1/a2a_pb.js";
 import { OpvsError } from "../errors.ts";
+import type { OperationName } from "../operations.ts";
 import type { Route } from "../paths.ts";
 import { normal, readConfigBody, readSendBody } from "./bodies.ts";
 import { shown, type V03Call } from "./calls.ts";
@@ -23,6 +24,8 @@ export interface V03Request {
 }
 
 export interface V03Route extends Route {
+  /** What it is called in 1.0. */
+  operation: OperationName;
   /** Of an answer that is no stream. */
   status: 200 | 201 | 204;
   call: V03Call<V03Request>;
@@ -107,15 +110,57 @@ const listTasks: V03Call<V03Request> = {
 const configs = ["tasks", "{taskId}", "pushNotificationConfigs"];
 
 export const v03Routes: readonly V03Route[] = [
-  { methods: ["POST"], path: ["message:send"], status: 201, call: sendMessage },
-  { methods: ["POST"], path: ["message:stream"], status: 200, call: streamMessage },
-  { methods: ["GET"], path: ["tasks"], status: 200, call: listTasks },
-  { methods: ["POST"], path: ["tasks", "{taskId}:cancel"], status: 200, call: cancelTask },
-  { methods: ["GET", "POST"], path: ["tasks", "{taskId}:subscribe"], status: 200, call: subscribe },
-  { methods: ["GET"], path: ["tasks", "{taskId}"], status: 200, call: getTask },
-  { methods: ["POST"], path: configs, status: 201, call: createConfig },
-  { methods: ["GET"], path: configs, status: 200, call: listConfigs },
-  { methods: ["GET"], path: [...configs, "{configId}"], status: 200, call: getConfig },
-  { methods: ["DELETE"], path: [...configs, "{configId}"], status: 204, call: deleteConfig },
-  { methods: ["GET"], path: ["card"], status: 200, call: getCard },
+  { methods: ["POST"], path: ["message:send"], operation: "SendMessage", status: 201, call: sendMessage },
+  {
+    methods: ["POST"],
+    path: ["message:stream"],
+    operation: "SendStreamingMessage",
+    status: 200,
+    call: streamMessage,
+  },
+  { methods: ["GET"], path: ["tasks"], operation: "ListTasks", status: 200, call: listTasks },
+  {
+    methods: ["POST"],
+    path: ["tasks", "{taskId}:cancel"],
+    operation: "CancelTask",
+    status: 200,
+    call: cancelTask,
+  },
+  {
+    methods: ["GET", "POST"],
+    path: ["tasks", "{taskId}:subscribe"],
+    operation: "SubscribeToTask",
+    status: 200,
+    call: subscribe,
+  },
+  { methods: ["GET"], path: ["tasks", "{taskId}"], operation: "GetTask", status: 200, call: getTask },
+  {
+    methods: ["POST"],
+    path: configs,
+    operation: "CreateTaskPushNotificationConfig",
+    status: 201,
+    call: createConfig,
+  },
+  {
+    methods: ["GET"],
+    path: configs,
+    operation: "ListTaskPushNotificationConfigs",
+    status: 200,
+    call: listConfigs,
+  },
+  {
+    methods: ["GET"],
+    path: [...configs, "{configId}"],
+    operation: "GetTaskPushNotificationConfig",
+    status: 200,
+    call: getConfig,
+  },
+  {
+    methods: ["DELETE"],
+    path: [...configs, "{configId}"],
+    operation: "DeleteTaskPushNotificationConfig",
+    status: 204,
+    call: deleteConfig,
+  },
+  { methods: ["GET"], path: ["card"], operation: "GetExtendedAgentCard", status: 200, call: getCard },
 ];
