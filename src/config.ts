@@ -6,6 +6,7 @@ import type { EnsurePersona } from "./kernel/commands/ensure-persona.ts";
 import { heldMsDefault } from "./kernel/shell/held-states.ts";
 import type { McpAccess } from "./mcp/mcp.ts";
 import type { ModelSource } from "./models/model.ts";
+import { keyMsDefault } from "./policy/api-key.ts";
 import type { TrustedIssuer } from "./policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "./policy/rate-limit.ts";
 import type { Agent, AgentContext } from "./runtime/agent.ts";
@@ -101,6 +102,8 @@ export interface ServerConfig {
   blockedRanges: readonly string[];
   /** When webhooks that do not take a notification are told again, and how often. */
   webhookBackoff: Backoff;
+  /** When new API keys end that were made without an end; null is never. */
+  keyMs: number | null;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
   openHarness: {
@@ -159,6 +162,7 @@ export const defaultConfig = {
   allowPrivateAddresses: false,
   blockedRanges: [],
   webhookBackoff,
+  keyMs: keyMsDefault,
   retainMs: null,
   openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },
   enforcer: { id: "bridle", label: "Bridle", remoteGateway: null },

@@ -164,11 +164,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       blockedRanges: config.blockedRanges,
     }),
     retainMs,
+    keyMs: config.keyMs,
     heldMs: config.openHarness.heldMs,
     approvals,
     tracing: traces,
   });
   built.defer(() => kernel.tail.close());
+  built.defer(() => kernel.keyUse.flush());
   const tools = [...builtInTools, ...config.tools];
   metrics?.follow(kernel, { tools: tools.map(({ name }) => name), mcpServers: config.mcp.servers });
   let stopBy = 0;

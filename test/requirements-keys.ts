@@ -9,5 +9,7 @@ export const keyRequirements: readonly Requirement[] = [
       "A key bound to agents or personas gives work to, talks to and lists no others, on any surface. What it makes is bound alike.",
     "KEY-5":
       "A key bound to addresses, its tokens and its tickets are 401 from elsewhere. What it makes is bound alike.",
+    "KEY-6": "New keys expire after 90 days, or as the operator set; only admin makes one that never does.",
+    "KEY-7": "When a key was used last is known to the hour and survives restarts.",
   }),
 ];

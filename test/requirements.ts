@@ -105,7 +105,7 @@ export const requirements: readonly Requirement[] = [
     "IDM-2": "The same key with another body is 409 idempotency_key_reused.",
     "IDM-3": "Concurrent duplicates wait for the first and get its answer.",
     "IDM-4": "Idempotency records survive a restart.",
-    "IDM-5": "A key counts per actor, workspace, method and target.",
+    "IDM-5": "A key counts per actor and API key, workspace, method and target.",
   }),
   ...section("Core", "Error taxonomy", {
     "ERR-1":

@@ -39,6 +39,16 @@ export function diskFloor(text: string): DiskFloor {
   return { bytes: Math.round(amount * (known?.[1] ?? 1)), share: 1 };
 }
 
+/** A hundred years is as good as never, and a time that everything can still tell. */
+export function daysOrNever(text: string): number | "never" {
+  if (text === "never") return text;
+  try {
+    return wholeNumber(1, 36_500)(text);
+  } catch {
+    throw new InvalidArgumentError("It must be a whole number from 1 to 36500, or never.");
+  }
+}
+
 export function portOrOff(text: string): number | "off" {
   if (text === "off") return text;
   try {

@@ -84,6 +84,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     },
     allowPrivateAddresses: settings.allowPrivateAddresses,
     blockedRanges: settings.blockedRanges,
+    keyMs: settings.keyDays === "never" ? null : settings.keyDays * dayMs,
     retainMs: settings.retainDays === undefined ? null : settings.retainDays * dayMs,
     openHarness: { ...defaultConfig.openHarness, waitMs: settings.openharnessWaitMs },
     opvsLenientVersion: settings.opvsLenientVersion,

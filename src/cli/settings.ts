@@ -20,6 +20,7 @@ import {
 } from "./listen-options.ts";
 import {
   addressRange,
+  daysOrNever,
   diskFloor,
   harpId,
   httpUrl,
@@ -47,6 +48,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   artifactBytesMax: number;
   diskFloor: DiskFloor;
   workspaceRoots: string[];
+  keyDays: number | "never";
   retainDays?: number;
   openharnessWaitMs: number;
   opvsLenientVersion: boolean;
@@ -147,6 +149,10 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_GRACE_MS")
     .default(10_000)
     .argParser(wholeNumber(0, 600_000)),
+  new Option("--key-days <number>", "days until an API key expires that is made without expires_at, or never")
+    .env("BRIDLE_KEY_DAYS")
+    .default(90)
+    .argParser(daysOrNever),
   new Option(
     "--retain-days <number>",
     "days after which what ended leaves the log; without it everything is kept",

@@ -87,11 +87,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
       requireRoom(deps, command);
       return { ...(await perform(deps, command, caller, request)), replayed: false };
     }
-    // A key bound to other workspaces must not be handed the answer to what it may not see.
-    const { tenantId, actor, workspaceIds } = caller;
-    const key = sha256Hex(
-      JSON.stringify([tenantId, actor, workspaceIds, idempotency.target, idempotency.key]),
-    );
+    const key = sha256Hex(JSON.stringify([...callerParts(caller), idempotency.target, idempotency.key]));
     const fingerprint =
       command.fingerprint?.(deps, canonicalOf(idempotency.body)) ?? fingerprintOf(idempotency.body);
     while (true) {
@@ -114,6 +110,11 @@ export function createDispatch(deps: KernelDeps): Dispatch {
       }
     }
   };
+}
+
+/** Whose answers these are. Another key of the same actor may see less, and must not be handed them. */
+function callerParts({ tenantId, actor, workspaceIds, keyId }: Caller): unknown[] {
+  return [tenantId, actor, workspaceIds, ...(keyId === undefined ? [] : [{ keyId }])];
 }
 
 /** Equal for equal JSON, whatever the order of its keys. */

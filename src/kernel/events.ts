@@ -167,6 +167,7 @@ export interface EventPayloads {
 
   "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
   "vendor.bridle.api_key.revoked": Record<string, never>;
+  "vendor.bridle.api_key.used": Record<string, never>;
 
   "session.created": { session: SessionRecord };
   "vendor.bridle.session.updated": { changes: SessionChanges };

@@ -1,6 +1,7 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
 import { WorkspaceFiles } from "../files/workspace-files.ts";
+import { keyMsDefault } from "../policy/api-key.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
 import { createOutbound, type Outbound } from "../policy/outbound.ts";
@@ -15,6 +16,7 @@ import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { createDispatch, type Dispatch } from "./dispatch.ts";
 import { createIds } from "./ids.ts";
+import { KeyUse } from "./key-use.ts";
 import { KnownCallers } from "./known-callers.ts";
 import { Locks } from "./locks.ts";
 import { LogTail } from "./log-tail.ts";
@@ -35,6 +37,7 @@ export interface Kernel extends KernelDeps {
   issueToken: IssueToken;
   tickets: Tickets;
   work: WorkHere;
+  keyUse: KeyUse;
 }
 
 /** The kernel for those who look after all tenants. */
@@ -67,6 +70,8 @@ export interface KernelOptions {
   /** Without it, only public addresses are reached. */
   outbound?: Outbound;
   retainMs?: number | null;
+  /** Without it, new keys end after 90 days. */
+  keyMs?: number | null;
   /** How long secret state of a shell is held in memory. */
   heldMs?: number;
   /** Without it, approvals are answered over the API only. */
@@ -111,15 +116,18 @@ export function createKernel(options: KernelOptions): WholeKernel {
     files,
     outbound,
     retainMs,
+    keyMs: options.keyMs === undefined ? keyMsDefault : options.keyMs,
     approvals,
     tracing: options.tracing ?? null,
     operations: createOperations(() => deps),
   };
+  const keyUse = new KeyUse(deps);
   const access = {
     ...deps,
     known: new KnownCallers(tail, clock),
     failures: new RateLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
     onFailure: options.onAuthFailure ?? (() => {}),
+    use: keyUse,
     identity: () => options.publicUrl ?? issuer.id,
     external: options.external ?? null,
   };
@@ -131,5 +139,6 @@ export function createKernel(options: KernelOptions): WholeKernel {
     issueToken: createIssueToken(access),
     tickets: new Tickets(() => clock.now(), ticketMs),
     work: new WorkHere(),
+    keyUse,
   };
 }

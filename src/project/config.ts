@@ -47,6 +47,8 @@ export interface ConfigSettings {
   workspaceRoots?: string[];
   /** How long running steps may go on after Ctrl-C. */
   graceMs?: number;
+  /** Days until an API key expires that is made without `expires_at`: 90, unless set; or `"never"`. */
+  keyDays?: number | "never";
   /** Days after which what ended leaves the log. */
   retainDays?: number;
   openharnessWaitMs?: number;

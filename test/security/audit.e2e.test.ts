@@ -64,7 +64,7 @@ test("AUD-1 a new key is recorded: who made it, from where, and what it may do",
       resource: { object: "api_key", id: made.id },
       details: {
         ...{ name: "child", actor: "tester", scopes: ["sessions:read"], tenant_id: "tenant_default" },
-        ...{ workspace_ids: null, expires_at: null },
+        ...{ workspace_ids: null, expires_at: made.expires_at },
       },
       ...{ previous_hash: "", hash: "" },
     },

@@ -21,7 +21,11 @@ test("SEC-M1 a token that ends makes no key that ends later", async () => {
   const parent = await admin.createKey({ scopes });
   const token = admin.as(await tokenFor(admin, parent));
   const key = { name: "child", actor: "child", scopes: ["sessions:read"] };
-  errorOf(await token.post("/v1/api-keys", key), 403);
+  errorOf(await token.post("/v1/api-keys", { ...key, expires_at: null }), 403);
+  const late = new Date(Date.now() + 3_600_000).toISOString();
+  errorOf(await token.post("/v1/api-keys", { ...key, expires_at: late }), 403);
+  const usual = (await token.post("/v1/api-keys", key)).body;
+  assert.ok(Date.parse(usual.expires_at) <= Date.now() + 15 * 60_000, "it ends with the token");
   const soon = { ...key, expires_at: new Date(Date.now() + 60_000).toISOString() };
   assert.equal((await token.post("/v1/api-keys", soon)).status, 201);
 });

@@ -38,7 +38,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
     const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
     const bounds = await boundsFor(unit, tenantId, request);
     assertOwnName(request.actor);
-    const expiresAt = expiryFor(unit.caller, request.expiresAt);
+    const expiresAt = expiryFor(unit, request.expiresAt);
     const envelope = unit.envelope("api_key", "key");
     const { key, hash } = newApiKey(envelope.id);
     const record: ApiKeyRecord = {
@@ -80,9 +80,20 @@ function assertOwnName(actor: string): void {
   });
 }
 
-/** Who is here for a while cannot let somebody in for longer. */
-function expiryFor(caller: Caller, asked: string | null | undefined): string | null {
-  const expiresAt = asked == null ? null : inUtc(asked);
+/** Who is here for a while cannot let somebody in for longer. Without a wish, a key ends by default, or with its maker. */
+function expiryFor({ caller, deps, at }: Unit, asked: string | null | undefined): string | null {
+  if (asked === undefined) {
+    const usual = deps.keyMs === null ? [] : [timestamp(Date.parse(at) + deps.keyMs)];
+    const [first = null] = [...usual, ...(caller.expiresAt === undefined ? [] : [caller.expiresAt])].sort();
+    return first;
+  }
+  if (asked === null && !mayGrant(caller, "admin")) {
+    throw new HarnessError("permission_denied", "Only the scope admin makes keys that never expire.", {
+      param: "expires_at",
+      details: { required_scope: "admin" },
+    });
+  }
+  const expiresAt = asked === null ? null : inUtc(asked);
   if (caller.expiresAt === undefined) return expiresAt;
   if (expiresAt !== null && Date.parse(expiresAt) <= Date.parse(caller.expiresAt)) return expiresAt;
   throw new HarnessError(

@@ -12,6 +12,7 @@ import type { WholeStore } from "../../store/whole-store.ts";
 import { type Clock, timestamp } from "../clock.ts";
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
+import type { KeyUse } from "../key-use.ts";
 import type { KnownCaller, KnownCallers } from "../known-callers.ts";
 import type { SigningKeyRecord } from "../resources/signing-key.ts";
 import { callerOf, expiryOf, mayComeFrom, presentedKey, tokenHolder, usableKey } from "./client-keys.ts";
@@ -30,6 +31,8 @@ export interface AuthenticateDeps {
   /** The name under which this server issues tokens and accepts them. */
   identity(): string;
   external: ExternalIssuers | null;
+  /** Hears of every key that was used. */
+  use: KeyUse;
 }
 
 /** A token that was good is not verified again for this long, in which its issuer may take its key back. */
@@ -41,12 +44,17 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
   const fixedHash = hashApiKey(fixedKey);
   const administrator: Caller = { ...systemCaller(defaultTenantId), actor: "admin" };
 
+  function welcome(caller: Caller, from: string | undefined): Caller {
+    deps.use.note(caller);
+    return callingFrom(caller, from);
+  }
+
   return async function authenticate(presented, from) {
     if (presented === "") return null;
     const hash = hashApiKey(presented);
     if (sameHash(hash, fixedHash)) return callingFrom(administrator, from);
     const remembered = known.find(hash);
-    if (remembered !== null && mayComeFrom(remembered, from)) return callingFrom(remembered, from);
+    if (remembered !== null && mayComeFrom(remembered, from)) return welcome(remembered, from);
 
     const who = from === undefined ? null : addressGroup(from);
     const secondsToWait = who === null ? 0 : failures.secondsToWait(who);
@@ -54,7 +62,7 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
     const found = remembered === null ? await identify(deps, presented, secondsToWait > 0) : null;
     if (found !== null) {
       known.remember(hash, found, generation);
-      if (mayComeFrom(found.caller, from)) return callingFrom(found.caller, from);
+      if (mayComeFrom(found.caller, from)) return welcome(found.caller, from);
     }
     if (from !== undefined) deps.onFailure(from);
     if (secondsToWait > 0) throw tooManyFailures(secondsToWait);

@@ -52,7 +52,9 @@ export function createIssueToken(deps: IssueTokenDeps): IssueToken {
     const { generation } = known;
     const key = await authenticateClient(deps, request);
     const scopes = scopesFor(key, request.scope);
-    const { actor, tenantId, workspaceIds } = callerOf(key);
+    const caller = callerOf(key);
+    deps.use.note(caller);
+    const { actor, tenantId, workspaceIds } = caller;
     const claims = { jti: newId("tok"), clientId: key.id, actor, tenantId, workspaceIds, scopes };
     const { token, expiresAt } = await mintAccessToken(issuer.key, deps.identity(), claims, clock.now());
     // Its first use needs no check: it works from an address, too, from which others fail all the time.

@@ -17,10 +17,18 @@ export interface ApiKeyRecord extends Resource<"api_key"> {
   revoked_at: string | null;
   /** The key that made it, which it does not outlive; absent for those that the administrator made. */
   created_by_key_id?: string;
+  /** To the hour; absent until it is used. */
+  last_used_at?: string;
   hash: string;
 }
 
 export function foldApiKey(key: ApiKeyRecord, event: KernelEvent): ApiKeyRecord {
-  if (event.event !== "vendor.bridle.api_key.revoked") return key;
-  return { ...key, revoked_at: event.createdAt, updated_at: event.createdAt };
+  switch (event.event) {
+    case "vendor.bridle.api_key.revoked":
+      return { ...key, revoked_at: event.createdAt, updated_at: event.createdAt };
+    case "vendor.bridle.api_key.used":
+      return { ...key, last_used_at: event.createdAt };
+    default:
+      return key;
+  }
 }

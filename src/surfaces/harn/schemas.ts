@@ -355,6 +355,8 @@ export const ApiKey = Envelope("api_key", {
   tenant_id: Type.String(),
   expires_at: Nullable(Timestamp),
   revoked_at: Nullable(Timestamp),
+  last_used_at: Type.Optional(Timestamp),
+  created_by_key_id: Type.Optional(Type.String()),
   key: Type.Optional(Nullable(Type.String())),
 });
 export const CreateApiKeyRequest = Type.Object({
