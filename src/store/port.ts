@@ -288,6 +288,19 @@ export class BatchFailed extends Error {
   override name = "BatchFailed";
 }
 
+/** What is on disk is not what was written. Nothing of it is answered with. */
+export class StoreDamaged extends Error {
+  override name = "StoreDamaged";
+
+  constructor(file: string, where: { first: Position; last: Position } | { sha256: string }) {
+    const what =
+      "sha256" in where
+        ? `the content ${where.sha256}`
+        : `the log at positions ${where.first} to ${where.last}`;
+    super(`${file} is damaged: ${what} does not match its checksum. Restore a backup.`);
+  }
+}
+
 /** The disk failed in the middle of the commit. The batch may or may not be there. */
 export class OutcomeUnknown extends Error {
   override name = "OutcomeUnknown";

@@ -8,6 +8,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { type FileHandle, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { BlobTooLarge, diskFaultOf, type OpenBlob, type StagedBlob, StoreUnavailable } from "../port.ts";
+import { checkedBlob, checkedChunks } from "./checked-blob.ts";
 import { failPoint } from "./fail-point.ts";
 
 const incoming = "incoming";
@@ -28,11 +29,14 @@ export class BlobFiles {
   }
 
   async whole(sha256: string): Promise<Uint8Array | undefined> {
-    return await orAbsent(() => readFile(this.#fileOf(sha256)));
+    const file = this.#fileOf(sha256);
+    const bytes = await orAbsent(() => readFile(file));
+    return bytes === undefined ? undefined : checkedBlob(bytes, sha256, file);
   }
 
   async open(sha256: string): Promise<OpenBlob | undefined> {
-    const handle = await orAbsent(() => open(this.#fileOf(sha256), "r"));
+    const file = this.#fileOf(sha256);
+    const handle = await orAbsent(() => open(file, "r"));
     if (handle === undefined) return undefined;
     const { size } = await handle.stat();
     return {
@@ -41,7 +45,9 @@ export class BlobFiles {
         await using opened = handle;
         if (end <= start) return;
         // What is given out is read from; a stream of the handle would have to be closed by hand when it is left early.
-        yield* opened.createReadStream({ start, end: end - 1, autoClose: false });
+        const chunks = opened.createReadStream({ start, end: end - 1, autoClose: false });
+        // A part has no hash of its own; scrubbing reads the whole.
+        yield* start === 0 && end === size ? checkedChunks(chunks, sha256, file) : chunks;
       },
       close: () => handle.close(),
     };

@@ -1,6 +1,6 @@
 /** Reads: a connection of the main thread, which sees every commit the writer has acknowledged. */
 
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import type {
   DocumentQuery,
   EventQuery,
@@ -16,16 +16,18 @@ import type {
 } from "../port.ts";
 
 import type { DueQuery } from "../whole-store.ts";
+import { checkedBlob } from "./checked-blob.ts";
 import type { DocumentCache } from "./document-cache.ts";
-
-type Row = Record<string, SQLOutputValue>;
+import { type Row, toEvents } from "./log-rows.ts";
 
 export class Reader {
+  readonly #file: string;
   readonly #db: DatabaseSync;
   /** The queries below have a bounded number of shapes, so the prepared statements are kept for good. */
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(file: string) {
+    this.#file = file;
     this.#db = new DatabaseSync(file, { readOnly: true });
     this.#db.exec("PRAGMA busy_timeout = 5000");
     this.#db.exec("PRAGMA cache_size = -32768");
@@ -204,7 +206,7 @@ export class Reader {
     for (const row of rows) {
       if (query.bytesMax !== undefined && bytes >= query.bytesMax && events.length > 0) return events;
       bytes += String(row.events).length;
-      const found = query.newestFirst ? toEvents(row).reverse() : toEvents(row);
+      const found = query.newestFirst ? toEvents(row, this.#file).reverse() : toEvents(row, this.#file);
       for (const event of found) {
         if (event.position > query.after && event.position <= through) events.push(event);
         if (events.length === query.limit) return events;
@@ -221,23 +223,17 @@ export class Reader {
 
   blob(sha256: string): Uint8Array | undefined {
     const bytes = this.#prepare("SELECT bytes FROM blobs WHERE sha256 = ?").get(sha256)?.bytes;
-    return bytes instanceof Uint8Array ? bytes : undefined;
+    return bytes instanceof Uint8Array ? checkedBlob(bytes, sha256, this.#file) : undefined;
   }
 
+  /** What is in the database is small: it is checked as a whole. */
   openBlob(sha256: string): OpenBlob | undefined {
-    const row = this.#prepare("SELECT length(bytes) AS n FROM blobs WHERE sha256 = ?").get(sha256);
-    if (row === undefined) return undefined;
-    const part = (start: number, end: number) =>
-      this.#prepare("SELECT substr(bytes, ?, ?) AS bytes FROM blobs WHERE sha256 = ?").get(
-        start + 1,
-        end - start,
-        sha256,
-      )?.bytes;
+    const bytes = this.blob(sha256);
+    if (bytes === undefined) return undefined;
     return {
-      bytes: Number(row.n),
+      bytes: bytes.length,
       async *read(start, end) {
-        const bytes = part(start, end);
-        if (bytes instanceof Uint8Array && bytes.length > 0) yield bytes;
+        if (end > start) yield bytes.subarray(start, end);
       },
       async close() {},
     };
@@ -313,31 +309,4 @@ function toDocument(row: Row): StoredDocument {
     born: Number(row.born),
     body: JSON.parse(String(row.body)),
   };
-}
-
-function toEvents(row: Row): StoredEvent[] {
-  const events: [string, string, string, object, (object | null)?, object?][] = JSON.parse(
-    String(row.events),
-  );
-  const numbers: [number, number | null][] = JSON.parse(String(row.numbers));
-  const shared = {
-    tenantId: String(row.tenant_id),
-    workspaceId: textOrNull(row.workspace_id),
-    sessionId: textOrNull(row.session_id),
-    taskId: textOrNull(row.task_id),
-    actor: textOrNull(row.actor),
-    ...(typeof row.key_id === "string" ? { keyId: row.key_id } : {}),
-    createdAt: String(row.created_at),
-  };
-  return events.map(([event, object, id, payload, replay = null, imported], index) => {
-    const [sequence, previous] = numbers[index] ?? [0, null];
-    const position = Number(row.first) + index;
-    const stored = { ...shared, position, event, resource: { object, id }, sequence, previous, payload };
-    const marked = replay === null ? stored : { ...stored, replay };
-    return imported === undefined ? marked : { ...marked, imported };
-  });
-}
-
-function textOrNull(value: SQLOutputValue | undefined): string | null {
-  return typeof value === "string" ? value : null;
 }

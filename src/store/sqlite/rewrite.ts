@@ -5,6 +5,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Position, Trim } from "../port.ts";
+import { checkedRow, checksumOf, sharedColumns } from "./log-rows.ts";
 import type { Dropped, OnceRewriteRow, RewriteRow } from "./protocol.ts";
 
 type LogEntry = [
@@ -17,10 +18,10 @@ type LogEntry = [
 ];
 
 export class LogRewriter {
+  readonly #file: string;
   readonly #readRow: StatementSync;
   readonly #updateRow: StatementSync;
   readonly #updateOnce: StatementSync;
-  readonly #readWholeRow: StatementSync;
   readonly #deleteRow: StatementSync;
   readonly #insertRow: StatementSync;
   readonly #deleteDocument: StatementSync;
@@ -31,16 +32,14 @@ export class LogRewriter {
   readonly #deleteBlobOwners: StatementSync;
 
   constructor(db: DatabaseSync) {
-    this.#readRow = db.prepare(
-      "SELECT last, first, events FROM log WHERE last >= ? AND first <= ? ORDER BY last LIMIT 1",
-    );
-    this.#updateRow = db.prepare("UPDATE log SET events = ? WHERE last = ?");
+    this.#file = db.location() ?? "";
+    this.#readRow = db.prepare("SELECT * FROM log WHERE last >= ? AND first <= ? ORDER BY last LIMIT 1");
+    this.#updateRow = db.prepare("UPDATE log SET events = ?, checksum = ? WHERE last = ?");
     this.#updateOnce = db.prepare("UPDATE once SET result = ? WHERE key = ?");
-    this.#readWholeRow = db.prepare("SELECT * FROM log WHERE last >= ? AND first <= ? ORDER BY last LIMIT 1");
     this.#deleteRow = db.prepare("DELETE FROM log WHERE last = ?");
     this.#insertRow = db.prepare(
-      `INSERT INTO log (last, first, tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at, events, numbers)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO log (last, first, ${sharedColumns.join(", ")}, events, numbers, checksum)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#deleteDocument = db.prepare("DELETE FROM documents WHERE id = ?");
     this.#unlist = db.prepare("UPDATE documents SET listed_in = NULL WHERE id = ?");
@@ -57,8 +56,9 @@ export class LogRewriter {
       const position = sorted[index]?.position ?? 0;
       const row = this.#readRow.get(position, position);
       if (row === undefined) throw new Error(`There is no event ${position} to rewrite`);
-      const [first, last] = [Number(row.first), Number(row.last)];
-      const entries: LogEntry[] = JSON.parse(String(row.events));
+      const checked = checkedRow(row, this.#file);
+      const { first, last } = checked;
+      const entries: LogEntry[] = JSON.parse(checked.events);
       for (
         let change = sorted[index];
         change !== undefined && change.position <= last;
@@ -67,7 +67,8 @@ export class LogRewriter {
         replaceContent(entries[change.position - first], change);
         index += 1;
       }
-      this.#updateRow.run(JSON.stringify(entries), last);
+      const events = JSON.stringify(entries);
+      this.#updateRow.run(events, checksumOf({ ...checked, events }), last);
     }
   }
 
@@ -75,27 +76,17 @@ export class LogRewriter {
   remove({ events, documents, unlisted }: Trim): void {
     const going = new Set(events);
     for (const position of going) {
-      const row = this.#readWholeRow.get(position, position);
+      const row = this.#readRow.get(position, position);
       if (row === undefined) throw new Error(`There is no event ${position} to remove`);
-      this.#deleteRow.run(row.last ?? null);
-      const first = Number(row.first);
-      const entries: unknown[] = JSON.parse(String(row.events));
-      const numbers: unknown[] = JSON.parse(String(row.numbers));
+      const { first, last, shared, ...texts } = checkedRow(row, this.#file);
+      this.#deleteRow.run(last);
+      const entries: unknown[] = JSON.parse(texts.events);
+      const allNumbers: unknown[] = JSON.parse(texts.numbers);
       for (const [from, end] of piecesLeft(first, entries.length, going)) {
-        const [shownEvents, shownNumbers] = [entries, numbers].map((list) =>
-          JSON.stringify(list.slice(from, end)),
-        );
-        const { tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at } = row;
-        const shared = [tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at].map(
-          (value) => value ?? null,
-        );
-        this.#insertRow.run(
-          first + end - 1,
-          first + from,
-          ...shared,
-          shownEvents ?? "[]",
-          shownNumbers ?? "[]",
-        );
+        const events = JSON.stringify(entries.slice(from, end));
+        const numbers = JSON.stringify(allNumbers.slice(from, end));
+        const piece = { first: first + from, last: first + end - 1, shared, numbers, events };
+        this.#insertRow.run(piece.last, piece.first, ...shared, events, numbers, checksumOf(piece));
       }
       for (let index = 0; index < entries.length; index++) going.delete(first + index);
     }

@@ -4,7 +4,7 @@
  * log        the events. Neighbours of one commit that share tenant, workspace, session, task, actor, key and time are one
  *            row: positions first to last, `events` a JSON array of [name, object, resource id, payload] and, for a
  *            copy of an earlier event, where it comes from, and for an imported one, who brought it; `numbers`
- *            a JSON array of [sequence, previous]. A row costs what an event would, and a commit has seven of those.
+ *            a JSON array of [sequence, previous], `checksum` in `log-rows.ts`. A row costs what an event would, and a commit has seven of those.
  * documents  the fold of a resource's events: JSON and the few columns it is found by
  * blobs      content under its SHA-256; blob_owners says which tenants have it
  * once       idempotency records
@@ -99,6 +99,7 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   CREATE TABLE writer (epoch INTEGER NOT NULL) STRICT;
   INSERT INTO writer VALUES (0);
   `,
+  "ALTER TABLE log ADD COLUMN checksum INTEGER",
 ];
 
 /** Content from before is of the tenants whose events and documents speak of it. As text: JSON can be too deep for SQLite. */

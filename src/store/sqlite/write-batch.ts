@@ -6,6 +6,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Position, Trim } from "../port.ts";
 import { Generations } from "./generations.ts";
+import { checksumOf } from "./log-rows.ts";
 import type { BatchResult, BatchRows, DocumentRow, LogRow } from "./protocol.ts";
 import { LogRewriter } from "./rewrite.ts";
 
@@ -63,8 +64,8 @@ export class BatchWriter {
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
     this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
     this.#insertLog = db.prepare(
-      `INSERT INTO log (last, first, numbers, tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at, events)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO log (checksum, last, first, numbers, tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at, events)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertDocument = db.prepare(
       `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, listed_in, workspace_id,
@@ -212,8 +213,16 @@ export class BatchWriter {
   }
 
   #append(row: LogRow, numbers: readonly (readonly [number, Position | null])[]): void {
-    const first = this.#position - numbers.length + 1;
-    this.#insertLog.run(this.#position, first, JSON.stringify(numbers), ...row);
+    const [last, first] = [this.#position, this.#position - numbers.length + 1];
+    const text = JSON.stringify(numbers);
+    const [events, shared] = [row[7], row.slice(0, 7)];
+    this.#insertLog.run(
+      checksumOf({ first, last, shared, numbers: text, events }),
+      last,
+      first,
+      text,
+      ...row,
+    );
   }
 
   #put(document: DocumentRow, head: Head, born: Position): void {

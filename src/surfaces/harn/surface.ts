@@ -75,7 +75,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...taskRoutes(stopped),
     ...approvalRoutes(facts),
     ...pushConfigRoutes,
-    ...artifactRoutes(artifactBytesMax),
+    ...artifactRoutes(artifactBytesMax, options.report),
     ...vaultRoutes,
     ...receiptRoutes(kernel),
     ...transferRoutes,

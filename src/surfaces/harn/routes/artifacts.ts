@@ -19,11 +19,12 @@ import { jsonObject } from "../read-input.ts";
 import { type Call, type Route, route, streamOf } from "../route.ts";
 import { Artifact, ListOf, pageQuery, RegisterArtifactRequest } from "../schemas.ts";
 import { ArtifactBytes, UploadArtifactQuery } from "../schemas-vault.ts";
+import type { Report } from "../surface.ts";
 
 const tag = "Artifacts";
 
-export function artifactRoutes(bytesMax: number): Route[] {
-  return [...describedArtifacts, uploadRoute(bytesMax)];
+export function artifactRoutes(bytesMax: number, report: Report): Route[] {
+  return [...describedArtifacts, downloadRoute(report), uploadRoute(bytesMax)];
 }
 
 const describedArtifacts: Route[] = [
@@ -83,7 +84,11 @@ const describedArtifacts: Route[] = [
       return await presentArtifact(artifact, call);
     },
   }),
-  route({
+];
+
+/** What cannot be read to its end after the answer has begun is told to the log. */
+function downloadRoute(report: Report): Route {
+  return route({
     method: "GET",
     isHeadToo: true,
     path: "/v1/artifacts/{artifact_id}/content",
@@ -92,11 +97,11 @@ const describedArtifacts: Route[] = [
     summary: "Download an artifact's bytes, all of them or a range.",
     tag,
     produces: "application/octet-stream",
-    handle: download,
-  }),
-];
+    handle: (call) => download(call, report),
+  });
+}
 
-async function download(call: Call<unknown, unknown>): Promise<unknown> {
+async function download(call: Call<unknown, unknown>, report: Report): Promise<unknown> {
   const { reply } = call;
   const { headers, method } = call.request;
   const { artifact, content } = await openArtifact(call, call.caller, call.param("artifact_id"));
@@ -130,6 +135,7 @@ async function download(call: Call<unknown, unknown>): Promise<unknown> {
   const stream = Readable.from(content.read(start, end), { objectMode: false });
   // Also when the client is gone before the first byte was read.
   stream.once("close", () => content.close());
+  stream.once("error", (error) => report(error, call.request.id));
   return await reply
     .code(status)
     .header("Content-Length", String(end - start))

@@ -1,0 +1,75 @@
+/**
+ * Rows of the log, and the checksum that each of them carries: CRC-32 over positions, shared columns, numbers and events as they are in
+ * the table. It is checked whenever a row is read, so that damage is reported and never answered with. Rows from before schema 8 have none.
+ */
+
+import type { SQLOutputValue } from "node:sqlite";
+import { crc32 } from "node:zlib";
+import { type Position, StoreDamaged, type StoredEvent } from "../port.ts";
+
+export type Row = Record<string, SQLOutputValue>;
+
+/** The columns that the events of a row share, in the order that they are summed in. */
+export const sharedColumns = [
+  "tenant_id",
+  "workspace_id",
+  "session_id",
+  "task_id",
+  "actor",
+  "key_id",
+  "created_at",
+] as const;
+
+interface SummedRow {
+  first: Position;
+  last: Position;
+  shared: readonly SQLOutputValue[];
+  numbers: string;
+  events: string;
+}
+
+export function checksumOf({ first, last, shared, numbers, events }: SummedRow): number {
+  const head = `${first}\n${last}\n${shared.map((value) => value ?? "\0").join("\n")}`;
+  return crc32(events, crc32(numbers, crc32(head)));
+}
+
+/** The checked texts of a row. Throws `StoreDamaged`. */
+export function checkedRow(row: Row, file: string): SummedRow {
+  const summed = {
+    first: Number(row.first),
+    last: Number(row.last),
+    shared: sharedColumns.map((column) => row[column] ?? null),
+    numbers: String(row.numbers),
+    events: String(row.events),
+  };
+  if (row.checksum !== null && checksumOf(summed) !== Number(row.checksum)) {
+    throw new StoreDamaged(file, summed);
+  }
+  return summed;
+}
+
+export function toEvents(row: Row, file: string): StoredEvent[] {
+  const checked = checkedRow(row, file);
+  const events: [string, string, string, object, (object | null)?, object?][] = JSON.parse(checked.events);
+  const numbers: [number, number | null][] = JSON.parse(checked.numbers);
+  const shared = {
+    tenantId: String(row.tenant_id),
+    workspaceId: textOrNull(row.workspace_id),
+    sessionId: textOrNull(row.session_id),
+    taskId: textOrNull(row.task_id),
+    actor: textOrNull(row.actor),
+    ...(typeof row.key_id === "string" ? { keyId: row.key_id } : {}),
+    createdAt: String(row.created_at),
+  };
+  return events.map(([event, object, id, payload, replay = null, imported], index) => {
+    const [sequence, previous] = numbers[index] ?? [0, null];
+    const position = checked.first + index;
+    const stored = { ...shared, position, event, resource: { object, id }, sequence, previous, payload };
+    const marked = replay === null ? stored : { ...stored, replay };
+    return imported === undefined ? marked : { ...marked, imported };
+  });
+}
+
+function textOrNull(value: SQLOutputValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}
