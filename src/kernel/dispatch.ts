@@ -19,6 +19,7 @@ import { sha256Hex } from "./content.ts";
 import { cannotWrite, HarnessError, outcomeUnknown } from "./errors.ts";
 import { OutOfTurn } from "./locks.ts";
 import { requireRoom } from "./room.ts";
+import { pauseIfLate } from "./slices.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
 import { hashWhole } from "./well-formed.ts";
 
@@ -90,6 +91,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
     const key = sha256Hex(JSON.stringify([...callerParts(caller), idempotency.target, idempotency.key]));
     const fingerprint =
       command.fingerprint?.(deps, canonicalOf(idempotency.body)) ?? fingerprintOf(idempotency.body);
+    await pauseIfLate();
     while (true) {
       const first = underWay.get(key);
       if (first !== undefined) await first.catch(() => {});

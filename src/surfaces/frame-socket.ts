@@ -5,6 +5,7 @@
 
 import type { WebSocket } from "ws";
 import { pauseIfLate } from "../kernel/slices.ts";
+import { hasTooManyValues, valuesMax } from "./large-bodies.ts";
 import { closeCodes } from "./websocket.ts";
 
 /** What may wait for the client before the sender does. */
@@ -64,6 +65,10 @@ export class FrameSocket {
       if (this.#socket.readyState !== this.#socket.OPEN) return;
       if (isBinary) {
         this.#socket.close(closeCodes.notText, "Frames are JSON text.");
+        return;
+      }
+      if (data instanceof Buffer && hasTooManyValues(data)) {
+        this.#socket.close(closeCodes.tooLarge, `More than ${valuesMax} values.`);
         return;
       }
       waiting.push(String(data));

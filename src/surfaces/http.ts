@@ -8,6 +8,8 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
+import { pauseIfLate } from "../kernel/slices.ts";
+import { LargeBodies } from "./large-bodies.ts";
 import { type HttpWatch, tellOfRequests } from "./request-lines.ts";
 import { SiteGuard, type SiteRules } from "./site-guard.ts";
 import { type Tls, tlsOptions } from "./tls.ts";
@@ -15,7 +17,9 @@ import { wantsWebSocket } from "./websocket.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The route takes its body as it comes, however long that takes. */
+    /** The route reads its body as a stream. */
+    streamsBody?: boolean;
+    /** And takes it as it comes, however long that takes. */
     readsSlowly?: boolean;
   }
 }
@@ -114,15 +118,17 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.removeContentTypeParser("text/plain");
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
-  app.addHook("preParsing", (request, _reply, payload, done) => {
-    if (!request.raw.complete && request.routeOptions.config.readsSlowly !== true) limitTime(request);
-    done(null, payload);
+  const largeBodies = new LargeBodies(bodyBytesMax);
+  app.addHook("preParsing", async (request, reply, payload) => {
+    const { readsSlowly = false, streamsBody = false } = request.routeOptions.config;
+    if (!request.raw.complete && !readsSlowly) limitTime(request);
+    return streamsBody ? payload : largeBodies.receive(request, reply, payload);
   });
-  app.addHook("preValidation", (request, _reply, done) => {
+  app.addHook("preValidation", async (request) => {
     // A stream is for its route to read.
     const problem = request.body instanceof Readable ? null : problemWith(request.body);
-    if (problem === null) done();
-    else done(new HarnessError("invalid_request", problem));
+    if (problem !== null) throw new HarnessError("invalid_request", problem);
+    await pauseIfLate();
   });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (request.body instanceof Readable) dropRest(request, reply);

@@ -1,10 +1,9 @@
 /** Checking what comes over a wire against its schema, and saying in one sentence what is wrong with it. */
 
 import type { Static, TSchema } from "typebox";
-import { Compile } from "typebox/schema";
 import { Settings } from "typebox/system";
 import { HarnessError } from "../kernel/errors.ts";
-import { lazy } from "../lazy.ts";
+import { compiledOf, narrow } from "./narrow.ts";
 
 interface Problem {
   keyword: string;
@@ -28,12 +27,16 @@ export type Check<S extends TSchema> = (value: unknown) => Static<S>;
 export function checker<S extends TSchema>(schema: S): Check<S> {
   // A union reports the problems of all its variants; those of the one that was meant must be among them.
   Settings.Set({ maxErrors: 200 });
-  // A server has hundreds of these and most are never asked: compiled at the first value, not at the start.
-  const compiled = lazy(() => Compile(schema));
   return (value) => {
-    if (compiled().Check(value)) return value as Static<S>;
-    throw explain(compiled().Errors(value)[1]);
+    if (compiledOf(schema).Check(value)) return value as Static<S>;
+    throw explain(problemsWith(schema, value));
   };
+}
+
+function problemsWith(schema: TSchema, value: unknown): Problem[] {
+  const { path, ...part } = narrow(schema, value);
+  const [, problems] = compiledOf(part.schema).Errors(part.value);
+  return problems.map((problem) => ({ ...problem, instancePath: `${path}${problem.instancePath}` }));
 }
 
 /** Query strings are text; where the schema wants a whole number, a whole number is read. */

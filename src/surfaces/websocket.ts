@@ -24,6 +24,7 @@ export const closeCodes = {
   goingAway: 1001,
   notText: 1003,
   refused: 1008,
+  tooLarge: 1009,
   failed: 1011,
 } as const;
 

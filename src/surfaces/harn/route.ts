@@ -10,6 +10,7 @@ import { requireScope } from "../../kernel/authorize.ts";
 import type { Command, Idempotency } from "../../kernel/dispatch.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { pauseIfLate } from "../../kernel/slices.ts";
 import type { Caller, Scope } from "../../policy/caller.ts";
 import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";
@@ -126,7 +127,10 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
           onRequest: admit(kernel, webSocket, scope),
           ...(options.reads === "strict_json" ? { bodyLimit: strictBytesMax } : {}),
-          config: { readsSlowly: options.reads === "bytes" },
+          config: {
+            streamsBody: options.reads === "bytes" || options.reads === "json_lines",
+            readsSlowly: options.reads === "bytes",
+          },
           async handler(request, reply) {
             const { caller, credential } = admittedBy(request);
             const given =
@@ -142,6 +146,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
               body: checkBody(given) as Static<B>,
               async dispatch(command, commandRequest, sameAs = request.body) {
                 const idempotency = idempotencyOf(request, sameAs);
+                await pauseIfLate();
                 const answer = await kernel.dispatch(command, caller, commandRequest, idempotency);
                 if (answer.replayed) reply.header("Idempotent-Replayed", "true");
                 call.writtenAt = answer.position;

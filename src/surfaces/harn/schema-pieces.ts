@@ -6,7 +6,8 @@ export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Ty
 export const Timestamp = Type.String({ format: "date-time" });
 /** Any JSON object. Values stay unknown to the schema; JSON parsing made them JSON. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown());
-export const Metadata = JsonObject;
+/** It is part of every document and event about its resource, so it is small. */
+export const Metadata = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 1000 });
 
 export const textMax = 200;
 export const Name = Type.String({ minLength: 1, maxLength: textMax });

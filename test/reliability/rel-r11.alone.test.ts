@@ -1,0 +1,177 @@
+/** REL-R11, SEC-M2: a body that is expensive to read does not hold the event loop, on any surface. */
+
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { Client, until } from "../support/client.ts";
+import { withoutStall } from "../support/loop-stall.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { openSession } from "../support/socket.ts";
+
+let server: TestServer;
+let client: Client;
+let sessionId: string;
+before(async () => {
+  server = await startServer();
+  client = new Client(server);
+  sessionId = (await client.createSession()).id;
+  // What is compiled and loaded with the first request is not what is measured here.
+  for (const surface of surfaces) await send(surface, bodies.small);
+  await client.append(sessionId, "hello");
+});
+after(() => server[Symbol.asyncDispose]());
+
+const many = (count: number, item: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => item(n)).join(",");
+const part = (n: number) => `{"type":"text","text":"part ${n}","visibility":"public"}`;
+
+/** The value of some member of a request. */
+const bodies = {
+  small: "{}",
+  "330,000 names with an escape": `{${many(330_000, (n) => `"\\n${n}":1`)}}`,
+  "4 MB of empty objects": `[${many(1_390_000, () => "{}")}]`,
+  "250,000 names": `{${many(250_000, (n) => `"k${n}":${n}`)}}`,
+  "60,000 parts": `[${many(60_000, part)}]`,
+};
+
+interface Surface {
+  name: string;
+  path(): string;
+  body(value: string): string;
+  headers?: Record<string, string>;
+}
+
+const rpc = (method: string, params: string) =>
+  `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`;
+const surfaces: Surface[] = [
+  {
+    name: "Harn messages",
+    path: () => `/v1/sessions/${sessionId}/messages`,
+    body: (value) => `{"message":{"role":"user","metadata":${value},"parts":${value}}}`,
+  },
+  {
+    name: "Harn tasks",
+    path: () => "/v1/tasks",
+    body: (value) => `{"session_id":"x","metadata":{},"input":{"value":${value}}}`,
+  },
+  {
+    name: "Harn sessions",
+    path: () => "/v1/sessions",
+    body: (value) => `{"workspace_id":"workspace_default","metadata":${value}}`,
+  },
+  {
+    name: "OPVS JSON-RPC",
+    path: () => "/opvs/rpc",
+    body: (value) => rpc("SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":${value}}}`),
+    headers: { "A2A-Version": "1.0" },
+  },
+  {
+    name: "OPVS REST",
+    path: () => "/opvs/rest/message:send",
+    body: (value) => `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":${value}}]}}`,
+    headers: { "A2A-Version": "1.0" },
+  },
+  {
+    name: "OpenHarness",
+    path: () => "/openharness/v1",
+    body: (value) => `{"message":"request","context":${value}}`,
+  },
+  {
+    name: "MCP",
+    path: () => "/mcp",
+    body: (value) => rpc("tools/call", `{"name":"echo","arguments":${value}}`),
+  },
+  { name: "HARP", path: () => "/harp/v1/artifacts", body: (value) => `{"requestId":"x","body":${value}}` },
+];
+
+/** With a client that does nothing but send bytes, since it shares the event loop. */
+function send({ path, body, headers = {} }: Surface, value: string): Promise<number> {
+  return post(path(), Buffer.from(body(value)), headers);
+}
+
+function post(path: string, bytes: Buffer, headers: Record<string, string> = {}): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const json = { "content-type": "application/json", "content-length": String(bytes.length) };
+    const options = { method: "POST", headers: client.headers({ ...json, ...headers }) };
+    const asked = request(`${client.url}${path}`, options, (response) => {
+      response.resume().once("end", () => resolve(response.statusCode ?? 0));
+    });
+    asked.once("error", reject);
+    asked.end(bytes);
+  });
+}
+
+for (const surface of surfaces) {
+  describe(surface.name, () => {
+    for (const [name, value] of Object.entries(bodies).slice(1)) {
+      test(`REL-R11 ${name} over ${surface.name} are refused, and do not hold the event loop`, async () => {
+        const bytes = Buffer.from(surface.body(value));
+        const status = await withoutStall(() => post(surface.path(), bytes, surface.headers));
+        assert.ok(status >= 400 && status < 500, String(status));
+      });
+    }
+  });
+}
+
+/** As much as a body may hold. */
+const accepted: { name: string; path(): string; body: string; status: number }[] = [
+  {
+    name: "9,000 names as the input of a task",
+    path: () => "/v1/tasks",
+    body: `{"session_id":"SESSION","input":{"value":{${many(9_000, (n) => `"k${n}":"value ${n}"`)}}}}`,
+    status: 202,
+  },
+  {
+    name: "1,000 parts",
+    path: () => `/v1/sessions/${sessionId}/messages`,
+    body: `{"message":{"role":"user","parts":[${many(1000, part)}]}}`,
+    status: 201,
+  },
+  {
+    name: "2,000 parts, which are too many,",
+    path: () => `/v1/sessions/${sessionId}/messages`,
+    body: `{"message":{"role":"user","parts":[${many(2000, part)}]}}`,
+    status: 400,
+  },
+  {
+    name: "900 messages of which the last is wrong",
+    path: () => "/v1/sessions",
+    body: `{"workspace_id":"workspace_default","initial_messages":[${many(900, (n) => `{"role":"user","parts":[${part(n)},${part(n)}]}`)},{}]}`,
+    status: 400,
+  },
+  {
+    name: "2,000 members of metadata",
+    path: () => "/v1/sessions",
+    body: `{"workspace_id":"workspace_default","metadata":{${many(2000, (n) => `"k${n}":${n}`)}}}`,
+    status: 400,
+  },
+];
+
+for (const { name, path, body, status } of accepted) {
+  test(`REL-R11 ${name} do not hold the event loop`, async () => {
+    const bytes = Buffer.from(body.replace("SESSION", sessionId));
+    const answered = await withoutStall(() => post(path(), bytes, { "idempotency-key": name }));
+    assert.equal(answered, status);
+  });
+}
+
+test("REL-R11 one key cannot send large bodies without limit at once, and others are not affected", async () => {
+  const other = await client.createKey({ actor: "other" });
+  const announced = { "content-length": String(4 * 1024 * 1024), "content-type": "application/json" };
+  const begin = () =>
+    request(`${client.url}/v1/tasks`, { method: "POST", headers: client.headers(announced) });
+  const open = Array.from({ length: 8 }, begin);
+  for (const asked of open) asked.on("error", () => {}).write(Buffer.alloc(4 * 1024 * 1024 - 1, " "));
+  const status = () => post("/v1/tasks", Buffer.from(`{"x":"${"x".repeat(100_000)}"}`));
+  await until(status, (found) => found === 429);
+  const others = client.as(other.key).headers({ "content-type": "application/json" });
+  assert.equal(await post("/v1/tasks", Buffer.from(`{"x":"${"x".repeat(100_000)}"}`), others), 400);
+  for (const asked of open) asked.destroy();
+  await until(status, (found) => found === 400);
+});
+
+test("REL-R11 a frame with more values than are read ends its WebSocket with 1009", async () => {
+  await using socket = await openSession(client, sessionId);
+  socket.socket.send(`{"type":"message.append","message":[${many(100_000, () => "{}")}]}`);
+  assert.equal((await socket.closed).code, 1009);
+});
