@@ -13,7 +13,7 @@ import { defaultTenantId } from "./kernel/commands/ensure-tenant.ts";
 import { loadEnforcerKey } from "./policy/enforcer-key.ts";
 
 export async function openApprovalAccess(
-  { id: enforcerId, label: enforcerLabel, remoteGateway }: EnforcerConfig,
+  { id: enforcerId, label: enforcerLabel, remoteGateway, keyWaitMs }: EnforcerConfig,
   { dataDirectory, gateway }: { dataDirectory: string; gateway: Gateway },
 ): Promise<ApprovalAccess> {
   const key = await loadEnforcerKey(join(dataDirectory, "enforcer.key"), async () => {
@@ -36,6 +36,7 @@ export async function openApprovalAccess(
       if (link !== null) links.set(tenantId, link);
       return link;
     },
+    keyWaitMs,
     skewMs: skewMsDefault,
     exchangeMsMax: exchangeMsMaxDefault,
   };

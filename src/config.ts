@@ -2,6 +2,7 @@
 
 import type { Logger } from "pino";
 import { type GatewaySettings, gatewayDefaults } from "./gateway/settings.ts";
+import { keyWaitMsDefault } from "./kernel/approvals/access.ts";
 import type { EnsurePersona } from "./kernel/commands/ensure-persona.ts";
 import { heldMsDefault } from "./kernel/shell/held-states.ts";
 import type { McpAccess } from "./mcp/mcp.ts";
@@ -25,6 +26,8 @@ export interface EnforcerConfig {
   label: string;
   /** The gateway that it asks through, and the key for it; null is the one in this process. */
   remoteGateway: { url: string; key: string } | null;
+  /** How long a further key of an approver waits before it counts without that approver's signature; 0 does not wait. */
+  keyWaitMs: number;
 }
 
 export interface ServerConfig {
@@ -165,7 +168,7 @@ export const defaultConfig = {
   keyMs: keyMsDefault,
   retainMs: null,
   openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },
-  enforcer: { id: "bridle", label: "Bridle", remoteGateway: null },
+  enforcer: { id: "bridle", label: "Bridle", remoteGateway: null, keyWaitMs: keyWaitMsDefault },
   opvsLenientVersion: false,
   gateway: gatewayDefaults,
   metrics: "auth",

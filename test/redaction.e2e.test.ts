@@ -759,6 +759,8 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
   }),
   // Nobody here can sign, so all of it is refused; what is signed is planted in a test of its own.
   deliverToConnector: () => ({ body: { type: "words" } }),
+  // Nothing waits for approvers.
+  withdrawPersonaChange: () => ({}),
   beginPairing: () => ({ body: {} }),
   // Nobody has come to be confirmed.
   confirmPairing: async ({ client }) => ({

@@ -33,6 +33,9 @@ export interface ApproverKey {
   deprecatedAt?: string;
   /** The end of a rotation's overlap. */
   acceptedUntil?: string;
+  /** While it is pending: when it counts if nobody refuses it (null: only by signatures), and what it waits for. */
+  pendingUntil?: string | null;
+  changeId?: string;
   /** Certificates or whatever else an organization keeps with a key; nothing here looks into it. */
   pki?: Record<string, unknown>;
 }

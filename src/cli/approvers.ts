@@ -9,6 +9,7 @@ interface ListedApprover {
   approver_id: string;
   fingerprint: string;
   state: string;
+  pending_until?: string | null;
   device_id: string;
   created_at: string;
   label?: string | null;
@@ -62,10 +63,12 @@ export function addApproverListCommands(program: Command): void {
 function tableOf(approvers: readonly ListedApprover[]): string {
   if (approvers.length === 0) return "Nobody is paired. Begin with `bridle pair`.\n";
   return approvers
-    .map(({ signer_key_id, approver_id, fingerprint, state, created_at, label }) => {
+    .map(({ signer_key_id, approver_id, fingerprint, state, created_at, label, pending_until }) => {
+      const until = pending_until == null ? "" : `, or until ${harmlessLine(pending_until)}`;
+      const waiting = state === "pending" ? `, waits for the approvers to agree${until}` : "";
       const name = label == null ? "" : ` (${harmlessLine(label)})`;
       return `${harmlessLine(signer_key_id)}  ${harmlessLine(state).padEnd(10)}  ${harmlessLine(approver_id)}${name}
-    fingerprint ${harmlessLine(fingerprint)}, made ${harmlessLine(created_at)}\n`;
+    fingerprint ${harmlessLine(fingerprint)}, made ${harmlessLine(created_at)}${waiting}\n`;
     })
     .join("");
 }

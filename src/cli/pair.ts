@@ -34,6 +34,8 @@ interface Pairing {
 interface Approver {
   signer_key_id: string;
   approver_id: string;
+  state: string;
+  pending_until?: string | null;
 }
 
 interface ApproverKey {
@@ -87,9 +89,7 @@ async function pair(settings: PairSettings): Promise<void> {
   await requireSame(pairing.approver_id ?? "", fingerprint, settings.fingerprint);
   const approver = await confirm(remote, begun, fingerprint, settings);
   process.stdout.write(
-    settings.json === true
-      ? `${harmlessJson(approver, 2)}\n`
-      : `${harmlessLine(approver.approver_id)} may approve from now on, with key ${harmlessLine(approver.signer_key_id)}.\n`,
+    settings.json === true ? `${harmlessJson(approver, 2)}\n` : `${described(approver)}\n`,
   );
 }
 
@@ -156,6 +156,16 @@ ${inFours(harmlessLine(arrived))}
   const answer = await ask("Does the approver's screen show exactly the same? Type yes to confirm: ");
   if (answer?.trim().toLowerCase() === "yes") return;
   throw new Error("it was not confirmed, and these keys count for nothing.");
+}
+
+function described({ approver_id, signer_key_id, state, pending_until }: Approver): string {
+  const [id, key] = [harmlessLine(approver_id), harmlessLine(signer_key_id)];
+  if (state !== "pending") return `${id} may approve from now on, with key ${key}.`;
+  const until =
+    pending_until == null
+      ? ""
+      : `, or at ${harmlessLine(pending_until)} unless one of them refuses (\`bridle approver deny\`)`;
+  return `The key ${key} of ${id} counts once the approvers agree (\`bridle approver inbox\`)${until}.`;
 }
 
 async function confirm(

@@ -13,7 +13,8 @@ import { tlsOf } from "./listen-options.ts";
 import type { ServeSecrets } from "./secret-files.ts";
 import type { ServeSettings } from "./settings.ts";
 
-const dayMs = 24 * 60 * 60 * 1000;
+const hourMs = 60 * 60 * 1000;
+const dayMs = 24 * hourMs;
 
 /** What a server is told with, by every command that starts one. */
 export interface Serving {
@@ -81,6 +82,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
         settings.gateway === undefined || gatewayKey === null
           ? null
           : { url: settings.gateway, key: gatewayKey },
+      keyWaitMs: settings.approverWaitHours * hourMs,
     },
     allowPrivateAddresses: settings.allowPrivateAddresses,
     blockedRanges: settings.blockedRanges,

@@ -5,6 +5,7 @@ import { defaultConfig, grpcPortDefault, type MetricsAccess, metricsAccesses } f
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
 import { parseMasterKey } from "../policy/vault-crypto.ts";
 import type { DiskFloor } from "../store/sqlite/free-space.ts";
+import { isLoopbackHost } from "../surfaces/loopback.ts";
 import { type HarpSettings, harpOptions } from "./gateway-options.ts";
 import {
   allowedHostsOption,
@@ -34,6 +35,8 @@ import {
   wholeNumber,
 } from "./option-parsers.ts";
 
+const hourMs = 60 * 60 * 1000;
+
 export interface ServeSettings extends ListenSettings, HarpSettings {
   grpcPort: number | "off";
   harpPort: number | "off";
@@ -57,6 +60,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   gateway?: string;
   enforcerId: string;
   enforcerLabel: string;
+  approverWaitHours: number;
   metrics: MetricsAccess;
 }
 
@@ -203,6 +207,13 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_ENFORCER_LABEL")
     .default(defaultConfig.enforcer.label)
     .argParser(notEmpty),
+  new Option(
+    "--approver-wait-hours <number>",
+    "hours in which approvers can refuse a further key of an approver before it counts without a signature; 0 for development",
+  )
+    .env("BRIDLE_APPROVER_WAIT_HOURS")
+    .default(defaultConfig.enforcer.keyWaitMs / hourMs)
+    .argParser(wholeNumber(0, 8760)),
   ...harpOptions,
 ];
 
@@ -214,6 +225,9 @@ export function problemWith(
 ): string | null {
   if (settings.gateway !== undefined && gatewayKey === null) {
     return "option '--gateway <url>': set BRIDLE_GATEWAY_KEY to an API key of that gateway for this enforcer.";
+  }
+  if (settings.approverWaitHours === 0 && !isLoopbackHost(settings.host)) {
+    return `option '--approver-wait-hours <number>': 0 is for development; ${settings.host} can be reached from elsewhere.`;
   }
   const { oauthIssuer, oauthAudience, publicUrl } = settings;
   if (oauthIssuer.length > 0 && oauthAudience === undefined && publicUrl === undefined) {

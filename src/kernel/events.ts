@@ -19,6 +19,7 @@ import type { ArtifactRecord } from "./resources/artifact.ts";
 import type { AuditRecorded } from "./resources/audit-log.ts";
 import type { BranchChanges, BranchRecord } from "./resources/branch.ts";
 import type { ConnectorChanges, ConnectorRecord } from "./resources/connector.ts";
+import type { Exchange } from "./resources/exchange.ts";
 import type { HandoffChanges, HandoffRecord, Outgoing, RemoteReceipt } from "./resources/handoff.ts";
 import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
 import type { HarpSessionRecord, HarpSessionTold } from "./resources/harp-session.ts";
@@ -28,11 +29,11 @@ import type { ModelCallBegun, ModelCallEnded } from "./resources/model-call.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type {
   ApprovalUse,
-  Exchange,
   PermissionRequestRecord,
   PermissionResponse,
 } from "./resources/permission-request.ts";
-import type { PersonaChanges, PersonaRecord } from "./resources/persona.ts";
+import type { PendingChange, PersonaChanges, PersonaRecord } from "./resources/persona.ts";
+import type { ChangeOutcome, PolicyChangeRecord } from "./resources/policy-change.ts";
 import type {
   PushAttemptFailed,
   PushConfigRecord,
@@ -144,6 +145,8 @@ export interface EventPayloads {
   };
   "vendor.bridle.persona.created": { persona: PersonaRecord };
   "vendor.bridle.persona.updated": { changes: PersonaChanges };
+  "vendor.bridle.persona.change_requested": { pending_change: PendingChange };
+  "vendor.bridle.persona.change_settled": { change_id: string };
   "vendor.bridle.tenant.quota_added": { quota_id: string; scope: "tenant" | "organization" };
   "vendor.bridle.tenant.quota_removed": { quota_id: string };
 
@@ -242,7 +245,7 @@ export interface EventPayloads {
   "tool.approved": { response: PermissionResponse; receipt_id: string | null };
   "tool.denied": { response: PermissionResponse; receipt_id: string | null };
 
-  /** An approver is asked; then the gateway has it; then it is decided, or over. All of it is about a permission request. */
+  /** An approver is asked; then the gateway has it; then it is decided, or over. All of it is about a permission request or a policy change. */
   "vendor.bridle.approval.requested": { exchange: Exchange };
   "vendor.bridle.approval.submitted": { request_id: string };
   "vendor.bridle.approval.delayed": { request_id: string; problem: string };
@@ -252,6 +255,10 @@ export interface EventPayloads {
   "vendor.bridle.approval.settled": { request_id: string };
   /** On disk before what was approved is done. */
   "vendor.bridle.approval.used": { use: ApprovalUse };
+
+  /** A change that approvers have to agree to; in one commit with what comes of it. */
+  "vendor.bridle.policy_change.requested": { policy_change: PolicyChangeRecord };
+  "vendor.bridle.policy_change.settled": { outcome: ChangeOutcome };
 
   "vendor.bridle.approvers.created": { approver_registry: ApproverRegistryRecord };
   "vendor.bridle.approvers.changed": { keys: ApproverKey[]; mac: string };

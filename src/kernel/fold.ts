@@ -13,6 +13,7 @@ import { type ArtifactRecord, foldArtifact } from "./resources/artifact.ts";
 import { type AuditLogRecord, emptyAuditLog, foldAuditLog } from "./resources/audit-log.ts";
 import { type BranchRecord, foldBranch } from "./resources/branch.ts";
 import { type ConnectorRecord, foldConnector } from "./resources/connector.ts";
+import { exchangesWakeAt } from "./resources/exchange.ts";
 import { foldHandoff, type HandoffRecord, handoffWakeAt } from "./resources/handoff.ts";
 import type { HarpPromptRecord } from "./resources/harp-prompt.ts";
 import { foldHarpSession, type HarpSessionRecord } from "./resources/harp-session.ts";
@@ -24,12 +25,9 @@ import {
   textOfMemory,
 } from "./resources/memory.ts";
 import type { MessageRecord } from "./resources/message.ts";
-import {
-  foldPermissionRequest,
-  type PermissionRequestRecord,
-  permissionWakeAt,
-} from "./resources/permission-request.ts";
+import { foldPermissionRequest, type PermissionRequestRecord } from "./resources/permission-request.ts";
 import { foldPersona, type PersonaRecord } from "./resources/persona.ts";
+import { foldPolicyChange, type PolicyChangeRecord, policyChangeWakeAt } from "./resources/policy-change.ts";
 import { foldPushConfig, type PushConfigRecord, pushWakeAt } from "./resources/push-config.ts";
 import { foldQuota, type QuotaRecord } from "./resources/quota.ts";
 import {
@@ -67,6 +65,7 @@ export interface Records {
   message: MessageRecord;
   permission_request: PermissionRequestRecord;
   persona: PersonaRecord;
+  policy_change: PolicyChangeRecord;
   push_config: PushConfigRecord;
   quota: QuotaRecord;
   receipt: ReceiptRecord;
@@ -124,6 +123,8 @@ function recordsIn(event: KernelEvent): AnyRecord[] {
       return [event.payload.task];
     case "tool.approval_required":
       return [event.payload.permission_request];
+    case "vendor.bridle.policy_change.requested":
+      return [event.payload.policy_change];
     case "vendor.bridle.approval.decided":
       return [event.payload.nonce];
     case "vendor.bridle.approvers.created":
@@ -184,6 +185,8 @@ export function changed(record: AnyRecord, event: KernelEvent): AnyRecord {
       return foldArtifact(record, event);
     case "permission_request":
       return foldPermissionRequest(record, event);
+    case "policy_change":
+      return foldPolicyChange(record, event);
     case "approver_registry":
       return foldApproverRegistry(record, event);
     case "approval_audit":
@@ -260,8 +263,10 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         sessionId: record.session_id,
         taskId: record.task_id,
         status: record.status,
-        wakeAt: permissionWakeAt(record),
+        wakeAt: exchangesWakeAt(record),
       };
+    case "policy_change":
+      return { tenantId, status: record.status, wakeAt: policyChangeWakeAt(record) };
     case "approval_nonce":
       return { tenantId, isListed: false, sessionId: record.session_id, taskId: record.task_id };
     case "artifact":

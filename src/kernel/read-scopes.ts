@@ -21,6 +21,7 @@ export const readScope: Record<Kind, Scope> = {
   message: "messages:read",
   permission_request: "tasks:read",
   persona: "personas:read",
+  policy_change: "approvers:read",
   push_config: "tasks:read",
   quota: "quotas:read",
   schedule: "personas:read",

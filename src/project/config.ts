@@ -60,6 +60,8 @@ export interface ConfigSettings {
   gateway?: string;
   enforcerId?: string;
   enforcerLabel?: string;
+  /** Hours in which approvers can refuse a further key of an approver. */
+  approverWaitHours?: number;
   harpRetainDays?: number;
   harpLifetimeHours?: number;
   harpCallsPerMinute?: number;

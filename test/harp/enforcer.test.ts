@@ -12,7 +12,7 @@ import { cancelTask } from "../../src/kernel/commands/cancel-task.ts";
 import { respondPermissionRequest } from "../../src/kernel/commands/respond-permission-request.ts";
 import { listApprovers } from "../../src/kernel/queries/approvers.ts";
 import { getReceipt } from "../../src/kernel/queries/receipts.ts";
-import { exchangesOf } from "../../src/kernel/resources/permission-request.ts";
+import { exchangesOf } from "../../src/kernel/resources/exchange.ts";
 import { defineAgent } from "../../src/runtime/agent.ts";
 import { until } from "../support/client.ts";
 import { caller, EnforcementStage, runsOf } from "../support/enforcement.ts";
@@ -262,7 +262,7 @@ describe("keys", () => {
   test("HARP-110 a replaced key and its successor both count in the overlap, then only the new", async () => {
     // Given a key that was replaced, when both sign within the overlap, then both count, and the old one does not
     // afterwards.
-    await using stage = await EnforcementStage.open();
+    await using stage = await EnforcementStage.open({ keyWaitMs: 0 });
     const old = await stage.person("ann");
     const persona = await stage.persona();
     const overlapMs = 60 * minuteMs;

@@ -96,14 +96,19 @@ describe("An approver from pairing to a lost device", () => {
     assert.equal(stage.deploysOf(task), 1);
 
     const second = await pair("phone", ["--replaces", first.signer_key_id, "--overlap-hours", "1"]);
-    const listed = await json(bridle(["approvers", "--json"], { server: stage.server }));
-    assert.deepEqual(
-      listed.map(({ signer_key_id, state }: Json) => [signer_key_id, state]),
-      [
-        [first.signer_key_id, "deprecated"],
-        [second.signer_key_id, "active"],
-      ],
-    );
+    assert.equal(second.state, "pending", "her laptop has to agree");
+    const change = await waiting("laptop");
+    assert.match(succeeded(await approver("laptop", "show", change)), new RegExp(second.fingerprint));
+    succeeded(await approver("laptop", "approve", change, "--yes"));
+    const states = async () => {
+      const listed = await json(bridle(["approvers", "--json"], { server: stage.server }));
+      return listed.map(({ signer_key_id, state }: Json) => [signer_key_id, state]);
+    };
+    await until(states, (listed) => !listed.flat().includes("pending"));
+    assert.deepEqual(await states(), [
+      [first.signer_key_id, "deprecated"],
+      [second.signer_key_id, "active"],
+    ]);
 
     succeeded(await bridle(["approvers", "revoke", first.fingerprint], { server: stage.server }));
     const next = await stage.task(persona);

@@ -66,8 +66,37 @@ test("SEC-H4 one credential cannot make and confirm two approvers; two people re
   const confirmed = await (await stage.officer()).post(`${bob.path}/confirm`, {
     fingerprint: bob.fingerprint,
   });
-  assert.equal(confirmed.status, 201, JSON.stringify(confirmed.body));
+  assert.equal(confirmed.body.state, "pending", "the persona would ask bob, so ann has to agree");
+  await ann.person.decide(bob.fingerprint, "approve");
   await bob.person.decide(task, "approve");
   assert.equal((await stage.ended(task)).status, "COMPLETED");
   assert.equal(stage.deploysOf(task), 1);
+});
+
+test("SEC-H4 an administrator adds no key to an approver and loosens no policy that wants signatures", async () => {
+  const { client } = stage;
+  const officer = await stage.officer();
+  const personaId = await stage.persona({ channel: "harp", quorum: 2, approvers: ["ann", "bob"] });
+  const path = `/v1/personas/${personaId}`;
+  for (const name of ["ann", "bob"]) {
+    const own = await stage.offer(name);
+    const confirmed = await officer.post(`${own.path}/confirm`, { fingerprint: own.fingerprint });
+    assert.equal(confirmed.body.state, "pending");
+    assert.ok(Date.parse(confirmed.body.pending_until) > Date.now() + 23 * 60 * 60 * 1000);
+    const task = await stage.task(personaId);
+    assert.equal(await own.person.decideIfAsked(task, "approve"), false, "nothing is sealed for this key");
+  }
+  const loosened = await client.call(path, {
+    method: "PATCH",
+    body: { approval_policy: { channel: "any" } },
+  });
+  assert.equal(loosened.body.approval_policy.quorum, 2);
+  assert.deepEqual(loosened.body.pending_change.changes, { approval_policy: { channel: "any" } });
+  const task = await stage.task(personaId);
+  const id = task.waiting_for.permission_request_id;
+  const answer = await client.post(`/v1/permission-requests/${id}/respond`, { approved: true });
+  assert.equal(errorOf(answer, 422).code, "policy_violation");
+  const withdrawn = await client.call(`${path}/pending-change`, { method: "DELETE" });
+  assert.equal(withdrawn.body.pending_change, undefined);
+  assert.equal(stage.deploysOf(task), 0);
 });

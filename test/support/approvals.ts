@@ -23,6 +23,7 @@ export class ApprovalStage {
   readonly #env: Record<string, string>;
   #server: TestServer | TestProcess | null = null;
   #officerKey: string | null = null;
+  readonly #people: Person[] = [];
 
   private constructor(
     { path, [Symbol.asyncDispose]: dispose }: { path: string } & AsyncDisposable,
@@ -110,7 +111,21 @@ export class ApprovalStage {
     const { path, fingerprint, person } = await this.offer(approverId, at);
     const confirmed = await (await this.officer()).post(`${path}/confirm`, { fingerprint });
     assert.equal(confirmed.status, 201, JSON.stringify(confirmed.body));
+    if (confirmed.body.state === "pending") await this.#admit(fingerprint);
+    this.#people.push(person);
     return person;
+  }
+
+  /** Everybody who is asked whether a key may approve agrees. */
+  async #admit(fingerprint: string): Promise<void> {
+    const isActive = async () => {
+      const { data } = (await this.client.get("/v1/approvals/approvers")).body;
+      return data.some((key: Json) => key.fingerprint === fingerprint && key.state === "active");
+    };
+    await until(async () => {
+      for (const person of this.#people) await person.decideIfAsked(fingerprint, "approve");
+      return await isActive();
+    }, Boolean);
   }
 
   /** The same up to the confirmation, with keys that nobody has seen before. */
@@ -191,36 +206,39 @@ export class Person {
     return this.#reach();
   }
 
-  /** What they are asked about a task, once it is there. */
-  async asked(task: Json): Promise<OpenedRequest> {
+  /** What they are asked about a task or a change, once it is there. */
+  async asked(about: Json | string): Promise<OpenedRequest> {
     const found = await until(
-      () => this.#find(task),
+      () => this.#find(this.approver, about),
       (request) => request !== null,
     );
     assert.ok(found !== null);
     return found;
   }
 
-  async #find(task: Json): Promise<OpenedRequest | null> {
-    for await (const request of this.approver.inbox()) {
-      if ("artifact" in request && request.artifact.payload.task === task.id) return request;
+  async #find(approver: Approver, about: Json | string): Promise<OpenedRequest | null> {
+    for await (const request of approver.inbox()) {
+      if ("artifact" in request && isAbout(request, about)) return request;
     }
     return null;
   }
 
-  async decide(task: Json, verdict: "approve" | "deny", reason?: string): Promise<void> {
-    await this.asked(task);
-    assert.ok(await this.decideIfAsked(task, verdict, reason));
+  async decide(about: Json | string, verdict: "approve" | "deny", reason?: string): Promise<void> {
+    await this.asked(about);
+    assert.ok(await this.decideIfAsked(about, verdict, reason));
   }
 
   /** The same, when they are asked at all. */
-  async decideIfAsked(task: Json, verdict: "approve" | "deny", reason?: string): Promise<boolean> {
+  async decideIfAsked(about: Json | string, verdict: "approve" | "deny", reason?: string): Promise<boolean> {
     const { approver } = this;
-    for await (const request of approver.inbox()) {
-      if (!("artifact" in request) || request.artifact.payload.task !== task.id) continue;
-      await approver[verdict](request, reason === undefined ? {} : { reason });
-      return true;
-    }
-    return false;
+    const request = await this.#find(approver, about);
+    if (request === null) return false;
+    await approver[verdict](request, reason === undefined ? {} : { reason });
+    return true;
   }
+}
+
+/** A task, or a text that is in what is asked. */
+function isAbout({ artifact: { payload } }: OpenedRequest, about: Json | string): boolean {
+  return typeof about === "string" ? JSON.stringify(payload).includes(about) : payload.task === about.id;
 }

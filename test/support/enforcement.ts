@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { pino } from "pino";
+import type { ApproverKey } from "../../src/approvals/approver-key.ts";
 import type { Artifact } from "../../src/approvals/artifact.ts";
 import { signDecision } from "../../src/approvals/decision.ts";
 import { type GatewayLink, GatewayRefusal } from "../../src/approvals/gateway-link.ts";
@@ -32,13 +33,10 @@ import { defaultTenantId, ensureTenant } from "../../src/kernel/commands/ensure-
 import { submitTask } from "../../src/kernel/commands/submit-task.ts";
 import { createKernel, type Kernel } from "../../src/kernel/kernel.ts";
 import { isFinal } from "../../src/kernel/lifecycle.ts";
-import { readAudit } from "../../src/kernel/queries/approvers.ts";
+import { listApprovers, readAudit } from "../../src/kernel/queries/approvers.ts";
 import { getRecord, listRecords } from "../../src/kernel/queries/read.ts";
-import {
-  type Exchange,
-  exchangesOf,
-  type PermissionRequestRecord,
-} from "../../src/kernel/resources/permission-request.ts";
+import { type Exchange, exchangesOf } from "../../src/kernel/resources/exchange.ts";
+import type { PermissionRequestRecord } from "../../src/kernel/resources/permission-request.ts";
 import type { ApprovalPolicy } from "../../src/kernel/resources/persona.ts";
 import type { TaskRecord } from "../../src/kernel/resources/task.ts";
 import { Issuer } from "../../src/kernel/signing.ts";
@@ -148,6 +146,7 @@ export interface StageOptions {
   gateway?: ScriptedGateway;
   agents?: Agent[];
   exchangeMsMax?: number;
+  keyWaitMs?: number;
 }
 
 /** What the code of effects did, in order. */
@@ -211,6 +210,7 @@ export class EnforcementStage {
         mac: (purpose, text) => createHmac("sha256", macKey).update(`${purpose}\n${text}`).digest("hex"),
         linkOf: () => gateway,
         ...(options.exchangeMsMax === undefined ? {} : { exchangeMsMax: options.exchangeMsMax }),
+        ...(options.keyWaitMs === undefined ? {} : { keyWaitMs: options.keyWaitMs }),
       },
     });
     await kernel.dispatch(ensureTenant, caller, { tenantId: defaultTenantId });
@@ -257,6 +257,28 @@ export class EnforcementStage {
       approval_policy,
     });
     return result.id;
+  }
+
+  /** The keys of all approvers, by fingerprint. */
+  async keyOf({ keys }: Person): Promise<ApproverKey | undefined> {
+    const known = await listApprovers(this.kernel, caller);
+    return known.find(({ signerKeyId }) => signerKeyId === keys.signerKeyId);
+  }
+
+  /** The exchange about the change that waits, with somebody who is asked. */
+  async askedAboutChange({ approverId }: Person): Promise<Exchange> {
+    const found = await until(
+      async () => {
+        const { data } = await listRecords(this.kernel, caller, "policy_change", {});
+        const pending = data.filter(({ status }) => status === "pending").flatMap(exchangesOf);
+        return pending.find(
+          ({ approver_id, state }) => approver_id === approverId && state === "AWAITING_DECISION",
+        );
+      },
+      (exchange) => exchange !== undefined,
+    );
+    assert.ok(found !== undefined);
+    return found;
   }
 
   /** A task that waits for its approval. */

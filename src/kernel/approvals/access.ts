@@ -8,6 +8,8 @@ import { deriveKey } from "../../policy/enforcer-key.ts";
 /** Under the limit that gateways have by default, a day. */
 export const exchangeMsMaxDefault = 12 * 60 * 60 * 1000;
 
+export const keyWaitMsDefault = 24 * 60 * 60 * 1000;
+
 export interface ApprovalAccess {
   /** A code over a text that only this server can make. `purpose` keeps codes for one thing from being good for another. */
   mac(purpose: "binding" | "registry", text: string): string;
@@ -18,6 +20,8 @@ export interface ApprovalAccess {
   enforcerLabel: string;
   /** The gateway of a tenant; null when it has none. */
   linkOf(tenantId: string): GatewayLink | null;
+  /** How long a further key of an approver waits before it counts without that approver's signature; 0 does not wait. */
+  keyWaitMs: number;
   /** How far clocks may be apart. */
   skewMs: number;
   /** The longest that an approver is given for one request; a gateway has such a limit too. */
@@ -33,6 +37,7 @@ export function withoutGateway(): ApprovalAccess {
     enforcerBundle: "",
     enforcerLabel: "bridle",
     linkOf: () => null,
+    keyWaitMs: keyWaitMsDefault,
     skewMs: skewMsDefault,
     exchangeMsMax: exchangeMsMaxDefault,
   };

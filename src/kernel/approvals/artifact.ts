@@ -7,9 +7,12 @@ import { type Artifact, type ArtifactType, finishArtifact } from "../../approval
 import { sha256Of } from "../../receipts/canonical.ts";
 import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
-import type { Exchange, PermissionRequestRecord } from "../resources/permission-request.ts";
+import type { Exchange } from "../resources/exchange.ts";
+import type { PermissionRequestRecord } from "../resources/permission-request.ts";
+import type { PolicyChangeRecord } from "../resources/policy-change.ts";
 import type { KernelDeps } from "../unit.ts";
 import { hashWhole } from "../well-formed.ts";
+import type { ApprovalSubject } from "./subjects.ts";
 
 /** What kind of thing is to be done, as far as approvers are told apart by it. */
 export type ApprovalKind = "approve" | "effect" | "tool" | "mcp" | "file" | "host" | "handoff";
@@ -47,10 +50,31 @@ export function artifactHashOf(shown: JsonObject, binding: string): string {
   return hashWhole({ ...shown, binding }, (value) => sha256Of(canonicalJson(value))).slice("sha256:".length);
 }
 
-export async function artifactFor(
-  request: PermissionRequestRecord,
-  exchange: Pick<Exchange, "request_id" | "salt" | "created_at" | "expires_at">,
+type Terms = Pick<Exchange, "request_id" | "salt" | "created_at" | "expires_at">;
+
+export async function artifactFor(subject: ApprovalSubject, terms: Terms): Promise<Artifact> {
+  return await (subject.object === "policy_change"
+    ? artifactForChange(subject, terms)
+    : artifactForTask(subject, terms));
+}
+
+/** What it would change, and for which server's tenant: nothing else can be signed with it. */
+async function artifactForChange(
+  { id, tenant_id, action, details }: PolicyChangeRecord,
+  exchange: Terms,
 ): Promise<Artifact> {
+  return await finishArtifact({
+    requestId: exchange.request_id,
+    artifactType: "plan.review",
+    repoRef: `tenant:${tenant_id}`,
+    createdAt: exchange.created_at,
+    expiresAt: exchange.expires_at,
+    payload: { action: text(action), risk: "high", details: text(details), change: id },
+    extensions: { gwProfile: { salt: exchange.salt } },
+  });
+}
+
+async function artifactForTask(request: PermissionRequestRecord, exchange: Terms): Promise<Artifact> {
   const { action, payload = null, risk = "medium", kind = "approve" } = request.request;
   return await finishArtifact({
     requestId: exchange.request_id,

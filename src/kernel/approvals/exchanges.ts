@@ -5,16 +5,11 @@
 
 import { randomBytes } from "node:crypto";
 import { timestamp } from "../clock.ts";
-import {
-  type Exchange,
-  exchangesOf,
-  isLive,
-  type PermissionRequestRecord,
-} from "../resources/permission-request.ts";
-import type { TaskRecord } from "../resources/task.ts";
+import { type Exchange, exchangesOf, isLive } from "../resources/exchange.ts";
 import type { Unit } from "../unit.ts";
 import { artifactFor } from "./artifact.ts";
-import { eligibleApprovers, findRegistry } from "./registry.ts";
+import { findRegistry } from "./registry.ts";
+import { type ApprovalSubject, type AskedPolicies, askedApprovers } from "./subjects.ts";
 
 /** What is left of a request's time must be enough for somebody to look at it. */
 const exchangeMsMin = 1000;
@@ -28,13 +23,13 @@ export const refusedDecision = "a decision came that does not count";
 /** Asks whoever has to be asked and is not; takes back what is out of date. Gives the request as it is then. */
 export async function openExchanges(
   unit: Unit,
-  request: PermissionRequestRecord,
-  task: TaskRecord,
-): Promise<PermissionRequestRecord> {
+  request: ApprovalSubject,
+  policies: AskedPolicies,
+): Promise<ApprovalSubject> {
   const nowMs = unit.deps.clock.now();
   const registry = await findRegistry(unit);
-  const eligible = eligibleApprovers(registry?.keys ?? [], task.policy.approval_policy, nowMs);
-  let current = request;
+  const eligible = askedApprovers(registry?.keys ?? [], policies, nowMs);
+  let current: ApprovalSubject = request;
   for (const exchange of exchangesOf(request).filter(isLive)) {
     const { request_id, approver_id, expires_at } = exchange;
     if (Date.parse(expires_at) <= nowMs) current = close(unit, current, request_id, "nobody decided in time");
@@ -46,16 +41,16 @@ export async function openExchanges(
   return current;
 }
 
-export function close(
+export function close<S extends ApprovalSubject>(
   unit: Unit,
-  request: PermissionRequestRecord,
+  request: S,
   requestId: string,
   reason: string,
-): PermissionRequestRecord {
+): S {
   return unit.emit(request, "vendor.bridle.approval.closed", { request_id: requestId, reason });
 }
 
-function mayAsk(request: PermissionRequestRecord, approverId: string): boolean {
+function mayAsk(request: ApprovalSubject, approverId: string): boolean {
   const own = exchangesOf(request).filter(({ approver_id }) => approver_id === approverId);
   if (own.some((exchange) => isLive(exchange) || exchange.decision !== null)) return false;
   return (own.at(-1)?.refusals ?? 0) < refusalsMax;
@@ -63,10 +58,10 @@ function mayAsk(request: PermissionRequestRecord, approverId: string): boolean {
 
 async function ask(
   unit: Unit,
-  request: PermissionRequestRecord,
+  request: ApprovalSubject,
   approverId: string,
   nowMs: number,
-): Promise<PermissionRequestRecord> {
+): Promise<ApprovalSubject> {
   const expiresMs = Math.min(Date.parse(request.expires_at), nowMs + unit.deps.approvals.exchangeMsMax);
   if (expiresMs - nowMs < exchangeMsMin) return request;
   const before = exchangesOf(request).findLast(({ approver_id }) => approver_id === approverId);
@@ -91,7 +86,7 @@ async function ask(
 }
 
 /** `perm_….3`: from the name of an exchange to the request that it is about, and never the same name twice. */
-function nextRequestId(request: PermissionRequestRecord): string {
+function nextRequestId(request: ApprovalSubject): string {
   const last = exchangesOf(request).reduce(
     (most, { request_id }) => Math.max(most, Number(request_id.split(".")[1] ?? 0)),
     0,
@@ -99,6 +94,6 @@ function nextRequestId(request: PermissionRequestRecord): string {
   return `${request.id}.${last + 1}`;
 }
 
-export function permissionIdOf(requestId: string): string {
+export function subjectIdOf(requestId: string): string {
   return requestId.split(".")[0] ?? requestId;
 }

@@ -70,18 +70,6 @@ function macOf({ approvals }: KernelDeps, tenantId: string, keys: readonly Appro
   return approvals.mac("registry", canonicalJson({ tenantId, keys }));
 }
 
-/** The keys that may decide under a policy, by approver. */
-export function eligibleApprovers(
-  keys: readonly ApproverKey[],
-  policy: ApprovalPolicy | undefined,
-  nowMs: number,
-): Map<string, ApproverKey[]> {
-  return Map.groupBy(
-    keys.filter((key) => isEligible(key, policy, nowMs)),
-    ({ approverId }) => approverId,
-  );
-}
-
 export function isEligible(key: ApproverKey, policy: ApprovalPolicy | undefined, nowMs: number): boolean {
   if (!maySign(key, nowMs) || !key.roles.includes(approverRole)) return false;
   return policy?.approvers === undefined || policy.approvers.includes(key.approverId);

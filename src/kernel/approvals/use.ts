@@ -6,7 +6,8 @@
 import { timingSafeEqual } from "node:crypto";
 import { HarpError } from "../../approvals/harp-error.ts";
 import { isExpired } from "../../approvals/times.ts";
-import { type Exchange, exchangesOf, type PermissionRequestRecord } from "../resources/permission-request.ts";
+import { type Exchange, exchangesOf } from "../resources/exchange.ts";
+import type { PermissionRequestRecord } from "../resources/permission-request.ts";
 import { quorumOf } from "../resources/persona.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";

@@ -5,12 +5,21 @@ import { encodeBase64url } from "../../approvals/base64url.ts";
 import { HarpError } from "../../approvals/harp-error.ts";
 import { type ApproverBundle, pairingFingerprint, readApproverBundle } from "../../approvals/keys.ts";
 import { audit } from "../approvals/audit.ts";
+import { type Consent, consentToKey } from "../approvals/consent.ts";
 import { assertIndependent } from "../approvals/independence.ts";
-import { approverKeysMax, approverRole, changeKeys, requireManager } from "../approvals/registry.ts";
+import { deprecated, requestChange, settleChange } from "../approvals/policy-changes.ts";
+import {
+  approverKeysMax,
+  approverRole,
+  changeKeys,
+  findRegistry,
+  requireManager,
+} from "../approvals/registry.ts";
 import { audited } from "../audit/record.ts";
 import { timestamp } from "../clock.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
+import type { Unit } from "../unit.ts";
 
 /** How long a key that is replaced still counts, unless said: requests that are open were sealed for it. */
 const overlapMsDefault = 24 * 60 * 60 * 1000;
@@ -59,15 +68,17 @@ export const addApprover: Command<AddApprover, ApproverKey> = {
       ...(label === undefined ? {} : { label }),
     };
     await assertIndependent(unit, approverId);
-    await changeKeys(unit, (keys) => {
-      assertNew(keys, key.signerKeyId);
-      if (replaces !== undefined) assertReplaceable(keys, replaces, approverId);
-      const until = timestamp(unit.deps.clock.now() + Math.min(overlapMs, overlapMsMax));
-      const others = keys.map((known) =>
-        known.signerKeyId === replaces ? deprecated(known, unit.at, until) : known,
-      );
-      return [...others, key];
-    });
+    const keys = (await findRegistry(unit))?.keys ?? [];
+    assertNew(keys, key.signerKeyId);
+    if (replaces !== undefined) assertReplaceable(keys, replaces, approverId);
+    const overlap = Math.min(overlapMs, overlapMsMax);
+    const consent = await consentToKey(unit, keys, approverId);
+    if (consent !== null) return await waitForConsent(unit, key, consent, { replaces, overlap });
+    const until = timestamp(unit.deps.clock.now() + overlap);
+    await changeKeys(unit, (known) => [
+      ...known.map((other) => (other.signerKeyId === replaces ? deprecated(other, unit.at, until) : other)),
+      key,
+    ]);
     await audit(unit, "key.provisioned", { signerKeyId: key.signerKeyId, approverId, fingerprint });
     if (replaces !== undefined) await audit(unit, "key.deprecated", { signerKeyId: replaces, approverId });
     return key;
@@ -76,6 +87,43 @@ export const addApprover: Command<AddApprover, ApproverKey> = {
 
 function approverOf({ signerKeyId }: ApproverKey): { object: string; id: string } {
   return { object: "approver_key", id: signerKeyId };
+}
+
+/** Until the approvers have agreed, or the time has passed in which they can refuse, the key counts for nothing. */
+async function waitForConsent(
+  unit: Unit,
+  key: ApproverKey,
+  consent: Consent,
+  { replaces, overlap }: { replaces: string | undefined; overlap: number },
+): Promise<ApproverKey> {
+  const { signerKeyId: signer_key_id, approverId, fingerprint, ed25519, x25519, deviceId } = key;
+  const change = await requestChange(
+    unit,
+    { kind: "approver_key", signer_key_id, replaces: replaces ?? null, overlap_ms: overlap },
+    consent,
+    {
+      action: `Let another key approve as ${approverId}`,
+      details: {
+        approver_id: approverId,
+        fingerprint,
+        signer_key_id,
+        ed25519,
+        x25519,
+        device_id: deviceId,
+        replaces: replaces ?? null,
+        confirmed_by: unit.caller.actor,
+      },
+    },
+  );
+  const pending: ApproverKey = {
+    ...key,
+    state: "pending",
+    pendingUntil: change.effective_at,
+    changeId: change.id,
+  };
+  await changeKeys(unit, (known) => [...known, pending]);
+  await audit(unit, "key.pending", { signerKeyId: signer_key_id, approverId, fingerprint });
+  return pending;
 }
 
 async function readBundle(text: string): Promise<ApproverBundle> {
@@ -108,10 +156,6 @@ function assertReplaceable(keys: readonly ApproverKey[], signerKeyId: string, ap
   }
 }
 
-function deprecated(key: ApproverKey, at: string, acceptedUntil: string): ApproverKey {
-  return { ...key, state: "deprecated", deprecatedAt: at, acceptedUntil };
-}
-
 export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
   name: "revoke_approver",
   scope: "approvers:write",
@@ -119,6 +163,8 @@ export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
   isAllowedWithoutRoom: true,
   async decide(unit, { signerKeyId }) {
     requireManager(unit.caller);
+    const found = (await findRegistry(unit))?.keys.find((key) => key.signerKeyId === signerKeyId);
+    if (found?.state === "pending") return await refusePending(unit, found);
     const keys = await changeKeys(unit, (known) =>
       known.map(
         (key): ApproverKey =>
@@ -133,3 +179,11 @@ export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
     return revoked;
   },
 };
+
+/** A key that still waits for consent is refused by an administrator as well. */
+async function refusePending(unit: Unit, key: ApproverKey): Promise<ApproverKey> {
+  const change = await unit.require("policy_change", key.changeId ?? "");
+  const { actor } = unit.caller;
+  await settleChange(unit, change, { decision: "denied", reason: null, decided_by: actor });
+  return { ...key, state: "revoked", revokedAt: unit.at };
+}

@@ -9,7 +9,7 @@ import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import { created, type Kind } from "../fold.ts";
-import { exchangesOf } from "../resources/permission-request.ts";
+import { exchangesOf } from "../resources/exchange.ts";
 import type { ReceiptIssued } from "../resources/receipt.ts";
 import type { ImportMark } from "../resources/resource.ts";
 import type { SessionRecord } from "../resources/session.ts";

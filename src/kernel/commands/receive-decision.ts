@@ -10,19 +10,22 @@ import { HarpError } from "../../approvals/harp-error.ts";
 import type { ApprovalProof } from "../../approvals/proof.ts";
 import { artifactFor } from "../approvals/artifact.ts";
 import { audit } from "../approvals/audit.ts";
-import { close, permissionIdOf, refusedDecision } from "../approvals/exchanges.ts";
+import { close, refusedDecision, subjectIdOf } from "../approvals/exchanges.ts";
+import { judgeChange } from "../approvals/policy-changes.ts";
 import { findRegistry, isEligible } from "../approvals/registry.ts";
+import {
+  type ApprovalSubject,
+  type AskedPolicies,
+  findSubject,
+  isAsked,
+  policiesOfChange,
+} from "../approvals/subjects.ts";
 import type { Command } from "../dispatch.ts";
 import { type ApprovalNonceRecord, approvalNonceId } from "../resources/approval-nonce.ts";
 import type { ApproverRegistryRecord } from "../resources/approver-registry.ts";
-import {
-  type Exchange,
-  exchangesOf,
-  isLive,
-  type PermissionRequestRecord,
-} from "../resources/permission-request.ts";
+import { type Exchange, exchangesOf, isLive } from "../resources/exchange.ts";
+import type { PermissionRequestRecord } from "../resources/permission-request.ts";
 import { quorumOf } from "../resources/persona.ts";
-import type { TaskRecord } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
 import { decidePermission } from "./respond-permission-request.ts";
 
@@ -38,9 +41,9 @@ export type DecisionVerdict =
   | { accepted: false; code: string; message: string };
 
 interface Asked {
-  request: PermissionRequestRecord;
+  request: ApprovalSubject;
   exchange: Exchange;
-  task: TaskRecord;
+  policies: AskedPolicies;
   registry: ApproverRegistryRecord;
 }
 
@@ -61,10 +64,10 @@ export const receiveDecision: Command<ReceivedDecision, DecisionVerdict> = {
 };
 
 async function findAsked(unit: Unit, requestId: string): Promise<Asked> {
-  const request = await unit.find("permission_request", permissionIdOf(requestId));
+  const request = await findSubject(unit, subjectIdOf(requestId));
   const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
-  const task = request && (await unit.find("task", request.task_id));
-  if (request === undefined || exchange === undefined || task === undefined) {
+  const policies = request && (await policiesOf(unit, request));
+  if (request === undefined || exchange === undefined || policies === undefined) {
     throw new HarpError("HARP_ERR_HASH_MISMATCH", "Nobody was asked under this name.", {
       reason: "unknown_request",
     });
@@ -73,17 +76,25 @@ async function findAsked(unit: Unit, requestId: string): Promise<Asked> {
   if (registry === null) {
     throw new HarpError("HARP_ERR_SIGNATURE_INVALID", "There are no approvers.", { reason: "unknown_key" });
   }
-  return { request, exchange, task, registry };
+  return { request, exchange, policies, registry };
+}
+
+/** Also of a task that has gone on without the decision: it is refused as what it is, too late. */
+async function policiesOf(unit: Unit, request: ApprovalSubject): Promise<AskedPolicies | undefined> {
+  if (request.object === "policy_change") return policiesOfChange(request);
+  const task = await unit.find("task", request.task_id);
+  return task && [task.policy.approval_policy];
 }
 
 async function check(
   unit: Unit,
-  { request, exchange, task, registry }: Asked,
+  { request, exchange, policies, registry }: Asked,
   { requestId, body }: ReceivedDecision,
 ): Promise<Decision> {
   const { clock, approvals } = unit.deps;
   const artifact = await artifactFor(request, exchange);
-  const session = await unit.find("session", request.session_id);
+  const session =
+    request.object === "policy_change" ? undefined : await unit.find("session", request.session_id);
   return await checkDecision(
     { requestId, body },
     {
@@ -96,8 +107,7 @@ async function check(
       keyOf: (signerKeyId) => keyOf(registry, signerKeyId),
       isUsed: async (nonce, signerKeyId) =>
         (await unit.findForHarness("approval_nonce", approvalNonceId(signerKeyId, nonce))) !== undefined,
-      mayApprove: (key) =>
-        key.approverId === exchange.approver_id && isEligible(key, task.policy.approval_policy, clock.now()),
+      mayApprove: (key) => key.approverId === exchange.approver_id && isAsked(key, policies, clock.now()),
       liveSessionId: session === undefined || session.state === "CLOSED" ? null : session.id,
       refuses: () => (request.status === "pending" ? null : `The request is ${request.status}.`),
     },
@@ -110,9 +120,7 @@ async function accept(unit: Unit, asked: Asked, decision: Decision, reason: stri
     ...unit.envelope("approval_nonce", "nonce"),
     id: approvalNonceId(decision.signerKeyId, decision.nonce),
     metadata: {},
-    workspace_id: request.workspace_id,
-    session_id: request.session_id,
-    task_id: request.task_id,
+    ...placeOf(request),
     request_id: exchange.request_id,
   };
   const decided = unit.emit(request, "vendor.bridle.approval.decided", {
@@ -126,8 +134,12 @@ async function accept(unit: Unit, asked: Asked, decision: Decision, reason: stri
     decision: decision.decision,
     signerKeyId: decision.signerKeyId,
   });
-  const proof = proofOf(unit, decided, asked);
   const isDenied = decision.decision === "deny";
+  if (decided.object === "policy_change") {
+    await judgeChange(unit, decided, isDenied ? exchange.approver_id : null);
+    return;
+  }
+  const proof = proofOf(unit, decided, asked);
   if (!isDenied && proof.decisions.length < proof.quorum) return;
   await decidePermission(unit, {
     requestId: request.id,
@@ -140,9 +152,17 @@ async function accept(unit: Unit, asked: Asked, decision: Decision, reason: stri
   });
 }
 
+function placeOf(
+  request: ApprovalSubject,
+): Pick<ApprovalNonceRecord, "workspace_id" | "session_id" | "task_id"> {
+  if (request.object === "policy_change") return { workspace_id: null, session_id: null, task_id: null };
+  const { workspace_id, session_id, task_id } = request;
+  return { workspace_id, session_id, task_id };
+}
+
 /** Who has agreed so far, with keys that still count. */
 function proofOf(unit: Unit, request: PermissionRequestRecord, asked: Asked): ApprovalProof {
-  const policy = asked.task.policy.approval_policy;
+  const [policy] = asked.policies;
   const decisions = exchangesOf(request).flatMap(({ decision }) => {
     if (decision?.decision !== "allow") return [];
     const key = keyOf(asked.registry, decision.signerKeyId);
@@ -170,7 +190,7 @@ async function refuse(
   const { code, message, details } = error;
   const reason = typeof details.reason === "string" ? details.reason : null;
   await audit(unit, "decision.refused", { requestId, code, reason });
-  const request = await unit.find("permission_request", permissionIdOf(requestId));
+  const request = await findSubject(unit, subjectIdOf(requestId));
   const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
   if (request !== undefined && exchange !== undefined && isLive(exchange)) {
     const over = close(unit, request, requestId, refusedDecision);

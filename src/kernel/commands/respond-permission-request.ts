@@ -6,14 +6,13 @@
 import type { ApprovalProof } from "../../approvals/proof.ts";
 import type { JsonValue } from "../../store/port.ts";
 import { close } from "../approvals/exchanges.ts";
+import { settleChange } from "../approvals/policy-changes.ts";
+import { findSubject } from "../approvals/subjects.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { issueApprovalReceipt } from "../receipts/issue.ts";
-import {
-  exchangesOf,
-  type PermissionRequestRecord,
-  type PermissionResponse,
-} from "../resources/permission-request.ts";
+import { exchangesOf } from "../resources/exchange.ts";
+import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
 import { demandsHarp } from "../resources/persona.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import { moveTask } from "../tasks.ts";
@@ -41,14 +40,19 @@ export const denyUndeliverable: Command<{ requestId: string; problem: string }, 
   name: "deny_undeliverable",
   scope: "admin",
   async decide(unit, { requestId, problem }) {
-    const request = await unit.find("permission_request", requestId);
+    const request = await findSubject(unit, requestId);
+    const reason = `It could not be put to the approvers (${problem}).`;
+    if (request?.object === "policy_change") {
+      const outcome = { decision: "denied", reason, decided_by: "system" } as const;
+      if (request.status === "pending") await settleChange(unit, request, outcome);
+      return null;
+    }
     const task = request && (await unit.find("task", request.task_id));
     if (request?.status !== "pending" || task === undefined) return null;
     for (const { request_id } of exchangesOf(request).filter(({ state }) => state === "CREATED")) {
       close(unit, await unit.require("permission_request", requestId), request_id, problem);
     }
     if (!demandsHarp(task.policy.approval_policy)) return null;
-    const reason = `It could not be put to the approvers (${problem}).`;
     await decidePermission(unit, { requestId, approved: false, reason, isUndeliverable: true });
     return null;
   },

@@ -1,20 +1,22 @@
-/** What the enforcer records while it looks after a permission request: whom it asks, what the gateway has, what is over. */
+/** What the enforcer records while it looks after what approvers are asked: whom it asks, what the gateway has, what is over. */
 
 import { audit } from "../approvals/audit.ts";
-import { close, openExchanges, permissionIdOf } from "../approvals/exchanges.ts";
+import { close, openExchanges, subjectIdOf } from "../approvals/exchanges.ts";
+import { settleDueChange } from "../approvals/policy-changes.ts";
+import { type ApprovalSubject, askedPolicies, findSubject } from "../approvals/subjects.ts";
 import type { Command } from "../dispatch.ts";
-import { exchangesOf, isLive, type PermissionRequestRecord } from "../resources/permission-request.ts";
+import { exchangesOf, isLive } from "../resources/exchange.ts";
 
-/** Puts a pending request to everybody who has to be asked. Gives the request; null when it is gone. */
-export const askApprovers: Command<{ permissionRequestId: string }, PermissionRequestRecord | null> = {
+/** Puts what is pending to everybody who has to be asked, and settles a change whose time has come. Null when it is gone. */
+export const askApprovers: Command<{ subjectId: string }, ApprovalSubject | null> = {
   name: "ask_approvers",
   scope: "admin",
-  async decide(unit, { permissionRequestId }) {
-    const request = await unit.find("permission_request", permissionRequestId);
-    if (request === undefined || request.status !== "pending") return request ?? null;
-    const task = await unit.find("task", request.task_id);
-    if (task?.pending?.permission_request_id !== request.id) return request;
-    return await openExchanges(unit, request, task);
+  async decide(unit, { subjectId }) {
+    const found = await findSubject(unit, subjectId);
+    if (found === undefined || found.status !== "pending") return found ?? null;
+    const subject = found.object === "policy_change" ? await settleDueChange(unit, found) : found;
+    const policies = subject.status === "pending" ? await askedPolicies(unit, subject) : null;
+    return policies === null ? subject : await openExchanges(unit, subject, policies);
   },
 };
 
@@ -32,7 +34,7 @@ export const noteExchange: Command<{ requestId: string } & ExchangeNote, null> =
   name: "note_exchange",
   scope: "admin",
   async decide(unit, { requestId, ...noted }) {
-    const request = await unit.find("permission_request", permissionIdOf(requestId));
+    const request = await findSubject(unit, subjectIdOf(requestId));
     const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
     if (request === undefined || exchange === undefined) return null;
     const about = { request_id: requestId };

@@ -1,45 +1,98 @@
-/** Change a persona. Every change is a new version; tasks keep the one they were submitted under. */
+/**
+ * Change a persona. Every change is a new version; tasks keep the one they were submitted under. Where approvers have to
+ * agree, the change waits for them, and replaces another one that waits.
+ */
 
 import { isDeepStrictEqual } from "node:util";
+import { type Consent, consentToPersona } from "../approvals/consent.ts";
+import { requestChange, settleChange } from "../approvals/policy-changes.ts";
+import { findRegistry } from "../approvals/registry.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
-import { HarnessError } from "../errors.ts";
-import { nextVersion, type PersonaChanges, type PersonaRecord } from "../resources/persona.ts";
-import { nameSchedules, syncSchedules } from "../schedules.ts";
+import { HarnessError, notFound } from "../errors.ts";
+import { applyPersonaChanges, isTaken } from "../personas.ts";
+import type { PersonaChanges, PersonaRecord } from "../resources/persona.ts";
+import { nameSchedules } from "../schedules.ts";
+import type { Unit } from "../unit.ts";
 import { refuseBoundKeys, requireReferences } from "./create-persona.ts";
 
 export const updatePersona: Command<{ personaId: string; changes: PersonaChanges }, PersonaRecord> = {
   name: "update_persona",
   scope: "personas:write",
   audit: ({ changes }, persona) =>
-    audited("persona.update", persona, { version: persona.version, changed: Object.keys(changes) }),
+    audited("persona.update", persona, {
+      version: persona.version,
+      changed: Object.keys(changes),
+      is_pending: persona.pending_change !== undefined,
+    }),
   isAllowedWithoutRoom: true,
   async decide(unit, { personaId, changes: given }) {
     refuseBoundKeys(unit);
     const persona = await unit.require("persona", personaId);
     await requireReferences(unit, given);
-    const before = persona.schedules ?? [];
     const changes =
       given.schedules === undefined
         ? given
-        : { ...given, schedules: nameSchedules(unit, given.schedules, before) };
+        : { ...given, schedules: nameSchedules(unit, given.schedules, persona.schedules ?? []) };
     if (isDeepStrictEqual({ ...persona, ...changes }, persona)) return persona;
-    if (isTaken(persona, changes.version)) {
+    if (changes.version !== undefined && isTaken(persona, changes.version)) {
       throw new HarnessError(
         "invalid_request",
         `Version ${changes.version} of this persona is taken; leave version out to count it up.`,
         { param: "version" },
       );
     }
-    const version = changes.version ?? nextVersion(persona);
-    const updated = unit.emit(persona, "vendor.bridle.persona.updated", {
-      changes: { ...changes, version },
-    });
-    await syncSchedules(unit, updated, before);
-    return updated;
+    const keys = (await findRegistry(unit))?.keys ?? [];
+    const consent = consentToPersona(unit, keys, persona, changes);
+    if (consent === null) return await applyPersonaChanges(unit, persona, changes);
+    return await askFor(unit, persona, changes, consent);
   },
 };
 
-function isTaken({ version, past_versions = [] }: PersonaRecord, wanted: string | undefined): boolean {
-  return wanted !== undefined && [version, ...past_versions].includes(wanted);
+/** Take back a change that waits for approvers. */
+export const withdrawPersonaChange: Command<{ personaId: string }, PersonaRecord> = {
+  name: "withdraw_persona_change",
+  scope: "personas:write",
+  audit: (_, persona) => audited("persona.update", persona, { version: persona.version, is_withdrawn: true }),
+  async decide(unit, { personaId }) {
+    refuseBoundKeys(unit);
+    const persona = await unit.require("persona", personaId);
+    if (persona.pending_change === undefined) throw notFound("pending change of persona", personaId);
+    return await withdraw(unit, persona, "It was withdrawn.");
+  },
+};
+
+async function askFor(
+  unit: Unit,
+  persona: PersonaRecord,
+  changes: PersonaChanges,
+  consent: Consent,
+): Promise<PersonaRecord> {
+  const { pending_change: pending } = persona;
+  if (isDeepStrictEqual(pending?.changes, changes)) return persona;
+  const free = pending === undefined ? persona : await withdraw(unit, persona, "Another one took its place.");
+  const change = { kind: "persona", persona_id: persona.id, changes } as const;
+  const { id, requested_by, created_at, effective_at, expires_at } = await requestChange(
+    unit,
+    change,
+    consent,
+    {
+      action: `Change persona ${persona.name} (${persona.id})`,
+      details: { from: before(persona, changes), to: changes },
+    },
+  );
+  return unit.emit(free, "vendor.bridle.persona.change_requested", {
+    pending_change: { id, changes, requested_by, requested_at: created_at, effective_at, expires_at },
+  });
+}
+
+function before(persona: PersonaRecord, changes: PersonaChanges): Partial<PersonaRecord> {
+  const names = Object.keys(changes);
+  return Object.fromEntries(Object.entries(persona).filter(([name]) => names.includes(name)));
+}
+
+async function withdraw(unit: Unit, persona: PersonaRecord, reason: string): Promise<PersonaRecord> {
+  const pending = await unit.require("policy_change", persona.pending_change?.id ?? "");
+  await settleChange(unit, pending, { decision: "withdrawn", reason, decided_by: unit.caller.actor });
+  return await unit.require("persona", persona.id);
 }

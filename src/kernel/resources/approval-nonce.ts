@@ -4,9 +4,10 @@ import { sha256Hex } from "../content.ts";
 import type { Resource } from "./resource.ts";
 
 export interface ApprovalNonceRecord extends Resource<"approval_nonce"> {
-  workspace_id: string;
-  session_id: string;
-  task_id: string;
+  /** Of the task that asked; null for a change that needed consent. */
+  workspace_id: string | null;
+  session_id: string | null;
+  task_id: string | null;
   /** The exchange that it was used in. */
   request_id: string;
 }

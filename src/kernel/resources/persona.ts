@@ -95,9 +95,25 @@ export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
   module_ref?: string;
   /** The versions before this one: none of them is given a second meaning. */
   past_versions?: string[];
+  /** What is going to be changed once the approvers agree. */
+  pending_change?: PendingChange;
 }
 
-export type PersonaFields = Omit<PersonaRecord, keyof Resource<"persona"> | "past_versions">;
+export interface PendingChange {
+  /** Of the policy change. */
+  id: string;
+  changes: PersonaChanges;
+  requested_by: string;
+  requested_at: string;
+  /** When it takes effect if nobody refuses; null needs signatures. */
+  effective_at: string | null;
+  expires_at: string;
+}
+
+export type PersonaFields = Omit<
+  PersonaRecord,
+  keyof Resource<"persona"> | "past_versions" | "pending_change"
+>;
 export type PersonaChanges = Partial<PersonaFields> & { metadata?: JsonObject };
 
 const changeable: MembersOf<PersonaChanges> = {
@@ -124,14 +140,21 @@ const changeable: MembersOf<PersonaChanges> = {
 };
 
 export function foldPersona(persona: PersonaRecord, event: KernelEvent): PersonaRecord {
-  if (event.event !== "vendor.bridle.persona.updated") return persona;
-  const past_versions = [...(persona.past_versions ?? []), persona.version];
-  return {
-    ...persona,
-    ...picked(event.payload.changes, changeable),
-    past_versions,
-    updated_at: event.createdAt,
-  };
+  const updated_at = event.createdAt;
+  switch (event.event) {
+    case "vendor.bridle.persona.updated": {
+      const past_versions = [...(persona.past_versions ?? []), persona.version];
+      return { ...persona, ...picked(event.payload.changes, changeable), past_versions, updated_at };
+    }
+    case "vendor.bridle.persona.change_requested":
+      return { ...persona, pending_change: event.payload.pending_change, updated_at };
+    case "vendor.bridle.persona.change_settled": {
+      const { pending_change: _, ...settled } = persona;
+      return { ...settled, updated_at };
+    }
+    default:
+      return persona;
+  }
 }
 
 /** What a task keeps of its persona: later changes of the persona are not for this task. */

@@ -4,14 +4,14 @@
  */
 
 import type { Logger } from "pino";
-import type { GatewayLink } from "../../approvals/gateway-link.ts";
+import { type ApprovalSubject, type SubjectKind, subjectKindOf } from "../../kernel/approvals/subjects.ts";
 import { everyPage } from "../../kernel/every-page.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
-import { type PermissionRequestRecord, permissionWakeAt } from "../../kernel/resources/permission-request.ts";
+import { exchangesWakeAt } from "../../kernel/resources/exchange.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { ReadyQueue } from "../ready-queue.ts";
 import { receiveDecisions } from "./decisions.ts";
-import { GatewayAway, tendPermission } from "./tend.ts";
+import { GatewayAway, tendSubject } from "./tend.ts";
 
 /** Requests seen to at the same time. */
 const concurrency = 8;
@@ -20,6 +20,17 @@ const readyMax = 10_000;
 const sweepEveryMs = 1000;
 const sweepPage = 500;
 const retryMs = { least: 1000, most: 60_000 };
+
+const subjectKinds = ["permission_request", "policy_change"] as const satisfies readonly SubjectKind[];
+
+function isSubject(object: string): boolean {
+  return subjectKinds.some((kind) => kind === object);
+}
+
+/** Where the search for what is due has come to, for each kind. */
+function newSweep(): Record<SubjectKind, { wakeAt: number; id: string }> {
+  return { permission_request: { wakeAt: -1, id: "" }, policy_change: { wakeAt: -1, id: "" } };
+}
 
 export interface EnforcerOptions {
   kernel: WholeKernel;
@@ -43,7 +54,7 @@ class Enforcer {
   readonly #again = new Set<string>();
   /** The tenants whose decisions are listened for. */
   readonly #listening = new Map<string, Promise<void>>();
-  #swept = { wakeAt: -1, id: "" };
+  #swept = newSweep();
   #overflowed = false;
   #failures = 0;
   #restUntil = 0;
@@ -61,7 +72,13 @@ class Enforcer {
     const registries = everyPage(this.#kernel.store, {
       kind: "approver_registry",
     });
-    for await (const page of registries) for (const { tenantId } of page) this.#listen(tenantId);
+    for await (const page of registries) {
+      for (const { tenantId } of page) {
+        this.#listen(tenantId);
+        // What has no exchange yet is not due before its end.
+        await this.#wakePending(tenantId, "policy_change");
+      }
+    }
     this.#timer = setInterval(() => this.#startSweep(), sweepEveryMs);
     this.#timer.unref();
     this.#startSweep();
@@ -76,7 +93,7 @@ class Enforcer {
 
   #hear(events: readonly StoredEvent[]): void {
     for (const { event, resource, tenantId } of events) {
-      if (resource.object === "permission_request") this.#wake(resource.id, tenantId);
+      if (isSubject(resource.object)) this.#wake(resource.id, tenantId);
       else if (event === "vendor.bridle.approvers.changed") void this.#approversChanged(tenantId);
     }
   }
@@ -85,14 +102,15 @@ class Enforcer {
   async #approversChanged(tenantId: string): Promise<void> {
     this.#listen(tenantId);
     try {
-      const pending = everyPage(this.#kernel.store.of(tenantId), {
-        kind: "permission_request",
-        statuses: ["pending"],
-      });
-      for await (const page of pending) for (const { id } of page) this.#wake(id, tenantId);
+      for (const kind of subjectKinds) await this.#wakePending(tenantId, kind);
     } catch (error) {
       this.#logger.error({ err: error }, "looking for requests to put to new approvers failed");
     }
+  }
+
+  async #wakePending(tenantId: string, kind: SubjectKind): Promise<void> {
+    const pending = everyPage(this.#kernel.store.of(tenantId), { kind, statuses: ["pending"] });
+    for await (const page of pending) for (const { id } of page) this.#wake(id, tenantId);
   }
 
   #listen(tenantId: string): void {
@@ -125,12 +143,12 @@ class Enforcer {
     await null;
     let tenantId = "";
     try {
-      const document = await this.#kernel.store.get("permission_request", id);
-      const request = document?.body as PermissionRequestRecord | undefined;
-      if (request === undefined || permissionWakeAt(request) === null) return;
-      tenantId = request.tenant_id;
-      const link = this.#kernel.approvals.linkOf(tenantId);
-      if (link !== null) await this.#tendWith(link, request);
+      const document = await this.#kernel.store.get(subjectKindOf(id), id);
+      const subject = document?.body as ApprovalSubject | undefined;
+      if (subject === undefined || exchangesWakeAt(subject) === null) return;
+      tenantId = subject.tenant_id;
+      await tendSubject(this.#kernel, this.#kernel.approvals.linkOf(tenantId), subject);
+      this.#failures = 0;
     } catch (error) {
       this.#failed(error);
     } finally {
@@ -138,11 +156,6 @@ class Enforcer {
       if (this.#again.delete(id)) this.#wake(id, tenantId);
       this.#dispatch();
     }
-  }
-
-  async #tendWith(link: GatewayLink, request: PermissionRequestRecord): Promise<void> {
-    await tendPermission(this.#kernel, link, request);
-    this.#failures = 0;
   }
 
   /** All requests wait together for the gateway, and are found again on disk when it is time. */
@@ -169,26 +182,26 @@ class Enforcer {
     });
   }
 
+  async #sweepKind(kind: SubjectKind): Promise<void> {
+    const through = this.#kernel.clock.now();
+    while (!this.#overflowed && !this.#stopped.signal.aborted) {
+      const after = this.#swept[kind];
+      const due = await this.#kernel.store.due({ kind, after, through, limit: sweepPage });
+      for (const { id } of due) this.#wake(id, id);
+      this.#swept[kind] = due.at(-1) ?? after;
+      if (due.length < sweepPage) break;
+    }
+  }
+
   /** Takes up what has become due since the last look; everything that needs something, the first time and after a failure. */
   async #sweep(): Promise<void> {
     try {
       if (this.#kernel.clock.now() < this.#restUntil) return;
       if (this.#overflowed && this.#queue.size === 0) {
         this.#overflowed = false;
-        this.#swept = { wakeAt: -1, id: "" };
+        this.#swept = newSweep();
       }
-      const through = this.#kernel.clock.now();
-      while (!this.#overflowed && !this.#stopped.signal.aborted) {
-        const due = await this.#kernel.store.due({
-          kind: "permission_request",
-          after: this.#swept,
-          through,
-          limit: sweepPage,
-        });
-        for (const { id } of due) this.#wake(id, id);
-        this.#swept = due.at(-1) ?? this.#swept;
-        if (due.length < sweepPage) break;
-      }
+      for (const kind of subjectKinds) await this.#sweepKind(kind);
       this.#dispatch();
     } catch (error) {
       this.#logger.error({ err: error }, "looking for approvals to see to failed; trying again");

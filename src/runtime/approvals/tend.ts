@@ -1,4 +1,4 @@
-/** One permission request, seen to once: whoever has to be asked is asked, and what is over is taken back from the gateway. */
+/** One permission request or policy change, seen to once: whoever has to be asked is asked, and what is over is taken back from the gateway. */
 
 import { decodeBase64url } from "../../approvals/base64url.ts";
 import { type GatewayLink, GatewayRefusal } from "../../approvals/gateway-link.ts";
@@ -6,7 +6,12 @@ import { HarpError } from "../../approvals/harp-error.ts";
 import { coreArtifactType, sealArtifact } from "../../approvals/seal.ts";
 import type { ArtifactSubmit } from "../../approvals/wire.ts";
 import { artifactFor } from "../../kernel/approvals/artifact.ts";
-import { eligibleApprovers } from "../../kernel/approvals/registry.ts";
+import {
+  type ApprovalSubject,
+  type AskedPolicies,
+  askedApprovers,
+  policiesOfChange,
+} from "../../kernel/approvals/subjects.ts";
 import { timestamp } from "../../kernel/clock.ts";
 import { denyUndeliverable } from "../../kernel/commands/respond-permission-request.ts";
 import { askApprovers, type ExchangeNote, noteExchange } from "../../kernel/commands/tend-approvals.ts";
@@ -14,11 +19,7 @@ import { carryOut } from "../../kernel/dispatch.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
 import { approverRegistryId } from "../../kernel/resources/approver-registry.ts";
-import {
-  type Exchange,
-  exchangesOf,
-  type PermissionRequestRecord,
-} from "../../kernel/resources/permission-request.ts";
+import { type Exchange, exchangesOf } from "../../kernel/resources/exchange.ts";
 import { systemCaller } from "../../policy/caller.ts";
 
 /** The gateway cannot be reached, or is too busy; it is tried again. */
@@ -26,14 +27,15 @@ export class GatewayAway extends Error {
   override name = "GatewayAway";
 }
 
-export async function tendPermission(
+/** Without a gateway nobody can be asked; a change still ends in time. */
+export async function tendSubject(
   kernel: Kernel,
-  link: GatewayLink,
-  record: PermissionRequestRecord,
+  link: GatewayLink | null,
+  record: ApprovalSubject,
 ): Promise<void> {
   const system = systemCaller(record.tenant_id);
-  const request = await carryOut(kernel, askApprovers, system, { permissionRequestId: record.id });
-  if (request === null) return;
+  const request = await carryOut(kernel, askApprovers, system, { subjectId: record.id });
+  if (request === null || link === null) return;
   for (const exchange of exchangesOf(request)) {
     if (exchange.state === "CREATED") await submit(kernel, link, request, exchange);
     else if (exchange.state === "EXPIRED" && !exchange.is_settled)
@@ -44,7 +46,7 @@ export async function tendPermission(
 async function submit(
   kernel: Kernel,
   link: GatewayLink,
-  request: PermissionRequestRecord,
+  request: ApprovalSubject,
   exchange: Exchange,
 ): Promise<void> {
   const note = (noted: ExchangeNote) => noteOf(kernel, request, exchange, noted);
@@ -67,11 +69,18 @@ async function submit(
   }
 }
 
+async function policiesOf(kernel: Kernel, request: ApprovalSubject): Promise<AskedPolicies> {
+  if (request.object === "policy_change") return policiesOfChange(request);
+  const system = systemCaller(request.tenant_id);
+  const task = await findVisible(kernel.store, system, "task", request.task_id);
+  return [task?.policy.approval_policy];
+}
+
 /** Sealed for the keys that the approver has now; null when there are none left. */
 async function seal(
   kernel: Kernel,
   { enforcerId }: GatewayLink,
-  request: PermissionRequestRecord,
+  request: ApprovalSubject,
   exchange: Exchange,
 ): Promise<ArtifactSubmit | null> {
   const system = systemCaller(request.tenant_id);
@@ -81,11 +90,9 @@ async function seal(
     "approver_registry",
     approverRegistryId(request.tenant_id),
   );
-  const task = await findVisible(kernel.store, system, "task", request.task_id);
   const now = kernel.clock.now();
-  const keys = eligibleApprovers(registry?.keys ?? [], task?.policy.approval_policy, now).get(
-    exchange.approver_id,
-  );
+  const policies = await policiesOf(kernel, request);
+  const keys = askedApprovers(registry?.keys ?? [], policies, now).get(exchange.approver_id);
   if (keys === undefined) return null;
   const artifact = await artifactFor(request, exchange);
   const recipients = keys.map(({ x25519 }) => decodeBase64url(x25519));
@@ -109,7 +116,7 @@ async function seal(
 async function withdraw(
   kernel: Kernel,
   link: GatewayLink,
-  request: PermissionRequestRecord,
+  request: ApprovalSubject,
   exchange: Exchange,
 ): Promise<void> {
   try {
@@ -123,7 +130,7 @@ async function withdraw(
 
 async function noteOf(
   kernel: Kernel,
-  { tenant_id }: PermissionRequestRecord,
+  { tenant_id }: ApprovalSubject,
   { request_id: requestId }: Exchange,
   noted: ExchangeNote,
 ): Promise<void> {

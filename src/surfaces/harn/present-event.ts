@@ -171,6 +171,10 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       const { tasks, ...shown } = event.payload;
       return { ...shown, task_ids: tasks.map(({ id }) => id) };
     }
+    case "vendor.bridle.policy_change.requested": {
+      const { exchanges: _, ...shown } = presentRecord(event.payload.policy_change);
+      return { policy_change: shown };
+    }
     case "vendor.bridle.approvers.created":
     case "vendor.bridle.approvers.changed":
       // Who they are is read at its own address, by those who may.

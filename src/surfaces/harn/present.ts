@@ -13,14 +13,11 @@ import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
 import type { BranchRecord } from "../../kernel/resources/branch.ts";
 import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
+import { type Exchange, exchangesOf } from "../../kernel/resources/exchange.ts";
 import type { MemoryRecord } from "../../kernel/resources/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
 import { outcomeIdOf } from "../../kernel/resources/outcome.ts";
-import {
-  type Exchange,
-  exchangesOf,
-  type PermissionRequestRecord,
-} from "../../kernel/resources/permission-request.ts";
+import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
 import type { PersonaRecord } from "../../kernel/resources/persona.ts";
 import { demandsHarp } from "../../kernel/resources/persona.ts";
 import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";

@@ -49,4 +49,6 @@ export const Approver = Type.Object({
   deprecated_at: Nullable(Timestamp),
   accepted_until: Nullable(Timestamp),
   revoked_at: Nullable(Timestamp),
+  /** Of a pending key: when it counts if nobody refuses it; null when only signatures let it in. */
+  pending_until: Nullable(Timestamp),
 });

@@ -75,6 +75,17 @@ export const Persona = Envelope("persona", {
   receipt_policy: receiptPolicy,
   module_ref: Type.Optional(Type.String()),
   ...policyFields,
+  /** What is going to be changed once the approvers agree. */
+  pending_change: Type.Optional(
+    Type.Object({
+      id: Type.String(),
+      changes: JsonObject,
+      requested_by: Type.String(),
+      requested_at: Timestamp,
+      effective_at: Nullable(Timestamp),
+      expires_at: Timestamp,
+    }),
+  ),
 });
 
 export const CreatePersonaRequest = Type.Object({

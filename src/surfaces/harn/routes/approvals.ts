@@ -41,6 +41,7 @@ function presentApprover(key: ApproverKey) {
     deprecated_at: key.deprecatedAt ?? null,
     accepted_until: key.acceptedUntil ?? null,
     revoked_at: key.revokedAt ?? null,
+    pending_until: key.pendingUntil ?? null,
   };
 }
 
@@ -89,7 +90,8 @@ export function approvalRoutes(facts: ServerFacts) {
       path: "/v1/approvals/pairings/{nonce}/confirm",
       operationId: "confirmPairing",
       scope: "approvers:write",
-      summary: "Take the approver's key into the list, after a person compared the fingerprints.",
+      summary:
+        "Take the approver's key into the list, after a person compared the fingerprints. It is pending where approvers have to agree.",
       tag,
       status: 201,
       body: ConfirmPairingRequest,
@@ -123,7 +125,8 @@ export function approvalRoutes(facts: ServerFacts) {
       path: "/v1/approvals/approvers/{signer_key_id}",
       operationId: "revokeApprover",
       scope: "approvers:write",
-      summary: "Revoke an approver's key at once, for decisions that were signed before as well.",
+      summary:
+        "Revoke an approver's key at once, for decisions that were signed before as well; refuse one that is pending.",
       tag,
       response: Approver,
       async handle(call) {

@@ -2,7 +2,7 @@
 
 import type { Static, TSchema } from "typebox";
 import { createPersona } from "../../../kernel/commands/create-persona.ts";
-import { updatePersona } from "../../../kernel/commands/update-persona.ts";
+import { updatePersona, withdrawPersonaChange } from "../../../kernel/commands/update-persona.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import type { PersonaChanges, PersonaFields } from "../../../kernel/resources/persona.ts";
 import { presentPage } from "../lists.ts";
@@ -69,7 +69,8 @@ export const personaRoutes = [
     path: "/v1/personas/{persona_id}",
     operationId: "updatePersona",
     scope: "personas:write",
-    summary: "Change a persona: a new version, for tasks that are submitted from now on.",
+    summary:
+      "Change a persona: a new version, for tasks that are submitted from now on. What approvers must agree to is in pending_change.",
     tag,
     body: UpdatePersonaRequest,
     response: Persona,
@@ -77,6 +78,20 @@ export const personaRoutes = [
       const changes = named(UpdatePersonaRequest, call.body) as PersonaChanges;
       return presentPersona(
         await call.dispatch(updatePersona, { personaId: call.param("persona_id"), changes }),
+      );
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/personas/{persona_id}/pending-change",
+    operationId: "withdrawPersonaChange",
+    scope: "personas:write",
+    summary: "Withdraw a change that waits for approvers.",
+    tag,
+    response: Persona,
+    async handle(call) {
+      return presentPersona(
+        await call.dispatch(withdrawPersonaChange, { personaId: call.param("persona_id") }),
       );
     },
   }),

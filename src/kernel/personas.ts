@@ -1,0 +1,22 @@
+/** Applying a change to a persona: it becomes a new version, and its schedules follow. */
+
+import { nextVersion, type PersonaChanges, type PersonaRecord } from "./resources/persona.ts";
+import { syncSchedules } from "./schedules.ts";
+import type { Unit } from "./unit.ts";
+
+/** A version that was taken meanwhile is counted up. */
+export async function applyPersonaChanges(
+  unit: Unit,
+  persona: PersonaRecord,
+  { version: wanted, ...others }: PersonaChanges,
+): Promise<PersonaRecord> {
+  const before = persona.schedules ?? [];
+  const version = wanted === undefined || isTaken(persona, wanted) ? nextVersion(persona) : wanted;
+  const updated = unit.emit(persona, "vendor.bridle.persona.updated", { changes: { ...others, version } });
+  await syncSchedules(unit, updated, before);
+  return updated;
+}
+
+export function isTaken({ version, past_versions = [] }: PersonaRecord, wanted: string): boolean {
+  return [version, ...past_versions].includes(wanted);
+}
