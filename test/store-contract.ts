@@ -1143,6 +1143,41 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.equal(await at.store.of("tenant").blob(dropped.sha256), undefined);
     });
 
+    test("SEC-M9 what a tenant stores is counted in the commit that adds, rewrites or drops it", async () => {
+      await using at = await opened();
+      const { store } = at;
+      const bytesOf = (tenantId: string) => store.of(tenantId).storedBytes();
+      assert.deepEqual(await bytesOf("tenant"), { log: 0, blobs: 0 });
+      const inside = blob("kept inside");
+      const text = "x".repeat(5000);
+      const written = await store.commit({
+        ...creation("a"),
+        events: [event("a", "created", { payload: { text } })],
+        blobs: [inside],
+      });
+      const beside = await store.stageBlob(arriving([Buffer.alloc(70_000)]), 70_000);
+      await beside.keep();
+      const reference = { tenantId: "tenant", sha256: beside.sha256, bytes: null, stagedBytes: 70_000 };
+      await store.commit({ ...creation("b"), blobs: [reference, reference] });
+      await beside.discard();
+      const before = await bytesOf("tenant");
+      assert.ok(before.log > 5000 && before.log < 7000, String(before.log));
+      assert.equal(before.blobs, 70_000 + "kept inside".length);
+      assert.deepEqual(await bytesOf("t2"), { log: 0, blobs: 0 });
+
+      const [{ position } = { position: 0 }] = written;
+      await store.commit(batch({ rewrite: [{ position, payload: { text: "erased" } }] }));
+      const after = await bytesOf("tenant");
+      assert.ok(before.log - after.log > 4900, "what was replaced no longer counts");
+      await store.dropBlobs({ sha256s: [beside.sha256], scannedThrough: await store.head() });
+      assert.equal((await bytesOf("tenant")).blobs, "kept inside".length);
+      const again = await at.reopen();
+      assert.deepEqual(await again.of("tenant").storedBytes(), {
+        log: after.log,
+        blobs: "kept inside".length,
+      });
+    });
+
     test("UPL-2 ranges of content read correctly from inside and beside the database", async () => {
       // Given content in the database and beside it, when parts of it are read, then they are those parts.
       await using at = await opened();

@@ -60,6 +60,8 @@ export function describeQuota(quota: Quota): string {
   const lines = uses.map(({ limit, most, used, left }) => {
     return `  ${limit.padEnd(width)}  ${drawn(used, most)}${used} of ${most}, ${left} left\n`;
   });
+  const { storage_bytes } = quota.limits;
+  if (storage_bytes !== undefined) lines.push(`  ${storedAs(quota.usage)}\n`);
   const window = reset_window === null ? "" : `every ${reset_window}, `;
   const facts = [
     soft_limit
@@ -69,6 +71,10 @@ export function describeQuota(quota: Quota): string {
   ];
   const exhausted = exhaustion_reason === null ? "" : `  exhausted: ${harmlessLine(exhaustion_reason)}\n`;
   return `${harmlessLine(`${id}, for a ${scope}: ${facts.join("; ")}`)}\n${lines.join("")}${exhausted}`;
+}
+
+function storedAs({ log_bytes, blob_bytes, file_bytes }: Quota["usage"]): string {
+  return `stored: log ${log_bytes ?? 0}, blobs ${blob_bytes ?? 0}, files ${file_bytes ?? 0} bytes`;
 }
 
 /** Only a terminal is shown pictures. */

@@ -13,6 +13,7 @@ import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, opendir, realpath, rename, rm } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { FileRefused, parsePath, temporaryPrefix } from "./safe-path.ts";
+import { FileUsage } from "./usage.ts";
 
 /** What a file may have that is read or written as text: it travels in one answer, and in the log of a run. */
 export const fileBytesMax = 2 * 1024 * 1024;
@@ -76,9 +77,16 @@ export interface LocatedDirectory {
 
 export class WorkspaceFiles {
   readonly #options: WorkspaceFilesOptions;
+  readonly #usage: FileUsage | null;
 
   constructor(options: WorkspaceFilesOptions) {
     this.#options = options;
+    this.#usage = options.directory === null ? null : new FileUsage(options.directory);
+  }
+
+  /** Of all workspaces of a tenant, except those in a root that the operator lent. */
+  async bytesOf(tenantId: string): Promise<number> {
+    return idPattern.test(tenantId) ? ((await this.#usage?.bytesOf(tenantId)) ?? 0) : 0;
   }
 
   /** A text file, or what is in a directory. */
@@ -105,10 +113,13 @@ export class WorkspaceFiles {
     const bytes = Buffer.from(content, "utf8");
     if (bytes.length > fileBytesMax)
       throw new FileRefused("size", `A file has at most ${fileBytesMax} bytes.`);
-    const parent = await enter(await this.#root(place), names, { isMaking: true });
+    const root = await this.#root(place);
+    const parent = await enter(root, names, { isMaking: true });
     const file = join(parent, last);
     const before_sha256 = await hashOfFile(file);
+    const bytesBefore = before_sha256 === null ? 0 : ((await sizeOf(file)) ?? 0);
     await replaceFile(parent, file, bytes, this.#options.beforeWrite);
+    if (await this.#isOwn(place, root)) this.#usage?.add(place.tenantId, bytes.length - bytesBefore);
     return { path, sha256: hash("sha256", bytes, "hex"), bytes: bytes.length, before_sha256 };
   }
 
@@ -127,6 +138,12 @@ export class WorkspaceFiles {
   async erase(place: Pick<WorkspacePlace, "id" | "tenantId">): Promise<void> {
     const made = this.#ownDirectory(place);
     if (made !== null) await rm(made, { recursive: true, force: true });
+    this.#usage?.forget(place.tenantId);
+  }
+
+  async #isOwn(place: WorkspacePlace, root: string): Promise<boolean> {
+    const made = this.#ownDirectory(place);
+    return made !== null && (await realOrNull(made)) === root;
   }
 
   /** Of this workspace of this tenant and of no other, whatever their ids are. */

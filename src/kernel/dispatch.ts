@@ -85,7 +85,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
   return async function dispatch(command, caller, request, idempotency) {
     requireScope(caller, command.scope);
     if (idempotency === undefined) {
-      requireRoom(deps, command);
+      await requireRoom(deps, caller, command);
       return { ...(await perform(deps, command, caller, request)), replayed: false };
     }
     const key = sha256Hex(JSON.stringify([...callerParts(caller), idempotency.target, idempotency.key]));
@@ -98,7 +98,8 @@ export function createDispatch(deps: KernelDeps): Dispatch {
       const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
       if (recorded !== undefined) return { ...recorded, replayed: true };
       if (underWay.has(key)) continue;
-      requireRoom(deps, command);
+      await requireRoom(deps, caller, command);
+      if (underWay.has(key)) continue;
 
       const attempt = perform(deps, command, caller, request, { key, fingerprint });
       underWay.set(key, attempt);

@@ -9,7 +9,7 @@ import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import type { Batch, Blob, Rewrite, Store, TenantStore, Trim } from "../store/port.ts";
+import type { Batch, Blob, Rewrite, StagedBlob, Store, TenantStore, Trim } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { ApprovalAccess } from "./approvals/access.ts";
@@ -97,7 +97,7 @@ export class Unit {
   readonly #events: Batch["events"] = [];
   readonly #audit: Batch["events"] = [];
   readonly #blobs: Blob[] = [];
-  readonly #staged: string[] = [];
+  readonly #staged: { sha256: string; stagedBytes: number }[] = [];
   readonly #rewrites: Rewrite[] = [];
   readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
   readonly #receipts: PendingReceipt[] = [];
@@ -340,8 +340,8 @@ export class Unit {
   }
 
   /** Content that has been staged and kept is the tenant's from here on. */
-  keepStaged(sha256: string): void {
-    this.#staged.push(sha256);
+  keepStaged({ sha256, bytes: stagedBytes }: Pick<StagedBlob, "sha256" | "bytes">): void {
+    this.#staged.push({ sha256, stagedBytes });
   }
 
   batch(): Batch {
@@ -356,7 +356,7 @@ export class Unit {
         .map(([id, { record }]) => ({ kind: record.object, id, index: indexOf(record), body: record })),
       blobs: [
         ...this.#blobs.map(({ sha256, bytes }) => ({ tenantId, sha256, bytes })),
-        ...this.#staged.map((sha256) => ({ tenantId, sha256, bytes: null })),
+        ...this.#staged.map((staged) => ({ tenantId, ...staged, bytes: null })),
       ],
       ...(this.#rewrites.length === 0 ? {} : { rewrite: this.#rewrites }),
       ...(this.#trim.events.length === 0 ? {} : { trim: this.#trim }),

@@ -3,7 +3,8 @@
 import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { StepSpan } from "../kernel/events.ts";
-import { noteRefusal, QuotaRefusal } from "../kernel/quotas/ledger.ts";
+import { noteRefusal } from "../kernel/quotas/ledger.ts";
+import { QuotaRefusal } from "../kernel/quotas/refusal.ts";
 import type { Part } from "../kernel/resources/message.ts";
 import type { TaskRecord } from "../kernel/resources/task.ts";
 import type { Unit } from "../kernel/unit.ts";

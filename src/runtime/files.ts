@@ -8,6 +8,7 @@ import type { FileStepKind, StepSpan } from "../kernel/events.ts";
 import { asRefusal, placeOf } from "../kernel/files.ts";
 import { requireCapability } from "../kernel/persona-policy.ts";
 import { getRecord } from "../kernel/queries/read.ts";
+import { requireStorage } from "../kernel/room.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { AgentFiles, FileWritten } from "./agent.ts";
 import { performEffect } from "./effects.ts";
@@ -85,6 +86,7 @@ async function write(
 ): Promise<FileWritten & { before_sha256: string | null }> {
   const release = await run.kernel.locks.acquire(fileLock(run.task.workspace_id, path));
   try {
+    await requireStorage(run.kernel, run.caller, Buffer.byteLength(content));
     return await run.kernel.files.write(await place(run), path, content);
   } finally {
     release();

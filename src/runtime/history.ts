@@ -182,6 +182,7 @@ function historyStore(
       search: async () => [],
       count: async () => 0,
       events: eventsOf,
+      storedBytes: async () => ({ log: 0, blobs: 0 }),
       blob: async (sha256) => contents.get(sha256),
       openBlob: async () => undefined,
     }),

@@ -96,6 +96,8 @@ export interface NewBlob {
   sha256: string;
   /** Null for what was staged and kept before. */
   bytes: Uint8Array | null;
+  /** The length of what was staged. */
+  stagedBytes?: number;
 }
 
 /** Content that has arrived but belongs to nothing yet. */
@@ -248,6 +250,8 @@ export interface TenantStore {
   search(query: SearchQuery): Promise<FoundDocument[]>;
   count(kind: string): Promise<number>;
   events(query: EventQuery): Promise<StoredEvent[]>;
+  /** What it takes on disk: its events, and its content. Exact as of the last commit. */
+  storedBytes(): Promise<{ log: number; blobs: number }>;
   blob(sha256: string): Promise<Uint8Array | undefined>;
   openBlob(sha256: string): Promise<OpenBlob | undefined>;
 }

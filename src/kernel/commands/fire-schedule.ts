@@ -7,6 +7,7 @@ import { type Caller, systemCaller } from "../../policy/caller.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import type { ScheduleFired, ScheduleRecord } from "../resources/schedule.ts";
+import { requireStorage } from "../room.ts";
 import { nextTick } from "../schedules.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
 import { createSession } from "./create-session.ts";
@@ -67,6 +68,7 @@ async function ownSession(unit: Unit, { definition, persona_id, id }: ScheduleRe
 export async function fire(deps: KernelDeps, tenantId: string, scheduleId: string): Promise<void> {
   const caller: Caller = { ...systemCaller(tenantId), actor: `schedule:${scheduleId}` };
   try {
+    await requireStorage(deps, caller, 1);
     await carryOut(deps, fireSchedule, caller, { scheduleId, refused: null });
   } catch (error) {
     // Not the tick's fault: the same will be tried again.

@@ -27,6 +27,7 @@ export const createQuota: Command<CreateQuota, QuotaRecord> = {
   audit: (_, quota) => audited("quota.create", quota, { scope: quota.scope }),
   async decide(unit, request) {
     refuseUnlessInCharge(unit, request.scope);
+    requireCountable(request.scope, request.limits);
     const window = request.resetWindow ?? null;
     const quota: QuotaRecord = {
       ...unit.envelope("quota", "quota"),
@@ -62,6 +63,7 @@ export const updateQuota: Command<{ quotaId: string; changes: QuotaChanges }, Qu
   async decide(unit, { quotaId, changes }) {
     const quota = await requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);
+    requireCountable(quota.scope, changes.limits ?? {});
     const reset =
       changes.reset_window === undefined || changes.reset_at !== undefined
         ? {}
@@ -95,6 +97,18 @@ export const noteExhaustion: Command<{ quotaId: string }, null> = {
     return null;
   },
 };
+
+/** What is stored is counted for each tenant as a whole. */
+function requireCountable(scope: QuotaRecord["scope"], { storage_bytes }: QuotaRecord["limits"]): void {
+  if (storage_bytes === undefined || scope === "tenant" || scope === "organization") return;
+  throw new HarnessError(
+    "invalid_request",
+    `A quota for a ${scope} cannot limit storage_bytes; one for a tenant can.`,
+    {
+      param: "limits",
+    },
+  );
+}
 
 async function requireQuota(unit: Unit, id: string): Promise<QuotaRecord> {
   await unit.hold(id);

@@ -6,7 +6,7 @@ import { requireScope } from "../authorize.ts";
 import type { Command } from "../dispatch.ts";
 import { cannotWrite, HarnessError } from "../errors.ts";
 import type { ArtifactRecord } from "../resources/artifact.ts";
-import { requireRoom } from "../room.ts";
+import { requireRoom, requireStorage, storageLeft, storageRefusal } from "../room.ts";
 import { type KernelDeps, Unit } from "../unit.ts";
 import { type ArtifactDescription, emitArtifact, placeOf } from "./register-artifact.ts";
 
@@ -37,23 +37,28 @@ export async function receiveUpload(
   arriving: Arriving,
 ): Promise<StagedBlob> {
   requireScope(caller, scope);
-  requireRoom(deps, uploadArtifact);
+  await requireRoom(deps, caller, uploadArtifact);
   await placeOf(new Unit(deps, caller), request);
   if (arriving.length !== null && arriving.length > arriving.bytesMax) throw tooLarge(arriving);
+  if (arriving.length !== null) await requireStorage(deps, caller, arriving.length);
   const before = underWay.get(deps.locks) ?? 0;
   if (before >= uploadsMax) {
     throw new HarnessError("rate_limited", `${uploadsMax} uploads are under way already; try again soon.`);
   }
   underWay.set(deps.locks, before + 1);
   try {
-    return await stage(deps, arriving);
+    return await stage(deps, caller, arriving);
   } finally {
     underWay.set(deps.locks, (underWay.get(deps.locks) ?? 1) - 1);
   }
 }
 
-async function stage({ store }: KernelDeps, arriving: Arriving): Promise<StagedBlob> {
-  const staged = await store.stageBlob(arriving.source, arriving.bytesMax).catch((error: unknown) => {
+async function stage(deps: KernelDeps, caller: Caller, arriving: Arriving): Promise<StagedBlob> {
+  const limit = await storageLeft(deps, caller);
+  const isLimited = limit !== null && limit.left < arriving.bytesMax;
+  const bytesMax = isLimited ? limit.left : arriving.bytesMax;
+  const staged = await deps.store.stageBlob(arriving.source, bytesMax).catch((error: unknown) => {
+    if (isLimited && error instanceof BlobTooLarge) throw storageRefusal(caller, limit);
     if (error instanceof StoreUnavailable) throw cannotWrite(error.fault ?? "the write failed", error);
     throw error instanceof BlobTooLarge ? tooLarge(arriving) : error;
   });
@@ -80,7 +85,7 @@ export const uploadArtifact: Command<UploadArtifact & { staged: StagedBlob }, Ar
     const id = unit.newId("artifact");
     const uri = `/v1/artifacts/${id}/content`;
     const content = { name, uri, sha256, bytes, blob: sha256, is_upload: true } as const;
-    unit.keepStaged(sha256);
+    unit.keepStaged(staged);
     const artifact = await emitArtifact(unit, described, content, id);
     await staged.keep();
     return artifact;

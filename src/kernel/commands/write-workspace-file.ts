@@ -6,6 +6,7 @@ import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { asRefusal, placeOf } from "../files.ts";
+import { requireStorage } from "../room.ts";
 
 export interface WriteWorkspaceFile {
   workspaceId: string;
@@ -27,6 +28,7 @@ export const writeWorkspaceFile: Command<WriteWorkspaceFile, WrittenFile> = {
     // One after the other, so that the last event about a path is about what is there.
     await unit.hold(fileLock(workspaceId, path));
     const workspace = await unit.require("workspace", workspaceId);
+    await requireStorage(unit.deps, unit.caller, Buffer.byteLength(content));
     const written = await asRefusal(() => unit.deps.files.write(placeOf(workspace), path, content));
     const { sha256, bytes } = written;
     unit.emit(workspace, "vendor.bridle.workspace.file_written", { path, sha256, bytes, metadata });

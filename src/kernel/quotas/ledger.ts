@@ -7,11 +7,11 @@
  */
 
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
-import { HarnessError } from "../errors.ts";
 import { type Amounts, type QuotaExhausted, type QuotaRecord, reservationKey } from "../resources/quota.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
 import { current, type Exhaustion, exhausted, isResetDue, minuteOf, nextReset, toStart } from "./limits.ts";
+import { QuotaRefusal } from "./refusal.ts";
 
 /** A hard limit that stands in the way. */
 export interface Obstacle extends Exhaustion {
@@ -156,30 +156,6 @@ function exhaustionPayload(
     reason: `${limit}: ${used} of ${most} used`,
     task_id: taskId,
   };
-}
-
-/** What a submission is told: to come back when time helps, to have the limit raised when it does not. */
-export class QuotaRefusal extends HarnessError {
-  readonly quotaId: string;
-
-  constructor({ caller }: Unit, { quota, limit, most, used, retryAfterMs }: Obstacle) {
-    const { id, scope, reset_at } = quota;
-    const what = `The ${scope}'s quota is exhausted: ${used} of ${most} ${limit} are used.`;
-    const isPassing = retryAfterMs !== null;
-    super(isPassing ? "rate_limited" : "policy_violation", isPassing ? `${what} Try again later.` : what, {
-      details: {
-        // Whose it is beyond the tenant is not for the tenant to know.
-        ...(quota.tenant_id === caller.tenantId ? { quota_id: id } : {}),
-        scope,
-        limit,
-        most,
-        used,
-        reset_at,
-        ...(isPassing ? { retry_after_seconds: Math.max(1, Math.ceil(retryAfterMs / 1000)) } : {}),
-      },
-    });
-    this.quotaId = id;
-  }
 }
 
 /** Somebody was refused: the quota says so, once. */

@@ -20,6 +20,7 @@ export const limitNames = [
   "usd",
   "tool_calls",
   "wall_time_ms",
+  "storage_bytes",
 ] as const;
 export type LimitName = (typeof limitNames)[number];
 export type Amounts = Partial<Record<LimitName, number>>;

@@ -70,6 +70,16 @@ export class MemoryContents {
     return events;
   }
 
+  bytesOf(tenantId: string): { log: number; blobs: number } {
+    const events = this.log.filter((event) => event !== undefined && event.tenantId === tenantId);
+    const owned = [...this.blobs].filter(([sha256]) => this.blobOf(tenantId, sha256) !== undefined);
+    const sum = (sizes: number[]) => sizes.reduce((total, size) => total + size, 0);
+    return {
+      log: sum(events.map((event) => Buffer.byteLength(JSON.stringify(event?.payload)))),
+      blobs: sum(owned.map(([, bytes]) => bytes.length)),
+    };
+  }
+
   blobOf(tenantId: string, sha256: string): Uint8Array | undefined {
     return this.#blobOwners.get(sha256)?.has(tenantId) === true ? this.blobs.get(sha256) : undefined;
   }

@@ -76,6 +76,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     count: async (kind) =>
       [...documents.values()].filter((found) => found.kind === kind && found.tenantId === tenantId).length,
     events: async (query) => events(log, query, tenantId),
+    storedBytes: async () => contents.bytesOf(tenantId),
     blob: async (sha256) => contents.blobOf(tenantId, sha256),
     async openBlob(sha256) {
       const bytes = contents.blobOf(tenantId, sha256);

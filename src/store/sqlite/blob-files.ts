@@ -5,6 +5,7 @@
  */
 
 import { createHash, randomBytes } from "node:crypto";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { BlobTooLarge, diskFaultOf, type OpenBlob, type StagedBlob, StoreUnavailable } from "../port.ts";
@@ -12,6 +13,17 @@ import { checkedBlob, checkedChunks } from "./checked-blob.ts";
 import { failPoint } from "./fail-point.ts";
 
 const incoming = "incoming";
+
+/** What is kept beside a database, by hash. */
+export function blobFilesBeside(database: string | null): { sha256: string; bytes: number }[] {
+  const directory = database === null ? "" : join(dirname(database), "blobs");
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && hashForm.test(entry.name))
+    .map(({ name, parentPath }) => ({ sha256: name, bytes: statSync(join(parentPath, name)).size }));
+}
+
+const hashForm = /^[0-9a-f]{64}$/;
 
 export class BlobFiles {
   readonly #directory: string;
@@ -132,7 +144,7 @@ export class BlobFiles {
 
   #fileOf(sha256: string): string {
     // Hashes come from documents of ours; a path is made of nothing else all the same.
-    if (!/^[0-9a-f]{64}$/.test(sha256)) return join(this.#directory, incoming, "none");
+    if (!hashForm.test(sha256)) return join(this.#directory, incoming, "none");
     return join(this.#directory, sha256.slice(0, 2), sha256);
   }
 }

@@ -63,6 +63,7 @@ export async function openSqliteStore(
         reader.search(tenantId, query).map((found) => ({ ...cached(found), score: found.score })),
       count: async (kind) => reader.count(kind, tenantId),
       events: async (query) => reader.events(tenantId, seen(query)),
+      storedBytes: async () => reader.storedBytes(tenantId),
       async blob(sha256) {
         if (!reader.hasBlob(tenantId, sha256)) return undefined;
         return reader.blob(sha256) ?? (await blobFiles.whole(sha256));

@@ -221,6 +221,11 @@ export class Reader {
     return this.#prepare(sql).get(sha256, tenantId) !== undefined;
   }
 
+  storedBytes(tenantId: string): { log: number; blobs: number } {
+    const row = this.#prepare("SELECT log, blobs FROM tenant_bytes WHERE tenant_id = ?").get(tenantId);
+    return { log: Number(row?.log ?? 0), blobs: Number(row?.blobs ?? 0) };
+  }
+
   blob(sha256: string): Uint8Array | undefined {
     const bytes = this.#prepare("SELECT bytes FROM blobs WHERE sha256 = ?").get(sha256)?.bytes;
     return bytes instanceof Uint8Array ? checkedBlob(bytes, sha256, this.#file) : undefined;

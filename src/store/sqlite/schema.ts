@@ -13,6 +13,7 @@
  */
 
 import type { DatabaseSync } from "node:sqlite";
+import { blobFilesBeside } from "./blob-files.ts";
 
 const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   `
@@ -100,7 +101,49 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   INSERT INTO writer VALUES (0);
   `,
   "ALTER TABLE log ADD COLUMN checksum INTEGER",
+  countBytes,
 ];
+
+/** Kept by triggers, so that nothing that writes to the log or to content can forget to count. */
+function countBytes(db: DatabaseSync): void {
+  db.exec(`
+    CREATE TABLE tenant_bytes (
+      tenant_id TEXT PRIMARY KEY,
+      log       INTEGER NOT NULL DEFAULT 0,
+      blobs     INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO tenant_bytes (tenant_id, log)
+      SELECT tenant_id, sum(octet_length(events) + octet_length(numbers)) FROM log GROUP BY tenant_id;
+    CREATE TRIGGER log_inserted AFTER INSERT ON log BEGIN
+      INSERT INTO tenant_bytes (tenant_id, log)
+        VALUES (NEW.tenant_id, octet_length(NEW.events) + octet_length(NEW.numbers))
+        ON CONFLICT (tenant_id) DO UPDATE SET log = log + excluded.log;
+    END;
+    CREATE TRIGGER log_rewritten AFTER UPDATE OF events ON log BEGIN
+      UPDATE tenant_bytes SET log = log + octet_length(NEW.events) - octet_length(OLD.events)
+        WHERE tenant_id = NEW.tenant_id;
+    END;
+    CREATE TRIGGER log_deleted AFTER DELETE ON log BEGIN
+      UPDATE tenant_bytes SET log = log - octet_length(OLD.events) - octet_length(OLD.numbers)
+        WHERE tenant_id = OLD.tenant_id;
+    END;
+    ALTER TABLE blob_owners ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+    CREATE TRIGGER blob_owned AFTER INSERT ON blob_owners BEGIN
+      INSERT INTO tenant_bytes (tenant_id, blobs) VALUES (NEW.tenant_id, NEW.bytes)
+        ON CONFLICT (tenant_id) DO UPDATE SET blobs = blobs + excluded.blobs;
+    END;
+    CREATE TRIGGER blob_counted AFTER UPDATE OF bytes ON blob_owners BEGIN
+      INSERT INTO tenant_bytes (tenant_id, blobs) VALUES (NEW.tenant_id, NEW.bytes - OLD.bytes)
+        ON CONFLICT (tenant_id) DO UPDATE SET blobs = blobs + excluded.blobs;
+    END;
+    CREATE TRIGGER blob_dropped AFTER DELETE ON blob_owners BEGIN
+      UPDATE tenant_bytes SET blobs = blobs - OLD.bytes WHERE tenant_id = OLD.tenant_id;
+    END;
+    UPDATE blob_owners SET bytes = octet_length(blobs.bytes) FROM blobs WHERE blobs.sha256 = blob_owners.sha256;
+  `);
+  const beside = db.prepare("UPDATE blob_owners SET bytes = ? WHERE sha256 = ?");
+  for (const { sha256, bytes } of blobFilesBeside(db.location())) beside.run(bytes, sha256);
+}
 
 /** Content from before is of the tenants whose events and documents speak of it. As text: JSON can be too deep for SQLite. */
 function nameOwners(db: DatabaseSync): void {
@@ -120,9 +163,9 @@ function nameOwners(db: DatabaseSync): void {
 /** The schema that this Bridle writes. */
 const schemaNewest = migrations.length;
 
-/** Brings the database to the newest schema. Refuses one that a newer Bridle has written. */
-export function migrate(db: DatabaseSync): void {
-  for (let version = knownSchema(db); version < schemaNewest; version++) {
+/** Brings the database to the newest schema, or to an older one for tests. Refuses one that a newer Bridle has written. */
+export function migrate(db: DatabaseSync, newest = schemaNewest): void {
+  for (let version = knownSchema(db); version < newest; version++) {
     db.exec("BEGIN IMMEDIATE");
     const migration = migrations[version] ?? "";
     if (typeof migration === "string") db.exec(migration);

@@ -78,7 +78,9 @@ export class BatchWriter {
     );
     this.#updateHead = db.prepare("UPDATE documents SET sequence = ?, last_event = ? WHERE id = ?");
     this.#insertBlob = db.prepare("INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?, ?)");
-    this.#insertBlobOwner = db.prepare("INSERT OR IGNORE INTO blob_owners (sha256, tenant_id) VALUES (?, ?)");
+    this.#insertBlobOwner = db.prepare(
+      "INSERT OR IGNORE INTO blob_owners (sha256, tenant_id, bytes) VALUES (?, ?, ?)",
+    );
     this.#readOnce = db.prepare("SELECT 1 FROM once WHERE key = ?");
     this.#insertOnce = db.prepare(
       "INSERT INTO once (key, fingerprint, result, expires_at, position) VALUES (?, ?, ?, ?, ?)",
@@ -172,9 +174,9 @@ export class BatchWriter {
     this.#rewriter.rewrite(batch.rewrite);
     this.#rewriter.rewriteOnce(batch.rewriteOnce);
     if (batch.trim !== null) this.#trim(batch.trim);
-    for (const { tenantId, sha256, bytes } of batch.blobs) {
+    for (const { tenantId, sha256, bytes, stagedBytes = 0 } of batch.blobs) {
       if (bytes !== null) this.#insertBlob.run(sha256, bytes);
-      this.#insertBlobOwner.run(sha256, tenantId);
+      this.#insertBlobOwner.run(sha256, tenantId, bytes?.length ?? stagedBytes);
     }
     const regained = new Map(batch.regained);
     for (const document of batch.put) {

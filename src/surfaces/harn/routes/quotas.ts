@@ -5,17 +5,24 @@ import { HarnessError, notFound } from "../../../kernel/errors.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { current, reasonNow, usageOf } from "../../../kernel/quotas/limits.ts";
 import type { QuotaChanges, QuotaRecord } from "../../../kernel/resources/quota.ts";
+import { storageOf } from "../../../kernel/room.ts";
 import { presentPage } from "../lists.ts";
 import { presentRecord } from "../present.ts";
 import { jsonObject } from "../read-input.ts";
-import { route } from "../route.ts";
+import { type Call, route } from "../route.ts";
 import { ListOf, PageQuery } from "../schemas.ts";
 import { CreateQuotaRequest, Quota, type QuotaFields, UpdateQuotaRequest } from "../schemas-policy.ts";
 
 const tag = "Quotas";
 
-/** As it is at this moment: a window that is over shows as over. */
-function presentQuota(quota: QuotaRecord, now: number): object {
+type Asking = Pick<Call<unknown, unknown>, "kernel" | "caller">;
+
+/** As it is at this moment: a window that is over shows as over. What is stored is that of the caller's tenant. */
+async function presentQuota(quota: QuotaRecord, { kernel, caller }: Asking): Promise<object> {
+  const now = kernel.clock.now();
+  const { storage_bytes: most } = quota.limits;
+  const storage = most === undefined ? null : await storageOf(kernel, caller.tenantId);
+  const isFull = storage !== null && most !== undefined && storage.storage_bytes >= most;
   const {
     open: _,
     minute: __,
@@ -25,9 +32,11 @@ function presentQuota(quota: QuotaRecord, now: number): object {
   } = presentRecord(current(quota, now));
   return {
     ...shown,
-    usage: usageOf(current(quota, now), now),
+    usage: { ...usageOf(current(quota, now), now), ...storage },
     soft_limit: !quota.hard_limit,
-    exhaustion_reason: reasonNow(current(quota, now), now),
+    exhaustion_reason: isFull
+      ? `storage_bytes: ${storage.storage_bytes} of ${most} used`
+      : reasonNow(current(quota, now), now),
   };
 }
 
@@ -50,9 +59,8 @@ export const quotaRoutes = [
     query: PageQuery,
     response: ListOf(Quota),
     async handle(call) {
-      const now = call.kernel.clock.now();
       const page = await listRecords(call, call.caller, "quota", call.query);
-      return presentPage(page, (quota) => presentQuota(quota, now));
+      return await presentPage(page, (quota) => presentQuota(quota, call));
     },
   }),
   route({
@@ -76,7 +84,7 @@ export const quotaRoutes = [
         resetAt: reset_at,
         metadata: jsonObject(metadata),
       });
-      return presentQuota(quota, call.kernel.clock.now());
+      return await presentQuota(quota, call);
     },
   }),
   route({
@@ -91,7 +99,7 @@ export const quotaRoutes = [
       const id = call.param("quota_id");
       const quota = await getRecord(call, call.caller, "quota", id);
       if (quota.deleted_at !== null) throw notFound("quota", id);
-      return presentQuota(quota, call.kernel.clock.now());
+      return await presentQuota(quota, call);
     },
   }),
   route({
@@ -115,7 +123,7 @@ export const quotaRoutes = [
         ...(metadata === undefined ? {} : { metadata: jsonObject(metadata) ?? {} }),
       };
       const quota = await call.dispatch(updateQuota, { quotaId: call.param("quota_id"), changes });
-      return presentQuota(quota, call.kernel.clock.now());
+      return await presentQuota(quota, call);
     },
   }),
   route({
@@ -128,7 +136,7 @@ export const quotaRoutes = [
     response: Quota,
     async handle(call) {
       const quota = await call.dispatch(deleteQuota, { quotaId: call.param("quota_id") });
-      return presentQuota(quota, call.kernel.clock.now());
+      return await presentQuota(quota, call);
     },
   }),
 ];
