@@ -145,7 +145,9 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   );
   const traces = await openTraces({ env: process.env, logger, version });
   const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
-  const authFailures = new FailureLog((report) => logger.warn(report, "wrong credentials were presented"));
+  const authFailures = new FailureLog((report) =>
+    logger.warn({ event: "auth.failed", ...report }, "wrong credentials were presented"),
+  );
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -155,7 +157,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     publicUrl: config.publicUrl,
     external: externalIssuers(config),
     authFailuresMax: config.authFailuresMax,
-    onAuthFailure: (from) => authFailures.note(from),
+    onAuthFailure({ from, reason }) {
+      authFailures.note(from);
+      metrics?.authFailed(reason);
+    },
     ticketMs,
     masterKeys,
     files,
@@ -171,6 +176,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   });
   built.defer(() => kernel.tail.close());
   built.defer(() => kernel.keyUse.flush());
+  built.defer(() => kernel.failedSignIns.close());
   const tools = [...builtInTools, ...config.tools];
   metrics?.follow(kernel, { tools: tools.map(({ name }) => name), mcpServers: config.mcp.servers });
   let stopBy = 0;

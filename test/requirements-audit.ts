@@ -14,5 +14,7 @@ export const auditRequirements: readonly Requirement[] = section("Bridle", "Audi
   "AUD-7": "The audit log is read in pages with filters, as a stream from a cursor, and as a whole.",
   "AUD-8":
     "`bridle audit` lists, follows, exports and verifies the audit log, a file of it without a server.",
+  "AUD-9":
+    "Refused credentials are recorded with their address, bounded in number, and counted as a metric by reason.",
   "AUD-6": "Audit records are read with the scope `audit:read`, which `events:read` does not include.",
 });

@@ -2,6 +2,7 @@
 
 import { WorkspaceFiles } from "../files/workspace-files.ts";
 import { keyMsDefault } from "../policy/api-key.ts";
+import { systemCaller } from "../policy/caller.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
 import { createOutbound, type Outbound } from "../policy/outbound.ts";
@@ -11,16 +12,19 @@ import { Tickets } from "../policy/tickets.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
+import { FailedSignIns } from "./audit/failed-sign-ins.ts";
+import { noteAudit } from "./audit/note.ts";
 import { type Chance, systemChance } from "./chance.ts";
 import type { Clock } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
-import { createDispatch, type Dispatch } from "./dispatch.ts";
+import { carryOut, createDispatch, type Dispatch } from "./dispatch.ts";
 import { createIds } from "./ids.ts";
 import { KeyUse } from "./key-use.ts";
 import { KnownCallers } from "./known-callers.ts";
 import { Locks } from "./locks.ts";
 import { LogTail } from "./log-tail.ts";
 import { createOperations } from "./operations.ts";
+import type { AuthFailure } from "./queries/auth-failure.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
 import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
@@ -38,6 +42,8 @@ export interface Kernel extends KernelDeps {
   tickets: Tickets;
   work: WorkHere;
   keyUse: KeyUse;
+  /** Refused credentials that are not in the audit log yet. */
+  failedSignIns: FailedSignIns;
 }
 
 /** The kernel for those who look after all tenants. */
@@ -59,8 +65,8 @@ export interface KernelOptions {
   external?: ExternalIssuers | null;
   /** Failed authentications a minute from one address. */
   authFailuresMax?: number;
-  /** Hears of every credential that is nobody's, and where it came from. */
-  onAuthFailure?: (from: string) => void;
+  /** Hears of every credential that is refused. */
+  onAuthFailure?: (failure: AuthFailure) => void;
   /** How long a ticket is good. */
   ticketMs?: number;
   /** Without them, vaults have keys that live as long as the process. */
@@ -122,12 +128,18 @@ export function createKernel(options: KernelOptions): WholeKernel {
     operations: createOperations(() => deps),
   };
   const keyUse = new KeyUse(deps);
+  const failedSignIns = new FailedSignIns((tenantId, facts) =>
+    carryOut(deps, noteAudit, systemCaller(tenantId), facts),
+  );
   const access = {
     ...deps,
     known: new KnownCallers(tail, clock),
     failures: new RateLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
-    onFailure: options.onAuthFailure ?? (() => {}),
     use: keyUse,
+    onFailure(failure: AuthFailure) {
+      failedSignIns.note(failure);
+      options.onAuthFailure?.(failure);
+    },
     identity: () => options.publicUrl ?? issuer.id,
     external: options.external ?? null,
   };
@@ -140,5 +152,6 @@ export function createKernel(options: KernelOptions): WholeKernel {
     tickets: new Tickets(() => clock.now(), ticketMs),
     work: new WorkHere(),
     keyUse,
+    failedSignIns,
   };
 }

@@ -1,6 +1,7 @@
-/** Wrong credentials, told now and then: somebody who guesses must not be able to fill the log, nor to stay out of it. */
+/** What happens again and again, reported now and then: somebody who guesses must not be able to fill the log, nor to stay out of it. */
 
-const everyMs = 60_000;
+import { EveryMinute } from "./every-minute.ts";
+
 /** Addresses that are named; of more, how many there are. */
 const namedMax = 5;
 
@@ -12,33 +13,30 @@ export interface FailureReport {
 }
 
 export class FailureLog {
-  readonly #tell: (report: FailureReport) => void;
+  readonly #reports: EveryMinute;
   #failures = 0;
   #addresses = new Set<string>();
-  #pause: NodeJS.Timeout | null = null;
-
-  constructor(tell: (report: FailureReport) => void) {
-    this.#tell = tell;
-  }
 
   /** The first is told at once, what follows once a minute. */
+  constructor(tell: (report: FailureReport) => void) {
+    this.#reports = new EveryMinute(() => tell(this.#take()));
+  }
+
   note(address: string): void {
     this.#failures += 1;
     if (this.#addresses.size < 1000) this.#addresses.add(address);
-    if (this.#pause === null) this.#report();
+    this.#reports.want();
   }
 
-  #report(): void {
-    this.#pause = null;
-    if (this.#failures === 0) return;
+  #take(): FailureReport {
     const addresses = [...this.#addresses];
-    this.#tell({
-      failures: this.#failures,
-      addresses: addresses.slice(0, namedMax),
-      others: Math.max(0, addresses.length - namedMax),
-    });
+    const failures = this.#failures;
     this.#failures = 0;
     this.#addresses = new Set();
-    this.#pause = setTimeout(() => this.#report(), everyMs).unref();
+    return {
+      failures,
+      addresses: addresses.slice(0, namedMax),
+      others: Math.max(0, addresses.length - namedMax),
+    };
   }
 }

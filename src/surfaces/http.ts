@@ -9,6 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
 import { pauseIfLate } from "../kernel/slices.ts";
+import { warnOfIgnoredForwarding } from "./forwarded.ts";
 import { LargeBodies } from "./large-bodies.ts";
 import { type HttpWatch, tellOfRequests } from "./request-lines.ts";
 import { SiteGuard, type SiteRules } from "./site-guard.ts";
@@ -111,6 +112,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     if (refusal !== null) reply.header("Vary", "Origin");
     done(refusal ?? undefined);
   });
+  warnOfIgnoredForwarding(app, logger);
   // For pages that no surface answers for.
   app.setErrorHandler(fail);
   if (options.corsOrigins.length > 0) allowOrigins(app, new Set(options.corsOrigins));

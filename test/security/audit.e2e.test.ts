@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import { createClient } from "../../client/index.ts";
-import { verifyAudit } from "../../src/kernel/queries/audit.ts";
+import { exportAudit, verifyAudit } from "../../src/kernel/queries/audit.ts";
 import { systemCaller } from "../../src/policy/caller.ts";
 import { type AuditRecord, verifyAuditLog } from "../../src/receipts/audit-record.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { bridle, succeeded } from "../support/cli.ts";
-import { Client, errorOf, type Json } from "../support/client.ts";
+import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import {
   adminKey,
@@ -205,6 +205,54 @@ test("AUD-3 fifty changes at once leave a chain without gaps that folds to its d
     await busy.stop();
   }
   await assertRebuildable(directory.path);
+});
+
+test("AUD-9 a refused key is recorded in its tenant with address and reason, others in the default one", async () => {
+  await using directory = await temporaryDirectory();
+  const watched = await startServer({ data: directory.path, env: { BRIDLE_METRICS: "open" } });
+  const client = new Client(watched);
+  const inside = await client.createKey({ tenant_id: "tenant_other" });
+  const gone = await client.createKey({ tenant_id: "tenant_other" });
+  await client.as(inside.key).call(`/v1/api-keys/${gone.id}`, { method: "DELETE" });
+  errorOf(await client.as(gone.key).get("/v1/sessions"), 401);
+  const failures = (of: Client) =>
+    until(
+      async () => (await recordsOf(of)).filter(({ action }) => action === "auth.fail"),
+      (found) => found.length > 0,
+    );
+  const [record] = await failures(client.as(inside.key));
+  assert.partialDeepStrictEqual(record, {
+    ...{ outcome: "failure", actor: null, key_id: gone.id, address: "127.0.0.1", resource: null },
+    details: { failures: 1, reasons: ["revoked"], key_ids: [gone.id] },
+  });
+  const wrong = `${inside.key.slice(0, -6)}AAAAAA`;
+  const form = { grant_type: "client_credentials", client_id: inside.id, client_secret: wrong };
+  const body = new URLSearchParams(form);
+  assert.equal((await fetch(`${watched.url}/oauth/token`, { method: "POST", body })).status, 401);
+  for (let n = 0; n < 30; n++)
+    errorOf(await client.as(`a-guessed-key-${n}-0000000000`).get("/v1/tasks"), 401);
+  const { body: metrics } = await client.get("/metrics");
+  assert.match(metrics, /^bridle_auth_failures_total{reason="revoked"} 1$/m);
+  assert.match(metrics, /^bridle_auth_failures_total{reason="wrong_secret"} 1$/m);
+  assert.match(metrics, /^bridle_auth_failures_total{reason="unknown_key"} 30$/m);
+  // What came within the minute is written when it is over, or when the server stops.
+  assert.equal(await watched.stop(), 0);
+  const store = await openSqliteStore(directory.path);
+  try {
+    const last = async (tenantId: string) => {
+      let newest: AuditRecord | null = null;
+      for await (const each of exportAudit({ store }, systemCaller(tenantId))) newest = each;
+      return newest;
+    };
+    assert.partialDeepStrictEqual(await last("tenant_default"), {
+      ...{ action: "auth.fail", details: { failures: 30, reasons: ["unknown_key"] } },
+    });
+    assert.partialDeepStrictEqual(await last("tenant_other"), {
+      ...{ key_id: inside.id, details: { failures: 1, reasons: ["wrong_secret"] } },
+    });
+  } finally {
+    await store.close();
+  }
 });
 
 /** Servers of one data directory, so that its files can be changed in between. */

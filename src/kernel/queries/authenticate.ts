@@ -15,6 +15,7 @@ import { HarnessError } from "../errors.ts";
 import type { KeyUse } from "../key-use.ts";
 import type { KnownCaller, KnownCallers } from "../known-callers.ts";
 import type { SigningKeyRecord } from "../resources/signing-key.ts";
+import { type AuthFailure, authFailure } from "./auth-failure.ts";
 import { callerOf, expiryOf, mayComeFrom, presentedKey, tokenHolder, usableKey } from "./client-keys.ts";
 
 /** `from` is the address that it came from, whose failures are counted. */
@@ -26,8 +27,8 @@ export interface AuthenticateDeps {
   clock: Clock;
   known: KnownCallers;
   failures: RateLimit;
-  /** Hears of every credential that is nobody's, and where it came from. */
-  onFailure(from: string): void;
+  /** Hears of every credential that is refused. */
+  onFailure(failure: AuthFailure): void;
   /** The name under which this server issues tokens and accepts them. */
   identity(): string;
   external: ExternalIssuers | null;
@@ -64,7 +65,7 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
       known.remember(hash, found, generation);
       if (mayComeFrom(found.caller, from)) return welcome(found.caller, from);
     }
-    if (from !== undefined) deps.onFailure(from);
+    if (from !== undefined) deps.onFailure(await authFailure(deps.store, presented, from, deps.clock.now()));
     if (secondsToWait > 0) throw tooManyFailures(secondsToWait);
     if (who !== null) failures.count(who);
     return null;

@@ -10,6 +10,7 @@ import { addressGroup } from "../../policy/rate-limit.ts";
 import type { NewId } from "../ids.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Issuer } from "../signing.ts";
+import { authFailure } from "./auth-failure.ts";
 import { type AuthenticateDeps, tooManyFailures } from "./authenticate.ts";
 import { callerOf, mayComeFrom, presentedKey, tokenHolder } from "./client-keys.ts";
 
@@ -65,11 +66,12 @@ export function createIssueToken(deps: IssueTokenDeps): IssueToken {
 
 /** Failures count against the address and against the client; whoever has the right secret is never held up. */
 async function authenticateClient(
-  { store, clock, failures }: IssueTokenDeps,
+  { store, clock, failures, onFailure }: IssueTokenDeps,
   { clientId, clientSecret, from }: TokenRequest,
 ): Promise<ApiKeyRecord> {
   const key = await presentedKey(store, clientSecret, clock.now());
   if (key !== null && key.id === clientId && mayComeFrom(callerOf(key), from)) return key;
+  onFailure(await authFailure(store, clientSecret, from, clock.now()));
   const culprits = [addressGroup(from), ...(isKeyId(clientId) ? [clientId] : [])];
   const secondsToWait = Math.max(...culprits.map((who) => failures.secondsToWait(who)));
   if (secondsToWait > 0) throw tooManyFailures(secondsToWait);

@@ -142,6 +142,11 @@ export const requestMetrics = {
     ["method", "route"],
     answerSeconds,
   ),
+  authFailures: counter(
+    "bridle_auth_failures_total",
+    "Credentials that were refused, by reason: unknown_key, wrong_secret, revoked, expired, invalid_token, not_allowed.",
+    ["reason"],
+  ),
   inFlight: gauge(
     "bridle_http_requests_in_flight",
     "HTTP requests that are being answered, streams included.",

@@ -18,6 +18,8 @@ export interface Metrics {
   store(name: StoreName): { groupWritten(batches: number, failed: number, seconds: number): void };
   http: ReturnType<typeof countRequests>["http"];
   grpc: ReturnType<typeof countRequests>["grpc"];
+  /** A credential was refused. */
+  authFailed: ReturnType<typeof countRequests>["authFailed"];
   /** Counts what the log tells from here on, until it is stopped. */
   follow(kernel: Kernel, known: Pick<WorkOptions, "tools" | "mcpServers">): () => void;
   /** What is served. */
@@ -46,6 +48,7 @@ export function createMetrics({ logger, version }: { logger: Logger; version: st
     store: stores.watch,
     http: requests.http,
     grpc: requests.grpc,
+    authFailed: requests.authFailed,
     follow(kernel, known) {
       const { store, agents, clock, tail } = kernel;
       const work = new WorkMetrics(registry, { store, agents, now: () => clock.now(), ...known }, harmless);

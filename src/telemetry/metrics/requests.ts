@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 import type { Registry } from "prom-client";
+import type { AuthFailureReason } from "../../kernel/queries/auth-failure.ts";
 import { requestMetrics } from "./catalogue.ts";
 import { instrumentsOf } from "./instruments.ts";
 import { oneOf } from "./labels.ts";
@@ -19,10 +20,8 @@ interface Answered {
 }
 
 export function countRequests(registry: Registry, harmless: Harmless) {
-  const { requests, requestSeconds, inFlight, calls, callSeconds, streams } = instrumentsOf(
-    requestMetrics,
-    registry,
-  );
+  const instruments = instrumentsOf(requestMetrics, registry);
+  const { requests, requestSeconds, authFailures, inFlight, calls, callSeconds, streams } = instruments;
   const open = new Set<ServerResponse>();
   let grpcStreams = 0;
   const http = {
@@ -48,6 +47,7 @@ export function countRequests(registry: Registry, harmless: Harmless) {
       });
     },
   };
+  const authFailed = harmless((reason: AuthFailureReason) => authFailures.inc({ reason }));
   /** What is open now. */
   function refresh(webSockets: number): void {
     inFlight.set(open.size);
@@ -55,7 +55,7 @@ export function countRequests(registry: Registry, harmless: Harmless) {
     streams.set({ transport: "websocket" }, webSockets);
     streams.set({ transport: "grpc" }, grpcStreams);
   }
-  return { http, grpc, refresh };
+  return { http, grpc, authFailed, refresh };
 }
 
 function isEventStream(response: ServerResponse): boolean {

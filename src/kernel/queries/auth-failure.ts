@@ -1,0 +1,47 @@
+/** Why a credential was refused, and whose it was, for those who watch over the server. Callers are told neither. */
+
+import { claimedIssuer } from "../../policy/access-token.ts";
+import { hashApiKey, keyIdOf, sameHash } from "../../policy/api-key.ts";
+import type { WholeStore } from "../../store/whole-store.ts";
+import { defaultTenantId } from "../commands/ensure-tenant.ts";
+import type { ApiKeyRecord } from "../resources/api-key.ts";
+import { expiryOf } from "./client-keys.ts";
+
+export type AuthFailureReason =
+  | "unknown_key"
+  | "wrong_secret"
+  | "revoked"
+  | "expired"
+  | "invalid_token"
+  /** The key is good, and not for this: from here, for this client, or since the key that made it is gone. */
+  | "not_allowed";
+
+export interface AuthFailure {
+  /** The network address that it came from. */
+  from: string;
+  reason: AuthFailureReason;
+  /** The tenant of the key; the default tenant when there is no such key. */
+  tenantId: string;
+  keyId: string | null;
+}
+
+export async function authFailure(
+  store: WholeStore,
+  presented: string,
+  from: string,
+  now: number,
+): Promise<AuthFailure> {
+  const unknown = { from, tenantId: defaultTenantId, keyId: null };
+  if (claimedIssuer(presented) !== null) return { ...unknown, reason: "invalid_token" };
+  const keyId = keyIdOf(presented);
+  const document = keyId === null ? undefined : await store.get("api_key", keyId);
+  if (document === undefined) return { ...unknown, reason: "unknown_key" };
+  const key = document.body as ApiKeyRecord;
+  return { from, tenantId: key.tenant_id, keyId: key.id, reason: reasonOf(key, presented, now) };
+}
+
+function reasonOf(key: ApiKeyRecord, presented: string, now: number): AuthFailureReason {
+  if (!sameHash(hashApiKey(presented), key.hash)) return "wrong_secret";
+  if (key.revoked_at !== null) return "revoked";
+  return now >= expiryOf(key) ? "expired" : "not_allowed";
+}
