@@ -134,7 +134,7 @@ const wholeStore = "store/whole-store.ts";
 const looksAfterAll: readonly RegExp[] = [
   /^kernel\/(kernel|unit|log-tail|rebuild)\.ts$/,
   // The tenant follows from a key, a connector's id, or a time that has come.
-  /^kernel\/queries\/(authenticate|client-keys|push-configs)\.ts$/,
+  /^kernel\/queries\/(auth-failure|authenticate|client-keys|push-configs)\.ts$/,
   /^kernel\/(erasure|master-key|retention)\//,
   /^gateway\//,
   /^runtime\/history\.ts$/,
