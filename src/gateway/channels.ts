@@ -90,7 +90,8 @@ export class Channel {
   /** Looks whether something has to be told again. */
   lookAgain(): void {
     const { now, settings } = this.#gateway.deps;
-    if (now() - this.#lookedAtMs < settings.redeliverMs) return;
+    // Also when the clock was put back.
+    if (Math.abs(now() - this.#lookedAtMs) < settings.redeliverMs) return;
     this.#isDueToLook = true;
     this.nudge();
   }

@@ -2,13 +2,20 @@
 
 export interface Clock {
   now(): number;
+  /** Milliseconds since some moment, by a clock that is never set; the same as `now` when it is left out. */
+  steady?(): number;
   /** Calls back once so much time has passed, unless it was stopped; by a timer of the system when it is left out. */
   setTimer?(callback: () => void, ms: number): StopTimer;
 }
 
 export type StopTimer = () => void;
 
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = { now: () => Date.now(), steady: () => performance.now() };
+
+/** For how long something lasts in this process: setting the wall clock neither prolongs nor shortens it. */
+export function steadyNow(clock: Clock): number {
+  return clock.steady?.() ?? clock.now();
+}
 
 /** A timer of the clock that the waiting is measured by. */
 export function setTimer(clock: Clock, callback: () => void, ms: number): StopTimer {

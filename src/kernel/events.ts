@@ -167,6 +167,7 @@ export interface EventPayloads {
   "vendor.bridle.schedule.created": { schedule: ScheduleRecord };
   "vendor.bridle.schedule.stopped": Record<string, never>;
   "vendor.bridle.schedule.fired": ScheduleFired;
+  "vendor.bridle.schedule.moved": { next_at: string | null };
 
   "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
   "vendor.bridle.api_key.revoked": Record<string, never>;

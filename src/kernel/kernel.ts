@@ -15,7 +15,7 @@ import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
 import { FailedSignIns } from "./audit/failed-sign-ins.ts";
 import { noteAudit } from "./audit/note.ts";
 import { type Chance, systemChance } from "./chance.ts";
-import type { Clock } from "./clock.ts";
+import { type Clock, steadyNow } from "./clock.ts";
 import { ReplaySecrets } from "./commands/replay-task.ts";
 import { carryOut, createDispatch, type Dispatch } from "./dispatch.ts";
 import { createIds } from "./ids.ts";
@@ -149,7 +149,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
     dispatch: createDispatch(deps),
     authenticate: createAuthenticate(access, adminKey),
     issueToken: createIssueToken(access),
-    tickets: new Tickets(() => clock.now(), ticketMs),
+    tickets: new Tickets(() => steadyNow(clock), ticketMs),
     work: new WorkHere(),
     keyUse,
     failedSignIns,

@@ -22,12 +22,13 @@ export class Tickets {
   readonly #now: () => number;
   readonly #ttlMs: number;
 
+  /** `now` is of a clock that is never set. */
   constructor(now: () => number, ttlMs: number) {
     this.#now = now;
     this.#ttlMs = ttlMs;
   }
 
-  issue(credential: string): { ticket: string; expiresAt: number } {
+  issue(credential: string): { ticket: string; validMs: number } {
     const ticket = `ticket_${randomBytes(32).toString("base64url")}`;
     const expiresAt = this.#now() + this.#ttlMs;
     for (const [key, oldest] of this.#waiting) {
@@ -43,7 +44,7 @@ export class Tickets {
     const key = hashOf(ticket);
     this.#own.set(credential, own.add(key));
     this.#waiting.set(key, { credential, expiresAt });
-    return { ticket, expiresAt };
+    return { ticket, validMs: this.#ttlMs };
   }
 
   #forget(key: string, { credential }: Waiting): void {

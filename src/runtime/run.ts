@@ -555,6 +555,11 @@ export class Run {
     this.#waits.end(key, event);
   }
 
+  /** The clock was put forward: what is overdue by it ends now. */
+  resetTimers(): void {
+    this.#waits.resetTimers();
+  }
+
   /** The task was canceled or otherwise ended by somebody else. */
   supersede(): void {
     this.finish({ how: "superseded" });

@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from "pino";
-import { blobBytes } from "../kernel/content.ts";
+import { steadyNow } from "../kernel/clock.ts";
 import { asKernelEvent, type KernelEvent, terminalEvents } from "../kernel/events.ts";
 import type { WholeKernel } from "../kernel/kernel.ts";
 import { isFinal } from "../kernel/lifecycle.ts";
@@ -13,7 +13,9 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { traceIdOf, traceOfTask } from "../kernel/trace.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
 import type { Agent } from "./agent.ts";
+import { ClockWatch } from "./clock-watch.ts";
 import { CrashedRuns } from "./crashed-runs.ts";
+import { DueReader } from "./due-reader.ts";
 import { execute } from "./execute.ts";
 import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
@@ -21,12 +23,12 @@ import { ReadyQueue } from "./ready-queue.ts";
 import type { AgentRegistry } from "./registry.ts";
 import { openReplay } from "./replay.ts";
 import { Run } from "./run.ts";
+import { answeredStep, endsIn, hasLargeInput } from "./task-news.ts";
 import { emptyWorld, type World } from "./world.ts";
 
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
 const readyMax = 10_000;
 const sweepEveryMs = 250;
-const sweepPage = 500;
 /** Idempotency records past their day are dropped this often. */
 const forgetEveryMs = 60 * 60 * 1000;
 
@@ -85,7 +87,8 @@ class Scheduler implements Runtime {
   readonly #crashed: CrashedRuns;
   /** The code of the open tasks that ran in this process, where it is kept. */
   readonly #startedWith: Map<string, Agent> | null;
-  #swept = { wakeAt: -1, id: "" };
+  readonly #due: DueReader;
+  readonly #clockWatch: ClockWatch;
   #overflowed = false;
   #sweeping = false;
   #draining = false;
@@ -96,6 +99,8 @@ class Scheduler implements Runtime {
   constructor({ world = emptyWorld, keepsStartedCode = false, ...options }: RuntimeOptions) {
     const { kernel, agents, logger, concurrency, outboxMax } = options;
     this.#kernel = kernel;
+    this.#due = new DueReader({ store: kernel.store, kind: "task" });
+    this.#clockWatch = new ClockWatch(kernel.clock);
     this.#world = world;
     this.#agents = agents;
     this.#logger = logger;
@@ -143,9 +148,10 @@ class Scheduler implements Runtime {
     this.#draining = true;
     clearInterval(this.#sweepTimer);
     clearInterval(this.#forgetTimer);
-    const deadline = this.#kernel.clock.now() + graceMs;
+    const { clock } = this.#kernel;
+    const deadline = steadyNow(clock) + graceMs;
     const busy = () => [...this.#runs.values()].filter((run) => !run.isIdle).length + this.#loading.size;
-    while (busy() > 0 && this.#kernel.clock.now() < deadline) {
+    while (busy() > 0 && steadyNow(clock) < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     const interrupted = busy();
@@ -287,7 +293,8 @@ class Scheduler implements Runtime {
     if (end.how === "ended" && end.thrown !== undefined) this.#tellThrown(run, end.thrown);
     if (end.how !== "crashed" && end.how !== "parked") this.#startedWith?.delete(id);
     // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
-    const overdue = end.how === "parked" && end.until !== null && end.until <= this.#swept.wakeAt;
+    const now = this.#kernel.clock.now();
+    const overdue = end.how === "parked" && end.until !== null && this.#due.hasPassed(end.until, now);
     if (this.#again.delete(id) || overdue) this.#enqueue(id, sessionId);
     this.#dispatch();
   }
@@ -334,26 +341,33 @@ class Scheduler implements Runtime {
     try {
       if (this.#overflowed && this.#queue.size === 0) {
         this.#overflowed = false;
-        this.#swept = { wakeAt: -1, id: "" };
+        this.#due.restart();
       }
-      const through = this.#kernel.clock.now();
-      while (!this.#overflowed) {
-        const due = await this.#kernel.store.due({
-          kind: "task",
-          after: this.#swept,
-          through,
-          limit: sweepPage,
-        });
-        for (const { id } of due) await this.#enqueueDue(id);
-        this.#swept = due.at(-1) ?? this.#swept;
-        if (due.length < sweepPage) break;
-      }
+      this.#lookAtClock();
+      if (!this.#overflowed) await this.#takeDue();
       this.#dispatch();
     } catch (error) {
       this.#logger.error({ err: error }, "looking for due tasks failed; trying again");
     } finally {
       this.#sweeping = false;
     }
+  }
+
+  async #takeDue(): Promise<void> {
+    for await (const id of this.#due.read(this.#kernel.clock.now())) {
+      await this.#enqueueDue(id);
+      if (this.#overflowed) return;
+    }
+  }
+
+  /** Runs in memory wait by timers, which do not notice that the clock was put forward. */
+  #lookAtClock(): void {
+    const ms = this.#clockWatch.jump();
+    if (ms === 0) return;
+    const how = ms > 0 ? "forward" : "back";
+    const about = { event: "clock.jumped", by_ms: ms };
+    this.#logger.warn(about, `The system clock was set ${how} by ${Math.abs(ms)} ms`);
+    if (ms > 0) for (const run of this.#runs.values()) run.resetTimers();
   }
 
   async #forget(): Promise<void> {
@@ -370,36 +384,5 @@ class Scheduler implements Runtime {
     const task = document?.body as TaskRecord | undefined;
     // What cannot run here must not take the place of what can.
     if (task !== undefined && this.#agentFor(task) !== null) this.#enqueue(taskId, task.session_id);
-  }
-}
-
-/** Large content is read from the disk, and it is not there yet. */
-function hasLargeInput({ input }: TaskRecord, events: readonly NewEvent[]): boolean {
-  if ("payload" in input) return blobBytes(input.payload) > 0;
-  return events
-    .map(asKernelEvent)
-    .some(({ event, payload }) => event === "user.message" && blobBytes(payload.message.parts) > 0);
-}
-
-/** A task that comes with its end (an import) is not to be run. */
-function endsIn(events: readonly NewEvent[], taskId: string): boolean {
-  return events.some((event) => event.resource.id === taskId && terminalEvents.has(event.event));
-}
-
-/** The step of a run that an event from outside answers. */
-function answeredStep(event: KernelEvent): string | null {
-  switch (event.event) {
-    case "user.input_submitted":
-    case "user.tool_confirmation":
-      return event.payload.step;
-    case "span.completed":
-    case "span.failed": {
-      const { kind, call_id, handoff, step } = event.payload;
-      const isChild = kind === "spawn" && event.event === "span.completed";
-      const isFromOutside = isChild || call_id !== undefined || handoff !== undefined;
-      return isFromOutside ? step : null;
-    }
-    default:
-      return null;
   }
 }

@@ -1,6 +1,6 @@
 /** What a run waits for while it is in memory: answers from outside, by the step they are for, and times. */
 
-import { type Clock, type StopTimer, setTimer } from "../kernel/clock.ts";
+import { type Clock, type StopTimer, setTimer, steadyNow } from "../kernel/clock.ts";
 import type { KernelEvent } from "../kernel/events.ts";
 import type { Parked } from "../kernel/resources/task.ts";
 
@@ -25,13 +25,15 @@ export type Arrival = KernelEvent | "elapsed";
 
 interface Waiting extends Wait {
   resolve(arrival: Arrival): void;
+  /** By the steady clock: a wait that is over soon stays so when the wall clock is put back. */
+  endsAt: number | null;
 }
 
 export class Waits {
   readonly #clock: Clock;
   readonly #onOver: () => void;
   readonly #waiting = new Map<string, Waiting>();
-  readonly #timers = new Set<StopTimer>();
+  readonly #timers = new Map<string, StopTimer>();
 
   /** `onOver` is called whenever a wait is over. */
   constructor(clock: Clock, onOver: () => void) {
@@ -45,9 +47,9 @@ export class Waits {
 
   add(wait: Wait): Promise<Arrival> {
     const arrival = new Promise<Arrival>((resolve) => {
-      this.#waiting.set(wait.key, { ...wait, resolve });
+      this.#waiting.set(wait.key, { ...wait, resolve, endsAt: null });
     });
-    if (wait.until !== null) this.#setTimer(wait.key, wait.until);
+    this.#setTimer(wait.key);
     return arrival;
   }
 
@@ -55,13 +57,14 @@ export class Waits {
     const waiting = this.#waiting.get(key);
     if (waiting === undefined) return;
     this.#waiting.delete(key);
+    this.#stopTimer(key);
     waiting.resolve(arrival);
     this.#onOver();
   }
 
   /** Nobody waits any more; what waited hears nothing. */
   clear(): void {
-    for (const stop of this.#timers) stop();
+    for (const stop of this.#timers.values()) stop();
     this.#timers.clear();
     this.#waiting.clear();
   }
@@ -69,22 +72,29 @@ export class Waits {
   /** All of them, when there are any and none is about to be over. */
   get long(): Wait[] | null {
     const waits = [...this.#waiting.values()];
-    const soon = this.#clock.now() + shortWaitMs;
-    const isShort = waits.some(({ until }) => until !== null && until <= soon);
+    const soon = steadyNow(this.#clock) + shortWaitMs;
+    const isShort = waits.some(({ endsAt }) => endsAt !== null && endsAt <= soon);
     return waits.length === 0 || isShort ? null : waits;
   }
 
-  #setTimer(key: string, until: number): void {
-    const ms = Math.min(Math.max(until - this.#clock.now(), 0), timerMsMax);
-    const stop = setTimer(
-      this.#clock,
-      () => {
-        this.#timers.delete(stop);
-        this.end(key, "elapsed");
-      },
-      ms,
-    );
-    this.#timers.add(stop);
+  /** Measures all waits by the wall clock again. */
+  resetTimers(): void {
+    for (const key of this.#waiting.keys()) this.#setTimer(key);
+  }
+
+  #setTimer(key: string): void {
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined || waiting.until === null) return;
+    this.#stopTimer(key);
+    const ms = Math.max(waiting.until - this.#clock.now(), 0);
+    waiting.endsAt = steadyNow(this.#clock) + ms;
+    const stop = setTimer(this.#clock, () => this.end(key, "elapsed"), Math.min(ms, timerMsMax));
+    this.#timers.set(key, stop);
+  }
+
+  #stopTimer(key: string): void {
+    this.#timers.get(key)?.();
+    this.#timers.delete(key);
   }
 }
 

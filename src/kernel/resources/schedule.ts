@@ -31,6 +31,8 @@ export function foldSchedule(schedule: ScheduleRecord, event: KernelEvent): Sche
       const { next_at, session_id } = event.payload;
       return { ...schedule, next_at, session_id, updated_at: event.createdAt };
     }
+    case "vendor.bridle.schedule.moved":
+      return { ...schedule, next_at: event.payload.next_at, updated_at: event.createdAt };
     default:
       return schedule;
   }

@@ -4,7 +4,7 @@
  */
 
 import type { JsonObject } from "../../store/port.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, steadyNow } from "../clock.ts";
 
 /** States of all runs together; the oldest of more are dropped. */
 const statesMax = 1000;
@@ -37,7 +37,7 @@ export class HeldStates {
   keep(taskId: string, keyedHash: string, state: JsonObject, bytes: number): void {
     const key = keyOf(taskId, keyedHash);
     this.#drop(key);
-    this.#held.set(key, { taskId, keyedHash, state, bytes, until: this.#clock.now() + this.#heldMs });
+    this.#held.set(key, { taskId, keyedHash, state, bytes, until: steadyNow(this.#clock) + this.#heldMs });
     this.#bytes += bytes;
     const [oldest, ...others] = this.#of(taskId);
     if (oldest !== undefined && others.length >= statesOfRunMax) this.#drop(oldest);
@@ -65,7 +65,7 @@ export class HeldStates {
 
   /** All are held equally long, so those that came first are over first. */
   #dropOverdue(): void {
-    const now = this.#clock.now();
+    const now = steadyNow(this.#clock);
     for (const [key, { until }] of this.#held) {
       if (until > now) return;
       this.#drop(key);

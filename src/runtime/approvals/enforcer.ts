@@ -5,10 +5,12 @@
 
 import type { Logger } from "pino";
 import { type ApprovalSubject, type SubjectKind, subjectKindOf } from "../../kernel/approvals/subjects.ts";
+import { steadyNow } from "../../kernel/clock.ts";
 import { everyPage } from "../../kernel/every-page.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
 import { exchangesWakeAt } from "../../kernel/resources/exchange.ts";
 import type { StoredEvent } from "../../store/port.ts";
+import { DueReader } from "../due-reader.ts";
 import { ReadyQueue } from "../ready-queue.ts";
 import { receiveDecisions } from "./decisions.ts";
 import { GatewayAway, tendSubject } from "./tend.ts";
@@ -18,18 +20,12 @@ const concurrency = 8;
 /** Requests known to need something; more than this are found again on disk. */
 const readyMax = 10_000;
 const sweepEveryMs = 1000;
-const sweepPage = 500;
 const retryMs = { least: 1000, most: 60_000 };
 
 const subjectKinds = ["permission_request", "policy_change"] as const satisfies readonly SubjectKind[];
 
 function isSubject(object: string): boolean {
   return subjectKinds.some((kind) => kind === object);
-}
-
-/** Where the search for what is due has come to, for each kind. */
-function newSweep(): Record<SubjectKind, { wakeAt: number; id: string }> {
-  return { permission_request: { wakeAt: -1, id: "" }, policy_change: { wakeAt: -1, id: "" } };
 }
 
 export interface EnforcerOptions {
@@ -54,7 +50,7 @@ class Enforcer {
   readonly #again = new Set<string>();
   /** The tenants whose decisions are listened for. */
   readonly #listening = new Map<string, Promise<void>>();
-  #swept = newSweep();
+  readonly #due: Record<SubjectKind, DueReader>;
   #overflowed = false;
   #failures = 0;
   #restUntil = 0;
@@ -64,6 +60,8 @@ class Enforcer {
 
   constructor({ kernel, logger }: EnforcerOptions) {
     this.#kernel = kernel;
+    const due = (kind: SubjectKind) => new DueReader({ store: kernel.store, kind });
+    this.#due = { permission_request: due("permission_request"), policy_change: due("policy_change") };
     this.#logger = logger;
   }
 
@@ -130,7 +128,7 @@ class Enforcer {
   }
 
   #dispatch(): void {
-    const isResting = this.#kernel.clock.now() < this.#restUntil;
+    const isResting = this.#isResting;
     while (!isResting && this.#tending.size < concurrency && !this.#stopped.signal.aborted) {
       const id = this.#queue.next();
       if (id === undefined) return;
@@ -162,17 +160,29 @@ class Enforcer {
   #failed(error: unknown): void {
     const most = Math.min(retryMs.least * 2 ** this.#failures, retryMs.most);
     this.#failures = Math.min(this.#failures + 1, 16);
-    this.#restUntil = this.#kernel.clock.now() + most;
+    this.#restUntil = steadyNow(this.#kernel.clock) + most;
     this.#overflowed = true;
     const problem = "an approval could not be put to approvers; trying again";
     if (error instanceof GatewayAway) this.#logger.warn({ err: error }, problem);
     else this.#logger.error({ err: error }, problem);
   }
 
+  get #isResting(): boolean {
+    return steadyNow(this.#kernel.clock) < this.#restUntil;
+  }
+
   #comeBack(): void {
     this.#restUntil = 0;
     this.#overflowed = true;
     this.#startSweep();
+  }
+
+  async #wakeDue(kind: SubjectKind): Promise<void> {
+    if (this.#overflowed || this.#stopped.signal.aborted) return;
+    for await (const id of this.#due[kind].read(this.#kernel.clock.now())) {
+      this.#wake(id, id);
+      if (this.#overflowed || this.#stopped.signal.aborted) return;
+    }
   }
 
   #startSweep(): void {
@@ -182,26 +192,15 @@ class Enforcer {
     });
   }
 
-  async #sweepKind(kind: SubjectKind): Promise<void> {
-    const through = this.#kernel.clock.now();
-    while (!this.#overflowed && !this.#stopped.signal.aborted) {
-      const after = this.#swept[kind];
-      const due = await this.#kernel.store.due({ kind, after, through, limit: sweepPage });
-      for (const { id } of due) this.#wake(id, id);
-      this.#swept[kind] = due.at(-1) ?? after;
-      if (due.length < sweepPage) break;
-    }
-  }
-
   /** Takes up what has become due since the last look; everything that needs something, the first time and after a failure. */
   async #sweep(): Promise<void> {
     try {
-      if (this.#kernel.clock.now() < this.#restUntil) return;
+      if (this.#isResting) return;
       if (this.#overflowed && this.#queue.size === 0) {
         this.#overflowed = false;
-        this.#swept = newSweep();
+        for (const kind of subjectKinds) this.#due[kind].restart();
       }
-      for (const kind of subjectKinds) await this.#sweepKind(kind);
+      for (const kind of subjectKinds) await this.#wakeDue(kind);
       this.#dispatch();
     } catch (error) {
       this.#logger.error({ err: error }, "looking for approvals to see to failed; trying again");

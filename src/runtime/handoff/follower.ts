@@ -20,13 +20,13 @@ import { systemCaller } from "../../policy/caller.ts";
 import type { Fetch } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
+import { DueReader } from "../due-reader.ts";
 
 /** Remotes followed at once; the others take turns with them. */
 const followedMax = 256;
 const sweepEveryMs = 1000;
 /** Every so often all records are looked at again, in case one was overlooked. */
 const sweepsBeforeAll = 60;
-const sweepPage = 500;
 const retryMs = { least: 500, most: 5 * 60_000 };
 /** Tries before a remote that never took the work is given up: about four minutes. */
 const unansweredMax = 10;
@@ -57,7 +57,7 @@ class Follower {
   readonly #followed = new Map<string, Followed>();
   /** Those of the followed ones about which something has changed since. */
   readonly #again = new Set<string>();
-  #swept = { wakeAt: -1, id: "" };
+  readonly #due: DueReader;
   #sweeps = 0;
   #sweeping: Promise<void> | null = null;
   #isStopped = false;
@@ -66,6 +66,7 @@ class Follower {
 
   constructor({ kernel, logger }: FollowerOptions) {
     this.#kernel = kernel;
+    this.#due = new DueReader({ store: kernel.store, kind: "handoff", isRetry: true });
     this.#logger = logger;
     this.#fetch = kernel.outbound.fetchWithin({ headersMs: answerMsMax });
   }
@@ -101,16 +102,9 @@ class Follower {
 
   /** Takes up what has become due since the last look; everything due, the first time and every now and then. */
   async #sweep(): Promise<void> {
-    if (this.#sweeps++ % sweepsBeforeAll === 0) this.#swept = { wakeAt: -1, id: "" };
-    const through = this.#kernel.clock.now();
+    if (this.#sweeps++ % sweepsBeforeAll === 0) this.#due.restart();
     try {
-      while (!this.#isStopped) {
-        const query = { kind: "handoff", after: this.#swept, through, limit: sweepPage };
-        const due = await this.#kernel.store.due(query);
-        for (const { id } of due) this.#take(id);
-        this.#swept = due.at(-1) ?? this.#swept;
-        if (due.length < sweepPage) return;
-      }
+      for await (const id of this.#due.read(this.#kernel.clock.now())) this.#take(id);
     } catch (error) {
       this.#logger.error({ err: error }, "looking for hand-offs failed; trying again");
     }

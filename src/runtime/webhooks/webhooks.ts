@@ -24,6 +24,7 @@ import { openPushConfig } from "../../kernel/queries/push-configs.ts";
 import type { PushConfigRecord, PushDelivered } from "../../kernel/resources/push-config.ts";
 import { nextSlice } from "../../kernel/slices.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
+import { DueReader } from "../due-reader.ts";
 import { ReadyQueue } from "../ready-queue.ts";
 import { type Backoff, waitMs } from "./backoff.ts";
 import { type Failure, post } from "./post.ts";
@@ -48,7 +49,6 @@ const concurrency = 32;
 /** Configs known to have something to tell; more than this are found again on disk. */
 const readyMax = 10_000;
 const sweepEveryMs = 250;
-const sweepPage = 500;
 /** Of one webhook's events, before it is the turn of others. */
 const eventsAtOnce = 100;
 /** While one notification follows the other, what was taken is recorded this often. */
@@ -92,7 +92,7 @@ class Webhooks {
   readonly #again = new Set<string>();
   /** Where telling stopped, for configs that were told all there was. */
   readonly #narratives = new Map<string, Narrative>();
-  #swept = { wakeAt: -1, id: "" };
+  readonly #due: DueReader;
   #overflowed = false;
   #sweeping: Promise<void> | null = null;
   #stopped = false;
@@ -101,6 +101,7 @@ class Webhooks {
 
   constructor(options: WebhooksOptions) {
     this.#options = options;
+    this.#due = new DueReader({ store: options.kernel.store, kind: "push_config", isRetry: true });
     this.#backoff = options.backoff;
   }
 
@@ -195,7 +196,8 @@ class Webhooks {
       taskId = config?.task_id;
       if (config === undefined) return;
       if (config.state !== "active" || config.deleted_at !== null) this.#forget(config);
-      else if (isDue(config, kernel.clock.now()) && (await this.#tell(config, signal))) this.#again.add(id);
+      else if (isDue(config, kernel.clock.now(), this.#backoff) && (await this.#tell(config, signal)))
+        this.#again.add(id);
     } catch (error) {
       if (signal.aborted) return;
       const about = { err: error, push_config: id, task_id: taskId };
@@ -295,7 +297,7 @@ class Webhooks {
     const payload = { ...told, attempts, next_attempt_at: timestamp(at), problem };
     await this.#report(config, { outcome: "attempt_failed", payload });
     // The clock may have passed it before it was on disk for the sweep to find.
-    return at <= this.#swept.wakeAt;
+    return this.#due.hasPassed(at, clock.now());
   }
 
   /** Nothing is recorded about a config that was deleted or replaced meanwhile: the signal says so too. */
@@ -310,19 +312,12 @@ class Webhooks {
     try {
       if (this.#overflowed && this.#queue.size === 0) {
         this.#overflowed = false;
-        this.#swept = { wakeAt: -1, id: "" };
+        this.#due.restart();
       }
-      const through = kernel.clock.now();
-      while (!this.#overflowed && !this.#stopped) {
-        const due = await kernel.store.due({
-          kind: "push_config",
-          after: this.#swept,
-          through,
-          limit: sweepPage,
-        });
-        for (const { id } of due) await this.#wakeDue(id);
-        this.#swept = due.at(-1) ?? this.#swept;
-        if (due.length < sweepPage) break;
+      if (this.#overflowed || this.#stopped) return;
+      for await (const id of this.#due.read(kernel.clock.now())) {
+        await this.#wakeDue(id);
+        if (this.#overflowed || this.#stopped) return;
       }
     } catch (error) {
       logger.error({ err: error }, "looking for due webhooks failed; trying again");
@@ -338,8 +333,10 @@ class Webhooks {
   }
 }
 
-function isDue({ next_attempt_at }: PushConfigRecord, nowMs: number): boolean {
-  return next_attempt_at === null || Date.parse(next_attempt_at) <= nowMs;
+/** No wait is longer than the cap: a later time was chosen by a clock that was ahead. */
+function isDue({ next_attempt_at }: PushConfigRecord, nowMs: number, { capMs }: Backoff): boolean {
+  const waitMs = next_attempt_at === null ? 0 : Date.parse(next_attempt_at) - nowMs;
+  return waitMs <= 0 || waitMs > capMs;
 }
 
 /** How far one turn has come since it was recorded last. */

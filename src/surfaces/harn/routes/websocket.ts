@@ -43,8 +43,8 @@ export function webSocketRoutes(options: HarnOptions): Route[] {
       status: 201,
       response: WsTicket,
       async handle({ credential }) {
-        const { ticket, expiresAt } = kernel.tickets.issue(credential);
-        return { object: "ws_ticket", ticket, expires_at: timestamp(expiresAt) };
+        const { ticket, validMs } = kernel.tickets.issue(credential);
+        return { object: "ws_ticket", ticket, expires_at: timestamp(kernel.clock.now() + validMs) };
       },
     }),
   ];
