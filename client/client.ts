@@ -1,6 +1,7 @@
 /** A server, as a program uses it. */
 
 import { type Agents, createAgents, createPersonas, type Personas } from "./agents.ts";
+import { type ApiKeys, createApiKeys } from "./api-keys.ts";
 import { type Approvals, createApprovals } from "./approvals.ts";
 import { type Artifacts, createArtifacts } from "./artifacts.ts";
 import { type Audit, createAudit } from "./audit.ts";
@@ -23,6 +24,7 @@ export interface BridleClient {
   agents: Agents;
   personas: Personas;
   quotas: Quotas;
+  apiKeys: ApiKeys;
   approvals: Approvals;
   artifacts: Artifacts;
   receipts: Receipts;
@@ -40,6 +42,7 @@ export function createClient(options: ClientOptions): BridleClient {
     agents: createAgents(transport),
     personas: createPersonas(transport),
     quotas: createQuotas(transport),
+    apiKeys: createApiKeys(transport),
     approvals: createApprovals(transport),
     artifacts: createArtifacts(transport),
     receipts: createReceipts(transport),

@@ -1,6 +1,7 @@
 /** `bridle/client`: see docs/reference/client.md. */
 
 export type { Agents, Personas } from "./agents.ts";
+export type { ApiKeys } from "./api-keys.ts";
 export type { Approvals, ListApprovals } from "./approvals.ts";
 export type { Artifacts, Content, UploadArtifact } from "./artifacts.ts";
 export type { Audit, ListAudit } from "./audit.ts";

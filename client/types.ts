@@ -13,6 +13,7 @@ export type Task = Omit<Static<typeof schemas.Task>, "status"> & { status: TaskS
 export type TaskExplanation = Omit<Static<typeof schemas.TaskExplanation>, "status"> & { status: TaskStatus };
 export type Agent = Static<typeof knowledge.Agent>;
 export type Persona = Static<typeof policy.Persona>;
+export type ApiKey = Static<typeof schemas.ApiKey>;
 export type Quota = Static<typeof policy.Quota>;
 export type Message = Static<typeof schemas.Message>;
 export type MessageInput = Static<typeof schemas.MessageInput>;
@@ -26,6 +27,7 @@ export type { Receipt } from "../src/receipts/schema.ts";
 
 export type CreateSessionRequest = Static<typeof schemas.CreateSessionRequest>;
 export type ForkSessionRequest = Static<typeof schemas.ForkSessionRequest>;
+export type CreateApiKeyRequest = Static<typeof schemas.CreateApiKeyRequest>;
 export type CreateQuotaRequest = Static<typeof policy.CreateQuotaRequest>;
 export type UpdateQuotaRequest = Static<typeof policy.UpdateQuotaRequest>;
 export type ReplayTaskRequest = Static<typeof schemas.ReplayTaskRequest>;

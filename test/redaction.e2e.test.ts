@@ -769,6 +769,7 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
   }),
   revokeApprover: () => ({ params: { signer_key_id: "A".repeat(43) } }),
   createApiKey: () => ({ body: { name: "name", actor: "actor", scopes: ["tasks:read"] } }),
+  rotateApiKey: async ({ client }) => ({ params: { key_id: (await client.createKey()).id }, body: {} }),
   revokeApiKey: async ({ client }) => ({ params: { key_id: (await client.createKey()).id } }),
 };
 

@@ -11,5 +11,8 @@ export const keyRequirements: readonly Requirement[] = [
       "A key bound to addresses, its tokens and its tickets are 401 from elsewhere. What it makes is bound alike.",
     "KEY-6": "New keys expire after 90 days, or as the operator set; only admin makes one that never does.",
     "KEY-7": "When a key was used last is known to the hour and survives restarts.",
+    "KEY-8":
+      "Rotating a key keeps its id, rights and end. The old secret and its tokens work until the overlap ends; there is one old secret at a time.",
+    "KEY-9": "bridle key and the client create, list, show, rotate and revoke keys.",
   }),
 ];

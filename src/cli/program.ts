@@ -18,6 +18,7 @@ import { complaintOf, exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import { addGcCommand } from "./gc.ts";
 import { addInitCommand } from "./init.ts";
+import { addApiKeyCommands } from "./key.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addPairCommand } from "./pair.ts";
 import { addQuotaCommands } from "./quota.ts";
@@ -97,6 +98,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addGatewayCommand(program);
   addConfigCommand(program);
   addQuotaCommands(program);
+  addApiKeyCommands(program);
   addKeyCommands(program);
   addVaultCommands(program);
   addTransferCommands(program);

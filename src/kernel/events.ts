@@ -171,6 +171,7 @@ export interface EventPayloads {
 
   "vendor.bridle.api_key.created": { api_key: ApiKeyRecord };
   "vendor.bridle.api_key.revoked": Record<string, never>;
+  "vendor.bridle.api_key.rotated": { hash: string; previous: { hash: string; until: string } | null };
   "vendor.bridle.api_key.used": Record<string, never>;
 
   "session.created": { session: SessionRecord };

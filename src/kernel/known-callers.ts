@@ -1,11 +1,18 @@
 /**
  * Callers remembered by the hash of what they presented. What is looked up is the hash: how long that takes says nothing
- * about the secret. All of them are forgotten when a key is revoked.
+ * about the secret. All of them are forgotten when a key is revoked or rotated.
  */
 
 import type { Caller } from "../policy/caller.ts";
 import type { Clock } from "./clock.ts";
+import type { EventKind } from "./events.ts";
 import type { LogTail } from "./log-tail.ts";
+
+/** After these, what somebody presents may stand for less than before. */
+const endingEvents: ReadonlySet<string> = new Set<EventKind>([
+  "vendor.bridle.api_key.revoked",
+  "vendor.bridle.api_key.rotated",
+]);
 
 /** Forgotten all at once when there are more: the next use of each is a lookup. */
 const knownMax = 10_000;
@@ -24,7 +31,7 @@ export class KnownCallers {
   constructor(tail: LogTail, clock: Clock) {
     this.#clock = clock;
     tail.onCommit((events) => {
-      if (events.some(({ event }) => event === "vendor.bridle.api_key.revoked")) this.#forgetAll();
+      if (events.some(({ event }) => endingEvents.has(event))) this.#forgetAll();
     });
   }
 

@@ -17,6 +17,7 @@ const claims = {
   tenantId: "tenant_default",
   workspaceIds: null,
   scopes: ["tasks:read"] as const,
+  keyVersion: 0,
 };
 
 function read(token: string, nowMs: number, retiredAt: number | null) {
@@ -28,6 +29,7 @@ test("OAU-4 given a token, when its time is over, then it is nothing any more", 
   assert.equal(expiresAt, start + lifeMs);
   assert.deepEqual(await read(token, expiresAt - 1000, null), {
     clientId: "key_1",
+    keyVersion: 0,
     scopes: ["tasks:read"],
     expiresAt,
   });

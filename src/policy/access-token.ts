@@ -25,6 +25,8 @@ export interface AccessTokenClaims {
   tenantId: string;
   workspaceIds: readonly string[] | null;
   scopes: readonly Scope[];
+  /** Which secret of the key it was exchanged for: it ends with that. */
+  keyVersion: number;
 }
 
 export async function mintAccessToken(
@@ -35,11 +37,12 @@ export async function mintAccessToken(
 ): Promise<{ token: string; expiresAt: number }> {
   const issuedAt = Math.floor(nowMs / 1000);
   const expiresAt = issuedAt + accessTokenSeconds;
-  const { jti, clientId, actor, tenantId, workspaceIds, scopes } = claims;
+  const { jti, clientId, actor, tenantId, workspaceIds, scopes, keyVersion } = claims;
   const token = await new SignJWT({
     client_id: clientId,
     scope: scopes.join(" "),
     tenant_id: tenantId,
+    ...(keyVersion === 0 ? {} : { key_version: keyVersion }),
     ...(workspaceIds === null ? {} : { workspace_ids: workspaceIds }),
   })
     .setProtectedHeader({ alg: "EdDSA", kid: key.kid, typ: tokenType })
@@ -72,6 +75,7 @@ export interface KnownSigningKey {
 
 export interface AccessToken {
   clientId: string;
+  keyVersion: number;
   scopes: Scope[];
   expiresAt: number;
 }
@@ -79,7 +83,13 @@ export interface AccessToken {
 /** What it must have; the library checks what is there. */
 const claimsOfOurs = lazy(() =>
   Compile(
-    Type.Object({ client_id: Type.String(), scope: Type.String(), iat: Type.Integer(), exp: Type.Integer() }),
+    Type.Object({
+      client_id: Type.String(),
+      key_version: Type.Optional(Type.Integer()),
+      scope: Type.String(),
+      iat: Type.Integer(),
+      exp: Type.Integer(),
+    }),
   ),
 );
 
@@ -111,6 +121,7 @@ export async function readAccessToken(
     if (!claimsOfOurs().Check(payload)) return null;
     return {
       clientId: payload.client_id,
+      keyVersion: payload.key_version ?? 0,
       scopes: scopesIn(payload.scope),
       expiresAt: payload.exp * 1000,
     };

@@ -8,6 +8,10 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 /** When keys end that were made without an end. */
 export const keyMsDefault = 90 * 24 * 60 * 60 * 1000;
 
+/** How long the secret before a rotation works, by default and at most. */
+export const overlapSecondsDefault = 24 * 60 * 60;
+export const overlapSecondsMax = 7 * 24 * 60 * 60;
+
 const pattern = /^bridle_(key_[0-9A-Z]{26})_[A-Za-z0-9_-]{43}$/;
 
 export function newApiKey(keyId: string): { key: string; hash: string } {

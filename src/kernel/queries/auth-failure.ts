@@ -41,7 +41,10 @@ export async function authFailure(
 }
 
 function reasonOf(key: ApiKeyRecord, presented: string, now: number): AuthFailureReason {
-  if (!sameHash(hashApiKey(presented), key.hash)) return "wrong_secret";
+  const hash = hashApiKey(presented);
+  const old = key.previous != null && sameHash(hash, key.previous.hash) ? key.previous : null;
+  if (old === null && !sameHash(hash, key.hash)) return "wrong_secret";
   if (key.revoked_at !== null) return "revoked";
-  return now >= expiryOf(key) ? "expired" : "not_allowed";
+  const endsAt = Math.min(expiryOf(key), old === null ? Number.POSITIVE_INFINITY : Date.parse(old.until));
+  return now >= endsAt ? "expired" : "not_allowed";
 }

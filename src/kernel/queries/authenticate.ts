@@ -16,7 +16,15 @@ import type { KeyUse } from "../key-use.ts";
 import type { KnownCaller, KnownCallers } from "../known-callers.ts";
 import type { SigningKeyRecord } from "../resources/signing-key.ts";
 import { type AuthFailure, authFailure } from "./auth-failure.ts";
-import { callerOf, expiryOf, mayComeFrom, presentedKey, tokenHolder, usableKey } from "./client-keys.ts";
+import {
+  callerOf,
+  holderOf,
+  mayComeFrom,
+  ofVersion,
+  presentedKey,
+  tokenHolder,
+  usableKey,
+} from "./client-keys.ts";
 
 /** `from` is the address that it came from, whose failures are counted. */
 export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
@@ -97,7 +105,7 @@ async function identifyKey(
   presented: string,
 ): Promise<KnownCaller | null> {
   const key = await presentedKey(store, presented, clock.now());
-  return key === null ? null : { caller: callerOf(key), expiresAt: expiryOf(key) };
+  return key === null ? null : holderOf(key);
 }
 
 async function identifyOwnToken(deps: AuthenticateDeps, presented: string): Promise<KnownCaller | null> {
@@ -112,9 +120,10 @@ async function identifyOwnToken(deps: AuthenticateDeps, presented: string): Prom
       return { jwk, retiredAt: retired_at === null ? null : Date.parse(retired_at) };
     },
   });
-  const key = token === null ? null : await usableKey(store, token.clientId, clock.now());
+  const record = token === null ? null : await usableKey(store, token.clientId, clock.now());
+  const key = token === null || record === null ? null : ofVersion(record, token.keyVersion, clock.now());
   if (token === null || key === null) return null;
-  const caller = callerOf(key);
+  const caller = callerOf(key.key);
   const scopes = token.scopes.filter((scope) => mayUse(caller, scope));
   return tokenHolder(key, scopes, token.expiresAt);
 }

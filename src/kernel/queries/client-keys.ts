@@ -29,15 +29,45 @@ export async function usableKey(
 /** Keys that make keys that make keys, and so on: nobody needs more. */
 const generationsMax = 32;
 
-/** The record of the key that was presented, if it is that key and good now. */
+/** A key as one of its secrets opens it. */
+export interface PresentedKey {
+  key: ApiKeyRecord;
+  /** Which of its secrets it was: how often the key had been rotated. */
+  version: number;
+  /** When that secret ends: with the key, or sooner. */
+  endsAt: number;
+}
+
+/** The key that was presented, if the secret is one of its own and good now. */
 export async function presentedKey(
   store: WholeStore,
   presented: string,
   now: number,
-): Promise<ApiKeyRecord | null> {
+): Promise<PresentedKey | null> {
   const keyId = keyIdOf(presented);
-  const record = keyId === null ? null : await usableKey(store, keyId, now);
-  return record !== null && sameHash(hashApiKey(presented), record.hash) ? record : null;
+  const key = keyId === null ? null : await usableKey(store, keyId, now);
+  if (key === null) return null;
+  const hash = hashApiKey(presented);
+  const { rotations = 0, previous } = key;
+  if (sameHash(hash, key.hash)) return ofVersion(key, rotations, now);
+  return previous != null && sameHash(hash, previous.hash) ? ofVersion(key, rotations - 1, now) : null;
+}
+
+/** The key as the secret of a version opens it now; null when that is over. */
+export function ofVersion(key: ApiKeyRecord, version: number, now: number): PresentedKey | null {
+  const { rotations = 0, previous } = key;
+  if (version === rotations) return { key, version, endsAt: expiryOf(key) };
+  if (version !== rotations - 1 || previous == null) return null;
+  const endsAt = Math.min(Date.parse(previous.until), expiryOf(key));
+  return now < endsAt ? { key, version, endsAt } : null;
+}
+
+/** Whoever presents a secret of a key: not for longer than that secret, or the token it was exchanged for. */
+export function holderOf({ key, endsAt }: PresentedKey, until = Number.POSITIVE_INFINITY): KnownCaller {
+  const expiresAt = Math.min(until, endsAt);
+  const caller = callerOf(key);
+  if (expiresAt === Number.POSITIVE_INFINITY) return { caller, expiresAt };
+  return { caller: { ...caller, expiresAt: timestamp(expiresAt) }, expiresAt };
 }
 
 export function expiryOf({ expires_at }: ApiKeyRecord): number {
@@ -49,11 +79,10 @@ export function mayComeFrom({ allowedCidrs }: Caller, from: string | undefined):
   return allowedCidrs === undefined || from === undefined || isInRanges(from, allowedCidrs);
 }
 
-/** Whoever has a token of this key: not for longer than the token, nor than the key. */
-export function tokenHolder(key: ApiKeyRecord, scopes: readonly Scope[], tokenEndsAt: number): KnownCaller {
-  const expiresAt = Math.min(tokenEndsAt, expiryOf(key));
-  const caller = { ...callerOf(key), scopes: new Set(scopes), expiresAt: timestamp(expiresAt) };
-  return { caller, expiresAt };
+/** Whoever has a token of this key, with the scopes that it was given. */
+export function tokenHolder(key: PresentedKey, scopes: readonly Scope[], tokenEndsAt: number): KnownCaller {
+  const { caller, expiresAt } = holderOf(key, tokenEndsAt);
+  return { caller: { ...caller, scopes: new Set(scopes) }, expiresAt };
 }
 
 export function callerOf(record: ApiKeyRecord): Caller {

@@ -12,7 +12,7 @@ import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Issuer } from "../signing.ts";
 import { authFailure } from "./auth-failure.ts";
 import { type AuthenticateDeps, tooManyFailures } from "./authenticate.ts";
-import { callerOf, mayComeFrom, presentedKey, tokenHolder } from "./client-keys.ts";
+import { callerOf, mayComeFrom, type PresentedKey, presentedKey, tokenHolder } from "./client-keys.ts";
 
 export interface TokenRequest {
   clientId: string;
@@ -51,15 +51,16 @@ export function createIssueToken(deps: IssueTokenDeps): IssueToken {
   const { clock, known, issuer, newId } = deps;
   return async function issueToken(request) {
     const { generation } = known;
-    const key = await authenticateClient(deps, request);
+    const presented = await authenticateClient(deps, request);
+    const { key, version: keyVersion } = presented;
     const scopes = scopesFor(key, request.scope);
     const caller = callerOf(key);
     deps.use.note(caller);
     const { actor, tenantId, workspaceIds } = caller;
-    const claims = { jti: newId("tok"), clientId: key.id, actor, tenantId, workspaceIds, scopes };
+    const claims = { jti: newId("tok"), clientId: key.id, actor, tenantId, workspaceIds, scopes, keyVersion };
     const { token, expiresAt } = await mintAccessToken(issuer.key, deps.identity(), claims, clock.now());
     // Its first use needs no check: it works from an address, too, from which others fail all the time.
-    known.remember(hashApiKey(token), tokenHolder(key, scopes, expiresAt), generation);
+    known.remember(hashApiKey(token), tokenHolder(presented, scopes, expiresAt), generation);
     return { token, expiresInSeconds: accessTokenSeconds, scopes };
   };
 }
@@ -68,9 +69,10 @@ export function createIssueToken(deps: IssueTokenDeps): IssueToken {
 async function authenticateClient(
   { store, clock, failures, onFailure }: IssueTokenDeps,
   { clientId, clientSecret, from }: TokenRequest,
-): Promise<ApiKeyRecord> {
-  const key = await presentedKey(store, clientSecret, clock.now());
-  if (key !== null && key.id === clientId && mayComeFrom(callerOf(key), from)) return key;
+): Promise<PresentedKey> {
+  const presented = await presentedKey(store, clientSecret, clock.now());
+  const isTheirs = presented?.key.id === clientId && mayComeFrom(callerOf(presented.key), from);
+  if (presented !== null && isTheirs) return presented;
   onFailure(await authFailure(store, clientSecret, from, clock.now()));
   const culprits = [addressGroup(from), ...(isKeyId(clientId) ? [clientId] : [])];
   const secondsToWait = Math.max(...culprits.map((who) => failures.secondsToWait(who)));

@@ -190,6 +190,8 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
     }
     case "vendor.bridle.api_key.created":
       return { api_key: presentApiKey(event.payload.api_key) };
+    case "vendor.bridle.api_key.rotated":
+      return { previous_key_expires_at: event.payload.previous?.until ?? null };
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":
       return presentIssued(event.payload.record);

@@ -48,8 +48,8 @@ export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<
   return shown;
 }
 
-export function presentApiKey({ hash: _, ...shown }: ApiKeyRecord): Omit<ApiKeyRecord, "hash"> {
-  return shown;
+export function presentApiKey({ hash: _, previous, rotations: __, ...shown }: ApiKeyRecord): Wire {
+  return previous == null ? shown : { ...shown, previous_key_expires_at: previous.until };
 }
 
 /** A branch that nobody merged or gave up is open. */

@@ -9,6 +9,7 @@ import { waitKinds } from "../../kernel/explanations/cause.ts";
 import { taskTransitions } from "../../kernel/lifecycle.ts";
 import { overrideKinds } from "../../kernel/replay/plan.ts";
 import { replayModes } from "../../kernel/resources/replay.ts";
+import { overlapSecondsDefault, overlapSecondsMax } from "../../policy/api-key.ts";
 import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";
 import {
@@ -356,6 +357,12 @@ export const ApiKey = Envelope("api_key", {
   expires_at: Nullable(Timestamp),
   revoked_at: Nullable(Timestamp),
   last_used_at: Type.Optional(Timestamp),
+  previous_key_expires_at: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "Until then the secret before the last rotation works.",
+    }),
+  ),
   created_by_key_id: Type.Optional(Type.String()),
   key: Type.Optional(Nullable(Type.String())),
 });
@@ -369,6 +376,17 @@ export const CreateApiKeyRequest = Type.Object({
   allowed_cidrs: Type.Optional(Nullable(Type.Array(Id, { minItems: 1, maxItems: 100 }))),
   tenant_id: Type.Optional(Type.String({ pattern: "^tenant_[a-z0-9][a-z0-9-]{0,62}$" })),
   expires_at: Type.Optional(Nullable(Timestamp)),
+});
+
+export const RotateApiKeyRequest = Type.Object({
+  overlap_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: overlapSecondsMax,
+      default: overlapSecondsDefault,
+      description: "How long the old secret still works; 0 ends it at once.",
+    }),
+  ),
 });
 
 export const WsTicket = Type.Object({

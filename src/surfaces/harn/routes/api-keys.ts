@@ -2,11 +2,12 @@
 
 import { createApiKey } from "../../../kernel/commands/create-api-key.ts";
 import { revokeApiKey } from "../../../kernel/commands/revoke-api-key.ts";
+import { rotateApiKey } from "../../../kernel/commands/rotate-api-key.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
 import { presentApiKey } from "../present.ts";
 import { route } from "../route.ts";
-import { ApiKey, CreateApiKeyRequest, ListOf, PageQuery } from "../schemas.ts";
+import { ApiKey, CreateApiKeyRequest, ListOf, PageQuery, RotateApiKeyRequest } from "../schemas.ts";
 
 const tag = "API keys";
 
@@ -61,6 +62,24 @@ export const apiKeyRoutes = [
     response: ApiKey,
     async handle(call) {
       return presentApiKey(await getRecord(call, call.caller, "api_key", call.param("key_id")));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/api-keys/{key_id}/rotate",
+    operationId: "rotateApiKey",
+    summary:
+      "Replace the secret of an API key. The new one is shown this once; the old one works for a while.",
+    tag,
+    scope: "api_keys:write",
+    body: RotateApiKeyRequest,
+    response: ApiKey,
+    async handle(call) {
+      const { record, key } = await call.dispatch(rotateApiKey, {
+        keyId: call.param("key_id"),
+        overlapSeconds: call.body.overlap_seconds,
+      });
+      return { ...presentApiKey(record), key };
     },
   }),
   route({
