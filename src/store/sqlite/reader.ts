@@ -101,22 +101,44 @@ export class Reader {
       where.push(condition);
       values.push(value);
     };
-    const listOf = (items: readonly string[] | undefined) => items && JSON.stringify(items);
     narrow("session_id = ?", query.sessionId);
     narrow("label = ?", query.label);
+    const index = rankedIndex(query);
+    const statuses = query.statuses ?? this.#statusesIn(index, where, values);
     narrow("rank >= ?", query.rankFrom);
-    narrow("workspace_id IN (SELECT value FROM json_each(?))", listOf(query.workspaceIds));
-    narrow("status IN (SELECT value FROM json_each(?))", listOf(query.statuses));
-    // What a session has is little beside what a tenant has; everything else is in the order of the index.
-    const index = query.sessionId === undefined ? "documents_ranked" : "documents_by_session";
-    const from = `FROM documents INDEXED BY ${index} WHERE ${where.join(" AND ")}`;
-    const total = Number(this.#prepare(`SELECT count(*) AS n ${from}`).get(...values)?.n ?? 0);
+    if (query.workspaceIds !== undefined)
+      narrow("workspace_id IN (SELECT value FROM json_each(?))", JSON.stringify(query.workspaceIds));
+    const from = `FROM documents INDEXED BY ${index} WHERE ${where.join(" AND ")} AND status IS ?`;
     const beyond = query.beyond === undefined ? "" : "AND (rank, id) < (?, ?)";
-    if (query.beyond !== undefined) values.push(query.beyond.rank, query.beyond.id);
-    const rows = this.#prepare(
-      `SELECT id, kind, tenant_id, version, born, body, rank ${from} ${beyond} ORDER BY rank DESC, id DESC LIMIT ?`,
-    ).all(...values, query.limit);
-    return { documents: rows.map((row) => ({ ...toDocument(row), rank: Number(row.rank) })), total };
+    const after = query.beyond === undefined ? [] : [query.beyond.rank, query.beyond.id];
+    const count = this.#prepare(`SELECT count(*) AS n ${from}`);
+    const page = this.#prepare(`SELECT id, rank ${from} ${beyond} ORDER BY rank DESC, id DESC LIMIT ?`);
+    // The index is in order for each status; the lists of all of them are merged.
+    const found = statuses
+      .flatMap((status) => page.all(...values, status, ...after, query.limit))
+      .map(({ id, rank }) => ({ id: String(id), rank: Number(rank) }))
+      .sort((a, b) => b.rank - a.rank || (a.id < b.id ? 1 : -1))
+      .slice(0, query.limit);
+    const total = statuses.reduce((sum, status) => sum + Number(count.get(...values, status)?.n ?? 0), 0);
+    const read = this.#prepare("SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id = ?");
+    const documents = found.flatMap(({ id, rank }) => {
+      const row = read.get(id);
+      return row === undefined ? [] : [{ ...toDocument(row), rank }];
+    });
+    return { documents, total };
+  }
+
+  /** The statuses that there are, each found by one step in the index. */
+  #statusesIn(index: string, where: string[], values: SQLInputValue[]): (string | null)[] {
+    const from = `FROM documents INDEXED BY ${index} WHERE ${where.join(" AND ")}`;
+    const next = this.#prepare(`SELECT min(status) AS status ${from} AND status > ?`);
+    const statuses: (string | null)[] = [null];
+    for (let last = ""; ; ) {
+      const status = next.get(...values, last)?.status;
+      if (typeof status !== "string") return statuses;
+      statuses.push(status);
+      last = status;
+    }
   }
 
   /** The words were indexed under the position that their document was born at. */
@@ -178,27 +200,7 @@ export class Reader {
 
   /** A row has at least one event, so as many rows as events are asked for are enough. */
   events(tenantId: string | null, query: EventQuery): StoredEvent[] {
-    const where = ["last > ?"];
-    const values: SQLInputValue[] = [query.after];
-    const equal = { task_id: query.taskId, session_id: query.sessionId, tenant_id: tenantId };
-    for (const [column, value] of Object.entries(equal)) {
-      if (value == null) continue;
-      // The narrowest index serves; the unary plus keeps the planner from choosing a wider one.
-      where.push(where.length === 1 ? `${column} = ?` : `+${column} = ?`);
-      values.push(value);
-    }
-    if (query.workspaceIds !== undefined) {
-      where.push("workspace_id IN (SELECT value FROM json_each(?))");
-      values.push(JSON.stringify(query.workspaceIds));
-    }
-    if (query.through !== undefined) {
-      where.push("first <= ?");
-      values.push(query.through);
-    }
-    const order = query.newestFirst ? "last DESC" : "last";
-    const rows = this.#prepare(
-      `SELECT * FROM log WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`,
-    ).iterate(...values, query.limit);
+    const rows = this.#logRows(tenantId, query);
     const through = query.through ?? Number.POSITIVE_INFINITY;
     const events: StoredEvent[] = [];
     let bytes = 0;
@@ -213,6 +215,49 @@ export class Reader {
       }
     }
     return events;
+  }
+
+  /** Which index serves is said, since the planner often prefers to walk the whole log in order. */
+  #logRows(tenantId: string | null, query: EventQuery): Iterable<Row> {
+    const { taskId, sessionId, workspaceIds, newestFirst = false, limit } = query;
+    const where = ["last > ?"];
+    const values: SQLInputValue[] = [query.after];
+    const equal = { task_id: taskId, session_id: sessionId, tenant_id: tenantId };
+    for (const [column, value] of Object.entries(equal)) {
+      if (value == null) continue;
+      where.push(`${column} = ?`);
+      values.push(value);
+    }
+    if (query.through !== undefined) {
+      where.push("first <= ?");
+      values.push(query.through);
+    }
+    const order = `ORDER BY ${newestFirst ? "last DESC" : "last"} LIMIT ?`;
+    const from = (index: string) => `FROM log ${index} WHERE ${where.join(" AND ")}`;
+    const isNarrow = taskId !== undefined || sessionId !== undefined;
+    if (workspaceIds === undefined || isNarrow) {
+      const belongs = workspaceIds && "AND workspace_id IN (SELECT value FROM json_each(?))";
+      const ids = workspaceIds === undefined ? [] : [JSON.stringify(workspaceIds)];
+      const sql = `SELECT * ${from(logIndex(tenantId, query))} ${belongs ?? ""} ${order}`;
+      return this.#prepare(sql).iterate(...values, ...ids, limit);
+    }
+    // The index is in order for each workspace; the lists of all of them are merged.
+    const places = this.#prepare(
+      `SELECT last ${from("INDEXED BY log_by_workspace")} AND workspace_id = ? ${order}`,
+    );
+    const found = workspaceIds.flatMap((id) =>
+      places.all(...values, id, limit).map(({ last }) => Number(last)),
+    );
+    found.sort((a, b) => (newestFirst ? b - a : a - b));
+    return this.#rowsAt(found.slice(0, limit));
+  }
+
+  *#rowsAt(positions: readonly Position[]): Generator<Row> {
+    const read = this.#prepare("SELECT * FROM log WHERE last = ?");
+    for (const position of positions) {
+      const row = read.get(position);
+      if (row !== undefined) yield row;
+    }
   }
 
   /** Whether content is the tenant's, too. */
@@ -272,6 +317,19 @@ export class Reader {
     }
     return statement;
   }
+}
+
+/** What a session has is little beside what a tenant has. */
+function rankedIndex({ sessionId, label }: RankedQuery): string {
+  if (sessionId !== undefined) return "documents_by_session";
+  return label === undefined ? "documents_ranked" : "documents_labelled";
+}
+
+/** The narrowest. */
+function logIndex(tenantId: string | null, { taskId, sessionId }: EventQuery): string {
+  if (taskId !== undefined) return "INDEXED BY log_by_task";
+  if (sessionId !== undefined) return "INDEXED BY log_by_session";
+  return tenantId === null ? "" : "INDEXED BY log_by_tenant";
 }
 
 function indexColumn(by: DocumentQuery["by"]): readonly [column: string, value: string] | null {

@@ -102,6 +102,14 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   `,
   "ALTER TABLE log ADD COLUMN checksum INTEGER",
   countBytes,
+  // Every filter of a list has an index. A ranked list is read status by status, so that a rare one is found at once.
+  `
+  DROP INDEX documents_ranked;
+  CREATE INDEX documents_ranked ON documents (kind, listed_in, status, rank, id, workspace_id) WHERE rank IS NOT NULL;
+  CREATE INDEX documents_labelled ON documents (kind, listed_in, label, status, rank, id, workspace_id)
+    WHERE rank IS NOT NULL AND label IS NOT NULL;
+  CREATE INDEX log_by_workspace ON log (workspace_id, last) WHERE workspace_id IS NOT NULL;
+  `,
 ];
 
 /** Kept by triggers, so that nothing that writes to the log or to content can forget to count. */
