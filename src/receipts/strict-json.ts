@@ -17,6 +17,18 @@ export function parseUnambiguousJson(text: string | Uint8Array): unknown {
   return parse(text, isAnything);
 }
 
+/** For text that has been parsed: throws, naming the place, when a name comes twice or a character is half of one. */
+export function requireUnambiguous(text: string): void {
+  checkTokens(text, isAnything);
+}
+
+/** How many strings a text has that was parsed, names included. A value with fewer has lost some: a name came twice. */
+export function countStrings(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', endOfString(text, at))) count += 1;
+  return count;
+}
+
 function parse(text: string | Uint8Array, isSpelled: Spelling): unknown {
   if (typeof text !== "string") return parse(decodeUtf8(text), isSpelled);
   const value: unknown = JSON.parse(text);
@@ -139,9 +151,11 @@ function endOfString(text: string, start: number): number {
   return quote + 1;
 }
 
+const backslash = 0x5c;
+
 function isEscaped(text: string, at: number): boolean {
   let before = at;
-  while (text[before - 1] === "\\") before -= 1;
+  while (text.charCodeAt(before - 1) === backslash) before -= 1;
   return (at - before) % 2 === 1;
 }
 

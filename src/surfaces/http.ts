@@ -10,6 +10,7 @@ import type { Logger } from "pino";
 import { HarnessError } from "../kernel/errors.ts";
 import { pauseIfLate } from "../kernel/slices.ts";
 import { warnOfIgnoredForwarding } from "./forwarded.ts";
+import { readJson } from "./json-body.ts";
 import { LargeBodies } from "./large-bodies.ts";
 import { type HttpWatch, tellOfRequests } from "./request-lines.ts";
 import { SiteGuard, type SiteRules } from "./site-guard.ts";
@@ -71,9 +72,6 @@ const answerHeaders = [
   ...["OPVS-Extensions", "A2A-Extensions", "X-HARP-Version", "traceparent", "X-Correlation-ID"],
   "Mcp-Session-Id",
 ];
-/** JSON nested deeper than this is an attack on somebody's stack, not data. */
-const bodyDepthMax = 100;
-
 /** Routes check what they get themselves (`validate.ts`); so Fastify need not load what would check and write it. */
 const noSchemas = () => () => {
   throw new Error("Routes have no schemas of Fastify's");
@@ -117,7 +115,12 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.setErrorHandler(fail);
   if (options.corsOrigins.length > 0) allowOrigins(app, new Set(options.corsOrigins));
   // Only JSON is spoken here; text must not slip through as a body.
-  app.removeContentTypeParser("text/plain");
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (_request: FastifyRequest, body: Buffer) => readJson(body),
+  );
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
   const largeBodies = new LargeBodies(bodyBytesMax);
@@ -126,12 +129,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     if (!request.raw.complete && !readsSlowly) limitTime(request);
     return streamsBody ? payload : largeBodies.receive(request, reply, payload);
   });
-  app.addHook("preValidation", async (request) => {
-    // A stream is for its route to read.
-    const problem = request.body instanceof Readable ? null : problemWith(request.body);
-    if (problem !== null) throw new HarnessError("invalid_request", problem);
-    await pauseIfLate();
-  });
+  app.addHook("preValidation", () => pauseIfLate());
   app.addHook("onSend", (request, reply, payload, done) => {
     if (request.body instanceof Readable) dropRest(request, reply);
     done(null, payload);
@@ -188,36 +186,6 @@ function dropRest({ raw }: FastifyRequest, reply: FastifyReply): void {
     const patience = setTimeout(() => socket.destroy(), lingerMs);
     socket.once("close", () => clearTimeout(patience));
   };
-}
-
-/** What JSON can say but nobody can give back: endless numbers, endless nesting, a name that is none. */
-export function problemWith(value: unknown): string | null {
-  return firstProblem(value, bodyDepthMax, (object) =>
-    Object.hasOwn(object, "__proto__") ? "The body has a key that no object may have: __proto__." : null,
-  );
-}
-
-/** The same for what is passed on as it came, by whoever never gives a name a meaning. */
-export function problemWithOpaque(value: unknown): string | null {
-  return firstProblem(value, bodyDepthMax, () => null);
-}
-
-/** Goes no deeper than it must. */
-function firstProblem(
-  value: unknown,
-  levels: number,
-  problemIn: (object: object) => string | null,
-): string | null {
-  if (typeof value === "number" && !Number.isFinite(value)) return "The body has a number that is too large.";
-  if (typeof value !== "object" || value === null) return null;
-  const found = problemIn(value);
-  if (found !== null) return found;
-  if (levels === 0) return `The body is nested deeper than ${bodyDepthMax} levels.`;
-  for (const inner of Object.values(value)) {
-    const problem = firstProblem(inner, levels - 1, problemIn);
-    if (problem !== null) return problem;
-  }
-  return null;
 }
 
 /** Open requests are answered first; a client that does not take its answer is not waited for long. */

@@ -133,9 +133,11 @@ describe("JSON-RPC", () => {
       assert.equal((await post(call("ListTasks", {}, id))).body.id, id);
     }
     assert.equal((await post('{"jsonrpc":"2.0","method":"ListTasks"}')).body.id, null);
-    const { body } = await post('{"jsonrpc":"2.0","id":1,"id":2,"method":"ListTasks","params":null}');
+    const { body } = await post('{"jsonrpc":"2.0","id":2,"method":"ListTasks","params":null}');
     assert.equal(body.id, 2);
     assert(Array.isArray(body.result.tasks));
+    const twice = await post('{"jsonrpc":"2.0","id":1,"id":2,"method":"ListTasks"}');
+    assert.match(twice.body.error.message, /"id" at position 24 comes twice/);
   });
 
   test("OPVS-105 any input at all gets a JSON-RPC response and never a server error", async () => {

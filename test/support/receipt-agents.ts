@@ -114,6 +114,11 @@ const careless = defineAgent({
       case "breaks a letter in two":
         await ctx.step("\ud800", () => "\udfff");
         throw new AgentFailure("half", "half a letter: \ud83d");
+      case "asks in half":
+        return await ctx.ask("\ud800?");
+      case "wants half approved":
+        await ctx.approve({ action: "\ud800" });
+        return null;
       default:
         return null;
     }

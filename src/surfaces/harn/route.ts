@@ -15,6 +15,7 @@ import type { Caller, Scope } from "../../policy/caller.ts";
 import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";
 import { presentedBy } from "../credentials.ts";
+import { requireBounded } from "../json-body.ts";
 import { checker, readQuery } from "../validate.ts";
 import { isUpgrade } from "../websocket.ts";
 import type { Viewer } from "./present.ts";
@@ -193,17 +194,26 @@ function readingAs(app: FastifyInstance, reads: Reads, add: (app: FastifyInstanc
     } else if (reads === "json_lines") {
       scope.addContentTypeParser(jsonLines, (_request, stream, done) => done(null, stream));
     } else {
-      scope.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
-        try {
-          done(null, parseStrictJson(Buffer.from(bytes)));
-        } catch (error) {
-          const problem = error instanceof Error ? error.message : String(error);
-          done(new HarnessError("invalid_request", `The body is not plain JSON: ${problem}`));
-        }
-      });
+      scope.addContentTypeParser(
+        "application/json",
+        { parseAs: "buffer" },
+        async (_request: FastifyRequest, bytes: Buffer) => readStrictJson(bytes),
+      );
     }
     add(scope);
   });
+}
+
+function readStrictJson(bytes: Buffer): unknown {
+  let value: unknown;
+  try {
+    value = parseStrictJson(bytes);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new HarnessError("invalid_request", `The body is not plain JSON: ${problem}`);
+  }
+  requireBounded(value);
+  return value;
 }
 
 /** A body that is left to its route. */

@@ -6,6 +6,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TSchema } from "typebox";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { textOf } from "../json-body.ts";
 import type { Route } from "./route.ts";
 
 /** Nobody is known yet when the body is read, so it is kept small. */
@@ -36,8 +37,8 @@ export function signedRoute(
         scope.removeAllContentTypeParsers();
         scope.addContentTypeParser(
           "application/json",
-          { parseAs: "string", bodyLimit },
-          (_request, text, done) => done(null, text),
+          { parseAs: "buffer", bodyLimit },
+          async (_request: FastifyRequest, body: Buffer) => textOf(body),
         );
         scope.post(described.path.replaceAll(/\{(\w+)\}/g, ":$1"), (request, reply) =>
           handle(kernel, request, reply, typeof request.body === "string" ? request.body : ""),

@@ -8,8 +8,9 @@ import { parseTime } from "../../approvals/times.ts";
 import type * as wire from "../../approvals/wire.ts";
 import { noRequestId } from "../../approvals/wire.ts";
 import { refusal } from "../../gateway/refusals.ts";
+import { HarnessError } from "../../kernel/errors.ts";
 import { parseUnambiguousJson } from "../../receipts/strict-json.ts";
-import { problemWithOpaque } from "../http.ts";
+import { requireBounded } from "../json-body.ts";
 import { checker } from "../validate.ts";
 import { AckSubmit, AnyEnvelope, ArtifactSubmit, DecisionSubmit } from "./schemas.ts";
 
@@ -34,8 +35,12 @@ export function readJson(text: string): unknown {
     // What exactly is wrong with it may be quoted from it, and it may be a secret.
     throw refusal("MalformedJson", "This is not JSON, or not JSON that can be read in one way only.");
   }
-  const problem = problemWithOpaque(value);
-  if (problem !== null) throw refusal("ValidationError", problem);
+  try {
+    requireBounded(value, true);
+  } catch (error) {
+    if (error instanceof HarnessError) throw refusal("ValidationError", error.message);
+    throw error;
+  }
   return value;
 }
 

@@ -8,7 +8,7 @@ import { deliver, refuseDelivery } from "../../../kernel/commands/receive-delive
 import { updateConnector } from "../../../kernel/commands/update-connector.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { getRecord, listLive } from "../../../kernel/queries/read.ts";
-import { problemWith } from "../../http.ts";
+import { parseJson } from "../../json-body.ts";
 import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";
 import { presentConnector } from "../present.ts";
@@ -186,16 +186,5 @@ function parseBody(webhookId: string, text: string): unknown {
       param: "webhook-id",
     });
   }
-  const body = parseJson(text);
-  const problem = problemWith(body);
-  if (problem !== null) throw new HarnessError("invalid_request", problem);
-  return body;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new HarnessError("invalid_request", "The body is not JSON.");
-  }
+  return parseJson(text);
 }

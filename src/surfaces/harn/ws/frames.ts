@@ -3,7 +3,7 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { capabilityPattern } from "../../../kernel/host-calls.ts";
-import { problemWith } from "../../http.ts";
+import { parseJson } from "../../json-body.ts";
 import { checker } from "../../validate.ts";
 import {
   AppendMessageRequest,
@@ -82,21 +82,11 @@ export interface Frame {
 const checkCommon = checker(Common);
 
 export function parseFrame(text: string): Record<string, unknown> {
-  const value = parse(text);
+  const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new HarnessError("invalid_request", "A frame is a JSON object.");
   }
-  const problem = problemWith(value);
-  if (problem !== null) throw new HarnessError("invalid_request", problem);
   return { ...value };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new HarnessError("invalid_request", "The frame is not valid JSON.");
-  }
 }
 
 /** The id of a frame, which may be wrong in every other way. */
