@@ -1234,8 +1234,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await store.commit(creation("b"));
       await store.commit(change("a", 1, parts));
       const before = await everything(store);
-      assert.deepEqual(await store.ids({ afterId: "", limit: 1 }), [{ kind: "thing", id: "a" }]);
-      assert.deepEqual(await store.ids({ afterId: "a", limit: 9 }), [{ kind: "thing", id: "b" }]);
+      assert.deepEqual(await store.documents({ afterId: "", limit: 1 }), [await store.get("thing", "a")]);
+      assert.deepEqual(await store.documents({ afterId: "a", limit: 9 }), [await store.get("thing", "b")]);
       const { version, body, born } = (await store.get("thing", "a")) ?? assert.fail();
       await store.commit(
         batch({ trim: { events: [], documents: [{ kind: "thing", id: "a" }], unlisted: [] } }),

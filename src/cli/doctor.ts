@@ -1,6 +1,8 @@
 /** `bridle doctor`: what would keep a server from working here, or keeps it from it, and what to do about that. */
 
 import type { Command } from "commander";
+import { requireStore } from "./rebuild.ts";
+import { scrub } from "./scrub.ts";
 import { takeSecrets } from "./secret-files.ts";
 import { type ServeSettings, serveOptions } from "./settings.ts";
 
@@ -11,9 +13,11 @@ export function addDoctorCommand(program: Command): void {
     .description(
       "Say whether a server could work here, with the settings of `serve`, and what to do if not. Exit code 1 on any problem.",
     )
-    .option("--json", "the same as a JSON array");
+    .option("--json", "the same as a JSON array")
+    .option("--deep", "read all data instead and list what is damaged, as `bridle scrub` does");
   for (const option of serveOptions) command.addOption(option);
-  command.action(async (given: ServeSettings & { json?: boolean }) => {
+  command.action(async (given: ServeSettings & { json?: true; deep?: true }) => {
+    if (given.deep === true) return await scrub(requireStore(given.data), given);
     // Before any code of the project runs.
     const secrets = takeSecrets(process.env);
     const { examine } = await import("./doctor/examine.ts");

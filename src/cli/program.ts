@@ -25,6 +25,7 @@ import { addQuotaCommands } from "./quota.ts";
 import { addRebuildCommand } from "./rebuild.ts";
 import { addReceiptCommands } from "./receipt.ts";
 import { addReplayCommand } from "./replay.ts";
+import { addScrubCommand } from "./scrub.ts";
 import { readSecretFiles, withoutPasswords } from "./secret-files.ts";
 import { addDevCommand, addServeCommand } from "./serve-command.ts";
 import { addSessionCommands } from "./sessions.ts";
@@ -106,6 +107,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addGcCommand(program);
   addBackupCommand(program);
   addRebuildCommand(program);
+  addScrubCommand(program);
   program.commandsGroup("Help:").helpCommand("help [command]", "Say what a command does.");
   addCompletionCommand(program);
   return program;

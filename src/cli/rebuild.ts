@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { defaultConfig } from "../config.ts";
-import type { Difference } from "../kernel/rebuild.ts";
+import type { Folded, Rebuilt } from "../kernel/rebuild.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { type JsonSettings, progress, show, withJson } from "./output.ts";
 import { useProjectData } from "./remote.ts";
@@ -25,7 +25,7 @@ export function addRebuildCommand(program: Command): void {
         .command("rebuild")
         .summary("Make the documents again from the log, or say where they differ.")
         .description(
-          "Fold every document again from the log and put right what differs, in one commit. The server must be stopped.",
+          "Fold every document again from the log and put right what differs. The server must be stopped.",
         )
         .option("--check", "only say what differs, and change nothing. Exit code 1 when something does"),
     ),
@@ -34,23 +34,29 @@ export function addRebuildCommand(program: Command): void {
     const directory = requireStore(settings.data);
     const { compareWithLog } = await import("../kernel/rebuild.ts");
     const { openSqliteStore } = await import("../store/sqlite/open.ts");
+    const { ScratchTable } = await import("../store/sqlite/scratch.ts");
     const store = await openSqliteStore(directory);
+    using folded = new ScratchTable<Folded>(directory);
     const shown = { folding: progress("events folded"), comparing: progress("documents compared") };
     try {
       const head = await store.head();
-      const { documents, events, differences, repair } = await compareWithLog(store, {
+      const rebuilt = await compareWithLog(store, folded, {
         folded: (position) => shown.folding.at(position, head),
         compared(done, total) {
           shown.folding.end();
           shown.comparing.at(done, total);
         },
       });
-      if (settings.check !== true) await repair();
-      const isRepaired = settings.check !== true && differences.length > 0;
-      const facts = { data: directory, events, documents, is_repaired: isRepaired, differences };
+      const { documents, events, differences, differenceCount } = rebuilt;
+      if (settings.check !== true) await rebuilt.repair();
+      const isRepaired = settings.check !== true && differenceCount > 0;
+      const facts = {
+        ...{ data: directory, events, documents, is_repaired: isRepaired },
+        ...{ difference_count: differenceCount, differences },
+      };
       shown.comparing.end();
-      show(settings, facts, () => inWords(documents, events, differences, isRepaired));
-      if (settings.check === true && differences.length > 0) process.exitCode = exitCodes.failed.code;
+      show(settings, facts, () => inWords(rebuilt, isRepaired));
+      if (settings.check === true && differenceCount > 0) process.exitCode = exitCodes.failed.code;
     } finally {
       await store.close();
     }
@@ -74,18 +80,13 @@ export function requireStore(data: string): string {
   throw new Error(`${directory} holds no data of a server. Say with --data where it is.`);
 }
 
-function inWords(
-  documents: number,
-  events: number,
-  differences: readonly Difference[],
-  isRepaired: boolean,
-): string {
+function inWords({ documents, events, differences, differenceCount }: Rebuilt, isRepaired: boolean): string {
   const counted = `${documents} documents of ${events} events`;
-  if (differences.length === 0) return `${counted}: each is what the log says.\n`;
+  if (differenceCount === 0) return `${counted}: each is what the log says.\n`;
   const rows = differences.slice(0, namedMax).map(({ what, kind, id }) => [what, kind, id]);
-  const more = differences.length > namedMax ? `and ${differences.length - namedMax} more\n` : "";
+  const more = differenceCount > namedMax ? `and ${differenceCount - namedMax} more\n` : "";
   const done = isRepaired
     ? "are put right"
     : "differ from the log; `bridle rebuild` without --check puts them right";
-  return `${table(["what", "kind", "id"], rows)}${more}${counted}: ${differences.length} ${done}.\n`;
+  return `${table(["what", "kind", "id"], rows)}${more}${counted}: ${differenceCount} ${done}.\n`;
 }

@@ -193,7 +193,7 @@ function historyStore(
     get,
     list: async () => [],
     due: async () => [],
-    ids: async () => [],
+    documents: async () => [],
     tenantIds: async () => [],
     events: eventsOf,
     stageBlob: () => Promise.reject(new Error("A history takes no content")),

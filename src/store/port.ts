@@ -301,7 +301,9 @@ export class StoreDamaged extends Error {
       "sha256" in where
         ? `the content ${where.sha256}`
         : `the log at positions ${where.first} to ${where.last}`;
-    super(`${file} is damaged: ${what} does not match its checksum. Restore a backup.`);
+    super(
+      `${file} is damaged: ${what} does not match its checksum. "bridle scrub" lists all damage; restore a backup.`,
+    );
   }
 }
 

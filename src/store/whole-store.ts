@@ -31,7 +31,7 @@ export interface WholeReads {
   events(query: EventQuery): Promise<StoredEvent[]>;
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   /** Every document, listed or not, in the order of their ids. */
-  ids(query: { afterId: string; limit: number }): Promise<{ kind: string; id: string }[]>;
+  documents(query: { afterId: string; limit: number }): Promise<StoredDocument[]>;
   /** Every tenant that there is. */
   tenantIds(): Promise<string[]>;
   /** Idempotency records whose answer has this text in it, in the order of their keys. */

@@ -48,9 +48,7 @@ async function world(): Promise<{ kernel: WholeKernel; ids: string[]; documents:
 
 async function documentsOf({ store }: WholeKernel): Promise<Map<string, Json>> {
   const documents = new Map<string, Json>();
-  for (const { kind, id } of await store.ids({ afterId: "", limit: 10_000 })) {
-    documents.set(id, (await store.get(kind, id))?.body);
-  }
+  for (const { id, body } of await store.documents({ afterId: "", limit: 10_000 })) documents.set(id, body);
   return documents;
 }
 

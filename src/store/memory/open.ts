@@ -105,12 +105,12 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     get,
     list: async (query) => list(documents.values(), query, null),
     due: async (query) => due(documents.values(), query),
-    ids: async ({ afterId, limit }) =>
+    documents: async ({ afterId, limit }) =>
       [...documents.values()]
         .filter(({ id }) => id > afterId)
         .sort((a, b) => compare(a.id, b.id))
         .slice(0, limit)
-        .map(({ kind, id }) => ({ kind, id })),
+        .map(shown),
     tenantIds: async () =>
       [...documents.values()]
         .filter(({ kind, index }) => kind === "tenant" && isListedIn(index, index.tenantId))

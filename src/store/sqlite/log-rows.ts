@@ -29,7 +29,9 @@ interface SummedRow {
 }
 
 export function checksumOf({ first, last, shared, numbers, events }: SummedRow): number {
-  const head = `${first}\n${last}\n${shared.map((value) => value ?? "\0").join("\n")}`;
+  // A loop: this is done for every row that is read, and `map` and `join` take longer than the sum itself.
+  let head = `${first}\n${last}`;
+  for (const value of shared) head += `\n${value ?? "\0"}`;
   return crc32(events, crc32(numbers, crc32(head)));
 }
 

@@ -80,7 +80,7 @@ export async function openSqliteStore(
       get,
       list: async (query) => reader.list(null, query).map(cached),
       due: async (query) => reader.due(query),
-      ids: async (query) => reader.ids(query),
+      documents: async (query) => reader.documents(query),
       tenantIds: async () => reader.tenantIds(),
       events: async (query) => reader.events(null, seen(query)),
       stageBlob: (source, bytesMax) => blobFiles.stage(source, bytesMax),

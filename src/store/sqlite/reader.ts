@@ -186,10 +186,12 @@ export class Reader {
     return Number(row?.n ?? 0);
   }
 
-  ids({ afterId, limit }: { afterId: string; limit: number }): { kind: string; id: string }[] {
-    return this.#prepare("SELECT id, kind FROM documents WHERE id > ? ORDER BY id LIMIT ?")
+  documents({ afterId, limit }: { afterId: string; limit: number }): StoredDocument[] {
+    return this.#prepare(
+      "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id > ? ORDER BY id LIMIT ?",
+    )
       .all(afterId, limit)
-      .map(({ id, kind }) => ({ kind: String(kind), id: String(id) }));
+      .map(toDocument);
   }
 
   tenantIds(): string[] {

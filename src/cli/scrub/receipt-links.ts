@@ -1,0 +1,63 @@
+/** Whether the receipts of each workspace form the chain that its document says: every one names the hash of the one before. */
+
+import { DatabaseSync } from "node:sqlite";
+import type { OnDamage } from "../../store/sqlite/examine-database.ts";
+
+interface Receipt {
+  hash: string;
+  previous_hash: string | null;
+  index: number | null;
+}
+
+interface Chain {
+  workspace_id: string;
+  size: number;
+  last_hash: string | null;
+}
+
+/** Gives the number of receipts that are in a chain. */
+export function checkReceiptLinks(file: string, onDamage: OnDamage): number {
+  using db = new DatabaseSync(file, { readOnly: true });
+  let count = 0;
+  for (const { body } of db.prepare("SELECT body FROM documents WHERE kind = 'receipt_chain'").all()) {
+    const chain = parsed<Chain>(body);
+    if (chain === null) continue;
+    const found = (where: string, problem: string) => onDamage({ file, what: "document", where, problem });
+    count += checkChain(db, chain, found);
+  }
+  return count;
+}
+
+function checkChain(
+  db: DatabaseSync,
+  { workspace_id, size, last_hash }: Chain,
+  found: (where: string, problem: string) => void,
+): number {
+  const rows = db
+    .prepare("SELECT id, body FROM documents WHERE kind = 'receipt' AND workspace_id = ? ORDER BY born, id")
+    .iterate(workspace_id);
+  let previous: Receipt | null = null;
+  for (const { id, body } of rows) {
+    const receipt = parsed<Receipt>(body);
+    if (receipt === null || receipt.index === null) continue;
+    const expected = (previous?.index ?? -1) + 1;
+    if (receipt.index !== expected) found(String(id), `it is receipt ${receipt.index} after ${expected - 1}`);
+    else if (receipt.previous_hash !== (previous?.hash ?? null))
+      found(String(id), "it does not name the one before");
+    previous = receipt;
+  }
+  const count = (previous?.index ?? -1) + 1;
+  if (count !== size || (previous?.hash ?? null) !== last_hash) {
+    found(workspace_id, `its chain has ${count} receipts where ${size} are recorded, or ends otherwise`);
+  }
+  return count;
+}
+
+/** What is no JSON is reported as a document. */
+function parsed<T>(body: unknown): T | null {
+  try {
+    return JSON.parse(String(body));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * Looks through a database for damage: its pages, the checksums and numbers of the log, documents against the log, content against its
+ * hash. Reads in small pages, so that a server may go on writing meanwhile.
+ */
+
+import { createHash, hash } from "node:crypto";
+import { createReadStream, existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Position } from "../port.ts";
+import { type Row, toEvents } from "./log-rows.ts";
+import { knownSchema } from "./schema.ts";
+
+export interface Damage {
+  file: string;
+  what: "page" | "event" | "document" | "content";
+  /** The position, the id or the hash. */
+  where: string;
+  problem: string;
+}
+
+export interface DatabaseExamination {
+  events: number;
+  /** Rows from before there were checksums. */
+  uncheckedRows: number;
+  documents: number;
+  contents: number;
+}
+
+export type OnDamage = (damage: Damage) => void;
+
+const pageSize = 500;
+const pageProblemsMax = 20;
+
+export class DatabaseExaminer {
+  readonly #directory: string;
+  readonly #file: string;
+  readonly #db: DatabaseSync;
+  readonly #onDamage: OnDamage;
+  readonly #onProgress: (events: Position, head: Position) => void;
+
+  constructor(directory: string, onDamage: OnDamage, onProgress: (done: number, total: number) => void) {
+    this.#directory = directory;
+    this.#file = join(directory, "bridle.db");
+    this.#db = new DatabaseSync(this.#file, { readOnly: true });
+    this.#onDamage = onDamage;
+    this.#onProgress = onProgress;
+    this.#db.exec("PRAGMA busy_timeout = 5000");
+    knownSchema(this.#db);
+  }
+
+  [Symbol.dispose](): void {
+    this.#db.close();
+  }
+
+  async examine(): Promise<DatabaseExamination> {
+    this.#examinePages();
+    const log = this.#examineLog();
+    const documents = this.#examineDocuments();
+    return { ...log, documents, contents: await this.#examineContents() };
+  }
+
+  #found(what: Damage["what"], where: string, problem: unknown): void {
+    const text = problem instanceof Error ? problem.message : String(problem);
+    this.#onDamage({ file: this.#file, what, where, problem: text });
+  }
+
+  #examinePages(): void {
+    try {
+      for (const row of this.#db.prepare(`PRAGMA integrity_check(${pageProblemsMax})`).iterate()) {
+        const problem = String(row.integrity_check);
+        if (problem !== "ok") this.#found("page", /page (\d+)/i.exec(problem)?.[1] ?? "", problem);
+      }
+    } catch (error) {
+      this.#found("page", "", error);
+    }
+  }
+
+  #examineLog(): Pick<DatabaseExamination, "events" | "uncheckedRows"> {
+    const examined = { events: 0, uncheckedRows: 0 };
+    const head = lastPosition(this.#db);
+    for (const row of this.#rows("log", "last", "event", 0)) {
+      try {
+        const events = toEvents(row, this.#file);
+        examined.events += events.length;
+        if (row.checksum === null) examined.uncheckedRows += 1;
+        const count = Number(row.last) - Number(row.first) + 1;
+        if (events.length !== count) throw new Error(`it has ${events.length} events instead of ${count}`);
+      } catch (error) {
+        this.#found("event", String(row.last), error);
+      }
+      this.#onProgress(Number(row.last), head);
+    }
+    return examined;
+  }
+
+  #examineDocuments(): number {
+    const find = this.#db.prepare("SELECT * FROM log WHERE last >= ? AND first <= ? ORDER BY last LIMIT 1");
+    let count = 0;
+    for (const row of this.#rows("documents", "id", "document", "")) {
+      count += 1;
+      const problem = documentProblem(row, (position) => find.get(position, position), this.#file);
+      if (problem !== null) this.#found("document", String(row.id), problem);
+    }
+    return count;
+  }
+
+  async #examineContents(): Promise<number> {
+    let count = 0;
+    for (const { sha256, bytes } of this.#rows("blobs", "sha256", "content", "")) {
+      count += 1;
+      const isRight = bytes instanceof Uint8Array && hash("sha256", bytes) === sha256;
+      if (!isRight) this.#found("content", String(sha256), "it does not match its hash");
+    }
+    for (const file of blobFilesIn(this.#directory)) {
+      count += 1;
+      const sha256 = file.slice(-64);
+      if ((await hashOfFile(file)) !== sha256) {
+        this.#onDamage({ file, what: "content", where: sha256, problem: "it does not match its hash" });
+      }
+    }
+    this.#findMissingContents();
+    return count;
+  }
+
+  /** Hashes of content elsewhere are noted as well; content that was here is named as `blob` by what refers to it. */
+  #findMissingContents(): void {
+    const isHere = this.#db.prepare("SELECT 1 FROM blobs WHERE sha256 = ?");
+    const isNeeded = this.#db.prepare("SELECT 1 FROM documents WHERE instr(body, ?) LIMIT 1");
+    for (const row of this.#rows("blob_owners", "sha256", "content", "")) {
+      const sha256 = String(row.sha256);
+      if (isHere.get(sha256) !== undefined || existsSync(blobFile(this.#directory, sha256))) continue;
+      if (isNeeded.get(`"blob":"${sha256}"`) !== undefined) this.#found("content", sha256, "it is missing");
+    }
+  }
+
+  /** All rows of a table by its key, each page a read of its own; ends at damage that SQLite cannot read past. */
+  *#rows(table: string, key: string, what: Damage["what"], from: number | string): Generator<Row> {
+    const read = this.#db.prepare(
+      `SELECT * FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ${pageSize}`,
+    );
+    for (let after = from; ; ) {
+      let page: Row[];
+      try {
+        page = read.all(after);
+      } catch (error) {
+        this.#found(what, `after ${after}`, error);
+        return;
+      }
+      yield* page;
+      const last = page.at(-1)?.[key];
+      if (page.length < pageSize || last == null || last instanceof Uint8Array) return;
+      after = typeof last === "string" ? last : Number(last);
+    }
+  }
+}
+
+function documentProblem(
+  { id, body, sequence, last_event: lastEvent }: Row,
+  rowAt: (position: number) => Row | undefined,
+  file: string,
+): string | null {
+  try {
+    JSON.parse(String(body));
+  } catch {
+    return "it is no JSON";
+  }
+  if (lastEvent === null) return null;
+  const position = Number(lastEvent);
+  const row = rowAt(position);
+  // What has left by age leaves documents behind.
+  if (row === undefined) return null;
+  try {
+    const event = toEvents(row, file).find((one) => one.position === position);
+    if (event === undefined || event.resource.id !== id) return `event ${position} is not about it`;
+    return event.sequence === Number(sequence) ? null : `event ${position} has another number`;
+  } catch {
+    // It is reported as an event already.
+    return null;
+  }
+}
+
+export function lastPosition(db: DatabaseSync): Position {
+  return Number(db.prepare("SELECT coalesce(max(last), 0) AS head FROM log").get()?.head ?? 0);
+}
+
+export function blobFile(directory: string, sha256: string): string {
+  return join(directory, "blobs", sha256.slice(0, 2), sha256);
+}
+
+export function* blobFilesIn(directory: string): Generator<string> {
+  const blobs = join(directory, "blobs");
+  if (!existsSync(blobs)) return;
+  for (const folder of readdirSync(blobs)) {
+    if (!/^[0-9a-f]{2}$/.test(folder)) continue;
+    for (const name of readdirSync(join(blobs, folder))) {
+      if (/^[0-9a-f]{64}$/.test(name)) yield join(blobs, folder, name);
+    }
+  }
+}
+
+export async function hashOfFile(file: string): Promise<string> {
+  const sum = createHash("sha256");
+  for await (const chunk of createReadStream(file)) sum.update(chunk);
+  return sum.digest("hex");
+}
