@@ -8,6 +8,7 @@ import { defaultConfig, type ServerConfig } from "./config.ts";
 import { moveToTenants } from "./files/tenant-directories.ts";
 import { WorkspaceFiles } from "./files/workspace-files.ts";
 import { startGateway } from "./gateway/start.ts";
+import { noteRetentionSetting } from "./kernel/audit/retention-setting.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { ensurePersona } from "./kernel/commands/ensure-persona.ts";
 import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace.ts";
@@ -188,6 +189,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   issuer.adopt(signingKey.issuer_id);
   await preparePublicTenants(kernel);
   for (const persona of config.personas) await kernel.dispatch(ensurePersona, system, persona);
+  await noteRetentionSetting(kernel);
   warnAboutLocked(logger, masterKeys, await settleMasterKey(kernel));
 
   let stopping = false;

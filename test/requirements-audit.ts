@@ -16,5 +16,9 @@ export const auditRequirements: readonly Requirement[] = section("Bridle", "Audi
     "`bridle audit` lists, follows, exports and verifies the audit log, a file of it without a server.",
   "AUD-9":
     "Refused credentials are recorded with their address, bounded in number, and counted as a metric by reason.",
+  "AUD-10":
+    "An administrator's reads of content that others made are recorded, at most once per credential, resource and hour; exports always.",
+  "AUD-11":
+    "Retention and erasure remove no audit record; what they did is recorded, and so is another retention period.",
   "AUD-6": "Audit records are read with the scope `audit:read`, which `events:read` does not include.",
 });

@@ -1,7 +1,7 @@
 /** Reads from the log what came of a task. */
 
 import { unseal } from "../kernel/content.ts";
-import { exportLog } from "../kernel/queries/export-log.ts";
+import { logLines } from "../kernel/queries/export-log.ts";
 import { readReceipt } from "../kernel/queries/receipts.ts";
 import type { ArtifactRecord } from "../kernel/resources/artifact.ts";
 import type { MessageRecord } from "../kernel/resources/message.ts";
@@ -44,7 +44,7 @@ export async function outcomeOf(
   };
   return new Rehearsal(facts, async () => {
     let text = "";
-    for await (const line of await exportLog({ store: whole }, system, { taskId })) text += `${line}\n`;
+    for await (const line of await logLines({ store: whole }, system, { taskId })) text += `${line}\n`;
     return text;
   });
 }

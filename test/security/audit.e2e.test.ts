@@ -44,10 +44,15 @@ async function eventsOf(client: Client): Promise<Json[]> {
   return events;
 }
 
-async function recordsOf(client: Client): Promise<AuditRecord[]> {
-  const response = await fetch(`${client.url}/v1/audit/export`, { headers: client.headers() });
+/** The lines of a file. */
+async function linesOf(client: Client, path: string): Promise<string[]> {
+  const response = await fetch(client.url + path, { headers: client.headers() });
   assert.equal(response.headers.get("content-type"), "application/jsonl");
-  const lines = (await response.text()).split("\n").slice(0, -1);
+  return (await response.text()).split("\n").slice(0, -1);
+}
+
+async function recordsOf(client: Client): Promise<AuditRecord[]> {
+  const lines = await linesOf(client, "/v1/audit/export");
   return lines.map((line) => JSON.parse(line));
 }
 
@@ -253,6 +258,65 @@ test("AUD-9 a refused key is recorded in its tenant with address and reason, oth
   } finally {
     await store.close();
   }
+});
+
+test("AUD-10 administrators' reads of what others made are recorded once an hour, exports always", async () => {
+  const scopes = ["sessions:write", "tasks:write", "tasks:read", "messages:read", "events:read"];
+  const ann = admin.as((await admin.createKey({ actor: "ann", scopes })).key);
+  const session = await ann.sessionWithTurns("what nobody else should read");
+  const own = await admin.sessionWithTurns("mine");
+  const before = (await recordsOf(admin)).length;
+  const since = async () => (await recordsOf(admin)).slice(before);
+  for (const path of ["messages", "events"]) {
+    for (let n = 0; n < 3; n++) await admin.get(`/v1/sessions/${session.id}/${path}`);
+    await admin.get(`/v1/sessions/${own.id}/${path}`);
+    await ann.get(`/v1/sessions/${session.id}/${path}`);
+  }
+  const [read, ...more] = await since();
+  assert.deepEqual(more, []);
+  assert.partialDeepStrictEqual(read, {
+    ...{ action: "content.read", actor: "admin", address: "127.0.0.1", details: { what: "messages" } },
+    resource: { object: "session", id: session.id },
+  });
+  const second = admin.as((await admin.createKey({ actor: "second" })).key);
+  await second.get(`/v1/sessions/${session.id}/messages`);
+  for (let n = 0; n < 2; n++) await linesOf(second, `/v1/sessions/${session.id}/export`);
+  await second.get("/v1/workspaces/workspace_default/files");
+  await second.get("/v1/memories");
+  await linesOf(second, "/v1/workspaces/workspace_default/receipts/export");
+  const told = (await since()).slice(2).map(({ action, resource }) => [action, resource?.object]);
+  assert.deepEqual(told, [
+    ["content.read", "session"],
+    ["session.export", "session"],
+    ["session.export", "session"],
+    ["content.read", "workspace"],
+    ["content.read", "tenant"],
+    ["receipts.export", "workspace"],
+  ]);
+  assert.ok(!JSON.stringify(await since()).includes("nobody else"));
+});
+
+test("AUD-11 erasure and retention leave every record and are recorded themselves", async () => {
+  await using directory = await temporaryDirectory();
+  const { path: data } = directory;
+  const keeping = await startServer({ data });
+  const session = await new Client(keeping).sessionWithTurns("to be erased");
+  assert.equal((await new Client(keeping).post(`/v1/sessions/${session.id}/erase`)).status, 200);
+  const before = await recordsOf(new Client(keeping));
+  assert.partialDeepStrictEqual(before, [{ action: "session.erase", resource: { id: session.id } }]);
+  assert.equal(await keeping.stop(), 0);
+  const sweeping = await startServer({ data, flags: ["--retain-days", "30"] });
+  const client = new Client(sweeping);
+  assert.equal((await client.post("/v1/retention/sweep")).status, 200);
+  assert.equal((await client.post("/v1/tenants/tenant_default/erase")).status, 200);
+  const records = await recordsOf(client);
+  const actions = records.map(({ action }) => action);
+  assert.deepEqual(actions, ["session.erase", "retention.change", "retention.sweep", "tenant.erase"]);
+  assert.deepEqual(records[1]?.details, { retain_days: 30, before: null });
+  assert.deepEqual(records[0], before[0]);
+  assert.equal((await client.get("/v1/audit/verify")).body.valid, true);
+  assert.equal(await sweeping.stop(), 0);
+  await assertRebuildable(data);
 });
 
 /** Servers of one data directory, so that its files can be changed in between. */

@@ -3,6 +3,7 @@
 import type { Caller } from "../../policy/caller.ts";
 import { maySee } from "../../policy/caller.ts";
 import type { Position, StoredEvent, TenantStore } from "../../store/port.ts";
+import { noteContentRead } from "../audit/content-reads.ts";
 import { requireScope } from "../authorize.ts";
 import { blobBytes } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -12,6 +13,7 @@ import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts
 import { readableEvents, readScopeOf } from "../read-scopes.ts";
 import { type LogPart, trimmedThrough } from "../retention/trimmed-through.ts";
 import { pauseIfLate } from "../slices.ts";
+import type { KernelDeps } from "../unit.ts";
 import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
 
 /** Which events: all that the caller may see, or those of a workspace, a session, a task. */
@@ -29,7 +31,7 @@ export interface EventRange extends EventScope {
 }
 
 export async function listEvents(
-  deps: ReadDeps,
+  deps: KernelDeps,
   caller: Caller,
   request: EventRange,
 ): Promise<Page<StoredEvent>> {
@@ -119,7 +121,7 @@ export async function getEvent({ store }: ReadDeps, caller: Caller, id: string):
  * only history.
  */
 export async function followEvents(
-  deps: ReadDeps & { tail: LogTail },
+  deps: KernelDeps & { tail: LogTail },
   caller: Caller,
   request: EventRange,
   signal: AbortSignal,
@@ -161,14 +163,16 @@ async function* withoutGap(
 }
 
 async function authorize(
-  deps: ReadDeps,
+  deps: KernelDeps,
   caller: Caller,
   { workspaceId, sessionId, taskId }: EventScope,
 ): Promise<Omit<LogFilter, "after">> {
   requireScope(caller, "events:read");
-  if (taskId !== undefined) await getRecord(deps, caller, "task", taskId);
+  const task = taskId === undefined ? null : await getRecord(deps, caller, "task", taskId);
   if (sessionId !== undefined) await getRecord(deps, caller, "session", sessionId);
   if (workspaceId !== undefined) await getRecord(deps, caller, "workspace", workspaceId);
+  const read = task?.session_id ?? sessionId;
+  if (read !== undefined) await noteContentRead(deps, caller, { kind: "session", id: read }, "events");
   return {
     workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
     sessionId,

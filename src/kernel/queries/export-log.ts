@@ -2,24 +2,42 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonValue, StoredEvent, TenantStore } from "../../store/port.ts";
+import { noteAudit } from "../audit/note.ts";
+import { audited } from "../audit/record.ts";
 import { requireScope } from "../authorize.ts";
 import { unseal } from "../content.ts";
 import { isExtent, readConversation } from "../conversations.ts";
+import { carryOut } from "../dispatch.ts";
 import { assertWhole } from "../erasure/assert-not-erased.ts";
 import { asKernelEvent } from "../events.ts";
 import { readLog } from "../log-tail.ts";
 import { readScope } from "../read-scopes.ts";
 import { blobLine, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
+import type { KernelDeps } from "../unit.ts";
 import { getRecord, type ReadDeps } from "./read.ts";
 
 /** What the log of a session is about. A file with holes could not be imported, so the caller must be able to read all of it. */
 const exportedKinds = ["session", "message", "artifact", "task", "receipt", "branch"] as const;
 
-/** Everything is in it, internal content too. */
+type Exported = { sessionId: string } | { taskId: string };
+
+/** Everything is in it, internal content too: each export is in the audit log. */
 export async function exportLog(
+  deps: KernelDeps,
+  caller: Caller,
+  of: Exported,
+): Promise<AsyncGenerator<string>> {
+  const exported = await logLines(deps, caller, of);
+  const [object, id] = "taskId" in of ? ["task", of.taskId] : ["session", of.sessionId];
+  await carryOut(deps, noteAudit, caller, audited(`${object}.export`, { object, id }));
+  return exported;
+}
+
+/** The same without a record, for logs that stay here. */
+export async function logLines(
   deps: ReadDeps,
   caller: Caller,
-  of: { sessionId: string } | { taskId: string },
+  of: Exported,
 ): Promise<AsyncGenerator<string>> {
   requireScope(caller, "events:read");
   requireScope(caller, "events:read_internal");

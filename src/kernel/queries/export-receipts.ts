@@ -3,9 +3,11 @@
 import type { Caller } from "../../policy/caller.ts";
 import { bundleFormat } from "../../receipts/bundle.ts";
 import type { TenantStore } from "../../store/port.ts";
+import { noteAudit } from "../audit/note.ts";
 import { requireScope } from "../authorize.ts";
 import { timestamp } from "../clock.ts";
 import { publicKeys } from "../commands/signing-keys.ts";
+import { carryOut } from "../dispatch.ts";
 import { everyPage } from "../every-page.ts";
 import type { Kernel } from "../kernel.ts";
 import type { ReceiptRecord } from "../resources/receipt.ts";
@@ -13,12 +15,15 @@ import { getRecord } from "./read.ts";
 import { chainOf, readReceipt } from "./receipts.ts";
 
 export async function exportReceipts(
-  { store, issuer, clock }: Kernel,
+  kernel: Kernel,
   caller: Caller,
   workspaceId: string,
 ): Promise<AsyncGenerator<string>> {
+  const { store, issuer, clock } = kernel;
   requireScope(caller, "receipts:read");
   await getRecord({ store }, caller, "workspace", workspaceId);
+  const resource = { object: "workspace", id: workspaceId };
+  await carryOut(kernel, noteAudit, caller, { action: "receipts.export", resource });
   const { size, root } = await chainOf(store.of(caller.tenantId), workspaceId);
   const header = {
     format: bundleFormat,

@@ -1,20 +1,23 @@
 /** A page of a session's transcript, oldest first, as the session sees it: after forks and truncations. */
 
 import type { Caller } from "../../policy/caller.ts";
+import { noteContentRead } from "../audit/content-reads.ts";
 import { requireScope } from "../authorize.ts";
 import { blobBytes } from "../content.ts";
 import type { MessageRecord } from "../resources/message.ts";
 import { readTranscript } from "../transcript.ts";
+import type { KernelDeps } from "../unit.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
-import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
+import { fitPage, getRecord, type Page, pageSizeDefault } from "./read.ts";
 
 export async function listMessages(
-  deps: ReadDeps,
+  deps: KernelDeps,
   caller: Caller,
   request: { sessionId: string; cursor?: string | undefined; limit?: number | undefined },
 ): Promise<Page<MessageRecord>> {
   requireScope(caller, "messages:read");
   const session = await getRecord(deps, caller, "session", request.sessionId);
+  await noteContentRead(deps, caller, { kind: "session", id: session.id }, "messages");
   const limit = request.limit ?? pageSizeDefault;
   const beyond = request.cursor === undefined ? undefined : decodeCursor("message", request.cursor);
   const entries = await readTranscript(deps.store.of(caller.tenantId), session.ranges, {

@@ -2,8 +2,8 @@
 
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
+import { noteContentRead } from "../audit/content-reads.ts";
 import { isVisible, requireScope } from "../authorize.ts";
-import type { Clock } from "../clock.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import {
   isExpired,
@@ -12,12 +12,9 @@ import {
   memoryScopes,
   memoryStatus,
 } from "../resources/memory.ts";
+import type { KernelDeps } from "../unit.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
-import { findVisible, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
-
-export interface MemoryDeps extends ReadDeps {
-  clock: Clock;
-}
+import { findVisible, getRecord, type Page, pageSizeDefault } from "./read.ts";
 
 export interface MemoryFilter {
   scope?: MemoryScope | undefined;
@@ -29,14 +26,15 @@ export interface MemoryFilter {
   limit?: number | undefined;
 }
 
-export async function getMemory(deps: MemoryDeps, caller: Caller, id: string): Promise<MemoryRecord> {
+export async function getMemory(deps: KernelDeps, caller: Caller, id: string): Promise<MemoryRecord> {
   const memory = await getRecord(deps, caller, "memory", id);
   if (isExpired(memory, deps.clock.now())) throw notFound("memory", id);
+  await noteRead(deps, caller);
   return memory;
 }
 
 export async function listMemories(
-  deps: MemoryDeps,
+  deps: KernelDeps,
   caller: Caller,
   filter: MemoryFilter,
 ): Promise<Page<MemoryRecord>> {
@@ -48,6 +46,7 @@ export async function listMemories(
     workspaceId === undefined ||
     (await findVisible(deps.store, caller, "workspace", workspaceId)) !== undefined;
   if (isEmpty || !isVisibleThere) return { data: [], nextCursor: null };
+  await noteRead(deps, caller);
   const owner = ownerId ?? sessionId;
   const now = deps.clock.now();
   const isShown = (memory: MemoryRecord) =>
@@ -61,6 +60,11 @@ export async function listMemories(
       ? await listPage(deps.store.of(caller.tenantId), caller, filter, owner)
       : await searchPage(deps.store.of(caller.tenantId), caller, { ...filter, text: filter.text }, owner);
   return { ...page, data: page.data.filter(isShown) };
+}
+
+/** Those of all owners together: a search goes through them all. */
+async function noteRead(deps: KernelDeps, caller: Caller): Promise<void> {
+  await noteContentRead(deps, caller, { kind: "tenant", id: caller.tenantId }, "memories");
 }
 
 async function listPage(

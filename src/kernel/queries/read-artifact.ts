@@ -2,8 +2,10 @@
 
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { OpenBlob } from "../../store/port.ts";
+import { noteContentRead } from "../audit/content-reads.ts";
 import { HarnessError } from "../errors.ts";
 import type { ArtifactRecord } from "../resources/artifact.ts";
+import type { KernelDeps } from "../unit.ts";
 import { getRecord, type ReadDeps } from "./read.ts";
 
 /** The whole content at once: for what is known to be small. */
@@ -20,11 +22,17 @@ export async function readArtifact(
 
 /** The content, to be read piece by piece and then closed. */
 export async function openArtifact(
-  deps: ReadDeps,
+  deps: KernelDeps,
   caller: Caller,
   id: string,
 ): Promise<{ artifact: ArtifactRecord; content: OpenBlob }> {
   const artifact = await readableArtifact(deps, caller, id);
+  const { session_id } = artifact;
+  const of =
+    session_id === null
+      ? ({ kind: "artifact", id } as const)
+      : ({ kind: "session", id: session_id } as const);
+  await noteContentRead(deps, caller, of, "artifact");
   const content =
     artifact.blob === null ? undefined : await deps.store.of(caller.tenantId).openBlob(artifact.blob);
   if (content === undefined) throw notHeld(artifact);

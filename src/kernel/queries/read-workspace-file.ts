@@ -2,16 +2,18 @@
 
 import type { FileListing, FileText } from "../../files/workspace-files.ts";
 import type { Caller } from "../../policy/caller.ts";
+import { noteContentRead } from "../audit/content-reads.ts";
 import { asRefusal, placeOf } from "../files.ts";
 import type { KernelDeps } from "../unit.ts";
 import { getRecord } from "./read.ts";
 
 export async function readWorkspaceFile(
-  deps: Pick<KernelDeps, "store" | "files">,
+  deps: KernelDeps,
   caller: Caller,
   workspaceId: string,
   path: string,
 ): Promise<FileText | FileListing> {
   const workspace = await getRecord(deps, caller, "workspace", workspaceId);
+  await noteContentRead(deps, caller, { kind: "workspace", id: workspace.id }, "file");
   return await asRefusal(() => deps.files.read(placeOf(workspace), path));
 }

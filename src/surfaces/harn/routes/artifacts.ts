@@ -104,7 +104,7 @@ function downloadRoute(report: Report): Route {
 async function download(call: Call<unknown, unknown>, report: Report): Promise<unknown> {
   const { reply } = call;
   const { headers, method } = call.request;
-  const { artifact, content } = await openArtifact(call, call.caller, call.param("artifact_id"));
+  const { artifact, content } = await openArtifact(call.kernel, call.caller, call.param("artifact_id"));
   const etag = `"${artifact.sha256}"`;
   reply
     .header("ETag", etag)

@@ -27,7 +27,11 @@ const tag = "Events";
 type RangeQuery = Static<typeof EventRangeQuery>;
 
 async function list(call: Call<RangeQuery, unknown>, scope: EventScope): Promise<unknown> {
-  const page = await listEvents(call, call.caller, { ...scope, ...cursorOf(call), limit: call.query.limit });
+  const page = await listEvents(call.kernel, call.caller, {
+    ...scope,
+    ...cursorOf(call),
+    limit: call.query.limit,
+  });
   return presentPage(page, (event) => presentEvent(event, call));
 }
 
@@ -86,7 +90,7 @@ async function replay(
 ): Promise<unknown> {
   const range: EventRange = { sessionId, ...cursorOf(call) };
   // A cursor that leads nowhere is refused before anything is written.
-  const page = await listEvents(call, call.caller, { ...range, limit: call.query.limit });
+  const page = await listEvents(call.kernel, call.caller, { ...range, limit: call.query.limit });
   const { id } = await call.dispatch(replaySession, { sessionId });
   if ((call.request.headers.accept ?? "").includes("application/json")) {
     return await presentPage(page, (event) => presentHistory(event, call));

@@ -23,7 +23,7 @@ export const messageRoutes = [
     response: ListOf(Message),
     async handle(call) {
       const request = { sessionId: call.param("session_id"), ...call.query };
-      const page = await listMessages(call, call.caller, request);
+      const page = await listMessages(call.kernel, call.caller, request);
       return presentPage(page, (message) => presentMessage(message, call));
     },
   }),

@@ -35,7 +35,10 @@ export const transferRoutes = [
     tag,
     produces: jsonLines,
     async handle(call) {
-      return sendLines(call, await exportLog(call, call.caller, { sessionId: call.param("session_id") }));
+      return sendLines(
+        call,
+        await exportLog(call.kernel, call.caller, { sessionId: call.param("session_id") }),
+      );
     },
   }),
   route({
@@ -47,7 +50,7 @@ export const transferRoutes = [
     tag,
     produces: jsonLines,
     async handle(call) {
-      return sendLines(call, await exportLog(call, call.caller, { taskId: call.param("task_id") }));
+      return sendLines(call, await exportLog(call.kernel, call.caller, { taskId: call.param("task_id") }));
     },
   }),
   route({

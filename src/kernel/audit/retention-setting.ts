@@ -1,0 +1,20 @@
+/** At start: a retention period that is another than the one recorded last is recorded. */
+
+import { systemCaller } from "../../policy/caller.ts";
+import { defaultTenantId } from "../commands/ensure-tenant.ts";
+import { carryOut } from "../dispatch.ts";
+import { listAudit } from "../queries/audit.ts";
+import type { KernelDeps } from "../unit.ts";
+import { noteAudit } from "./note.ts";
+
+const action = "retention.change";
+const dayMs = 24 * 60 * 60 * 1000;
+
+export async function noteRetentionSetting(deps: KernelDeps): Promise<void> {
+  const system = systemCaller(defaultTenantId);
+  const { data } = await listAudit(deps, system, { action, limit: 1 });
+  const before = data[0]?.details.retain_days ?? null;
+  const retain_days = deps.retainMs === null ? null : deps.retainMs / dayMs;
+  if (before === retain_days) return;
+  await carryOut(deps, noteAudit, system, { action, resource: null, details: { retain_days, before } });
+}
