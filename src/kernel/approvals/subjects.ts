@@ -2,10 +2,9 @@
 
 import type { ApproverKey } from "../../approvals/approver-key.ts";
 import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import type { ApprovalPolicy } from "../resources/persona.ts";
 import type { PolicyChangeRecord } from "../resources/policy-change.ts";
 import type { Unit } from "../unit.ts";
-import { isEligible } from "./registry.ts";
+import { type ApprovalTerms, isEligible, termsFor } from "./registry.ts";
 
 export type ApprovalSubject = PermissionRequestRecord | PolicyChangeRecord;
 export type SubjectKind = ApprovalSubject["object"];
@@ -22,13 +21,13 @@ export async function findSubject(unit: Unit, id: string): Promise<ApprovalSubje
 }
 
 /** The policies under which somebody is asked; no policy names no approvers, and means all of them. */
-export type AskedPolicies = readonly (ApprovalPolicy | undefined)[];
+export type AskedPolicies = readonly (ApprovalTerms | undefined)[];
 
 /** Null when it is about a task that is gone or no longer waits for it. */
 export async function askedPolicies(unit: Unit, subject: ApprovalSubject): Promise<AskedPolicies | null> {
   if (subject.object === "policy_change") return policiesOfChange(subject);
   const task = await unit.find("task", subject.task_id);
-  return task?.pending?.permission_request_id === subject.id ? [task.policy.approval_policy] : null;
+  return task?.pending?.permission_request_id === subject.id ? [termsFor(task)] : null;
 }
 
 export function policiesOfChange({ asks_everybody, policies }: PolicyChangeRecord): AskedPolicies {

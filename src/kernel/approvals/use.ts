@@ -13,7 +13,7 @@ import type { TaskRecord } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
 import { artifactFor } from "./artifact.ts";
 import { audit } from "./audit.ts";
-import { findRegistry, isEligible } from "./registry.ts";
+import { findRegistry, isEligible, termsFor } from "./registry.ts";
 
 export interface Refusal {
   code: string;
@@ -81,7 +81,7 @@ async function reasonAgainstSignatures(
 ): Promise<Refusal | null> {
   const what = JSON.stringify(request.action);
   const { clock, approvals } = unit.deps;
-  const policy = task.policy.approval_policy;
+  const policy = termsFor(task);
   const keys = (await findRegistry(unit))?.keys ?? [];
   const standing = new Set<string>();
   for (const exchange of exchangesOf(request).filter(isAllowed)) {

@@ -12,7 +12,7 @@ import { artifactFor } from "../approvals/artifact.ts";
 import { audit } from "../approvals/audit.ts";
 import { close, refusedDecision, subjectIdOf } from "../approvals/exchanges.ts";
 import { judgeChange } from "../approvals/policy-changes.ts";
-import { findRegistry, isEligible } from "../approvals/registry.ts";
+import { findRegistry, isEligible, termsFor } from "../approvals/registry.ts";
 import {
   type ApprovalSubject,
   type AskedPolicies,
@@ -83,7 +83,7 @@ async function findAsked(unit: Unit, requestId: string): Promise<Asked> {
 async function policiesOf(unit: Unit, request: ApprovalSubject): Promise<AskedPolicies | undefined> {
   if (request.object === "policy_change") return policiesOfChange(request);
   const task = await unit.find("task", request.task_id);
-  return task && [task.policy.approval_policy];
+  return task && [termsFor(task)];
 }
 
 async function check(

@@ -15,6 +15,7 @@ import { actingKinds, type LiveKind } from "../resources/replay.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
+import { callerAsSubmitter } from "./submit-task.ts";
 
 export interface ReplayTask extends ReplayRequest {
   taskId: string;
@@ -48,6 +49,7 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       ...unstarted(unit.at),
       agent,
       created_by: unit.caller.actor,
+      submitter: callerAsSubmitter(unit.caller),
       parent_task_id: source.id,
       parent_step: null,
       replay: { ...plan, substitutions: unit.seal(substitutions) },

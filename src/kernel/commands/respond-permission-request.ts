@@ -4,6 +4,7 @@
  */
 
 import type { ApprovalProof } from "../../approvals/proof.ts";
+import type { Caller } from "../../policy/caller.ts";
 import type { JsonValue } from "../../store/port.ts";
 import { close } from "../approvals/exchanges.ts";
 import { settleChange } from "../approvals/policy-changes.ts";
@@ -14,7 +15,7 @@ import { issueApprovalReceipt } from "../receipts/issue.ts";
 import { exchangesOf } from "../resources/exchange.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
 import { demandsHarp } from "../resources/persona.ts";
-import type { TaskRecord } from "../resources/task.ts";
+import { submitterOf, type TaskRecord } from "../resources/task.ts";
 import { moveTask } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
 
@@ -84,6 +85,7 @@ export async function decidePermission(
   }
   const needsProof = answer.isUndeliverable !== true && demandsHarp(task.policy.approval_policy);
   if (proof === undefined && needsProof) throw needsSignature(task, requestId);
+  if (proof === undefined && approved) assertAnother(unit.caller, task, requestId);
   const response = unit.redactor.value<PermissionResponse>({
     approved,
     decision: status,
@@ -115,6 +117,18 @@ function assertSameArtifact(
     param: "artifact_hash",
     details: { request_id: id, artifact_hash: request.artifact_hash },
   });
+}
+
+/** With `four_eyes`, whoever asked for the work is not the one who lets it go on. */
+function assertAnother({ actor, keyId }: Caller, task: TaskRecord, requestId: string): void {
+  if (task.policy.approval_policy?.four_eyes !== true) return;
+  const submitter = submitterOf(task);
+  if (actor !== submitter.actor && (keyId === undefined || keyId !== submitter.key_id)) return;
+  throw new HarnessError(
+    "policy_violation",
+    `Persona ${task.persona_id} wants four eyes: whoever submitted the task cannot approve it. Have somebody else answer.`,
+    { details: { request_id: requestId, rule: "approval_policy.four_eyes" } },
+  );
 }
 
 function needsSignature({ persona_id }: TaskRecord, requestId: string): HarnessError {

@@ -15,7 +15,13 @@ import type { MessageInput } from "../resources/message.ts";
 import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { TaskShell } from "../resources/shell-link.ts";
-import { type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
+import {
+  type Submitter,
+  submitterOf,
+  type TaskInput,
+  type TaskRecord,
+  unstarted,
+} from "../resources/task.ts";
 import { assertFitsAgent, assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
 import { type TraceContext, traceOfStep, traceOfTask } from "../trace.ts";
@@ -68,6 +74,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       ...unstarted(unit.at),
       input: takeInput(unit, session, envelope.id, request.input),
       created_by: unit.caller.actor,
+      submitter: parent === null ? callerAsSubmitter(unit.caller) : submitterOf(parent),
       persona_id: persona.id,
       branch_id: branch?.id ?? session.branch_id,
       parent_task_id: request.parentTaskId ?? null,
@@ -104,6 +111,10 @@ function traceFor(
   function inherited(from: TaskRecord): TraceContext | null {
     return parentStep === undefined ? traceOfTask(tracing, from) : traceOfStep(tracing, from, parentStep);
   }
+}
+
+export function callerAsSubmitter({ actor, keyId }: Caller): Submitter {
+  return keyId === undefined ? { actor } : { actor, key_id: keyId };
 }
 
 /** A session that still takes work. */

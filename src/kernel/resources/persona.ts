@@ -72,6 +72,8 @@ export interface ApprovalPolicy {
   approvers?: string[];
   /** Under `act_auto`: what is this risky, or more, is asked for all the same. Nothing is when it is absent. */
   ask_from?: Risk;
+  /** Whoever submitted a task does not approve what it does: neither with their key, nor as the approver of their name. */
+  four_eyes?: boolean;
 }
 
 export interface PersonaPolicy extends Permissions {
@@ -248,6 +250,7 @@ function stricter(
     quorum: Math.max(quorumOf(own), quorumOf(parents)),
     ...(approvers === undefined ? {} : { approvers }),
     ...(ask_from === undefined ? {} : { ask_from }),
+    ...(own.four_eyes === true || parents.four_eyes === true ? { four_eyes: true } : {}),
   };
 }
 

@@ -49,6 +49,8 @@ export interface HostCall {
 /** Host calls of one task that can be open at once: they are part of its record. */
 export const hostCallsMax = 32;
 
+export type Submitter = { actor: string; key_id?: string };
+
 export interface TaskRecord extends Resource<"task"> {
   workspace_id: string;
   session_id: string;
@@ -56,6 +58,8 @@ export interface TaskRecord extends Resource<"task"> {
   status_at: string;
   input: TaskInput;
   created_by: string;
+  /** Who asked for the work; for what another task handed over, whoever asked for that one. */
+  submitter?: Submitter;
   persona_id: string;
   branch_id: string | null;
   parent_task_id: string | null;
@@ -233,4 +237,9 @@ export function wakeAt(task: TaskRecord): number | null {
     time == null ? [] : Date.parse(time),
   );
   return times.length === 0 ? null : Math.min(...times);
+}
+
+/** Tasks of earlier versions have none. */
+export function submitterOf({ submitter, created_by }: TaskRecord): Submitter {
+  return submitter ?? { actor: created_by };
 }

@@ -6,6 +6,7 @@ import { HarpError } from "../../approvals/harp-error.ts";
 import { coreArtifactType, sealArtifact } from "../../approvals/seal.ts";
 import type { ArtifactSubmit } from "../../approvals/wire.ts";
 import { artifactFor } from "../../kernel/approvals/artifact.ts";
+import { termsFor } from "../../kernel/approvals/registry.ts";
 import {
   type ApprovalSubject,
   type AskedPolicies,
@@ -73,7 +74,7 @@ async function policiesOf(kernel: Kernel, request: ApprovalSubject): Promise<Ask
   if (request.object === "policy_change") return policiesOfChange(request);
   const system = systemCaller(request.tenant_id);
   const task = await findVisible(kernel.store, system, "task", request.task_id);
-  return [task?.policy.approval_policy];
+  return [task && termsFor(task)];
 }
 
 /** Sealed for the keys that the approver has now; null when there are none left. */

@@ -205,6 +205,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     context_id: ________,
     trace: _________,
     shell: __________,
+    submitter: ___________,
     parent_step: ___,
     policy,
     quota_ids,

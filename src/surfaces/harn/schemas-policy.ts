@@ -45,6 +45,7 @@ const ApprovalPolicy = Type.Object({
     Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 100 }),
   ),
   ask_from: Type.Optional(Type.Enum([...risks])),
+  four_eyes: Type.Optional(Type.Boolean()),
 });
 
 const tier = Type.Enum([...autonomyTiers]);
