@@ -59,6 +59,10 @@ export interface ServerConfig {
   agentsMayChange: boolean;
   /** Personas that are made, or changed, before anything else happens. */
   personas: readonly EnsurePersona[];
+  /** Whether every agent has a persona from the start (`persona_<agent>`), which may do everything. */
+  defaultPersonas: boolean;
+  /** Whether `rehearsal` and `tour` are loaded; `auto` loads them while nobody but this machine reaches the server. */
+  builtInAgents: BuiltInAgents;
   logger: Logger;
   /** Runs in memory at once. */
   concurrency: number;
@@ -125,6 +129,9 @@ export interface ServerConfig {
   metrics: MetricsAccess;
 }
 
+export const builtInAgentsChoices = ["on", "off", "auto"] as const;
+export type BuiltInAgents = (typeof builtInAgentsChoices)[number];
+
 /** Who may read `/metrics`: keys with the scope `metrics:read`, everybody who reaches the port, or nobody, and nothing is counted. */
 export const metricsAccesses = ["auth", "open", "off"] as const;
 export type MetricsAccess = (typeof metricsAccesses)[number];
@@ -146,6 +153,8 @@ export const defaultConfig = {
   mcp: emptyWorld.mcp,
   agentsMayChange: false,
   personas: [],
+  defaultPersonas: true,
+  builtInAgents: "auto",
   publicUrl: null,
   oauthIssuers: [],
   oauthAudience: null,

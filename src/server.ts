@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { builtInAgents } from "./agents/index.ts";
+import { builtInAgents, builtInAgentsForOthers } from "./agents/index.ts";
 import { openApprovalAccess } from "./approval-access.ts";
 import { defaultConfig, type ServerConfig } from "./config.ts";
 import { moveToTenants } from "./files/tenant-directories.ts";
@@ -46,6 +46,7 @@ import { harn, harnFail, harnReport } from "./surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "./surfaces/harp/binding.ts";
 import { harp, harpFail, isHarpAddress } from "./surfaces/harp/surface.ts";
 import { closeHttp, createHttp } from "./surfaces/http.ts";
+import { isLoopbackHost } from "./surfaces/loopback.ts";
 import { failMcp } from "./surfaces/mcp/errors.ts";
 import { isMcpAddress, mcp } from "./surfaces/mcp/surface.ts";
 import { oauth } from "./surfaces/oauth/surface.ts";
@@ -99,7 +100,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const { logger, dataDirectory } = config;
   await using built = new AsyncDisposableStack();
 
-  const agents = new AgentRegistry([...builtInAgents, ...config.agents]);
+  const builtIn = builtInAgentsFor(config);
+  const agents = new AgentRegistry([...builtIn, ...config.agents]);
   const metrics = await metricsFor(config);
   const failed = Promise.withResolvers<string>();
   const store = await openSqliteStore(
@@ -170,6 +172,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       blockedRanges: config.blockedRanges,
     }),
     retainMs,
+    defaultPersonas: config.defaultPersonas,
     keyMs: config.keyMs,
     heldMs: config.openHarness.heldMs,
     approvals,
@@ -340,7 +343,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     async replaceAgents(given) {
       if (!config.agentsMayChange)
         throw new Error("The agents of this server are fixed: set agentsMayChange.");
-      agents.replace([...builtInAgents, ...given]);
+      agents.replace([...builtIn, ...given]);
       await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
       await preparePublicTenants(kernel);
     },
@@ -356,6 +359,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
 
 const filesNotMoved =
   "Files of workspaces could not be moved into the directories of their tenants; move <data>/workspaces/<workspace> to <data>/workspaces/<tenant>/<workspace>";
+
+/** A proxy in front makes a server that listens on loopback one that others reach. */
+function builtInAgentsFor(config: ServerConfig): readonly Agent[] {
+  const isAlone = isLoopbackHost(config.host) && config.trustedProxies.length === 0;
+  const hasAll = config.builtInAgents === "on" || (config.builtInAgents === "auto" && isAlone);
+  return hasAll ? builtInAgents : builtInAgentsForOthers;
+}
 
 /** Loaded only where something is counted: it takes a while. */
 async function metricsFor({ metrics, logger }: ServerConfig): Promise<Metrics | null> {

@@ -6,4 +6,10 @@ import { echo } from "./echo.ts";
 import { rehearsal } from "./rehearsal.ts";
 import { tour } from "./tour.ts";
 
-export const builtInAgents: readonly Agent[] = [echo, rehearsal, assistant, tour];
+/** For trying things out: whoever may submit a task has them do whatever their script says. */
+const demonstrations: readonly Agent[] = [rehearsal, tour];
+
+export const builtInAgents: readonly Agent[] = [echo, assistant, ...demonstrations];
+
+/** Those that a server loads which others reach. */
+export const builtInAgentsForOthers: readonly Agent[] = [echo, assistant];

@@ -27,7 +27,9 @@ export async function dev(given: Serving, { place, modules, command }: Developme
   const serving = { ...given, settings: await withFreePorts(given.settings, command) };
   const { settings, project } = serving;
   const logger = createReadableLogger(settings.logLevel, knownSecrets(serving));
-  const server = await startServer({ ...serverConfigOf(serving, logger), agentsMayChange: true });
+  const config = serverConfigOf(serving, logger);
+  const builtInAgents = settings.builtInAgents === "auto" ? "on" : settings.builtInAgents;
+  const server = await startServer({ ...config, builtInAgents, agentsMayChange: true });
   const asked = interrupted();
   reloadOnHangup(server);
   listenToRejections(server, logger);

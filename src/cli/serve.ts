@@ -31,13 +31,14 @@ export async function serve(serving: Serving): Promise<void> {
 
 function greeting(server: Server, serving: Serving): string {
   const where = whereToFind(serving.settings);
+  const hasTour = server.kernel.agents.find("tour") !== undefined;
+  const tour = hasTour ? `  See what it does: ${ownName} tour${where}\n` : "";
   return `
 Bridle ${version} is ready.
 
 ${addressLines(server, serving)}
 
-  See what it does: ${ownName} tour${where}
-  Talk to an agent: ${ownName} shell${where}
+${tour}  Talk to an agent: ${ownName} shell${where}
   The whole API: ${server.url}/openapi.json. Stop with Ctrl-C.
 
 `;

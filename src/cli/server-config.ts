@@ -61,6 +61,8 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     publicUrl: settings.publicUrl ?? null,
     agents: project.agents.map(({ agent }) => agent),
     personas: project.personas,
+    defaultPersonas: settings.defaultPersonas === "on",
+    builtInAgents: settings.builtInAgents,
     models: createModels(project.models),
     mcp: createMcp(project.mcpServers, { logger, version }),
     tools: project.tools,

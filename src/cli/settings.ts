@@ -1,7 +1,14 @@
 /** The settings of `bridle serve`: one name everywhere, by flag, environment or configuration file, with a default. */
 
 import { Option } from "commander";
-import { defaultConfig, grpcPortDefault, type MetricsAccess, metricsAccesses } from "../config.ts";
+import {
+  type BuiltInAgents,
+  builtInAgentsChoices,
+  defaultConfig,
+  grpcPortDefault,
+  type MetricsAccess,
+  metricsAccesses,
+} from "../config.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
 import { parseMasterKey } from "../policy/vault-crypto.ts";
 import type { DiskFloor } from "../store/sqlite/free-space.ts";
@@ -61,6 +68,8 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   enforcerId: string;
   enforcerLabel: string;
   approverWaitHours: number;
+  defaultPersonas: "on" | "off";
+  builtInAgents: BuiltInAgents;
   metrics: MetricsAccess;
 }
 
@@ -207,6 +216,20 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_ENFORCER_LABEL")
     .default(defaultConfig.enforcer.label)
     .argParser(notEmpty),
+  new Option(
+    "--default-personas <choice>",
+    "whether every agent has a persona from the start that may do everything",
+  )
+    .env("BRIDLE_DEFAULT_PERSONAS")
+    .choices(["on", "off"])
+    .default("on"),
+  new Option(
+    "--built-in-agents <choice>",
+    "whether the agents rehearsal and tour are loaded; auto: while the server listens on loopback, without a trusted proxy",
+  )
+    .env("BRIDLE_BUILT_IN_AGENTS")
+    .choices([...builtInAgentsChoices])
+    .default(defaultConfig.builtInAgents),
   new Option(
     "--approver-wait-hours <number>",
     "hours in which approvers can refuse a further key of an approver before it counts without a signature; 0 for development",

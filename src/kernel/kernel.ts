@@ -76,6 +76,7 @@ export interface KernelOptions {
   /** Without it, only public addresses are reached. */
   outbound?: Outbound;
   retainMs?: number | null;
+  defaultPersonas?: boolean;
   /** Without it, new keys end after 90 days. */
   keyMs?: number | null;
   /** How long secret state of a shell is held in memory. */
@@ -122,6 +123,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
     files,
     outbound,
     retainMs,
+    defaultPersonas: options.defaultPersonas ?? true,
     keyMs: options.keyMs === undefined ? keyMsDefault : options.keyMs,
     approvals,
     tracing: options.tracing ?? null,

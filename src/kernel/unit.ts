@@ -62,6 +62,8 @@ export interface KernelDeps {
   outbound: Outbound;
   /** How long what ended is kept; null keeps everything. */
   retainMs: number | null;
+  /** Whether every agent has a persona from the start, in every tenant. */
+  defaultPersonas: boolean;
   /** When a new key ends that was made without an end; null is never. */
   keyMs: number | null;
   approvals: ApprovalAccess;

@@ -60,6 +60,10 @@ export interface ConfigSettings {
   gateway?: string;
   enforcerId?: string;
   enforcerLabel?: string;
+  /** Whether every agent has a persona from the start that may do everything. */
+  defaultPersonas?: "on" | "off";
+  /** Whether the agents `rehearsal` and `tour` are loaded. */
+  builtInAgents?: "on" | "off" | "auto";
   /** Hours in which approvers can refuse a further key of an approver. */
   approverWaitHours?: number;
   harpRetainDays?: number;

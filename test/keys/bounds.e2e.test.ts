@@ -11,7 +11,7 @@ import { openSocket, refusedUpgrade } from "../support/socket.ts";
 let server: TestServer;
 let admin: Client;
 before(async () => {
-  server = await startServer({ flags: ["--trust-proxy", "127.0.0.1"] });
+  server = await startServer({ flags: ["--trust-proxy", "127.0.0.1", "--built-in-agents", "on"] });
   admin = new Client(server);
 });
 after(() => server[Symbol.asyncDispose]());

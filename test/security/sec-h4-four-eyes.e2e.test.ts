@@ -41,7 +41,7 @@ test("SEC-H4 four_eyes refuses the submitter over the API, with any key of their
   }
   const confirmation = await ann.post(`/v1/tasks/${task.id}/messages`, {
     kind: "tool_confirmation",
-    message: { role: "user", parts: [{ type: "json", json: { approved: true } }] },
+    message: { role: "user", parts: [{ type: "json", value: { approved: true }, visibility: "public" }] },
   });
   assert.equal(errorOf(confirmation, 422).details.rule, "approval_policy.four_eyes");
   assert.equal(stage.deploysOf(task), 0);

@@ -59,6 +59,8 @@ export async function consentToKey(
 /** Any change of the policy: which one is weaker depends on who the approvers are, and only they know. */
 function touchesApprovals(persona: PersonaRecord, changes: PersonaChanges): boolean {
   const { approval_policy, autonomy_tier } = changes;
+  // Work for its agent would go to another persona.
+  if (changes.disabled === true && persona.disabled !== true) return true;
   if ("approval_policy" in changes && !isDeepStrictEqual(approval_policy, persona.approval_policy))
     return true;
   return (

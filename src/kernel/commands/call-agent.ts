@@ -7,9 +7,9 @@ import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { notFound } from "../errors.ts";
 import type { TaskRecord } from "../resources/task.ts";
+import { personaToCall } from "../session-persona.ts";
 import type { TraceContext } from "../trace.ts";
 import { createSession } from "./create-session.ts";
-import { personaIdOf } from "./ensure-tenant.ts";
 import { workspaceFor } from "./send-message.ts";
 import { type SubmitTask, submitTask, tellQuota } from "./submit-task.ts";
 
@@ -28,9 +28,11 @@ export const callAgent: Command<CallAgent, TaskRecord> = {
   async decide(unit, { agent, sessionId, input, metadata, trace }) {
     if (unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
     const session =
-      sessionId ?? (await createSession.decide(unit, { workspaceId: await workspaceFor(unit) })).id;
-    const personaId = personaIdOf(agent, unit.caller.tenantId);
-    return await submitTask.decide(unit, { sessionId: session, personaId, input, metadata, trace });
+      sessionId === null
+        ? await createSession.decide(unit, { workspaceId: await workspaceFor(unit) })
+        : await unit.require("session", sessionId);
+    const personaId = await personaToCall(unit, agent, session);
+    return await submitTask.decide(unit, { sessionId: session.id, personaId, input, metadata, trace });
   },
   refused: tellQuota,
 };

@@ -21,6 +21,7 @@ export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {
   async decide(unit, { tenantId }) {
     const known = await unit.find("tenant", tenantId);
     const tenant = known ?? newTenant(unit, tenantId);
+    if (!unit.deps.defaultPersonas) return tenant;
     const agents = unit.deps.agents.list().filter((agent) => agent.name !== defaultAgent);
     for (const agent of agents) {
       const id = personaIdOf(agent.name, tenantId);
@@ -46,7 +47,9 @@ function newTenant(unit: Unit, tenantId: string): TenantRecord {
   };
   unit.emit(tenant, "vendor.bridle.tenant.created", { tenant });
   emitWorkspace(unit, { name: "Default", root: "." }, tenant.default_workspace_id);
-  emitPersona(unit, tenant.default_persona_id, defaultAgent, "Answers every task with what it was given.");
+  if (unit.deps.defaultPersonas) {
+    emitPersona(unit, tenant.default_persona_id, defaultAgent, "Answers every task with what it was given.");
+  }
   return tenant;
 }
 

@@ -48,6 +48,7 @@ async function submit(
   const task = await submitTask.decide(unit, {
     sessionId,
     personaId,
+    isConfigured: true,
     input: { payload: definition.input ?? {} },
     metadata: { schedule_id: schedule.id, tick },
   });

@@ -193,6 +193,7 @@ async function submit(
   const task = await submitTask.decide(unit, {
     sessionId: session.id,
     personaId: personaId ?? session.persona_id,
+    isConfigured: true,
     input: { payload },
     trace,
   });

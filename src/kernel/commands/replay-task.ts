@@ -15,7 +15,7 @@ import { actingKinds, type LiveKind } from "../resources/replay.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
-import { callerAsSubmitter } from "./submit-task.ts";
+import { assertEnabled, callerAsSubmitter } from "./submit-task.ts";
 
 export interface ReplayTask extends ReplayRequest {
   taskId: string;
@@ -83,6 +83,7 @@ async function livePolicy(
     );
   }
   const persona = await unit.require("persona", source.persona_id);
+  assertEnabled(persona);
   const acting = allowLive.filter((kind) => actingKinds.has(kind));
   if (acting.length > 0 && substituted.some((step) => step.startsWith("llm:"))) {
     throw new HarnessError(

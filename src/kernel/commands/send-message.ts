@@ -12,12 +12,12 @@ import { HarnessError, notFound } from "../errors.ts";
 import type { MessageInput } from "../resources/message.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { TaskRecord } from "../resources/task.ts";
+import { personaToCall } from "../session-persona.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
 import { appendTaskMessage } from "./append-task-message.ts";
 import { addPushConfig, type PushConfigInput, webhookFacts } from "./create-push-config.ts";
 import { createSession } from "./create-session.ts";
-import { personaIdOf } from "./ensure-tenant.ts";
 import { submitTask, tellQuota } from "./submit-task.ts";
 
 export interface SendMessage {
@@ -71,7 +71,7 @@ async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
   const { agent, message, metadata, trace, newTaskId } = request;
   if (agent !== null && unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
   const session = await conversation(unit, request);
-  const personaId = agent === null ? undefined : personaIdOf(agent, unit.caller.tenantId);
+  const personaId = agent === null ? undefined : await personaToCall(unit, agent, session);
   return await submitTask.decide(unit, {
     sessionId: session.id,
     taskId: newTaskId,

@@ -22,6 +22,7 @@ import {
   type TaskRecord,
   unstarted,
 } from "../resources/task.ts";
+import { assertSessionPersona } from "../session-persona.ts";
 import { assertFitsAgent, assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
 import { type TraceContext, traceOfStep, traceOfTask } from "../trace.ts";
@@ -40,6 +41,8 @@ export interface SubmitTask {
   taskId?: string | undefined;
   input: { message: MessageInput } | { payload: JsonObject };
   metadata?: JsonObject | undefined;
+  /** Whether the persona is named by what an operator set up, not by the caller. */
+  isConfigured?: boolean;
   /** The shell that it comes from. */
   shell?: TaskShell | undefined;
   trace?: TraceContext | null | undefined;
@@ -55,6 +58,9 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
         param: "workspace_id",
       });
     }
+    // A run hands work on as its persona allows; the operator's schedules and connectors say themselves to whom.
+    const isBound = request.parentStep === undefined && request.isConfigured !== true;
+    if (isBound) assertSessionPersona(session, request.personaId ?? null);
     const persona = await personaOf(unit, request.personaId ?? session.persona_id);
     const agent = agentOf(unit, persona);
     const branch = await branchOf(unit, request.branchId ?? null, session);
@@ -145,8 +151,26 @@ async function branchOf(
 }
 
 async function personaOf(unit: Unit, personaId: string | null): Promise<PersonaRecord> {
-  const tenant = personaId === null ? await unit.require("tenant", unit.caller.tenantId) : null;
-  return await unit.require("persona", personaId ?? tenant?.default_persona_id ?? "");
+  const persona = personaId === null ? await defaultPersona(unit) : await unit.require("persona", personaId);
+  assertEnabled(persona);
+  return persona;
+}
+
+export function assertEnabled({ id, disabled }: PersonaRecord): void {
+  if (disabled !== true) return;
+  throw new HarnessError(
+    "policy_violation",
+    `Persona ${id} is disabled: name another persona, or enable it (PATCH /v1/personas/${id}).`,
+    { param: "persona_id", details: { rule: "disabled", persona_id: id } },
+  );
+}
+
+async function defaultPersona(unit: Unit): Promise<PersonaRecord> {
+  const { default_persona_id: id } = await unit.require("tenant", unit.caller.tenantId);
+  if ((await unit.findForHarness("persona", id)) !== undefined) return await unit.require("persona", id);
+  throw new HarnessError("invalid_request", "There is no default persona here: name one with persona_id.", {
+    param: "persona_id",
+  });
 }
 
 function agentOf({ deps }: Unit, { id, entry_workflow: name }: PersonaRecord): AgentInfo {

@@ -95,6 +95,10 @@ export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
   rollout_policy?: JsonObject;
   quota_id?: string | null;
   module_ref?: string;
+  /** Takes no new tasks. */
+  disabled?: boolean;
+  /** What a list that is absent allows: everything, which is the default, or nothing. */
+  lists?: "open" | "strict";
   /** The versions before this one: none of them is given a second meaning. */
   past_versions?: string[];
   /** What is going to be changed once the approvers agree. */
@@ -131,6 +135,8 @@ const changeable: MembersOf<PersonaChanges> = {
   rollout_policy: true,
   quota_id: true,
   module_ref: true,
+  disabled: true,
+  lists: true,
   autonomy_tier: true,
   receipt_policy: true,
   approval_policy: true,
@@ -166,7 +172,8 @@ export interface TaskPolicy extends PersonaPolicy {
 
 /** A task that another one handed over acts no more freely than that one. */
 export function policyOf(persona: PersonaRecord, parent: TaskPolicy | null): TaskPolicy {
-  const { version, autonomy_tier, receipt_policy, tools, capabilities, handoffs, model_policy } = persona;
+  const { version, autonomy_tier, receipt_policy, model_policy } = persona;
+  const { tools, capabilities, handoffs } = listsOf(persona);
   const approval_policy = stricter(persona.approval_policy, parent?.approval_policy);
   return {
     persona_version: version,
@@ -178,6 +185,17 @@ export function policyOf(persona: PersonaRecord, parent: TaskPolicy | null): Tas
     ...(model_policy === undefined ? {} : { model_policy }),
     ...(approval_policy === undefined ? {} : { approval_policy }),
   };
+}
+
+function listsOf({ lists, tools, capabilities, handoffs }: PersonaRecord): Permissions {
+  if (lists !== "strict") {
+    return {
+      ...(tools === undefined ? {} : { tools }),
+      ...(capabilities === undefined ? {} : { capabilities }),
+      ...(handoffs === undefined ? {} : { handoffs }),
+    };
+  }
+  return { tools: tools ?? [], capabilities: capabilities ?? [], handoffs: handoffs ?? [] };
 }
 
 /** What the one policy allows as well as the other. */

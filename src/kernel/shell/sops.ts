@@ -1,8 +1,8 @@
 /** Whose work a shell means: a persona by its id or its name, or an agent that is loaded. */
 
-import { personaIdOf } from "../commands/ensure-tenant.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
+import { personaForAgent } from "../queries/agent-persona.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
 import type { Unit } from "../unit.ts";
 
@@ -13,14 +13,18 @@ export class UnknownSop extends HarnessError {
 }
 
 export async function requireSop(unit: Unit, name: string, param: string): Promise<PersonaRecord> {
-  const { tenantId } = unit.caller;
   const isAgent = unit.deps.agents.find(name) !== undefined;
   const found =
     (await unit.find("persona", name)) ??
-    (isAgent ? await unit.find("persona", personaIdOf(name, tenantId)) : undefined) ??
+    (isAgent ? await ofAgent(unit, name) : undefined) ??
     (await namedPersona(unit, name));
   if (found === undefined) throw new UnknownSop(param);
   return found;
+}
+
+async function ofAgent(unit: Unit, agent: string): Promise<PersonaRecord | undefined> {
+  const id = await personaForAgent(unit.deps.store, unit.caller, agent);
+  return id === null ? undefined : await unit.find("persona", id);
 }
 
 /** The first that was called so. */

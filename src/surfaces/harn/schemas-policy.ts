@@ -65,6 +65,8 @@ const policyFields = {
   owner: Type.Optional(Nullable(Type.String({ maxLength: 200 }))),
   rollout_policy: Type.Optional(JsonObject),
   quota_id: Type.Optional(Nullable(Type.String())),
+  disabled: Type.Optional(Type.Boolean()),
+  lists: Type.Optional(Type.Enum(["open", "strict"])),
 };
 
 export const Persona = Envelope("persona", {

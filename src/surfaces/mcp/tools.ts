@@ -3,9 +3,8 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { type Static, type TObject, Type } from "typebox";
 import type { AgentInfo, AgentSkill } from "../../kernel/agents.ts";
-import { personaIdOf } from "../../kernel/commands/ensure-tenant.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
+import { personaForAgent } from "../../kernel/queries/agent-persona.ts";
 import { type Caller, mayUse, type Scope } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 
@@ -98,10 +97,9 @@ export async function findAgentTool(kernel: Kernel, caller: Caller, name: string
   return info === undefined ? null : await asTool(kernel, caller, info);
 }
 
-/** Work reaches an agent through the persona that it has from the start; where there is none, there is no tool. */
+/** Work reaches an agent through a persona; where it has none that is meant, there is no tool. */
 async function asTool(kernel: Kernel, caller: Caller, info: AgentInfo): Promise<AgentTool | null> {
-  const personaId = personaIdOf(info.name, caller.tenantId);
-  if ((await findVisible(kernel.store, caller, "persona", personaId)) === undefined) return null;
+  if ((await personaForAgent(kernel.store, caller, info.name)) === null) return null;
   const [first] = info.skills;
   const input = first === undefined ? null : objectSchema(first.input_schema);
   return {

@@ -1,0 +1,30 @@
+/**
+ * The persona that work for an agent goes to when only the agent is named: the one that it has from the start, or, where that
+ * is disabled or was never made, the only other one that is enabled.
+ */
+
+import { type Caller, mayReach } from "../../policy/caller.ts";
+import type { Store } from "../../store/port.ts";
+import { personaIdOf } from "../commands/ensure-tenant.ts";
+import { everyPage } from "../every-page.ts";
+import type { PersonaRecord } from "../resources/persona.ts";
+import { mayReachAgent } from "./reachable-agents.ts";
+import { findVisible } from "./read.ts";
+
+/** Null when there is none, or more than one. */
+export async function personaForAgent(store: Store, caller: Caller, agent: string): Promise<string | null> {
+  if (!mayReachAgent(caller, agent)) return null;
+  const usual = await findVisible(store, caller, "persona", personaIdOf(agent, caller.tenantId));
+  if (usual !== undefined && usual.disabled !== true) return usual.id;
+  const others: string[] = [];
+  for await (const page of everyPage(store.of(caller.tenantId), { kind: "persona" })) {
+    const personas = page.map(({ body }) => body as PersonaRecord);
+    const enabled = personas.filter(
+      ({ id, entry_workflow, disabled }) =>
+        entry_workflow === agent && disabled !== true && mayReach(caller, id, agent),
+    );
+    others.push(...enabled.map(({ id }) => id));
+  }
+  const [first, second] = others;
+  return second === undefined ? (first ?? null) : null;
+}

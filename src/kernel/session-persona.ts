@@ -1,0 +1,37 @@
+/** A session that is bound to a persona takes work for that persona only, however the work comes. */
+
+import { HarnessError, notFound } from "./errors.ts";
+import { personaForAgent } from "./queries/agent-persona.ts";
+import { mayReachAgent } from "./queries/reachable-agents.ts";
+import type { SessionRecord } from "./resources/session.ts";
+import type { Unit } from "./unit.ts";
+
+export function assertSessionPersona({ id, persona_id }: SessionRecord, personaId: string | null): void {
+  if (persona_id === null || personaId === null || personaId === persona_id) return;
+  throw new HarnessError(
+    "policy_violation",
+    `Session ${id} is bound to persona ${persona_id}: leave persona_id out, or use another session for ${personaId}.`,
+    { param: "persona_id", details: { rule: "session_persona", session_id: id, persona_id } },
+  );
+}
+
+/** For surfaces on which an agent is named and no persona: the session's, if it runs that agent, or the agent's own. */
+export async function personaToCall(unit: Unit, agent: string, session: SessionRecord): Promise<string> {
+  if (session.persona_id !== null) {
+    const bound = await unit.require("persona", session.persona_id);
+    if (bound.entry_workflow === agent) return bound.id;
+    throw new HarnessError(
+      "policy_violation",
+      `Session ${session.id} is bound to persona ${bound.id}, which runs the agent ${JSON.stringify(bound.entry_workflow)}: use another session for ${JSON.stringify(agent)}.`,
+      { details: { rule: "session_persona", session_id: session.id, persona_id: bound.id } },
+    );
+  }
+  if (!mayReachAgent(unit.caller, agent)) throw notFound("agent", agent);
+  const personaId = await personaForAgent(unit.deps.store, unit.caller, agent);
+  if (personaId !== null) return personaId;
+  throw new HarnessError(
+    "policy_violation",
+    `There is no one persona for the agent ${JSON.stringify(agent)}: enable its default persona, keep exactly one other enabled, or submit a task that names a persona (POST /v1/tasks, persona_id).`,
+    { details: { rule: "persona_of_agent", agent } },
+  );
+}
