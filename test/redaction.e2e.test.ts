@@ -1318,7 +1318,11 @@ function idsFor(watch: Watch, { path }: Operation): (string | null)[] {
 async function readOne(watch: Watch, operation: Operation, id: string | null): Promise<void> {
   const where = `GET ${operation.path}`;
   const path = id === null ? operation.path : operation.path.replace(/\{\w+\}/, encodeURIComponent(id));
-  if (operation.isStream) {
+  if (operation.id === "streamAudit") {
+    // The first of the list is the newest.
+    const [newest] = await readPages(watch, where.replace("/stream", ""), path.replace("/stream", ""));
+    await watch.send(where, { path, until: (text) => text.includes(newest.hash) && text.endsWith("\n\n") });
+  } else if (operation.isStream) {
     // The list of the same events says which is the last.
     const list = path.replace(/\/events\/stream$/, "/events").replace(/\/stream$/, "/events");
     const last = (await readPages(watch, where.replace("/stream", ""), list)).at(-1)?.id;

@@ -199,6 +199,7 @@ const given: Record<string, (ids: Ids) => Given> = {
   createConnector: ({ workspace_id }) => ({ body: { provider: "webhook", workspace_id } }),
   updateConnector: () => ({ body: {} }),
   deliverToConnector: () => ({ body: { type: "x" } }),
+  rotateApiKey: () => ({ body: {} }),
   createApiKey: ({ workspace_id }) => ({
     body: { name: "k", actor: "a", scopes: ["branches:read"], workspace_ids: [workspace_id] },
   }),
