@@ -9,10 +9,10 @@ import { showConfig, showEvent, showTask } from "./results.ts";
 
 /** Null where the method is none of 0.3. */
 export function v03Method(name: string): V03Call<JsonObject> | null {
-  return methods.get(name) ?? null;
+  return v03Methods.get(name) ?? null;
 }
 
-const methods: ReadonlyMap<string, V03Call<JsonObject>> = new Map(
+export const v03Methods: ReadonlyMap<string, V03Call<JsonObject>> = new Map(
   Object.entries<V03Call<JsonObject>>({
     "message/send": {
       kind: "answer",
