@@ -87,6 +87,8 @@ export interface ServerConfig {
    * misses three of them is ended.
    */
   heartbeatMs: number;
+  /** How long a client may take nothing of what is sent to it, or send nothing of an upload, before its connection is closed. */
+  stalledClientMs: number;
   webSocket: {
     /** How long a connection may be open before it says hello. */
     helloMs: number;
@@ -165,6 +167,7 @@ export const defaultConfig = {
   concurrency: 256,
   bodyBytesMax: 4 * 1024 * 1024,
   heartbeatMs: 15_000,
+  stalledClientMs: 5 * 60_000,
   webSocket: { helloMs: 10_000, ticketMs: 60_000 },
   anonymousMs: 10 * 60_000,
   artifactBytesMax: 256 * 1024 * 1024,

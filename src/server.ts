@@ -237,7 +237,16 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const mcpOptions = { kernel, facts, logger, heartbeatMs, stopped: stopped.signal };
   const { host, publicUrl, allowedHosts } = config;
   const limits = { bodyBytesMax, trustedProxies, host, publicUrl, allowedHosts, corsOrigins };
-  const httpOptions = { logger, ...limits, newRequestId, tls, isHttps, watch: metrics?.http ?? null };
+  const { stalledClientMs } = config;
+  const httpOptions = {
+    logger,
+    ...limits,
+    stalledClientMs,
+    newRequestId,
+    tls,
+    isHttps,
+    watch: metrics?.http ?? null,
+  };
   const http = createHttp({
     ...httpOptions,
     fail(error, request, reply) {

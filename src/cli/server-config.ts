@@ -74,6 +74,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     allowedHosts: settings.allowedHosts,
     corsOrigins: settings.corsOrigin,
     artifactBytesMax: settings.artifactBytesMax,
+    stalledClientMs: settings.stalledClientMs,
     diskFloor: settings.diskFloor,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,

@@ -49,6 +49,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   harpPort: number | "off";
   concurrency: number;
   graceMs: number;
+  stalledClientMs: number;
   agents: string[];
   config?: string;
   publicUrl?: string;
@@ -162,6 +163,13 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_GRACE_MS")
     .default(10_000)
     .argParser(wholeNumber(0, 600_000)),
+  new Option(
+    "--stalled-client-ms <number>",
+    "close a connection whose client takes nothing of a response, or sends nothing of an upload, for this long",
+  )
+    .env("BRIDLE_STALLED_CLIENT_MS")
+    .default(300_000)
+    .argParser(wholeNumber(1_000, 86_400_000)),
   new Option("--key-days <number>", "days until an API key expires that is made without expires_at, or never")
     .env("BRIDLE_KEY_DAYS")
     .default(90)

@@ -4,24 +4,35 @@
  * which they came.
  */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
+
 /** Well below what a person, or a health check, would notice. */
-const sliceMs = 10;
+const sliceMs = 5;
 
 /** When the slice of this turn began; null while nobody has used any of it. */
 let begun: number | null = null;
-const long: (() => void)[] = [];
-const short: (() => void)[] = [];
+const pages: (() => void)[] = [];
+const frames: (() => void)[] = [];
 
-/** To be awaited between pieces of long work, each of which takes a few milliseconds at most. */
+/** To be awaited before each page of long work; a page takes a few milliseconds. */
 export async function nextSlice(): Promise<void> {
   if (begun === null) begin();
-  else if (long.length > 0 || isOver(begun)) await turnIn(long);
+  else if (pages.length > 0 || isOver(begun)) await turnIn(pages);
 }
 
-/** The same for what must not wait behind long work, such as a live event: it waits only when this turn has taken long. */
+/**
+ * To be awaited after each piece of what is sent of a page, or of a live event. Those who are in the middle of a page go on before
+ * anybody begins another one, so few are.
+ */
+export async function nextFrame(): Promise<void> {
+  if (begun === null) begin();
+  else if (isOver(begun)) await turnIn(frames);
+}
+
+/** To be awaited between the steps of a request. It never waits behind others: at most for the end of this turn, if that is late. */
 export async function pauseIfLate(): Promise<void> {
   if (begun === null) begin();
-  else if (isOver(begun)) await turnIn(short);
+  else if (isOver(begun)) await nextTurn();
 }
 
 function isOver(since: number): boolean {
@@ -40,8 +51,8 @@ function begin(): void {
 /** Runs once in every turn of the loop in which there is such work. */
 function turn(): void {
   begun = null;
-  if (short.length + long.length === 0) return;
+  const next = frames.shift() ?? pages.shift();
+  if (next === undefined) return;
   begin();
-  short.shift()?.();
-  long.shift()?.();
+  next();
 }

@@ -47,6 +47,8 @@ export interface ConfigSettings {
   workspaceRoots?: string[];
   /** How long running steps may go on after Ctrl-C. */
   graceMs?: number;
+  /** How long a client may take nothing of a response, or send nothing of an upload. */
+  stalledClientMs?: number;
   /** Days until an API key expires that is made without `expires_at`: 90, unless set; or `"never"`. */
   keyDays?: number | "never";
   /** Days after which what ended leaves the log. */

@@ -4,7 +4,7 @@
  */
 
 import type { WebSocket } from "ws";
-import { pauseIfLate } from "../kernel/slices.ts";
+import { nextFrame } from "../kernel/slices.ts";
 import { hasTooManyValues, valuesMax } from "./large-bodies.ts";
 import { closeCodes } from "./websocket.ts";
 
@@ -38,7 +38,7 @@ export class FrameSocket {
     });
     this.#flushed = written;
     if (this.#socket.bufferedAmount > bufferBytesMax) await written;
-    await pauseIfLate();
+    await nextFrame();
   }
 
   /** Ends the connection once everything sent before has left. */

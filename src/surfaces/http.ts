@@ -14,6 +14,7 @@ import { readJson } from "./json-body.ts";
 import { LargeBodies } from "./large-bodies.ts";
 import { type HttpWatch, tellOfRequests } from "./request-lines.ts";
 import { SiteGuard, type SiteRules } from "./site-guard.ts";
+import { StalledClients } from "./stalled-clients.ts";
 import { type Tls, tlsOptions } from "./tls.ts";
 import { wantsWebSocket } from "./websocket.ts";
 
@@ -36,6 +37,8 @@ export interface HttpOptions extends SiteRules {
   tls: Tls | null;
   /** Whether clients reach the server by https only. */
   isHttps: boolean;
+  /** How long a client may take nothing of what is sent to it, or send nothing of an upload; 5 minutes when left out. */
+  stalledClientMs?: number;
   /** Who counts requests; nobody when left out. */
   watch?: HttpWatch | null;
   /** How an error is answered, for what is refused before any surface is reached. */
@@ -46,6 +49,7 @@ export interface HttpOptions extends SiteRules {
 const requestTimeoutMs = 60 * 60_000;
 /** The same for a body that is read as a whole before anything is done with it. */
 const bodyTimeoutMs = 60_000;
+const stalledClientMsDefault = 5 * 60_000;
 const keepAliveTimeoutMs = 72_000;
 /** How long somebody who does not take an answer is waited for when the server stops. */
 const closeMsMax = 1000;
@@ -124,9 +128,12 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   // Schemas are checked by the surfaces themselves, and what they answer is already in its final shape.
   app.setSerializerCompiler(() => JSON.stringify);
   const largeBodies = new LargeBodies(bodyBytesMax);
+  const stalledClients = new StalledClients(options.stalledClientMs ?? stalledClientMsDefault);
+  stalledClients.watch(app.server);
   app.addHook("preParsing", async (request, reply, payload) => {
     const { readsSlowly = false, streamsBody = false } = request.routeOptions.config;
     if (!request.raw.complete && !readsSlowly) limitTime(request);
+    if (readsSlowly) request.raw.once("close", stalledClients.expectUpload(request.raw.socket));
     return streamsBody ? payload : largeBodies.receive(request, reply, payload);
   });
   app.addHook("preValidation", () => pauseIfLate());

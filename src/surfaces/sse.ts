@@ -6,7 +6,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { HarnessError } from "../kernel/errors.ts";
-import { pauseIfLate } from "../kernel/slices.ts";
+import { nextFrame } from "../kernel/slices.ts";
 
 export interface SseOptions {
   heartbeatMs: number;
@@ -59,7 +59,7 @@ export class SseResponse {
   /** Resolves when there is room for more. */
   async write(frames: string): Promise<void> {
     if (!this.#response.write(frames)) await this.#drained();
-    await pauseIfLate();
+    await nextFrame();
   }
 
   /** Throws if it is the credentials that ended the stream. */

@@ -56,6 +56,14 @@ export async function withoutStall<T>(run: () => Promise<T>): Promise<T> {
   return result;
 }
 
+/** What something cost the event loop, in milliseconds: work of others that ran meanwhile in this thread, but not in other processes. */
+export async function costOf(run: () => Promise<unknown>): Promise<number> {
+  const before = times();
+  await run();
+  const now = times();
+  return Math.min(now.wallMs - before.wallMs, now.cpuMs - before.cpuMs);
+}
+
 function times(): { wallMs: number; cpuMs: number } {
   const { user, system } = process.threadCpuUsage();
   return { wallMs: performance.now(), cpuMs: (user + system) / 1000 };

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { importSession } from "../../../kernel/commands/import-session.ts";
 import { exportLog } from "../../../kernel/queries/export-log.ts";
 import { exportReceipts } from "../../../kernel/queries/export-receipts.ts";
-import { pauseIfLate } from "../../../kernel/slices.ts";
+import { nextFrame } from "../../../kernel/slices.ts";
 import { receiveLog } from "../../../kernel/transfer/receive-log.ts";
 import { presentSession } from "../present.ts";
 import { type Call, jsonLines, route, streamOf } from "../route.ts";
@@ -20,7 +20,7 @@ export function sendLines({ reply }: Call<unknown, unknown>, lines: AsyncGenerat
 
 async function* ended(lines: AsyncGenerator<string>): AsyncGenerator<string> {
   for await (const line of lines) {
-    await pauseIfLate();
+    await nextFrame();
     yield `${line}\n`;
   }
 }
