@@ -24,5 +24,8 @@ export const manageRequirements: readonly Requirement[] = [
       "bridle rebuild finds documents that are not what the log says, puts them right in one commit, and refuses while a server uses them.",
     "CMD-61":
       "bridle backup copies all that a server keeps while it runs; what has a backup's name is whole, and is restored as documented.",
+    "CMD-64":
+      "bridle backup leaves keys out when asked, and encrypts for recipients of age; bridle restore makes a new data directory from either form.",
+    "CMD-65": "Damaged or missing content and events are found when a backup is made, verified or restored.",
   }),
 ];

@@ -9,7 +9,7 @@ import { addApproveCommands } from "./approve.ts";
 import { addApproverCommands } from "./approver.ts";
 import { addApproverListCommands } from "./approvers.ts";
 import { addAuditCommands } from "./audit.ts";
-import { addBackupCommand } from "./backup.ts";
+import { addBackupCommand, addRestoreCommand } from "./backup.ts";
 import { addCheckCommand } from "./check.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addConfigCommand } from "./config.ts";
@@ -106,6 +106,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addAuditCommands(program);
   addGcCommand(program);
   addBackupCommand(program);
+  addRestoreCommand(program);
   addRebuildCommand(program);
   addScrubCommand(program);
   program.commandsGroup("Help:").helpCommand("help [command]", "Say what a command does.");

@@ -46,7 +46,7 @@ describe("bridle completion", () => {
       ["nothing-like-this", ""],
     ]);
     const [begun, group, flags, level, files, directories, skipped, name, shells, scope, unknown] = offered;
-    assert.deepEqual(begun?.sort(), ["rebuild", "receipt", "replay"]);
+    assert.deepEqual(begun?.sort(), ["rebuild", "receipt", "replay", "restore"]);
     assert.deepEqual(group?.sort(), ["export", "help", "verify"]);
     assert.deepEqual(flags?.sort(), ["--json", "--jwks"]);
     assert.deepEqual(level, ["debug"]);

@@ -10,7 +10,9 @@ export interface Copied {
 
 /** Databases are copied in a way of their own; the rest is about the process that runs, or has not arrived yet. */
 const leftOut =
-  /(?:^|\/)(?:bridle\.db(?:-wal|-shm)?|lock\.db(?:-journal)?|server\.pid|server\.json|blobs\/incoming)$/;
+  /^\.backup-part-|(?:^|\/)(?:bridle\.db(?:-wal|-shm)?|lock\.db(?:-journal)?|server\.pid|server\.json|blobs\/incoming)$/;
+/** Files of workspaces may be called like this as well. */
+const keyFile = /^(?:gateway\/)?[^/]+\.key$/;
 
 export class FileCopier implements Copied {
   files = 0;
@@ -22,17 +24,20 @@ export class FileCopier implements Copied {
   readonly #sizes: ReadonlyMap<string, number>;
   readonly #copied = new Set<string>();
 
-  private constructor(source: string, target: string, sizes: ReadonlyMap<string, number>) {
+  readonly #isWanted: (path: string) => boolean;
+
+  private constructor(source: string, target: string, sizes: ReadonlyMap<string, number>, hasKeys: boolean) {
     this.#source = source;
     this.#target = target;
+    this.#isWanted = (path) => !leftOut.test(path) && (hasKeys || !keyFile.test(path));
     this.#sizes = sizes;
     this.bytesExpected = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   }
 
-  static async of(source: string, target: string): Promise<FileCopier> {
+  static async of(source: string, target: string, hasKeys = true): Promise<FileCopier> {
     const sizes = new Map<string, number>();
     for await (const { path, size } of filesIn(source, "", () => true)) sizes.set(path, size);
-    return new FileCopier(source, target, sizes);
+    return new FileCopier(source, target, sizes, hasKeys);
   }
 
   /** As it was in the beginning. */
@@ -42,7 +47,7 @@ export class FileCopier implements Copied {
 
   /** What is below and was not copied yet. What disappears meanwhile was dropped. */
   async copyNew(folder: string, onFile: () => void): Promise<void> {
-    for await (const { path, size, mode } of filesIn(this.#source, folder, (path) => !leftOut.test(path))) {
+    for await (const { path, size, mode } of filesIn(this.#source, folder, this.#isWanted)) {
       if (this.#copied.has(path)) continue;
       const target = join(this.#target, path);
       await mkdir(dirname(target), { recursive: true, mode: 0o700 });
@@ -72,7 +77,7 @@ interface FoundFile {
 }
 
 /** Links are not followed: what they lead to is not ours. */
-async function* filesIn(
+export async function* filesIn(
   root: string,
   folder: string,
   isWanted: (path: string) => boolean,

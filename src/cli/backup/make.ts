@@ -7,15 +7,16 @@
  */
 
 import { existsSync, realpathSync, rmSync } from "node:fs";
-import { mkdir, mkdtemp, open, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, open, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { inspectStore } from "../../store/sqlite/inspect.ts";
 import { DataDirectoryInUse, lockDirectory } from "../../store/sqlite/lock.ts";
 import { copyDatabase } from "../../store/sqlite/snapshot.ts";
 import { version } from "../../version.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { withProgress } from "../output.ts";
 import { type Copied, FileCopier } from "./copy-files.ts";
+import { encryptDirectory, encrypterFor } from "./encrypted.ts";
+import { verifyBackup } from "./verify.ts";
 
 export interface Backup extends Copied {
   directory: string;
@@ -24,35 +25,54 @@ export interface Backup extends Copied {
   version: string;
   /** The last position of the log. */
   events: number;
+  has_keys: boolean;
+  /** What was damaged or missing already in what was copied. */
+  problems: string[];
+}
+
+export interface BackupOptions {
+  withoutKeys?: true;
+  /** Recipients of age: the backup is one encrypted file. */
+  encryptTo?: string[];
 }
 
 const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-export async function makeBackup(data: string, given: string): Promise<Backup> {
+export async function makeBackup(data: string, given: string, options: BackupOptions = {}): Promise<Backup> {
   const target = resolve(given);
-  if (existsSync(target)) throw new Error(`${target} is there already; a backup is a new directory.`);
+  const encrypter = options.encryptTo === undefined ? null : encrypterFor(options.encryptTo);
+  if (existsSync(target)) throw new Error(`${target} is there already; a backup is a new directory or file.`);
   if (isInside(data, target)) throw new Error(`${target} is inside of what is to be copied.`);
   await mkdir(dirname(target), { recursive: true });
-  const partial = await mkdtemp(join(dirname(target), `.${basename(target)}.part-`));
+  const beside = join(dirname(target), `.${basename(target)}.part-`);
+  // Nothing that is not encrypted touches the disk of an encrypted backup.
+  const partial = await mkdtemp(encrypter === null ? beside : join(data, ".backup-part-"));
+  const encrypted = `${beside}${basename(partial).slice(-6)}`;
+  const drop = () => {
+    for (const path of encrypter === null ? [partial] : [partial, encrypted])
+      rmSync(path, { recursive: true, force: true });
+  };
   const giveUp = () => {
-    rmSync(partial, { recursive: true, force: true });
+    drop();
     process.exit(exitCodes.interrupted.code);
   };
   for (const signal of endings) process.once(signal, giveUp);
   const locks = [data, join(data, "gateway")].map(heldMeanwhile);
   try {
-    const made = await copyAll(data, partial);
+    const made = await copyAll(data, partial, options);
     const backup = { directory: target, data, ...made };
     const { directory: _, ...facts } = backup;
     await writeFile(join(partial, "backup.json"), `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     await sync(partial);
-    await rename(partial, target);
+    if (encrypter === null) await rename(partial, target);
+    else {
+      await encryptDirectory(partial, encrypted, encrypter);
+      await rename(encrypted, target);
+    }
     await sync(dirname(target));
     return backup;
-  } catch (error) {
-    await rm(partial, { recursive: true, force: true });
-    throw error;
   } finally {
+    drop();
     for (const lock of locks) lock?.release();
     for (const signal of endings) process.off(signal, giveUp);
   }
@@ -77,9 +97,14 @@ function heldMeanwhile(directory: string): { release(): void } | null {
   }
 }
 
-async function copyAll(data: string, target: string): Promise<Omit<Backup, "directory" | "data">> {
-  const copier = await FileCopier.of(data, target);
-  return await withProgress(
+async function copyAll(
+  data: string,
+  target: string,
+  { withoutKeys }: BackupOptions,
+): Promise<Omit<Backup, "directory" | "data">> {
+  const hasKeys = withoutKeys !== true;
+  const copier = await FileCopier.of(data, target, hasKeys);
+  const copied = await await withProgress(
     "copied",
     async (shown) => {
       const tell = (more = 0) => shown.at(copier.bytes + more, copier.bytesExpected);
@@ -87,22 +112,23 @@ async function copyAll(data: string, target: string): Promise<Omit<Backup, "dire
         const size = copier.sizeOf(join(part, "bridle.db"));
         await copyDatabase(join(data, part), join(target, part), (share) => tell(Math.round(share * size)));
         await copier.count(join(target, part, "bridle.db"));
-        // Damage that was there before is better known now than when the copy is needed.
-        return inspectStore(join(target, part), Number.POSITIVE_INFINITY)?.head ?? 0;
       };
       await copier.copyNew("blobs", tell);
       const made_at = new Date().toISOString();
       // The server first: it asks the gateway again for what that does not know, and not the other way round.
-      const events = await copyStore("");
+      await copyStore("");
       if (existsSync(join(data, "gateway", "bridle.db"))) {
         await mkdir(join(target, "gateway"), { mode: 0o700 });
         await copyStore("gateway");
       }
       await copier.copyNew("", tell);
-      return { made_at, version, events, files: copier.files, bytes: copier.bytes };
+      return { made_at, version, files: copier.files, bytes: copier.bytes };
     },
     "bytes",
   );
+  // Damage that was there before is better known now than when the copy is needed.
+  const { events, problems } = await verifyBackup(target);
+  return { ...copied, events, has_keys: hasKeys, problems };
 }
 
 async function sync(directory: string): Promise<void> {

@@ -1,7 +1,8 @@
 /** Whether the receipts of each workspace form the chain that its document says: every one names the hash of the one before. */
 
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { OnDamage } from "../../store/sqlite/examine-database.ts";
+import { openReadOnly } from "../../store/sqlite/read-only.ts";
 
 interface Receipt {
   hash: string;
@@ -17,7 +18,7 @@ interface Chain {
 
 /** Gives the number of receipts that are in a chain. */
 export function checkReceiptLinks(file: string, onDamage: OnDamage): number {
-  using db = new DatabaseSync(file, { readOnly: true });
+  using db = openReadOnly(file);
   let count = 0;
   for (const { body } of db.prepare("SELECT body FROM documents WHERE kind = 'receipt_chain'").all()) {
     const chain = parsed<Chain>(body);

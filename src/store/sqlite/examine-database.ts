@@ -6,9 +6,10 @@
 import { createHash, hash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { Position } from "../port.ts";
 import { type Row, toEvents } from "./log-rows.ts";
+import { openReadOnly } from "./read-only.ts";
 import { knownSchema } from "./schema.ts";
 
 export interface Damage {
@@ -42,10 +43,9 @@ export class DatabaseExaminer {
   constructor(directory: string, onDamage: OnDamage, onProgress: (done: number, total: number) => void) {
     this.#directory = directory;
     this.#file = join(directory, "bridle.db");
-    this.#db = new DatabaseSync(this.#file, { readOnly: true });
+    this.#db = openReadOnly(this.#file);
     this.#onDamage = onDamage;
     this.#onProgress = onProgress;
-    this.#db.exec("PRAGMA busy_timeout = 5000");
     knownSchema(this.#db);
   }
 

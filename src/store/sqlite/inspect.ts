@@ -2,9 +2,8 @@
 
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import { damaged, openProblem, StoreUnusable } from "./open-problems.ts";
+import { openReadOnly } from "./read-only.ts";
 import { knownSchema } from "./schema.ts";
 
 export interface StoreInspection {
@@ -26,10 +25,7 @@ export function inspectStore(directory: string, bytesMax = checkedBytesMax): Sto
   // A file of no bytes is one that a server began to make.
   const bytes = existsSync(file) ? statSync(file).size : 0;
   if (bytes === 0) return null;
-  const url = pathToFileURL(file);
-  // Without a write-ahead log there is nothing but the file itself to read; with one, it has to be read too.
-  if (!existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
-  const db = new DatabaseSync(url, { readOnly: true });
+  const db = openReadOnly(file);
   try {
     knownSchema(db);
     const isChecked = bytes <= bytesMax;

@@ -1,9 +1,8 @@
 /** A copy of a store's database as it is at one moment, also while a server writes to it. */
 
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { backup, DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
+import { backup } from "node:sqlite";
+import { openReadOnly } from "./read-only.ts";
 
 /** Pages that are copied before it is said how far it is. */
 const pagesAtOnce = 512;
@@ -17,13 +16,8 @@ export async function copyDatabase(
   target: string,
   onProgress: (share: number) => void,
 ): Promise<void> {
-  const file = join(directory, "bridle.db");
-  const url = pathToFileURL(file);
-  // Without a write-ahead log there is nothing but the file itself, and nothing is made beside it.
-  if (!existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
-  const db = new DatabaseSync(url, { readOnly: true });
+  const db = openReadOnly(join(directory, "bridle.db"));
   try {
-    db.exec("PRAGMA busy_timeout = 5000");
     db.exec("BEGIN");
     // A transaction begins with the first look.
     db.prepare("SELECT count(*) FROM sqlite_schema").get();
