@@ -132,7 +132,7 @@ const wholeStore = "store/whole-store.ts";
 
 /** Who looks after all tenants, and nobody else: where it is decided whose something is, and what the server does by itself. */
 const looksAfterAll: readonly RegExp[] = [
-  /^kernel\/(kernel|unit|log-tail|rebuild)\.ts$/,
+  /^kernel\/(kernel|unit|log-tail|rebuild|salvage)\.ts$/,
   // The tenant follows from a key, a connector's id, or a time that has come.
   /^kernel\/queries\/(auth-failure|authenticate|client-keys|push-configs)\.ts$/,
   /^kernel\/(erasure|master-key|retention)\//,

@@ -14,9 +14,17 @@ export function addDoctorCommand(program: Command): void {
       "Say whether a server could work here, with the settings of `serve`, and what to do if not. Exit code 1 on any problem.",
     )
     .option("--json", "the same as a JSON array")
-    .option("--deep", "read all data instead and list what is damaged, as `bridle scrub` does");
+    .option("--deep", "read all data instead and list what is damaged, as `bridle scrub` does")
+    .option("--repair", "copy all intact data to a new directory instead, and list what is lost")
+    .option("--to <directory>", "where --repair writes; it must not exist");
   for (const option of serveOptions) command.addOption(option);
-  command.action(async (given: ServeSettings & { json?: true; deep?: true }) => {
+  command.action(async (given: ServeSettings & { json?: true; deep?: true; repair?: true; to?: string }) => {
+    if (given.repair === true) {
+      if (given.to === undefined)
+        return command.error("error: --repair needs --to: a directory that does not exist.");
+      const { repair } = await import("./doctor/repair.ts");
+      return await repair(requireStore(given.data), given.to, given);
+    }
     if (given.deep === true) return await scrub(requireStore(given.data), given);
     // Before any code of the project runs.
     const secrets = takeSecrets(process.env);

@@ -27,7 +27,7 @@ const cases: { name: string; spoil(directory: string): void; says: RegExp }[] = 
   {
     name: "a missing table",
     spoil: (directory) => execute(directory, "DROP TABLE once"),
-    says: /bridle\.db is damaged \(it has no table once\)\. Restore it from a backup\./,
+    says: /bridle\.db is damaged \(it has no table once\)\. Restore it from a backup, or salvage/,
   },
   {
     name: "a newer schema",

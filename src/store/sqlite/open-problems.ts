@@ -40,7 +40,7 @@ function cannotOpen(file: string, message: string): string {
 }
 
 export function damaged(file: string, message: string): string {
-  return `${file} is damaged (${message}). ${restore}.`;
+  return `${file} is damaged (${message}). ${restore}, or salvage what is intact with "bridle doctor --repair --to DIR".`;
 }
 
 /** Refuses to make a new database beside what belongs to one that was there. */

@@ -1,0 +1,116 @@
+/** `bridle doctor --repair --to DIR` salvages what is intact and lists what is lost. */
+
+import assert from "node:assert/strict";
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { bridle, errorLine, succeeded } from "../support/cli.ts";
+import { Client, type Json } from "../support/client.ts";
+import { assertRebuildable } from "../support/log.ts";
+import { startServer, temporaryDirectory } from "../support/server.ts";
+
+const pageBytes = 8192;
+
+async function upload(client: Client, content: string): Promise<Json> {
+  const { status, body } = await client.call("/v1/artifacts/upload?kind=file&visibility=public&name=a.bin", {
+    method: "POST",
+    raw: content,
+    headers: { "content-type": "application/octet-stream" },
+  });
+  assert.equal(status, 201);
+  return body;
+}
+
+/** Makes the pages unreadable that hold a text: of the log, and of the documents. */
+function destroyPages(file: string, text: string): void {
+  const bytes = readFileSync(file);
+  const pages = new Set<number>();
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) {
+    pages.add(Math.floor(at / pageBytes));
+  }
+  assert.ok(pages.size >= 2);
+  for (const page of pages) bytes.fill(0xff, page * pageBytes, page * pageBytes + 16);
+  writeFileSync(file, bytes);
+}
+
+test("REL-R9 repair folds damaged documents again from a whole log, and a server goes on", async () => {
+  await using place = await temporaryDirectory();
+  const [data, to] = [join(place.path, "data"), join(place.path, "repaired")];
+  const server = await startServer({ data });
+  const client = new Client(server);
+  const session = await client.createSession();
+  const task = await client.rehearse(session.id, "memory write colour green", "say hello", "return done");
+  await client.createMemory({ content: { said: "searchable words" } });
+  const repair = (...args: string[]) => bridle(["doctor", "--repair", "--data", data, ...args]);
+  assert.match(errorLine(await repair("--to", to), 1), /is using the data directory/);
+  await server.stop();
+  assert.equal((await repair()).code, 2);
+
+  const db = new DatabaseSync(join(data, "bridle.db"));
+  db.prepare("UPDATE documents SET body = '{' WHERE id = ?").run(task.id);
+  db.prepare("DELETE FROM documents WHERE id = ?").run(session.id);
+  db.close();
+  assert.match(
+    succeeded(await repair("--to", to)),
+    /holds \d+ events, \d+ documents .*\. Nothing is lost\.$/m,
+  );
+  assert.match(errorLine(await repair("--to", to), 1), /is there already/);
+
+  await assertRebuildable(to);
+  await using again = await startServer({ data: to });
+  const other = new Client(again);
+  assert.equal((await other.get(`/v1/tasks/${task.id}`)).body.status, "COMPLETED");
+  assert.equal((await other.listAll("/v1/memories?q=searchable")).length, 1);
+  assert.equal((await other.rehearse(session.id, "return more")).status, "COMPLETED");
+});
+
+test("REL-R9 repair keeps all that is intact around damaged pages, events and files, and lists the rest", async () => {
+  await using place = await temporaryDirectory();
+  const [data, to] = [join(place.path, "data"), join(place.path, "repaired")];
+  const server = await startServer({ data });
+  const client = new Client(server);
+  const sessions: Json[] = [];
+  for (let n = 0; n < 40; n++) {
+    const session = await client.createSession();
+    await client.append(session.id, `marker${n} `.repeat(100));
+    sessions.push(session);
+  }
+  const [kept, changed] = [await upload(client, "kept content"), await upload(client, "changed content")];
+  const before = (await client.listAll("/v1/events")).length;
+  await server.stop();
+  const blobs = join(data, "blobs");
+  const [file = ""] = readdirSync(blobs, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(changed.sha256),
+  );
+  appendFileSync(join(blobs, file), "x");
+  const db = new DatabaseSync(join(data, "bridle.db"));
+  db.exec("UPDATE log SET events = replace(events, 'marker3 marker3', 'marker3 marker4')");
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+  destroyPages(join(data, "bridle.db"), "marker20 marker20");
+
+  const ended = await bridle(["doctor", "--repair", "--to", to, "--data", data, "--json"]);
+  assert.equal(ended.code, 1, ended.stderr);
+  const { lost, events, is_log_whole } = JSON.parse(ended.stdout);
+  assert.equal(is_log_whole, false);
+  const losses = (what: string) => lost.filter((one: Json) => one.what === what).length;
+  assert.ok(losses("event") >= 2, JSON.stringify(lost));
+  assert.equal(losses("content"), 1);
+  assert.ok(events >= before / 2, `${events} of ${before}`);
+
+  // The artifact whose content is lost is still described.
+  const { damage } = JSON.parse((await bridle(["scrub", "--data", to, "--json"])).stdout);
+  assert.deepEqual(
+    damage.map((one: Json) => one.where),
+    [changed.sha256],
+  );
+  await using again = await startServer({ data: to });
+  const other = new Client(again);
+  for (const { id } of [sessions[0], sessions[39]]) {
+    assert.equal((await other.get(`/v1/sessions/${id}`)).status, 200);
+    assert.equal((await other.listAll(`/v1/sessions/${id}/messages`)).length, 1);
+  }
+  assert.equal((await other.get(`/v1/artifacts/${kept.id}/content`)).body, "kept content");
+  assert.equal((await other.get(`/v1/artifacts/${changed.id}/content`)).status, 404);
+});
