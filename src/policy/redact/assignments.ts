@@ -8,11 +8,14 @@ import {
   type RedactedKind,
   secretLengthMin,
 } from "./kinds.ts";
-import { firstFrom, from, matchAt, Pieces } from "./pieces.ts";
+import { escapeEnd, firstFrom, from, matchAt, Pieces } from "./pieces.ts";
 
+const secretWord =
+  "passw(?:or)?d|passphrase|pwd|secret|token|(?:api|access|account|private|signing|encryption|auth)[_-]?key";
+const secretWords = new RegExp(secretWord, "gi");
 const assignment = new RegExp(
   [
-    "(passw(?:or)?d|passphrase|pwd|secret|token|(?:api|access|account|private|signing|encryption|auth)[_-]?key)",
+    `(${secretWord})`,
     // The rest of the identifier, which decides whether the word still means a secret.
     String.raw`([\w-]{0,40})(?![\w-])`,
     // The quote around the name, an index's bracket, a type's question mark, bold in Markdown.
@@ -37,7 +40,9 @@ const describing: ReadonlySet<string> = new Set(
 const lastWord = /(?:[A-Z]?[a-z]+|[A-Z]+)$/;
 /** Tokens that page through a list or mark a place in a model's vocabulary open nothing. */
 const harmlessToken =
-  /(?:page|next|previous|continuation|continue|sync|bos|eos|pad|unk|mask|sep|cls|stop)[_-]?$/i;
+  /(?<![a-z0-9])(?:page|next|previous|continuation|continue|sync|bos|eos|pad|unk|mask|sep|cls|stop)[_-]?$/i;
+/** The same as a later word of a name: nextPageToken. */
+const harmlessLaterToken = /(?<=[a-z])(?:Page|Next|Previous|Continuation|Continue|Sync)[_-]?$/;
 const insidePlaceholder = /\[redacted:[a-z_]*$/;
 
 /** The key of a step that reads a secret names it; that is no secret. */
@@ -52,20 +57,75 @@ export function withoutAssignedSecrets(text: string): string {
     const value = text.slice(span.start, span.end);
     const isDirectory = word.length === "pwd".length && /^(?:[/~.]|[A-Za-z]:\\)/.test(value);
     if (isDirectory || !isAssignedSecret(value, span.quoted)) continue;
-    if (!namesSecret(text.slice(Math.max(0, head.index - 24), head.index), word, suffix)) continue;
+    const before = text.slice(Math.max(0, head.index - nameCharsMax), head.index);
+    const named = namedIn(before, word + suffix);
+    if (named === null) continue;
     if (/ = $/.test(all) && text[span.end] === ";" && /^[A-Za-z_$]+[0-9]?$/.test(value)) continue;
     const end = span.quoted ? span.end : bareEnd(text, span.start);
-    pieces.replace(span.start, end, placeholder(assignedKind(word)));
+    pieces.replace(span.start, end, placeholder(assignedKind(named)));
   }
   return pieces.join();
 }
 
+/** The word by which a name announces a secret. The first may be there by chance, inside an id that begins the name. */
+function namedIn(before: string, name: string): string | null {
+  for (const { 0: word, index } of name.matchAll(secretWords)) {
+    const [start, suffix] = [before + name.slice(0, index), name.slice(index + word.length)];
+    if (namesSecret(start.slice(-24), word, suffix) && isName(start, word, suffix)) return word;
+  }
+  return null;
+}
+
 function namesSecret(before: string, word: string, suffix: string): boolean {
   if (insidePlaceholder.test(before)) return false;
-  if (/^token$/i.test(word) && harmlessToken.test(before)) return false;
+  const isHarmless = harmlessToken.test(before) || harmlessLaterToken.test(before);
+  if (/^token$/i.test(word) && isHarmless) return false;
   // A new word begins with a separator or a capital: "tokenizer", "secretary" and "TOKENS" are other words.
   const goesOn = /^[a-z]/.test(suffix) || (/^[A-Z]/.test(suffix) && /[A-Z]$/.test(word));
   return !goesOn && !describing.has(lastWord.exec(suffix)?.[0].toLowerCase() ?? "");
+}
+
+/** Longer runs of letters and digits are data. */
+const nameCharsMax = 64;
+const escapes = new RegExp(escapeEnd, "g");
+/** How ids of records end: a ULID. */
+const ulidEnd = /(?:^|_)[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/**
+ * Ids, hashes and encoded bytes hold every short word by chance (`task_01…8XPWD7EG6HNH:step`), and are often followed by a
+ * colon. Names are made of words: few numbers, few changes of case, and the word begins where a name or a part of it does.
+ */
+function isName(before: string, word: string, suffix: string): boolean {
+  const left = /[\w-]*$/.exec(before.split(escapes).at(-1) ?? "")?.[0] ?? "";
+  if (left.length >= nameCharsMax || ulidEnd.test(left + word + suffix)) return false;
+  if (isEncoded(`${/[A-Za-z0-9+/]*$/.exec(before)?.[0]}${word}${suffix}`)) return false;
+  const [start = ""] = /[A-Za-z0-9]*$/.exec(left) ?? [];
+  const [end = ""] = /^[A-Za-z0-9]*/.exec(suffix) ?? [];
+  // "userpassword" and "PGPASSWORD" are words that grew together; where case divides words, this one is divided too.
+  const isGrown = /^[a-z]/.test(word)
+    ? /[A-Za-z]$/.test(start)
+    : /^[A-Z]{2}/.test(word) && /[A-Z]$/.test(start);
+  if (isGrown && !(/^[a-z]/.test(word) ? /^[A-Z]?[a-z0-9]*$/ : /^[A-Z0-9]*$/).test(start)) return false;
+  // "passWord" and "apiKey" have two; "pWd" is chance.
+  if (wordsIn(word).length > (word.length > "pwd".length ? 2 : 1)) return false;
+  const name = `${start}${word}${end}`;
+  const words = wordsIn(name);
+  const isWordy = words.length <= 4 || words.join("").length >= words.length * wordCharsMin;
+  return isWordy && (name.match(/[0-9]+/g)?.length ?? 0) <= 1;
+}
+
+/** Base64, in which a slash begins no name. */
+function isEncoded(text: string): boolean {
+  const words = wordsIn(text);
+  return text.length >= 16 && /[0-9]/.test(text) && words.join("").length < words.length * wordCharsMin;
+}
+
+/** On average, in a name of many words. */
+const wordCharsMin = 3;
+
+/** As changes of case divide them. */
+function wordsIn(name: string): string[] {
+  return name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
 }
 
 function assignedKind(word: string): RedactedKind {

@@ -1,5 +1,8 @@
 /** Going through a text once, from left to right, and putting it together again. */
 
+/** The end of an escape, whose last letter is not that of the word behind it: `\n`, `%3D`, the end of a terminal colour. */
+export const escapeEnd = String.raw`\\[nrtbf]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2}|\u001b\[[0-9;]{0,12}m`;
+
 /** A text with some spans replaced, from left to right. */
 export class Pieces {
   readonly #text: string;

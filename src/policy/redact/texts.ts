@@ -2,7 +2,7 @@
 
 import { isAssignedSecret, quotedEnd, withoutAssignedSecrets } from "./assignments.ts";
 import { isPlaceholder, placeholder, type RedactedKind } from "./kinds.ts";
-import { firstFrom, from, matchAt, Pieces } from "./pieces.ts";
+import { escapeEnd, firstFrom, from, matchAt, Pieces } from "./pieces.ts";
 
 interface Rule {
   readonly apply: (text: string) => string;
@@ -225,7 +225,6 @@ function withoutCookies(text: string): string {
  * full of keys; but after an escape (`\n`, `%3D`, the end of a terminal colour), whose last letter is not the word's.
  * The patterns look back only once they have found a prefix, which is rare.
  */
-export const escapeEnd = String.raw`\\[nrtbf]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2}|\u001b\[[0-9;]{0,12}m`;
 export const wordStart = String.raw`(?:^|[^\w-]|${escapeEnd})`;
 const base64Start = String.raw`(?:^|[^\w+/-]|${escapeEnd})`;
 
