@@ -1,7 +1,7 @@
 /** No administrative command is forgotten: each declares its audit record, or is listed here with the reason why not. */
 
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -71,6 +71,23 @@ test("AUD-4 every command of the kernel is audited, or exempt for a reason", asy
   assert.deepEqual(forgotten, []);
   const idle = [...exempt].filter((name) => audited.get(name) !== false);
   assert.deepEqual(idle, [], "exempt and audited, or gone");
+});
+
+test("AUD-4 the page about the audit log lists every action, and no other", () => {
+  const files = readdirSync(kernel, { recursive: true, encoding: "utf8" }).filter((file) =>
+    /(?<!\.test)\.ts$/.test(file),
+  );
+  const text = files.map((file) => readFileSync(join(kernel, file), "utf8")).join("\n");
+  const written = text.matchAll(/(?:\baudited\(\s*|\baction(?::| =) )"(\w+\.\w+)"/g);
+  const actions = new Set([...written].map(([, action = ""]) => action));
+  // Named by what is exported.
+  for (const object of ["session", "task"]) actions.add(`${object}.export`);
+  const page = readFileSync(join(kernel, "../../docs/operations/audit.md"), "utf8");
+  const table = page.slice(page.indexOf("## What is recorded"));
+  const listed = [...table.matchAll(/^\| ((?:`\w+\.\w+`(?:, )?)+) \|/gm)].flatMap(([, cell = ""]) =>
+    cell.split(", ").map((name) => name.replaceAll("`", "")),
+  );
+  assert.deepEqual(listed.sort(), [...actions].sort());
 });
 
 function isCommand(value: unknown): value is { name: string; audit?: unknown } {
