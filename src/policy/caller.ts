@@ -43,6 +43,8 @@ const resources = [
 type Resource = (typeof resources)[number];
 /** To be a certain enforcer or approver at the gateway. */
 export type HarpScope = `harp:${HarpRole}:${string}`;
+/** To do one thing that agents ask of a host, in sessions that one made. */
+export type HostScope = `host:${string}`;
 export type HarpRole = "enforcer" | "approver";
 export type Scope =
   | `${Resource}:read`
@@ -53,14 +55,17 @@ export type Scope =
   | "events:read_internal"
   | "metrics:read"
   | HarpScope
+  | HostScope
+  | "hosts:write"
   | "admin";
 
-/** Those that can be listed; of enforcers and approvers there are as many as there are names. */
+/** Those that can be listed; of enforcers, approvers and host capabilities there are as many as there are names. */
 export const allScopes: readonly Scope[] = [
   ...resources.flatMap((resource): Scope[] => [`${resource}:read`, `${resource}:write`]),
   "approvals:write",
   "audit:read",
   "replays:live",
+  "hosts:write",
   "events:read_internal",
   "metrics:read",
   "admin",
@@ -71,6 +76,7 @@ function describeScope(scope: Scope): string {
   if (scope === "admin") return "Everything inside the tenant, except acting as an approver or enforcer.";
   if (scope === "approvals:write") return "Answer requests for permission.";
   if (scope === "audit:read") return "Read the audit log.";
+  if (scope === "hosts:write") return "Be a host of any session: do what agents ask of it.";
   if (scope === "replays:live") return "Replay tasks with steps that really run.";
   if (scope === "events:read_internal") return "See content that is not public.";
   const [resource = "", action] = scope.split(":");
@@ -86,7 +92,10 @@ export function describedScopes(): Record<string, string> {
 const harpId = /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/;
 const harpScope = /^harp:(enforcer|approver):(.*)$/s;
 
+const hostScope = /^host:[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
+
 export function isScope(value: string): value is Scope {
+  if (hostScope.test(value)) return true;
   const [, role, id = ""] = harpScope.exec(value) ?? [];
   return role === undefined ? (allScopes as readonly string[]).includes(value) : harpId.test(id);
 }

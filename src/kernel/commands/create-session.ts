@@ -42,6 +42,7 @@ export const createSession: Command<CreateSession, SessionRecord> = {
       workspace_id: workspace.id,
       state: "ACTIVE",
       persona_id: request.personaId ?? null,
+      created_by: unit.caller.actor,
       root_session_id: null,
       parent_session_id: null,
       branch_id: workspace.default_branch_id,

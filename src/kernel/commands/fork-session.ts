@@ -37,6 +37,7 @@ export const forkSession: Command<ForkSession, SessionRecord> = {
       root_session_id: parent.root_session_id ?? parent.id,
       parent_session_id: parent.id,
       branch_id: branch.id,
+      created_by: unit.caller.actor,
     };
     session.ranges.push({ session_id: envelope.id, after: 0, through: null });
     const forked = unit.emit(session, "session.created", { session });

@@ -4,6 +4,7 @@ import type { JsonValue } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import type { StepSpan } from "../events.ts";
+import { assertMayHost } from "../host-access.ts";
 import { taskOfCall } from "../host-calls.ts";
 import { settle } from "../quotas/ledger.ts";
 
@@ -11,6 +12,8 @@ export interface HostResult {
   /** The session that the host is connected to; it answers for no other. */
   sessionId: string;
   callId: string;
+  /** Of the shell that began the run, which answers for that run. */
+  isShell?: boolean;
   result: { output: JsonValue } | { error: { code: string; message: string } };
 }
 
@@ -24,7 +27,7 @@ export const submitHostResult: Command<HostResult, AcceptedHostResult> = {
   name: "submit_host_result",
   scope: "tasks:write",
   isAllowedWithoutRoom: true,
-  async decide(unit, { sessionId, callId, result }) {
+  async decide(unit, { sessionId, callId, isShell, result }) {
     const task = await unit.find("task", taskOfCall(callId));
     if (task === undefined || task.session_id !== sessionId) throw notFound("host_call", callId);
     const call = task.host_calls?.find((open) => open.call_id === callId);
@@ -35,6 +38,9 @@ export const submitHostResult: Command<HostResult, AcceptedHostResult> = {
         { param: "call_id", details: { task_id: task.id, status: task.status } },
       );
     }
+    const session = await unit.require("session", sessionId);
+    const madeBy = isShell === true ? task.created_by : session.created_by;
+    assertMayHost(unit.caller, { madeBy, capability: call.capability });
     const span: StepSpan & { call_id: string } = {
       step: call.step,
       kind: "host",

@@ -39,6 +39,8 @@ export interface SessionRecord extends Resource<"session"> {
   workspace_id: string;
   state: SessionState;
   persona_id: string | null;
+  /** The actor that made it; sessions of earlier versions do not say. */
+  created_by?: string;
   root_session_id: string | null;
   parent_session_id: string | null;
   /** What the client that began it calls it, where it had a name for it. */

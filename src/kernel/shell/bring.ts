@@ -131,7 +131,8 @@ async function takeOutcome(
   if (!directiveId.startsWith(`${link.task_id}:host:${shellPrefix}`)) throw new UnknownDirective();
   const { host_calls = [], session_id: sessionId } = await taskOf(unit, link);
   if (!host_calls.some(({ call_id }) => call_id === directiveId)) return false;
-  await submitHostResult.decide(unit, { sessionId, callId: directiveId, result: { output: outcome } });
+  const result = { output: outcome };
+  await submitHostResult.decide(unit, { sessionId, callId: directiveId, isShell: true, result });
   return true;
 }
 

@@ -304,7 +304,14 @@ export async function presentSession(
 
 /** Where in the log the transcript is, is the harness's own business. */
 export function presentWithoutRanges(session: SessionRecord) {
-  const { ranges: _, context_id: __, compactions = [], erasure = null, ...shown } = presentRecord(session);
+  const {
+    ranges: _,
+    context_id: __,
+    compactions = [],
+    erasure = null,
+    created_by: ___,
+    ...shown
+  } = presentRecord(session);
   return { ...shown, compactions: compactions.map(presentCompaction), erasure };
 }
 

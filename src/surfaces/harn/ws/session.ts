@@ -9,8 +9,10 @@ import type { WebSocket } from "ws";
 import { requireScope } from "../../../kernel/authorize.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import { eventId, positionOf } from "../../../kernel/events.ts";
+import { assertMayHost } from "../../../kernel/host-access.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { followEvents } from "../../../kernel/queries/events.ts";
+import { findVisible } from "../../../kernel/queries/read.ts";
 import type { Caller } from "../../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../../store/port.ts";
 import { FrameSocket } from "../../frame-socket.ts";
@@ -119,8 +121,8 @@ class SessionConnection {
       throw new HarnessError("invalid_request", "Hello was said before.", { param: "type" });
     }
     const { cursor, host_capabilities: capabilities = [] } = checkHello(body);
-    if (capabilities.length > 0) requireScope(this.#caller, "tasks:write");
     const { store } = this.#deps.kernel;
+    if (capabilities.length > 0) await this.#requireHost(capabilities);
     const head = await store.head();
     const afterEventId = cursor ?? eventId(head);
     const events = await this.#follow(afterEventId);
@@ -137,6 +139,15 @@ class SessionConnection {
     });
     void this.#pump(events, head);
     if (capabilities.length > 0) this.#beHost(new Set(capabilities));
+  }
+
+  async #requireHost(capabilities: readonly string[]): Promise<void> {
+    requireScope(this.#caller, "tasks:write");
+    const { store } = this.#deps.kernel;
+    const session = await findVisible(store, this.#caller, "session", this.#sessionId);
+    for (const capability of capabilities) {
+      assertMayHost(this.#caller, { madeBy: session?.created_by, capability });
+    }
   }
 
   async #follow(afterEventId: string): Promise<AsyncGenerator<StoredEvent[]>> {

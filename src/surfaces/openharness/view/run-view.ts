@@ -8,6 +8,7 @@
 import { unsealShown } from "../../../kernel/content.ts";
 import { eventId, type RecordedEvent } from "../../../kernel/events.ts";
 import { changed } from "../../../kernel/fold.ts";
+import { mayHost } from "../../../kernel/host-access.ts";
 import { shellPrefix } from "../../../kernel/host-calls.ts";
 import { isFinal } from "../../../kernel/lifecycle.ts";
 import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
@@ -253,6 +254,7 @@ export class RunView {
   #call({ position, payload }: RecordedEvent & { event: "span.started" }): Told[] {
     const { step, name, host_call } = payload;
     if (host_call === undefined || !name.startsWith(shellPrefix)) return [];
+    if (!mayHost(this.#caller, { madeBy: this.#task.created_by, capability: name })) return [];
     const { call_id: id, input, expires_at } = host_call;
     const item = {
       id,
