@@ -21,7 +21,7 @@ test("REL-R6 an upload that the disk has no room for is 503, and its connection 
   // The body stops in the middle, as it does when a client waits for the server to take more.
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
   const headers = {
-    Host: "bridle",
+    Host: new URL(server.url).host,
     Authorization: `Bearer ${adminKey}`,
     "Harn-Agents-Protocol-Version": protocolVersion,
     "Content-Type": "application/x-test",
