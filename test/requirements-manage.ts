@@ -21,7 +21,7 @@ export const manageRequirements: readonly Requirement[] = [
     "CMD-58": "bridle quota makes, shows, changes and deletes quotas, with what is used and what is left.",
     "CMD-59": "A document that was lost is made again where it stood among its events.",
     "CMD-60":
-      "bridle rebuild finds documents that are not what the log says, puts them right in one commit, and refuses while a server uses them.",
+      "bridle rebuild finds documents that are not what the log says, puts them right, and refuses while a server uses them.",
     "CMD-61":
       "bridle backup copies all that a server keeps while it runs; what has a backup's name is whole, and is restored as documented.",
     "CMD-64":
