@@ -2,7 +2,7 @@
 
 import { createListed, type Listed } from "./lists.ts";
 import { segment, type Transport } from "./transport.ts";
-import type { ApiKey, CallOptions, CreateApiKeyRequest, WriteOptions } from "./types.ts";
+import type { ApiKey, CallOptions, CreateApiKeyRequest, RevokedApiKey, WriteOptions } from "./types.ts";
 
 export interface ApiKeys extends Listed<ApiKey> {
   get(id: string, options?: CallOptions): Promise<ApiKey>;
@@ -10,8 +10,8 @@ export interface ApiKeys extends Listed<ApiKey> {
   create(request: CreateApiKeyRequest, options?: WriteOptions): Promise<ApiKey>;
   /** Replaces the secret: the new one is in `key`, this once. The old one works for another day, unless said otherwise. */
   rotate(id: string, options?: WriteOptions & { overlapSeconds?: number }): Promise<ApiKey>;
-  /** It, its tokens and the keys that it made no longer work. */
-  revoke(id: string, options?: WriteOptions): Promise<ApiKey>;
+  /** It, its tokens and the keys that it made no longer work; `made` names what else they made. */
+  revoke(id: string, options?: WriteOptions): Promise<RevokedApiKey>;
 }
 
 export function createApiKeys(transport: Transport): ApiKeys {
@@ -31,7 +31,11 @@ export function createApiKeys(transport: Transport): ApiKeys {
       return transport.resource<ApiKey>("api_key", `${at(id)}/rotate`, ask);
     },
     revoke(id, { idempotencyKey, signal } = {}) {
-      return transport.resource<ApiKey>("api_key", at(id), { method: "DELETE", idempotencyKey, signal });
+      return transport.resource<RevokedApiKey>("api_key", at(id), {
+        method: "DELETE",
+        idempotencyKey,
+        signal,
+      });
     },
   };
 }

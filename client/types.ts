@@ -14,6 +14,7 @@ export type TaskExplanation = Omit<Static<typeof schemas.TaskExplanation>, "stat
 export type Agent = Static<typeof knowledge.Agent>;
 export type Persona = Static<typeof policy.Persona>;
 export type ApiKey = Static<typeof schemas.ApiKey>;
+export type RevokedApiKey = Static<typeof schemas.RevokedApiKey>;
 export type Quota = Static<typeof policy.Quota>;
 export type Message = Static<typeof schemas.Message>;
 export type MessageInput = Static<typeof schemas.MessageInput>;

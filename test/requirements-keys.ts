@@ -14,5 +14,7 @@ export const keyRequirements: readonly Requirement[] = [
     "KEY-8":
       "Rotating a key keeps its id, rights and end. The old secret and its tokens work until the overlap ends; there is one old secret at a time.",
     "KEY-9": "bridle key and the client create, list, show, rotate and revoke keys.",
+    "KEY-10":
+      "Revoking a key ends its tokens, tickets, streams, WebSockets and host roles within a second, and names what it made.",
   }),
 ];

@@ -1,6 +1,6 @@
 /** API keys for a person. */
 
-import type { ApiKey } from "../../client/index.ts";
+import type { ApiKey, RevokedApiKey } from "../../client/index.ts";
 import { table } from "./table.ts";
 import { momentText } from "./task/duration.ts";
 import { coloured, harmlessLine } from "./terminal.ts";
@@ -39,6 +39,18 @@ export function describeKey(key: ApiKey): string {
       value === null ? [] : [`${coloured(word.padEnd(10), "dim")} ${harmlessLine(value)}\n`],
     )
     .join("");
+}
+
+/** What a revoked key leaves behind is somebody's to look at. */
+export function describeRevoked({ id, made }: RevokedApiKey): string {
+  const rows: [string, readonly string[]][] = [
+    ["Keys that ended with it", made.api_key_ids],
+    ["Personas that it made", made.persona_ids],
+    ["Schedules that it made", made.schedule_ids],
+    ["Connectors that it made", made.connector_ids],
+  ];
+  const lines = rows.flatMap(([what, ids]) => (ids.length === 0 ? [] : [`${what}: ${ids.join(" ")}`]));
+  return [`${id} no longer works.`, ...lines].map((line) => `${harmlessLine(line)}\n`).join("");
 }
 
 function stateOf({ revoked_at, expires_at }: ApiKey): string {

@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ApiKey, CreateApiKeyRequest } from "../../client/index.ts";
 import { overlapSecondsDefault, overlapSecondsMax } from "../policy/api-key.ts";
-import { describeKey, listKeys } from "./key-view.ts";
+import { describeKey, describeRevoked, listKeys } from "./key-view.ts";
 import { wholeNumber } from "./option-parsers.ts";
 import { show } from "./output.ts";
 import { Remote } from "./remote.ts";
@@ -42,7 +42,7 @@ export function addApiKeyCommands(program: Command): void {
     "End an API key, its tokens, and the keys that it made, at once.",
   ).action(async (id: string, settings: Settings) => {
     const revoked = await new Remote(settings).client.apiKeys.revoke(id);
-    show(settings, revoked, () => `${harmlessLine(revoked.id)} no longer works.\n`);
+    show(settings, revoked, () => describeRevoked(revoked));
   });
 }
 

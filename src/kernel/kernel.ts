@@ -30,6 +30,7 @@ import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
 import { ReceiptLedger } from "./receipts/ledger.ts";
 import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
+import { createStillAllowed, type StillAllowed } from "./still-allowed.ts";
 import type { Tracing } from "./trace.ts";
 import type { KernelDeps, WholeDeps } from "./unit.ts";
 import { WorkHere } from "./work-here.ts";
@@ -38,6 +39,8 @@ export interface Kernel extends KernelDeps {
   tail: LogTail;
   dispatch: Dispatch;
   authenticate: Authenticate;
+  /** For connections that outlast the request that opened them. */
+  stillAllowed(credential: string): StillAllowed;
   issueToken: IssueToken;
   tickets: Tickets;
   work: WorkHere;
@@ -133,9 +136,10 @@ export function createKernel(options: KernelOptions): WholeKernel {
   const failedSignIns = new FailedSignIns((tenantId, facts) =>
     carryOut(deps, noteAudit, systemCaller(tenantId), facts),
   );
+  const known = new KnownCallers(tail, clock);
   const access = {
     ...deps,
-    known: new KnownCallers(tail, clock),
+    known,
     failures: new RateLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
     use: keyUse,
     onFailure(failure: AuthFailure) {
@@ -145,11 +149,13 @@ export function createKernel(options: KernelOptions): WholeKernel {
     identity: () => options.publicUrl ?? issuer.id,
     external: options.external ?? null,
   };
+  const authenticate = createAuthenticate(access, adminKey);
   return {
     ...deps,
     tail,
     dispatch: createDispatch(deps),
-    authenticate: createAuthenticate(access, adminKey),
+    authenticate,
+    stillAllowed: createStillAllowed(authenticate, known),
     issueToken: createIssueToken(access),
     tickets: new Tickets(() => steadyNow(clock), ticketMs),
     work: new WorkHere(),

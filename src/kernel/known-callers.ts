@@ -25,6 +25,7 @@ export interface KnownCaller {
 export class KnownCallers {
   readonly #known = new Map<string, KnownCaller>();
   readonly #clock: Clock;
+  readonly #listeners = new Set<() => void>();
   /** Grows with every revocation. */
   generation = 0;
 
@@ -47,9 +48,16 @@ export class KnownCallers {
     this.#known.set(hash, known);
   }
 
+  /** Calls back whenever a key ended. Returns the way to stop it. */
+  onEnd(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** What else a key stood for, keys that it made included, is looked up anew. */
   #forgetAll(): void {
     this.generation += 1;
     this.#known.clear();
+    for (const listener of this.#listeners) listener();
   }
 }

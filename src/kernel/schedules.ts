@@ -49,6 +49,7 @@ export async function syncSchedules(
       definition,
       session_id: definition.session_id ?? null,
       next_at: nextTick(definition, Date.parse(unit.at)),
+      ...unit.madeBy,
     };
     unit.emit(schedule, "vendor.bridle.schedule.created", { schedule });
   }

@@ -135,6 +135,12 @@ export class Unit {
     };
   }
 
+  /** What a new record remembers of the key that made it. */
+  get madeBy(): { created_by_key_id?: string } {
+    const { keyId } = this.caller;
+    return keyId === undefined ? {} : { created_by_key_id: keyId };
+  }
+
   /** The record, if it exists and the caller may see it. */
   async find<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
     const record = await this.findEvenDeleted(kind, id);

@@ -7,6 +7,7 @@ import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { HarnessError } from "../kernel/errors.ts";
 import { nextFrame } from "../kernel/slices.ts";
+import type { StillAllowed } from "../kernel/still-allowed.ts";
 
 export interface SseOptions {
   heartbeatMs: number;
@@ -14,8 +15,8 @@ export interface SseOptions {
   heartbeat?: string;
   /** Aborted when the server stops. */
   stopped: AbortSignal;
-  /** Whether the credentials that it was opened with still hold. Asked with every heartbeat. */
-  isStillAllowed(): Promise<boolean>;
+  /** Whether the credentials that it was opened with still hold. Asked with every heartbeat, and when a key ends. */
+  isStillAllowed: StillAllowed;
 }
 
 export class SseResponse {
@@ -50,10 +51,15 @@ export class SseResponse {
     this.#heartbeat = setInterval(async () => {
       // Who does not read is not sent ever more signs of life.
       if (!response.writableNeedDrain) response.write(heartbeat);
+      await check();
+    }, heartbeatMs);
+    const check = async () => {
       // A store that cannot answer now says nothing about the credentials; the next beat asks again.
       this.#isRefused = !(await isStillAllowed().catch(() => true));
       if (this.#isRefused) this.#gone.abort();
-    }, heartbeatMs);
+    };
+    const unwatch = isStillAllowed.watch(() => void check());
+    response.once("close", unwatch);
   }
 
   /** Resolves when there is room for more. */

@@ -12,6 +12,7 @@ import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { HarnessError } from "../kernel/errors.ts";
+import type { StillAllowed } from "../kernel/still-allowed.ts";
 
 /** Pings in a row that may stay without an answer. A client that does not read does not answer either. */
 const missedMaxDefault = 2;
@@ -46,9 +47,11 @@ interface Upgrade {
   response: ServerResponse;
 }
 
+/** How long a connection whose credentials ended has to close. */
+const refusedMsMax = 500;
 interface Connection {
   missed: number;
-  isStillAllowed(): Promise<boolean>;
+  isStillAllowed: StillAllowed;
 }
 
 /** Requests that are upgrades, and what is needed to accept them. */
@@ -112,7 +115,7 @@ export class WebSockets {
   async accept(
     { raw }: FastifyRequest,
     reply: FastifyReply,
-    isStillAllowed: () => Promise<boolean>,
+    isStillAllowed: StillAllowed,
   ): Promise<WebSocket | null> {
     const upgrade = upgrades.get(raw);
     if (upgrade === undefined) {
@@ -134,7 +137,7 @@ export class WebSockets {
     });
   }
 
-  #keep(socket: WebSocket, isStillAllowed: () => Promise<boolean>): void {
+  #keep(socket: WebSocket, isStillAllowed: StillAllowed): void {
     const connection: Connection = { missed: 0, isStillAllowed };
     const isAlive = () => {
       connection.missed = 0;
@@ -144,7 +147,11 @@ export class WebSockets {
     socket.on("message", isAlive);
     // What is wrong with a frame is told to the peer in the closing handshake.
     socket.on("error", () => {});
-    socket.on("close", () => this.#open.delete(socket));
+    const unwatch = isStillAllowed.watch(() => void this.#checkCredentials(socket, connection));
+    socket.on("close", () => {
+      unwatch();
+      this.#open.delete(socket);
+    });
   }
 
   #beat(): void {
@@ -162,7 +169,10 @@ export class WebSockets {
   async #checkCredentials(socket: WebSocket, { isStillAllowed }: Connection): Promise<void> {
     // A store that cannot answer now says nothing about the credentials; the next beat asks again.
     const isAllowed = await isStillAllowed().catch(() => true);
-    if (!isAllowed) socket.close(closeCodes.refused, "The credentials are no longer valid.");
+    if (isAllowed || socket.readyState !== socket.OPEN) return;
+    socket.close(closeCodes.refused, "The credentials are no longer valid.");
+    // Whoever does not answer to that is not waited for.
+    setTimeout(() => socket.terminate(), refusedMsMax).unref();
   }
 
   #endAll(): void {

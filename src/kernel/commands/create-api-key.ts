@@ -51,7 +51,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
       ...bounds,
       expires_at: expiresAt,
       revoked_at: null,
-      ...(unit.caller.keyId === undefined ? {} : { created_by_key_id: unit.caller.keyId }),
+      ...unit.madeBy,
       hash,
     };
     return { record: unit.emit(record, "vendor.bridle.api_key.created", { api_key: record }), key };

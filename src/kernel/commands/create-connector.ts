@@ -42,6 +42,7 @@ export const createConnector: Command<CreateConnector, CreatedConnector> = {
       data_key: wrapFor(unit.deps, envelope, dataKey, 1),
       own_session_id: null,
       deleted_at: null,
+      ...unit.madeBy,
     };
     return { record: unit.emit(connector, "vendor.bridle.connector.created", { connector }), secret };
   },

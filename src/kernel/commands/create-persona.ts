@@ -23,6 +23,7 @@ export const createPersona: Command<CreatePersona, PersonaRecord> = {
       ...unit.envelope("persona", "persona"),
       metadata: metadata ?? {},
       ...fields,
+      ...unit.madeBy,
       ...(fields.schedules === undefined ? {} : { schedules: nameSchedules(unit, fields.schedules, []) }),
     };
     const created = unit.emit(persona, "vendor.bridle.persona.created", { persona });

@@ -105,7 +105,7 @@ export async function addPushConfig(
     with_artifacts: mayUse(unit.caller, "artifacts:read"),
     trace: traceOfTask(unit.deps.tracing, task),
     ...(await sealFor(unit, envelope, state, input)),
-    ...(unit.caller.keyId === undefined ? {} : { created_by_key_id: unit.caller.keyId }),
+    ...unit.madeBy,
     state,
     delivered_through_event_id: before?.delivered_through_event_id ?? eventId(await unit.deps.store.head()),
     delivered_count: before?.delivered_count ?? 0,

@@ -8,26 +8,79 @@ import { audited } from "../audit/record.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
+import type { Records } from "../fold.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
+import type { PersonaRecord } from "../resources/persona.ts";
 import type { PushConfigRecord } from "../resources/push-config.ts";
+import type { ScheduleRecord } from "../resources/schedule.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
 import { deletePushConfig } from "./delete-push-config.ts";
 
-export const revokeApiKey: Command<{ keyId: string }, ApiKeyRecord> = {
+/** What a key and those that it made brought into being. Keys end with it; the rest stays, for somebody to look at. */
+export interface MadeByKey {
+  api_key_ids: string[];
+  persona_ids: string[];
+  schedule_ids: string[];
+  connector_ids: string[];
+}
+
+export interface RevokedApiKey {
+  record: ApiKeyRecord;
+  made: MadeByKey;
+}
+
+export const revokeApiKey: Command<{ keyId: string }, RevokedApiKey> = {
   name: "revoke_api_key",
   scope: "api_keys:write",
-  audit: (_, key) => audited("api_key.revoke", key, { name: key.name, actor: key.actor }),
+  audit: (_, { record }) => audited("api_key.revoke", record, { name: record.name, actor: record.actor }),
   isAllowedWithoutRoom: true,
   async decide(unit, { keyId }) {
     const key = await unit.require("api_key", keyId);
     assertMayRevoke(unit.caller, key);
-    for (const descendant of await madeBy(unit, key)) revoke(unit, descendant);
-    return revoke(unit, key);
+    const descendants = await madeBy(unit, key);
+    for (const descendant of descendants) revoke(unit, descendant);
+    const keyIds = new Set([key.id, ...descendants.map(({ id }) => id)]);
+    const made = {
+      api_key_ids: descendants.map(({ id }) => id),
+      persona_ids: await idsMadeBy(unit, "persona", keyIds),
+      schedule_ids: await schedulesMadeBy(unit, keyIds),
+      connector_ids: await idsMadeBy(unit, "connector", keyIds),
+    };
+    return { record: revoke(unit, key), made };
   },
-  async afterwards(deps, caller, { id }) {
-    await deleteWebhooks(deps, caller, id);
+  async afterwards(deps, caller, { record }) {
+    await deleteWebhooks(deps, caller, record.id);
   },
 };
+
+async function idsMadeBy(
+  { own }: Unit,
+  kind: "persona" | "connector",
+  keyIds: ReadonlySet<string>,
+): Promise<string[]> {
+  const found: string[] = [];
+  for await (const page of everyPage(own, { kind })) {
+    for (const record of page.map(({ body }) => body as Records[typeof kind])) {
+      const isGone = "deleted_at" in record && record.deleted_at !== null;
+      if (!isGone && keyIds.has(record.created_by_key_id ?? "")) found.push(record.id);
+    }
+  }
+  return found;
+}
+
+/** Schedules are found through their personas. */
+async function schedulesMadeBy({ own }: Unit, keyIds: ReadonlySet<string>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const page of everyPage(own, { kind: "persona" })) {
+    for (const { schedules = [] } of page.map(({ body }) => body as PersonaRecord)) {
+      for (const { id = "" } of schedules) {
+        const record = (await own.get("schedule", id))?.body as ScheduleRecord | undefined;
+        if (keyIds.has(record?.created_by_key_id ?? "")) found.push(id);
+      }
+    }
+  }
+  return found;
+}
 
 function revoke(unit: Unit, key: ApiKeyRecord): ApiKeyRecord {
   return key.revoked_at === null ? unit.emit(key, "vendor.bridle.api_key.revoked", {}) : key;

@@ -33,6 +33,7 @@ export interface ConnectorRecord extends Resource<"connector">, ConnectorSetting
   /** The session that was made for it because none was named. */
   own_session_id: string | null;
   deleted_at: string | null;
+  created_by_key_id?: string;
 }
 
 export type ConnectorChanges = Partial<ConnectorSettings> & { own_session_id?: string };

@@ -99,6 +99,7 @@ export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
   disabled?: boolean;
   /** What a list that is absent allows: everything, which is the default, or nothing. */
   lists?: "open" | "strict";
+  created_by_key_id?: string;
   /** The versions before this one: none of them is given a second meaning. */
   past_versions?: string[];
   /** What is going to be changed once the approvers agree. */
@@ -118,7 +119,7 @@ export interface PendingChange {
 
 export type PersonaFields = Omit<
   PersonaRecord,
-  keyof Resource<"persona"> | "past_versions" | "pending_change"
+  keyof Resource<"persona"> | "past_versions" | "created_by_key_id" | "pending_change"
 >;
 export type PersonaChanges = Partial<PersonaFields> & { metadata?: JsonObject };
 

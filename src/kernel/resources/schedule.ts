@@ -11,6 +11,7 @@ export interface ScheduleRecord extends Resource<"schedule"> {
   session_id: string | null;
   /** Null once it was stopped, or when no time is left that fits. */
   next_at: string | null;
+  created_by_key_id?: string;
 }
 
 /** One tick. Ticks that passed while the server was down are one. */

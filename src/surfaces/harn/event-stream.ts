@@ -1,5 +1,6 @@
 /** A stream of events, whatever it is sent over: how it is opened, shown, and known to be over. */
 
+import type { StillAllowed } from "../../kernel/still-allowed.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import type { ErrorAnswer } from "./errors.ts";
 
@@ -10,7 +11,7 @@ export interface EventStream {
   /** True for the event after which the stream is over. */
   isLast(event: StoredEvent): boolean;
   /** Whether the credentials that it was opened with still hold. */
-  isStillAllowed(): Promise<boolean>;
+  isStillAllowed: StillAllowed;
   /** Ends the stream when the server stops. */
   stopped: AbortSignal;
   requestId: string;

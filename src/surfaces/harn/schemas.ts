@@ -366,6 +366,12 @@ export const ApiKey = Envelope("api_key", {
   created_by_key_id: Type.Optional(Type.String()),
   key: Type.Optional(Nullable(Type.String())),
 });
+const Ids = Type.Array(Type.String());
+/** The keys that it made ended with it; the rest of what it made stays. */
+export const RevokedApiKey = Type.Object({
+  ...ApiKey.properties,
+  made: Type.Object({ api_key_ids: Ids, persona_ids: Ids, schedule_ids: Ids, connector_ids: Ids }),
+});
 export const CreateApiKeyRequest = Type.Object({
   name: Name,
   actor: Name,

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { harpMediaType, harpVersion, harpVersionHeader } from "../../approvals/wire.ts";
 import { refusal } from "../../gateway/refusals.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { StillAllowed } from "../../kernel/still-allowed.ts";
 import type { RateLimit } from "../../policy/rate-limit.ts";
 import { isLoopbackAddress } from "../loopback.ts";
 import { Parties } from "./call.ts";
@@ -12,7 +13,7 @@ import { Parties } from "./call.ts";
 export interface Admitted {
   parties: Parties;
   /** Whether the credentials still hold. */
-  isStillAllowed(): Promise<boolean>;
+  isStillAllowed: StillAllowed;
 }
 
 const admitted = new WeakMap<FastifyRequest, Admitted>();
@@ -30,7 +31,7 @@ export async function authenticate(kernel: Kernel, request: FastifyRequest): Pro
     throw refusal("Unauthenticated", "Send a valid API key or access token as Authorization: Bearer <key>.");
   }
   const parties = new Parties(caller);
-  const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
+  const isStillAllowed = kernel.stillAllowed(credential);
   admitted.set(request, { parties, isStillAllowed });
   return parties;
 }

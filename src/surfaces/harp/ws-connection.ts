@@ -7,6 +7,7 @@ import type { ErrorEnvelope, Hello as HelloFrame } from "../../approvals/wire.ts
 import type { Channel } from "../../gateway/channels.ts";
 import type { Principal, Role } from "../../gateway/principal.ts";
 import { refusal } from "../../gateway/refusals.ts";
+import type { StillAllowed } from "../../kernel/still-allowed.ts";
 import type { FrameSocket } from "../frame-socket.ts";
 import { checker } from "../validate.ts";
 import { closeCodes } from "../websocket.ts";
@@ -19,7 +20,7 @@ export interface Peer {
   role: Role;
   id: string;
   principal: Principal;
-  isStillAllowed(): Promise<boolean>;
+  isStillAllowed: StillAllowed;
 }
 
 const checkHello = checker(Hello);

@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { StillAllowed } from "../../kernel/still-allowed.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { mcpPath, resourceMetadataPath } from "../addresses.ts";
 import { presentedBy } from "../credentials.ts";
@@ -85,7 +86,7 @@ async function answer(
   const body = request.method === "POST" ? parseJson(String(request.body ?? "")) : undefined;
   const conversation = conversationOf(request);
   if (await takesNote(kernel, openCalls, caller, conversation, body)) return reply.code(202).send();
-  const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
+  const isStillAllowed = kernel.stillAllowed(credential);
   const waiting = new Waiting(reply, { heartbeatMs, stopped, isStillAllowed });
   const sdk = await loadSdk();
   const began = beginning(body);
@@ -127,20 +128,23 @@ class Waiting {
       heartbeatMs,
       stopped,
       isStillAllowed,
-    }: Pick<McpOptions, "heartbeatMs" | "stopped"> & { isStillAllowed(): Promise<boolean> },
+    }: Pick<McpOptions, "heartbeatMs" | "stopped"> & { isStillAllowed: StillAllowed },
   ) {
     const end = (why: Ending) => this.#over.abort(why);
     const stop = () => end("stopped");
-    const beat = setInterval(async () => {
+    const check = async () => {
       // A store that cannot answer now says nothing about the credentials; the next beat asks again.
       if (await isStillAllowed().catch(() => true)) return;
       end("refused");
       raw.destroy();
-    }, heartbeatMs);
+    };
+    const beat = setInterval(check, heartbeatMs);
+    const unwatch = isStillAllowed.watch(() => void check());
     stopped.addEventListener("abort", stop);
     if (stopped.aborted) stop();
     raw.once("close", () => {
       clearInterval(beat);
+      unwatch();
       stopped.removeEventListener("abort", stop);
       if (!raw.writableFinished) end("gone");
       this.#left.abort();

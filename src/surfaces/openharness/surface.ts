@@ -56,7 +56,7 @@ export function openHarness(options: OpenHarnessOptions): (app: FastifyInstance)
       const { caller, credential } = await admit(kernel, request, true);
       requireScope(caller, takeShellTurn.scope);
       if (facts.isStopping()) throw refusalOf(facts);
-      const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
+      const isStillAllowed = kernel.stillAllowed(credential);
       const socket = await sockets.accept(request, reply, isStillAllowed);
       const trace = traceIn(request.headers);
       if (socket !== null) serveShell({ engine, kernel }, { credential, trace }, socket);
@@ -174,7 +174,7 @@ async function stream(
   gone: AbortController,
   reply: FastifyReply,
 ): Promise<void> {
-  const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
+  const isStillAllowed = kernel.stillAllowed(credential);
   const response = new SseResponse(reply, { heartbeatMs, stopped, isStillAllowed });
   // Whoever follows the run must not wait for more when nobody may hear it.
   const leave = () => gone.abort();

@@ -10,6 +10,7 @@ import { requireScope } from "../../kernel/authorize.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
+import { type StillAllowed, untilTime } from "../../kernel/still-allowed.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import { addressed, extensionsOf } from "./agent.ts";
@@ -40,7 +41,7 @@ export interface Admitted extends ServiceParameters {
   /** The extensions that are active, to be told to the client. Known once the agent is. */
   activated: readonly string[];
   /** Whether the credentials still hold: what lasts asks from time to time. */
-  isStillAllowed(): Promise<boolean>;
+  isStillAllowed: StillAllowed;
 }
 
 type Request<N extends OperationName> = MessageShape<(typeof operations)[N]["input"]>;
@@ -77,8 +78,8 @@ export class Opvs {
       arrival,
       caller,
       activated: [],
-      isStillAllowed: async () =>
-        credential === null ? kernel.clock.now() < endsAt : (await kernel.authenticate(credential)) !== null,
+      isStillAllowed:
+        credential === null ? untilTime(() => kernel.clock.now() < endsAt) : kernel.stillAllowed(credential),
     };
   }
 

@@ -7,7 +7,14 @@ import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { presentPage } from "../lists.ts";
 import { presentApiKey } from "../present.ts";
 import { route } from "../route.ts";
-import { ApiKey, CreateApiKeyRequest, ListOf, PageQuery, RotateApiKeyRequest } from "../schemas.ts";
+import {
+  ApiKey,
+  CreateApiKeyRequest,
+  ListOf,
+  PageQuery,
+  RevokedApiKey,
+  RotateApiKeyRequest,
+} from "../schemas.ts";
 
 const tag = "API keys";
 
@@ -87,11 +94,12 @@ export const apiKeyRoutes = [
     path: "/v1/api-keys/{key_id}",
     operationId: "revokeApiKey",
     scope: "api_keys:write",
-    summary: "Revoke an API key at once.",
+    summary: "Revoke an API key at once, and say what it made.",
     tag,
-    response: ApiKey,
+    response: RevokedApiKey,
     async handle(call) {
-      return presentApiKey(await call.dispatch(revokeApiKey, { keyId: call.param("key_id") }));
+      const { record, made } = await call.dispatch(revokeApiKey, { keyId: call.param("key_id") });
+      return { ...presentApiKey(record), made };
     },
   }),
 ];

@@ -15,7 +15,7 @@ import { jsonLines, type Route, route } from "../route.ts";
 import { EventRangeQuery, ListOf } from "../schemas.ts";
 import { AuditQuery, AuditRecord as AuditRecordSchema, AuditVerification } from "../schemas-audit.ts";
 import { streamEvents } from "../sse.ts";
-import { cursorOf, isStillAllowed, type StreamOptions } from "./events.ts";
+import { cursorOf, type StreamOptions } from "./events.ts";
 import { sendLines } from "./transfer.ts";
 
 const tag = "Audit";
@@ -60,7 +60,7 @@ export function auditRoutes({ stopped, report, heartbeatMs }: StreamOptions): Ro
           open: (signal: AbortSignal) => followAudit(call.kernel, call.caller, range, signal),
           present: (event: StoredEvent) => presentEvent(event, call),
           isLast: () => false,
-          isStillAllowed: () => isStillAllowed(call),
+          isStillAllowed: call.kernel.stillAllowed(call.credential),
           stopped,
           requestId: call.request.id,
           report: (error: unknown) => report(error, call.request.id),

@@ -65,7 +65,7 @@ async function stream(
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => presentEvent(event, call),
     isLast,
-    isStillAllowed: () => isStillAllowed(call),
+    isStillAllowed: call.kernel.stillAllowed(call.credential),
     stopped,
     requestId: call.request.id,
     report: (error) => report(error, call.request.id),
@@ -74,10 +74,6 @@ async function stream(
   const liveAfter = await call.store.head();
   const socket = await sockets.accept(call.request, call.reply, stream.isStillAllowed);
   if (socket !== null) await streamEventFrames(socket, stream, liveAfter);
-}
-
-export async function isStillAllowed({ kernel, credential }: Call<unknown, unknown>): Promise<boolean> {
-  return (await kernel.authenticate(credential)) !== null;
 }
 
 export type StreamOptions = Pick<HarnOptions, "stopped" | "report" | "sockets" | "heartbeatMs">;
@@ -101,7 +97,7 @@ async function replay(
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => (isLast(event) ? presentEvent(event, call) : presentHistory(event, call)),
     isLast: (event) => event.sessionId === id && isLast(event),
-    isStillAllowed: () => isStillAllowed(call),
+    isStillAllowed: call.kernel.stillAllowed(call.credential),
     stopped,
     requestId: call.request.id,
     report: (error) => report(error, call.request.id),

@@ -27,7 +27,7 @@ export function webSocketRoutes(options: HarnOptions): Route[] {
       async handle({ caller, credential, param, request, reply }) {
         const { id: sessionId } = await getRecord(kernel, caller, "session", param("session_id"));
         if (facts.isStopping()) throw refusalOf(facts);
-        const isStillAllowed = async () => (await kernel.authenticate(credential)) !== null;
+        const isStillAllowed = kernel.stillAllowed(credential);
         const socket = await sockets.accept(request, reply, isStillAllowed);
         if (socket !== null) serveSession(deps, { sessionId, caller, credential }, socket);
       },

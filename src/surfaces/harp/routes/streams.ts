@@ -39,11 +39,14 @@ async function stream(call: HarpCall, { stopped }: HarpOptions, role: Role): Pro
     heartbeatMs: gateway.deps.settings.pingMs,
     heartbeat: ping,
     stopped: AbortSignal.any([stopped, ended.signal]),
-    async isStillAllowed() {
-      // Somebody reads what is written: as much of a sign of life as a stream can give.
-      if (!reply.raw.writableNeedDrain) gateway.alive(channel);
-      return await isStillAllowed();
-    },
+    isStillAllowed: Object.assign(
+      async () => {
+        // Somebody reads what is written: as much of a sign of life as a stream can give.
+        if (!reply.raw.writableNeedDrain) gateway.alive(channel);
+        return await isStillAllowed();
+      },
+      { watch: isStillAllowed.watch },
+    ),
   });
   opened.resolve(response);
   const { signal } = response;

@@ -121,21 +121,25 @@ export class Binding {
 class Credentials {
   readonly #gone = new AbortController();
   readonly #timer: NodeJS.Timeout;
+  readonly #unwatch: () => void;
   /** Aborted when they no longer hold. */
   readonly signal = this.#gone.signal;
 
   /** They are looked after until the call ends, however it does. */
   constructor({ isStillAllowed }: Admitted, heartbeatMs: number, call: AbortSignal) {
-    this.#timer = setInterval(async () => {
+    const check = async () => {
       // A store that cannot answer now says nothing about the credentials; the next beat asks again.
       if (await isStillAllowed().catch(() => true)) return;
       this.#gone.abort(new HarnessError("unauthenticated", "The credentials are no longer valid."));
-    }, heartbeatMs);
+    };
+    this.#timer = setInterval(check, heartbeatMs);
+    this.#unwatch = isStillAllowed.watch(() => void check());
     call.addEventListener("abort", () => this.release(), { once: true });
   }
 
   release(): void {
     clearInterval(this.#timer);
+    this.#unwatch();
   }
 }
 
