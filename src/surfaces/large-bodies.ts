@@ -1,54 +1,18 @@
 /**
- * Large JSON bodies, checked while they arrive. What a body costs depends on how many values it holds rather than on its bytes: 4 MiB of
- * text take a few milliseconds, 4 MiB of `{}` would take seconds. So its values are counted before it is parsed, and one credential can
- * send only so many bytes at once.
+ * Large JSON bodies, checked while they arrive: their values are counted before they are parsed, and one credential can send only so many
+ * bytes at once.
  */
 
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../kernel/errors.ts";
+import { countedBytesMin, ValueCounter, valuesMax } from "../kernel/json-values.ts";
 import { pauseIfLate } from "../kernel/slices.ts";
 import { presentedBy } from "./credentials.ts";
 
-/** The members of objects and the items of arrays that a body can have. Parsing, checking and redacting them takes about 50 ms. */
-export const valuesMax = 10_000;
-/** A shorter text cannot hold more: a value takes two bytes at least, as in "1,1". */
-const countedBytesMin = 2 * valuesMax;
 /** Bytes of large bodies that one credential can be sending at once. */
 const bytesAtOnceMax = 32 * 1024 * 1024;
 const retryAfterSeconds = 1;
-
-const [quote, backslash, comma, bracket, brace] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b];
-
-/** Counts the values in a JSON text that arrives in pieces. Every value but the outermost follows a comma or an opening. */
-export class ValueCounter {
-  #count = 0;
-  #isInString = false;
-  #isEscaped = false;
-
-  add(bytes: Uint8Array): void {
-    for (const byte of bytes) {
-      if (this.#isInString) {
-        if (this.#isEscaped) this.#isEscaped = false;
-        else if (byte === backslash) this.#isEscaped = true;
-        else if (byte === quote) this.#isInString = false;
-      } else if (byte === quote) this.#isInString = true;
-      else if (byte === comma || byte === bracket || byte === brace) this.#count += 1;
-    }
-  }
-
-  get isOver(): boolean {
-    return this.#count > valuesMax;
-  }
-}
-
-/** Whether a JSON text has more values than are read. */
-export function hasTooManyValues(bytes: Uint8Array): boolean {
-  if (bytes.length < countedBytesMin) return false;
-  const counter = new ValueCounter();
-  counter.add(bytes);
-  return counter.isOver;
-}
 
 /** Large bodies that have begun to arrive and are not answered yet, by credential. */
 export class LargeBodies {

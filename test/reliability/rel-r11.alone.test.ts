@@ -1,6 +1,7 @@
 /** REL-R11, SEC-M2: a body that is expensive to read does not hold the event loop, on any surface. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { request } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { Client, until } from "../support/client.ts";
@@ -174,4 +175,30 @@ test("REL-R11 a frame with more values than are read ends its WebSocket with 100
   await using socket = await openSession(client, sessionId);
   socket.socket.send(`{"type":"message.append","message":[${many(100_000, () => "{}")}]}`);
   assert.equal((await socket.closed).code, 1009);
+});
+
+test("REL-R11 an import of many events and long lines does not hold the event loop", async () => {
+  const otherId = `${sessionId.slice(0, -4)}0000`;
+  const exported = await fetch(`${client.url}/v1/sessions/${sessionId}/export`, {
+    headers: client.headers(),
+  });
+  const [header = "", ...events] = (await exported.text()).replaceAll(sessionId, otherId).trim().split("\n");
+  const blob = (bytes: number) => {
+    const content = Buffer.alloc(bytes, "x");
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    return JSON.stringify({ blob: { sha256, base64: content.toString("base64") } });
+  };
+  const isEvent = (line: string) => line.startsWith('{"event"');
+  const many = Array.from({ length: 20_000 }, () => events.find(isEvent) ?? "");
+  const files = {
+    "many events": [[header, ...many, '{"end":{"events":20000}}'], 400],
+    "6 MB of content in a line": [[header, blob(6_000_000), blob(6_000_001), "{}"], 400],
+    "9 MB in a line": [[header, blob(9_000_000)], 413],
+    "300,000 values in a line": [[header, `{"event":[${"{},".repeat(300_000)}{}]}`], 400],
+  } as const;
+  for (const [name, [lines, status]] of Object.entries(files)) {
+    const bytes = Buffer.from(lines.join("\n"));
+    const type = { "content-type": "application/jsonl" };
+    assert.equal(await withoutStall(() => post("/v1/sessions/import", bytes, type)), status, name);
+  }
 });

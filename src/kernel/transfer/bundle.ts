@@ -14,6 +14,7 @@ import type { Blob, NewEvent } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { HarnessError } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
+import { countedBytesMin, hasTooManyValues, valuesMax } from "../json-values.ts";
 import type { ShellTurn } from "../resources/shell-link.ts";
 import type { StepResult } from "../resources/task.ts";
 import { nextSlice } from "../slices.ts";
@@ -89,7 +90,7 @@ export function blobLine({ sha256, bytes }: Blob): string {
 /** Reads a bundle; whatever is wrong with it is said with the number of the line. */
 export function parseLogBundle(text: string): LogBundle {
   const reader = new BundleReader();
-  for (const line of text.split("\n")) reader.add(line);
+  for (const line of text.split("\n")) reader.add(line)?.();
   return reader.end();
 }
 
@@ -97,8 +98,9 @@ export function parseLogBundle(text: string): LogBundle {
 export async function readLogBundle(lines: AsyncIterable<string>): Promise<LogBundle> {
   const reader = new BundleReader();
   for await (const line of lines) {
-    reader.add(line);
+    const decode = reader.add(line);
     await nextSlice();
+    decode?.();
   }
   return reader.end();
 }
@@ -108,22 +110,24 @@ class BundleReader {
   #bundle: LogBundle | null = null;
   #isEnded = false;
 
-  add(line: string): void {
-    if (line.trim() === "") return;
+  /** Gives back what is left to do, where it takes long: decoding content and checking its hash. */
+  add(line: string): (() => void) | undefined {
+    if (line.trim() === "") return undefined;
     this.#number += 1;
     const number = this.#number;
     const item = parseLine(line, number);
     if (this.#bundle === null) {
       if (!checkHeader().Check(item)) throw bad(1, `it is not the beginning of a ${logFormat} file`);
       this.#bundle = { header: item, events: [], blobs: [] };
-      return;
+      return undefined;
     }
     const { events, blobs } = this.#bundle;
     if (this.#isEnded) throw bad(number, "the file goes on after its end");
     if (checkEvent().Check(item)) events.push(toEvent(item.event));
-    else if (checkBlob().Check(item)) blobs.push(toBlob(item.blob, number));
+    else if (checkBlob().Check(item)) return () => blobs.push(toBlob(item.blob, number));
     else if (checkEnd().Check(item)) this.#isEnded = assertCount(item.end.events, events.length, number);
     else throw bad(number, "it is neither an event, nor content, nor the end");
+    return undefined;
   }
 
   end(): LogBundle {
@@ -134,6 +138,8 @@ class BundleReader {
 }
 
 function parseLine(line: string, number: number): unknown {
+  if (line.length >= countedBytesMin && hasTooManyValues(Buffer.from(line)))
+    throw bad(number, `it has more than ${valuesMax} values (members of objects and items of arrays)`);
   try {
     return JSON.parse(line);
   } catch {

@@ -9,9 +9,9 @@ import type { KernelDeps } from "../unit.ts";
 import { type LogBundle, readLogBundle } from "./bundle.ts";
 import { refused } from "./refused.ts";
 
-/** The largest log that is taken over, and its longest line: content of a message or an artifact. */
+/** The largest log that is taken over, and its longest line, which is parsed, decoded and hashed at once: the content of an artifact. */
 const bytesMax = 256 * 1024 * 1024;
-const lineCharsMax = 64 * 1024 * 1024;
+const lineCharsMax = 8 * 1024 * 1024;
 
 /** Reads a log as it arrives, when the one before of the tenant is done: all of it is in memory until it is on disk. */
 export async function receiveLog(
