@@ -26,7 +26,7 @@ export interface Resource {
   valid: boolean;
 }
 
-const key = "example-key";
+const key = "example-key-for-this-machine";
 const patienceMs = 30_000;
 
 /** `bridle dev` does this with the folder; here it is done by hand, with models that answer from a script. */

@@ -38,9 +38,14 @@ const clerk = defineAgent({
 });
 
 const data = mkdtempSync(join(tmpdir(), "bridle-example-"));
-const server = await startServer({ agents: [clerk], port: 0, dataDirectory: data, apiKey: "example-key" });
+const server = await startServer({
+  agents: [clerk],
+  port: 0,
+  dataDirectory: data,
+  apiKey: "example-key-for-this-machine",
+});
 const { url } = server;
-const key = "example-key";
+const key = "example-key-for-this-machine";
 
 const screen: string[] = [];
 const show = (text: string) => void screen.push(text);

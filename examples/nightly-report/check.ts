@@ -87,14 +87,14 @@ async function runOnSchedule(): Promise<void> {
     models: scripted(({ prompt }) => `In short: ${prompt.split("\n")[0]}`),
     port: 0,
     dataDirectory: data,
-    apiKey: "example-key",
+    apiKey: "example-key-for-this-machine",
   });
 
   async function api(method: string, path: string, body?: object): Promise<Resource> {
     const response = await fetch(server.url + path, {
       method,
       headers: {
-        authorization: "Bearer example-key",
+        authorization: "Bearer example-key-for-this-machine",
         "harn-agents-protocol-version": "agents-protocol-2026-04-25",
         "content-type": "application/json",
       },

@@ -45,14 +45,14 @@ const server = await startServer({
   models,
   port: 0,
   dataDirectory: data,
-  apiKey: "example-key",
+  apiKey: "example-key-for-this-machine",
 });
 
 async function api(path: string, body?: object): Promise<Resource> {
   const response = await fetch(server.url + path, {
     method: body === undefined ? "GET" : "POST",
     headers: {
-      authorization: "Bearer example-key",
+      authorization: "Bearer example-key-for-this-machine",
       "harn-agents-protocol-version": "agents-protocol-2026-04-25",
       "content-type": "application/json",
       prefer: "wait=60",
