@@ -48,8 +48,10 @@ test("REL-R2 the server does not start with an empty or short key file, and says
     ["enforcer.key", "", /is empty\. Restore it from a backup/],
     ["enforcer.key", '{"mac_key":"x"}', /does not contain an enforcer key/],
   ];
+  await using place = await temporaryDirectory();
+  await (await startServer({ data: place.path, env: { BRIDLE_API_KEY: undefined } })).stop();
   for (const [name, content, what] of cases) {
-    await using place = await temporaryDirectory();
+    const whole = readFileSync(join(place.path, name), "utf8");
     await writeFile(join(place.path, name), content, { mode: 0o600 });
     await assert.rejects(startServer({ data: place.path, env: { BRIDLE_API_KEY: undefined } }), (error) => {
       assert.ok(error instanceof Error);
@@ -59,6 +61,7 @@ test("REL-R2 the server does not start with an empty or short key file, and says
       return true;
     });
     assert.equal(readFileSync(join(place.path, name), "utf8"), content, "the file stays as it is");
+    await writeFile(join(place.path, name), whole, { mode: 0o600 });
   }
 });
 
