@@ -19,6 +19,14 @@ describe("receipts as CBOR", () => {
     assert(verifyReceipt(decoded, { keys: [key.jwk] }).valid);
   });
 
+  test("REL-BOM a text that begins with a byte order mark survives encoding and decoding", () => {
+    for (const text of ["\uFEFF", "\uFEFFabc", `\uFEFF${"x".repeat(100)}`]) {
+      const metadata = { "": { "": { "": [text], [text]: 1 } } };
+      const original = signed({ ...sampleBody(key.kid), metadata }, key);
+      assert.deepEqual(decodeReceipt(encodeReceipt(original)), original);
+    }
+  });
+
   test("any free-form content survives encoding and decoding and keeps its hash", () => {
     // Given any free-form content, when it is encoded and decoded, then it is the same and keeps its hash.
     const metadata = fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ stringUnit: "binary" }));

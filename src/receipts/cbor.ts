@@ -3,7 +3,7 @@
  * stands for it.
  */
 
-import { type DecodeOptions, decode, encode, rfc8949EncodeOptions } from "cborg";
+import { type DecodeOptions, decode, encode, rfc8949EncodeOptions, Tokenizer, Type } from "cborg";
 import { canonicalJson } from "./canonical-json.ts";
 import type { Receipt } from "./schema.ts";
 
@@ -21,9 +21,25 @@ const strictly: DecodeOptions = {
   rejectDuplicateMapKeys: true,
 };
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The library drops a byte order mark at the start of a text; here it is a character like any other. */
+class ExactTexts extends Tokenizer {
+  constructor(bytes: Uint8Array) {
+    super(bytes, { ...strictly, retainStringBytes: true });
+  }
+
+  override next() {
+    const token = super.next();
+    if (token.type === Type.string && token.byteValue !== undefined)
+      token.value = utf8.decode(token.byteValue);
+    return token;
+  }
+}
+
 /** Gives back what the bytes say, which may not be a receipt; throws for bytes that `encodeReceipt` would not write. */
 export function decodeReceipt(bytes: Uint8Array): unknown {
-  const value: unknown = decode(bytes, strictly);
+  const value: unknown = decode(bytes, { ...strictly, tokenizer: new ExactTexts(bytes) });
   if (Buffer.compare(encodeModel(value), bytes) !== 0) {
     throw new Error("The bytes are not the deterministic encoding of what they say");
   }

@@ -132,6 +132,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   stalledClients.watch(app.server);
   app.addHook("preParsing", async (request, reply, payload) => {
     const { readsSlowly = false, streamsBody = false } = request.routeOptions.config;
+    request.raw.once("error", blameClient);
     if (!request.raw.complete && !readsSlowly) limitTime(request);
     if (readsSlowly) request.raw.once("close", stalledClients.expectUpload(request.raw.socket));
     return streamsBody ? payload : largeBodies.receive(request, reply, payload);
@@ -143,6 +144,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   });
   tellOfRequests(app, logger, options.watch ?? null);
   return app;
+}
+
+/** A client that hangs up in its body has sent a malformed request, which every surface knows by Fastify's codes. */
+function blameClient(error: Error): void {
+  Object.assign(error, { code: "FST_ERR_CLIENT_HUNG_UP", statusCode: 400 });
 }
 
 /** For what is data and never a page. A route that serves something else says so itself. */

@@ -219,6 +219,8 @@ class Collected {
   }
 
   get text(): string {
-    return new TextDecoder().decode(Buffer.concat(this.#chunks), { stream: this.isTruncated });
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(this.#chunks), {
+      stream: this.isTruncated,
+    });
   }
 }
