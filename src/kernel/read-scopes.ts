@@ -1,4 +1,4 @@
-/** Which scope reads which kind of resource: the resource itself and every event about it. */
+/** Which scope reads which kind of resource: the resource itself and every event about it, on all surfaces. */
 
 import { type Caller, mayUse, type Scope } from "../policy/caller.ts";
 import type { StoredEvent } from "../store/port.ts";
