@@ -23,6 +23,7 @@ let client: Client;
 before(async () => {
   server = await startServer({
     flags: ["--cors-origin", app, "http://localhost:3000", "--auth-failures", String(failuresMax)],
+    config: { builtInAgents: "on" },
     env: { BRIDLE_TRUST_PROXY: "127.0.0.1 10.0.0.0/8", BRIDLE_PUBLIC_URL: "https://bridle.example.com" },
   });
   client = new Client(server);

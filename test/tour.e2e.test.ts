@@ -49,7 +49,7 @@ describe("bridle tour", { skip: noTerminal, concurrency: false }, () => {
     await using place = await emptyPlace();
     const { data, keep, env } = place;
     await mkdir(data);
-    await writeFile(join(data, "admin.key"), "key-of-long-ago");
+    await writeFile(join(data, "admin.key"), "key-of-a-server-of-long-ago");
     // Somebody else has the number of its process by now.
     const left = { url: "http://127.0.0.1:1", pid: process.pid };
     await writeFile(join(data, "server.json"), JSON.stringify(left));

@@ -11,6 +11,8 @@ const sliceMs = 5;
 
 /** When the slice of this turn began; null while nobody has used any of it. */
 let begun: number | null = null;
+/** The end of this turn. It keeps the process alive only while somebody waits for it. */
+let end: NodeJS.Immediate | null = null;
 const pages: (() => void)[] = [];
 const frames: (() => void)[] = [];
 
@@ -40,12 +42,14 @@ function isOver(since: number): boolean {
 }
 
 function turnIn(queue: (() => void)[]): Promise<void> {
+  end?.ref();
   return new Promise((resolve) => queue.push(resolve));
 }
 
 function begin(): void {
   begun = performance.now();
-  setImmediate(turn);
+  end = setImmediate(turn).unref();
+  if (frames.length + pages.length > 0) end.ref();
 }
 
 /** Runs once in every turn of the loop in which there is such work. */

@@ -18,13 +18,10 @@ export async function withinBudget(
   isPatient = false,
 ): Promise<boolean> {
   // The questions that were asked before this step the last time are asked again first.
-  for (const question of await run.recordedOf(
-    step,
-    run.knownQuotaIds.map((id) => quotaQuestion(id, step)),
-  )) {
+  for (const question of run.recordedOf(run.knownQuotaIds.map((id) => quotaQuestion(id, step)))) {
     await askToGoOn(run, step, quotaInQuestion(question) ?? "", null);
   }
-  if (run.task.quota_ids.length === 0 || (await run.isRecorded(step))) return true;
+  if (run.task.quota_ids.length === 0 || run.isRecorded(step)) return true;
   const obstacle = await tryReserve(run, step, amounts, isPatient);
   if (obstacle === null) return true;
   if (isPatient && obstacle.isHeld) return false;

@@ -86,7 +86,7 @@ export async function replayHistory(
     kernel,
     world: { ...emptyWorld, mcp, tools: [...builtInTools, ...tools] },
     task,
-    journal: Journal.of(store.of(source.tenant_id), source.id, isTold),
+    journal: await Journal.of(store.of(source.tenant_id), source.id, isTold),
     agentName: agent.name,
     isDraining: () => false,
     source,

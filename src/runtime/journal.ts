@@ -1,9 +1,9 @@
 /**
- * The journal of a run: what the log says about each step, by its key, read from the log as the code asks for it.
+ * The journal of a run: what the log says about each step, by its key.
  *
  * A step can have begun (a question was asked, a child was spawned) and can have ended (an answer, a result). On
  * re-execution the code takes its steps out again; what is left over when it asks for something new shows that the
- * code has changed. What was taken is forgotten, so a run of any length takes the memory of a page.
+ * code has changed. What was taken is forgotten.
  */
 
 import { asRecorded, type RecordedEvent } from "../kernel/events.ts";
@@ -34,28 +34,31 @@ export class Journal {
   /** What a replay will tell and has not told yet, in log order. */
   readonly #untold: RecordedEvent[] = [];
   readonly #isTold: (event: RecordedEvent) => boolean;
-  readonly #pages: AsyncIterator<RecordedEvent[]> | null;
-  #allRead: boolean;
 
   /** `isTold` says which events beside the records of steps are of interest; none to a run of its own. */
-  constructor(
-    pages?: AsyncIterable<RecordedEvent[]>,
-    isTold: (event: RecordedEvent) => boolean = () => false,
-  ) {
+  constructor(isTold: (event: RecordedEvent) => boolean = () => false) {
     this.#isTold = isTold;
-    this.#pages = pages?.[Symbol.asyncIterator]() ?? null;
-    this.#allRead = pages === undefined;
   }
 
-  static of(store: TenantStore, taskId: string, isTold?: (event: RecordedEvent) => boolean): Journal {
-    return new Journal(recordsOf(store, taskId), isTold);
+  /**
+   * Reads all of it before the code runs. Reading lets others have their turn of the event loop; in the middle of a run, that
+   * would change which of two branches goes on first.
+   */
+  static async of(
+    store: TenantStore,
+    taskId: string,
+    isTold?: (event: RecordedEvent) => boolean,
+  ): Promise<Journal> {
+    const journal = new Journal(isTold);
+    for await (const events of readLog(store, { taskId, after: 0 })) {
+      for (const event of events) journal.#add(asRecorded(event));
+    }
+    return journal;
   }
 
-  /** What was recorded of a step, once. Reads on until it is found with its ending, or until the log ends. */
-  async take(key: string): Promise<JournalEntry | undefined> {
-    await this.seek(key);
+  /** What was recorded of a step, once. */
+  take(key: string): JournalEntry | undefined {
     const isToldApart = isGivenLater(key, this.#entries.get(key));
-    while (isToldApart && !this.#allRead && !this.#told.has(key)) await this.#readPage();
     const entry = this.#entries.get(key);
     this.#entries.delete(key);
     if (entry === undefined) return undefined;
@@ -66,11 +69,6 @@ export class Journal {
       arrived: isGiven ? null : entry.ended,
       isBegunGiven: this.#told.delete(begunTurn(key)),
     };
-  }
-
-  /** Reads on until a step and all that came before it are at hand, or until the log ends. */
-  async seek(key: string): Promise<void> {
-    while (!this.#allRead && this.#entries.get(key)?.ended == null) await this.#readPage();
   }
 
   /** Whether a recorded step has not been asked for yet. */
@@ -89,8 +87,7 @@ export class Journal {
   }
 
   /** The earliest recorded step that the code has not asked for. */
-  async firstLeft(): Promise<string | undefined> {
-    while (!this.#allRead && this.#entries.size === 0) await this.#readPage();
+  get firstLeft(): string | undefined {
     return this.#entries.keys().next().value;
   }
 
@@ -102,8 +99,7 @@ export class Journal {
   }
 
   /** What came after the last record of a step. */
-  async takeRest(): Promise<RecordedEvent[]> {
-    while (!this.#allRead) await this.#readPage();
+  get rest(): readonly RecordedEvent[] {
     return this.#unclaimed;
   }
 
@@ -117,15 +113,6 @@ export class Journal {
 
   dropThrough(position: Position): void {
     while (this.#untold[0] !== undefined && this.#untold[0].position <= position) this.#untold.shift();
-  }
-
-  async #readPage(): Promise<void> {
-    const page = await this.#pages?.next();
-    if (page === undefined || page.done === true) {
-      this.#allRead = true;
-      return;
-    }
-    for (const event of page.value) this.#add(event);
   }
 
   #add(event: RecordedEvent): void {
@@ -161,8 +148,4 @@ function isGivenLater(key: string, entry: Pick<JournalEntry, "begun"> | undefine
   // A host that is asked is outside; a step of the agent's own code about a host is not, and has no beginning.
   // The same goes for a remote agent: what the persona did not let happen has no beginning.
   return /^(?:ask|approve|spawn):/.test(key) || (/^(?:host|handoff):/.test(key) && entry?.begun != null);
-}
-
-async function* recordsOf(store: TenantStore, taskId: string): AsyncGenerator<RecordedEvent[]> {
-  for await (const events of readLog(store, { taskId, after: 0 })) yield events.map(asRecorded);
 }

@@ -260,7 +260,7 @@ export class Replay extends Run {
 
   /** Everything that came after the last step: the result, if it is the same. */
   async repeatRest(): Promise<void> {
-    const rest = await this.journal.takeRest();
+    const rest = this.journal.rest;
     if (this.isExact) this.#copyInOrder(...rest);
     else for (const event of rest) this.#emit(event, event);
   }
@@ -410,7 +410,7 @@ export async function openReplay(
     kernel,
     ...(world === undefined ? {} : { world }),
     task,
-    journal: Journal.of(store, plan.source_task_id, isTold),
+    journal: await Journal.of(store, plan.source_task_id, isTold),
     agentName,
     isDraining,
     source: document.body as TaskRecord,

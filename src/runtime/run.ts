@@ -226,14 +226,13 @@ export class Run {
 
   /** A step that was never recorded is new once nothing recorded is left: other branches may have a long way to go. */
   protected async othersCatchUp(key: string): Promise<void> {
-    const isCaughtUp = async () =>
-      (await this.journal.firstLeft()) === undefined && this.journal.nextTurn === undefined;
-    if ((await isCaughtUp()) || (await this.holds(isCaughtUp))) return;
-    await this.diverged((await this.journal.firstLeft()) ?? "the end", key);
+    const isCaughtUp = () => this.journal.firstLeft === undefined && this.journal.nextTurn === undefined;
+    if (isCaughtUp() || (await this.holds(isCaughtUp))) return;
+    await this.diverged(this.journal.firstLeft ?? "the end", key);
   }
 
   /** Waits until it is so; false when the code has come to a standstill before: it asks for nothing, we write nothing. */
-  protected async holds(condition: () => boolean | Promise<boolean>): Promise<boolean> {
+  protected async holds(condition: () => boolean): Promise<boolean> {
     return await this.#whileQueued(() => this.#untilStandstill(condition));
   }
 
@@ -248,11 +247,11 @@ export class Run {
     }
   }
 
-  async #untilStandstill(condition: () => boolean | Promise<boolean>): Promise<boolean> {
+  async #untilStandstill(condition: () => boolean): Promise<boolean> {
     let seen = this.#moves;
     let turns = 0;
     let since = performance.now();
-    while (!(await condition())) {
+    while (!condition()) {
       await endOfTurn();
       if (this.#end !== null) return await never();
       turns += 1;
@@ -267,15 +266,12 @@ export class Run {
   }
 
   /** Whether the journal has a step; it may be long until the code comes to it. */
-  async isRecorded(key: string): Promise<boolean> {
-    await this.journal.seek(key);
+  isRecorded(key: string): boolean {
     return this.journal.has(key);
   }
 
-  /** Those of the steps that were recorded before another one was. */
-  async recordedOf(before: string, keys: readonly string[]): Promise<string[]> {
-    if (keys.length === 0) return [];
-    await this.journal.seek(before);
+  /** Those of the steps that were recorded. */
+  recordedOf(keys: readonly string[]): string[] {
     return keys.filter((key) => this.journal.has(key));
   }
 
@@ -286,7 +282,7 @@ export class Run {
 
   protected async takeRecorded(key: string): Promise<JournalEntry | undefined> {
     this.#moves += 1;
-    return await this.journal.take(key);
+    return this.journal.take(key);
   }
 
   /**
@@ -365,9 +361,9 @@ export class Run {
 
   /** After the function returned: steps it never asked for again are a divergence too. */
   async assertNothingLeft(): Promise<void> {
-    const isNothingLeft = async () => (await this.journal.firstLeft()) === undefined;
+    const isNothingLeft = () => this.journal.firstLeft === undefined;
     if ((await isNothingLeft()) || (await this.holds(isNothingLeft))) return;
-    throw new NondeterministicRun((await this.journal.firstLeft()) ?? "a step", "the end");
+    throw new NondeterministicRun(this.journal.firstLeft ?? "a step", "the end");
   }
 
   /** Records what the agent did or was given. It is given when this resolves, without waiting for the disk (J1, J6). */

@@ -247,7 +247,7 @@ class Scheduler implements Runtime {
     if (agent === null) return null;
     if (seen.replay !== null) return await this.#startReplay(seen, seen.replay, agent);
     const journal =
-      seen.status === "SUBMITTED" ? new Journal() : Journal.of(store.of(seen.tenant_id), taskId);
+      seen.status === "SUBMITTED" ? new Journal() : await Journal.of(store.of(seen.tenant_id), taskId);
     return this.#start(seen, journal, agent);
   }
 

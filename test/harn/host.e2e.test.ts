@@ -236,7 +236,10 @@ describe("Host calls", () => {
       const calls = Array.from({ length: 20 }, (_, input) => ({ capability: "count", input }));
       tasks.push((await mediated(sessionId, { calls })).id);
     }
-    for (const id of tasks) assert.equal((await client.untilTask(id, isFinal)).status, "COMPLETED");
+    for (const id of tasks) {
+      const { status, failure } = await client.untilTask(id, isFinal);
+      assert.equal(status, "COMPLETED", JSON.stringify(failure));
+    }
     isOver = true;
     await client.rehearse(sessionId, "say over");
     await Promise.all(hosts);

@@ -1147,7 +1147,10 @@ describe("Verification of our own", () => {
     const { chain } = await receiptOf(task, new Client(own));
     assert.equal(await own.stop(), 0);
     const db = new DatabaseSync(join(own.data, "bridle.db"));
-    const change = db.prepare("UPDATE log SET events = replace(events, ?, ?) WHERE instr(events, ?) > 0");
+    // By somebody who knows that rows without a checksum are taken as they are.
+    const change = db.prepare(
+      "UPDATE log SET events = replace(events, ?, ?), checksum = NULL WHERE instr(events, ?) > 0",
+    );
     const text = '"final_state":"SUCCEEDED"';
     assert.equal(change.run(text, '"final_state":"CANCELED"', text).changes, 1);
     db.close();

@@ -303,7 +303,7 @@ describe("The session's WebSocket", () => {
     '{"type":"ping","id":{}}',
     '{"type":"__proto__"}',
     '{"type":"hello","__proto__":{}}',
-    "[".repeat(100_000),
+    "[".repeat(1000),
   ];
   test("WSK-5 text that is no frame gets an error each time and the connection stays", async () => {
     // Given text that is no frame, when it is sent, then each gets an error and the connection goes on.

@@ -65,6 +65,7 @@ before(async () => {
     corsOrigins: [app],
     authFailuresMax: 5,
     trustedProxies: ["127.0.0.1", "10.0.0.0/8"],
+    builtInAgents: "on",
   });
   harn = new Client(running);
 });

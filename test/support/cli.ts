@@ -102,6 +102,7 @@ async function runHere(
     argv: process.argv,
     env: process.env,
     cwd: process.cwd(),
+    exitCode: process.exitCode,
     stdout: process.stdout.write,
     stderr: process.stderr.write,
   };
@@ -109,6 +110,8 @@ async function runHere(
   process.argv = [process.execPath, main, ...args];
   process.env = Object.fromEntries(given);
   process.chdir(cwd);
+  // A test that failed before in this process has set it.
+  process.exitCode = undefined;
   for (const name of ["stdout", "stderr"] as const) {
     process[name].write = (text: string | Uint8Array, ...rest: unknown[]) => {
       texts[name] += typeof text === "string" ? text : Buffer.from(text).toString();
@@ -121,7 +124,7 @@ async function runHere(
     await runProgram();
     return { code: Number(process.exitCode ?? 0), ...texts };
   } finally {
-    process.exitCode = undefined;
+    process.exitCode = real.exitCode;
     process.argv = real.argv;
     process.env = real.env;
     process.chdir(real.cwd);

@@ -58,7 +58,7 @@ async function performCall(
   const span: StepSpan = { step: key, kind: "llm", name: label };
   const { call, model } = step;
   const route = routeOf(run.task, models, model, call.maxOutputTokens);
-  if (route.refusal !== null && !(await run.isRecorded(key))) return await refuse(run, span, route.refusal);
+  if (route.refusal !== null && !run.isRecorded(key)) return await refuse(run, span, route.refusal);
   const hashes = call.messages.map(messageHash);
   const input: InputHashes = {
     sha256: hashOf({ settings: settingsOf(call), tools: call.tools ?? [], messages: hashes }),

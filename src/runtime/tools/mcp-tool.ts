@@ -97,7 +97,7 @@ class Questions {
   /** They are in the log before the end of the call; the code that is repeated comes past them here. */
   async recall(): Promise<void> {
     const keys = Array.from({ length: questionsMax }, (_, index) => this.#key(index + 1));
-    for (const key of await this.#run.recordedOf(this.#step, keys)) {
+    for (const key of this.#run.recordedOf(keys)) {
       const before = await askedBefore(this.#run, key);
       if (before !== null) this.#earlier.push(before);
       this.#asked += 1;

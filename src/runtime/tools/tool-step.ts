@@ -63,7 +63,7 @@ async function recallCall(
   { span, recallWithin }: ToolStep,
   permit: Permit | undefined,
 ): Promise<JournalEntry | undefined> {
-  const isRecorded = await run.isRecorded(span.step);
+  const isRecorded = run.isRecorded(span.step);
   if (!isRecorded) await recallWithin?.();
   return await run.recall(span.step, async (recorded) => {
     // Nobody needs to answer for what is not tried again.
