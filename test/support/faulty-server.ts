@@ -19,7 +19,7 @@ const server = await startServer({
   apiKey: BRIDLE_API_KEY,
   logger: createLogger(BRIDLE_LOG_LEVEL, [BRIDLE_API_KEY]),
 });
-const { authenticate } = server.kernel;
+const { authenticate, stillAllowed } = server.kernel;
 let asked = 0;
 server.kernel.authenticate = async (presented, from) => {
   // Asked before the message is read, and again when it has been.
@@ -27,5 +27,9 @@ server.kernel.authenticate = async (presented, from) => {
   if (presented.endsWith("faulty-key") || from === undefined) throw new TypeError(`What is this? ${FAULT}`);
   return await authenticate(presented, from);
 };
+server.kernel.stillAllowed = (credential) =>
+  Object.assign(() => Promise.reject(new TypeError(`What is this? ${FAULT}`)), {
+    watch: stillAllowed(credential).watch,
+  });
 server.kernel.issueToken = () => Promise.reject(new TypeError(`What is this? ${FAULT}`));
 process.stdout.write(`  URL       ${server.url}\n  gRPC      ${server.grpcUrl}\n`);

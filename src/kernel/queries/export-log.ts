@@ -12,7 +12,7 @@ import { assertWhole } from "../erasure/assert-not-erased.ts";
 import { asKernelEvent } from "../events.ts";
 import { readLog } from "../log-tail.ts";
 import { readScope } from "../read-scopes.ts";
-import { blobLine, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
+import { blobLines, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
 import type { KernelDeps } from "../unit.ts";
 import { getRecord, type ReadDeps } from "./read.ts";
 
@@ -68,7 +68,7 @@ async function* lines(store: TenantStore, header: LogHeader): AsyncGenerator<str
       for (const sha256 of blobsOf(event)) {
         const bytes = given.has(sha256) ? undefined : await store.blob(sha256);
         given.add(sha256);
-        if (bytes !== undefined) yield blobLine({ sha256, bytes });
+        if (bytes !== undefined) yield* blobLines({ sha256, bytes });
       }
       yield eventLine(event);
       count += 1;

@@ -2,16 +2,17 @@
  * The log of a session or a task as a file that stands alone: JSON lines, one thing a line.
  *
  *   {"format":"bridle-log/1", …}   what it is of, and from whom
- *   {"blob":{"sha256","base64"}}   content, before the first event that speaks of it
+ *   {"blob":{"sha256","base64"}}   content, before the first event that speaks of it; large content in several lines, all but the
+ *                                  last with "more":true
  *   {"event":{…}}                  events in log order, as they were recorded
  *   {"end":{"events":N}}           so that a file which was cut off is recognized
  */
 
+import { createHash, type Hash } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
 import { lazy } from "../../lazy.ts";
 import type { Blob, NewEvent } from "../../store/port.ts";
-import { sha256Hex } from "../content.ts";
 import { HarnessError } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import { countedBytesMin, hasTooManyValues, valuesMax } from "../json-values.ts";
@@ -55,9 +56,13 @@ const LogEvent = Type.Object(
 
 const checkHeader = lazy(() => Compile(LogHeader));
 const checkEvent = lazy(() => Compile(Type.Object({ event: LogEvent })));
-const checkBlob = lazy(() =>
-  Compile(Type.Object({ blob: Type.Object({ sha256: Type.String(), base64: Type.String() }) })),
-);
+/** Content, or a piece of it: `more` says that the next line goes on with it. */
+const BlobPiece = Type.Object({
+  sha256: Type.String(),
+  base64: Type.String(),
+  more: Type.Optional(Type.Literal(true)),
+});
+const checkBlob = lazy(() => Compile(Type.Object({ blob: BlobPiece })));
 const checkEnd = lazy(() => Compile(Type.Object({ end: Type.Object({ events: Type.Integer() }) })));
 
 export interface LogBundle {
@@ -83,8 +88,16 @@ export function eventLine(event: NewEvent): string {
   return JSON.stringify({ event: line });
 }
 
-export function blobLine({ sha256, bytes }: Blob): string {
-  return JSON.stringify({ blob: { sha256, base64: Buffer.from(bytes).toString("base64") } });
+/** In pieces, so that whoever reads them never has to parse a long line. */
+const pieceBytes = 3 * 1024 * 1024;
+
+export function* blobLines({ sha256, bytes }: Blob): Generator<string> {
+  for (let start = 0; start === 0 || start < bytes.length; start += pieceBytes) {
+    const base64 = Buffer.from(bytes.subarray(start, start + pieceBytes)).toString("base64");
+    const piece: Static<typeof BlobPiece> = { sha256, base64 };
+    if (start + pieceBytes < bytes.length) piece.more = true;
+    yield JSON.stringify({ blob: piece });
+  }
 }
 
 /** Reads a bundle; whatever is wrong with it is said with the number of the line. */
@@ -108,6 +121,8 @@ export async function readLogBundle(lines: AsyncIterable<string>): Promise<LogBu
 class BundleReader {
   #number = 0;
   #bundle: LogBundle | null = null;
+  /** Content of which a piece is still to come. */
+  #begun: { sha256: string; hash: Hash; pieces: Uint8Array[] } | null = null;
   #isEnded = false;
 
   /** Gives back what is left to do, where it takes long: decoding content and checking its hash. */
@@ -123,11 +138,25 @@ class BundleReader {
     }
     const { events, blobs } = this.#bundle;
     if (this.#isEnded) throw bad(number, "the file goes on after its end");
+    if (checkBlob().Check(item)) return () => this.#addPiece(item.blob, blobs, number);
+    if (this.#begun !== null) throw bad(number, `the content ${this.#begun.sha256} is cut off before it`);
     if (checkEvent().Check(item)) events.push(toEvent(item.event));
-    else if (checkBlob().Check(item)) return () => blobs.push(toBlob(item.blob, number));
     else if (checkEnd().Check(item)) this.#isEnded = assertCount(item.end.events, events.length, number);
     else throw bad(number, "it is neither an event, nor content, nor the end");
     return undefined;
+  }
+
+  #addPiece({ sha256, base64, more }: Static<typeof BlobPiece>, blobs: Blob[], number: number): void {
+    const content = this.#begun ?? { sha256, hash: createHash("sha256"), pieces: [] };
+    if (content.sha256 !== sha256) throw bad(number, `the content ${content.sha256} is cut off before it`);
+    const bytes = Buffer.from(base64, "base64");
+    content.hash.update(bytes);
+    content.pieces.push(bytes);
+    this.#begun = more === true ? content : null;
+    if (more === true) return;
+    if (content.hash.digest("hex") !== sha256)
+      throw bad(number, `the content is not what its hash ${sha256} says`);
+    blobs.push({ sha256, bytes: content.pieces.length === 1 ? bytes : Buffer.concat(content.pieces) });
   }
 
   end(): LogBundle {
@@ -161,12 +190,6 @@ function toEvent(line: Static<typeof LogEvent>): NewEvent {
     payload,
     ...(line.replay === undefined ? {} : { replay: line.replay }),
   };
-}
-
-function toBlob({ sha256, base64 }: { sha256: string; base64: string }, number: number): Blob {
-  const bytes = Buffer.from(base64, "base64");
-  if (sha256Hex(bytes) !== sha256) throw bad(number, `the content is not what its hash ${sha256} says`);
-  return { sha256, bytes };
 }
 
 function assertCount(said: number, found: number, number: number): true {
