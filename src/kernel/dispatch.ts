@@ -41,7 +41,7 @@ export interface Command<Request, Result> {
   /** How often it is decided anew when somebody else was first, where that is not likely to help. */
   triesMax?: number;
   /** Whether it is also done while the disk is short of space: it frees some, ends something, or records what has happened. */
-  isAllowedWithoutRoom?: true;
+  isAllowedWithoutRoom?: true | ((request: Request) => boolean);
   /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
   isAhead?: boolean;
   /** What is left to do once it is on disk, about things that could slip in until then. */
@@ -85,7 +85,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
   return async function dispatch(command, caller, request, idempotency) {
     requireScope(caller, command.scope);
     if (idempotency === undefined) {
-      await requireRoom(deps, caller, command);
+      if (addsData(command, request)) await requireRoom(deps, caller);
       return { ...(await perform(deps, command, caller, request)), replayed: false };
     }
     const key = sha256Hex(JSON.stringify([...callerParts(caller), idempotency.target, idempotency.key]));
@@ -98,7 +98,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
       const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
       if (recorded !== undefined) return { ...recorded, replayed: true };
       if (underWay.has(key)) continue;
-      await requireRoom(deps, caller, command);
+      if (addsData(command, request)) await requireRoom(deps, caller);
       if (underWay.has(key)) continue;
 
       const attempt = perform(deps, command, caller, request, { key, fingerprint });
@@ -118,6 +118,13 @@ export function createDispatch(deps: KernelDeps): Dispatch {
 /** Whose answers these are. Another key of the same actor may see less, and must not be handed them. */
 function callerParts({ tenantId, actor, workspaceIds, keyId }: Caller): unknown[] {
   return [tenantId, actor, workspaceIds, ...(keyId === undefined ? [] : [{ keyId }])];
+}
+
+function addsData<Request>(
+  { isAllowedWithoutRoom: isAllowed }: Pick<Command<Request, unknown>, "isAllowedWithoutRoom">,
+  request: Request,
+): boolean {
+  return typeof isAllowed === "function" ? !isAllowed(request) : isAllowed !== true;
 }
 
 /** Equal for equal JSON, whatever the order of its keys. */

@@ -9,7 +9,6 @@
 import type { Caller } from "../policy/caller.ts";
 import type { Shortage } from "../store/port.ts";
 import { defaultTenantId } from "./commands/ensure-tenant.ts";
-import type { Command } from "./dispatch.ts";
 import { HarnessError } from "./errors.ts";
 import { QuotaRefusal } from "./quotas/refusal.ts";
 import type { QuotaRecord } from "./resources/quota.ts";
@@ -18,13 +17,8 @@ import type { KernelDeps } from "./unit.ts";
 
 type Deps = Pick<KernelDeps, "store" | "files">;
 
-/** Throws if the command would add data and there is no room for it. */
-export async function requireRoom(
-  deps: Deps,
-  caller: Caller,
-  command: Pick<Command<never, unknown>, "isAllowedWithoutRoom">,
-): Promise<void> {
-  if (command.isAllowedWithoutRoom === true) return;
+/** Throws if there is no room for more data. */
+export async function requireRoom(deps: Deps, caller: Caller): Promise<void> {
   const shortage = deps.store.shortage();
   if (shortage !== null) throw outOfRoom(shortage);
   await requireStorage(deps, caller, 1);

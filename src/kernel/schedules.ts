@@ -5,11 +5,16 @@ import { Cron } from "croner";
 import { HarnessError } from "./errors.ts";
 import type { PersonaRecord, Schedule } from "./resources/persona.ts";
 import type { ScheduleRecord } from "./resources/schedule.ts";
+import { pauseIfLate } from "./slices.ts";
 import type { Unit } from "./unit.ts";
 
-/** The first time after this one that the expression names; null when there is none. */
-export function nextTick({ cron, time_zone = "UTC" }: Schedule, after: number): string | null {
-  return new Cron(cron, { timezone: time_zone }).nextRun(new Date(after))?.toISOString() ?? null;
+/** The first time after this one that the expression names; null when there is none. An unusual one takes milliseconds. */
+export function nextTick(schedule: Schedule, after: number): string | null {
+  return parsed(schedule).nextRun(new Date(after))?.toISOString() ?? null;
+}
+
+function parsed({ cron, time_zone = "UTC" }: Schedule): Cron {
+  return new Cron(cron, { timezone: time_zone });
 }
 
 /** Gives every schedule its name. One that was there before, with the same content, keeps the one it has. */
@@ -40,6 +45,7 @@ export async function syncSchedules(
     if (record !== undefined) unit.emit(record, "vendor.bridle.schedule.stopped", {});
   }
   for (const definition of schedules.filter((schedule) => !isIn(before, schedule))) {
+    await pauseIfLate();
     const envelope = unit.envelope("schedule", "schedule");
     const schedule: ScheduleRecord = {
       ...envelope,
@@ -65,7 +71,7 @@ function assertCron(schedule: Schedule, index: number): void {
     });
   }
   try {
-    nextTick(schedule, 0);
+    parsed(schedule);
   } catch {
     throw new HarnessError("invalid_request", `${JSON.stringify(cron)} is not a cron expression.`, {
       param: `schedules[${index}].cron`,

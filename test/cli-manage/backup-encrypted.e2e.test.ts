@@ -12,6 +12,8 @@ import { Client } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { startServer, temporaryDirectory } from "../support/server.ts";
 
+/** Files of a workspace that are called like files of the server. */
+const likeOurs = ["server.json", "bridle.db", "sub/lock.db", "blobs/incoming"];
 const keys = ["enforcer.key", "master.key", "signing.key"];
 
 describe("backups", () => {
@@ -27,9 +29,10 @@ describe("backups", () => {
     const { id } = await client.createSession();
     const answer = await client.call(`/v1/artifacts/upload?session_id=${id}`, { raw: "y".repeat(300_000) });
     uploaded = answer.body.sha256;
-    const deep = `${"very-long-name/".repeat(12)}é.key`;
-    const path = `/v1/workspaces/workspace_default/files?path=${encodeURIComponent(deep)}`;
-    assert.equal((await client.call(path, { method: "PUT", body: { content: "kept" } })).status, 200);
+    for (const file of [`${"very-long-name/".repeat(12)}é.key`, ...likeOurs]) {
+      const path = `/v1/workspaces/workspace_default/files?path=${encodeURIComponent(file)}`;
+      assert.equal((await client.call(path, { method: "PUT", body: { content: "kept" } })).status, 200);
+    }
     const capabilities = ["read", "write", "delete"];
     const vault = (await client.post("/v1/vaults", { provider: "local", capabilities })).body;
     const secret = `/v1/vaults/${vault.id}/secrets/token`;
@@ -145,5 +148,5 @@ function filesBelow(directory: string, isKept = isInBackup): string[] {
 }
 
 function isInBackup(path: string): boolean {
-  return !/(?:-wal|-shm|lock\.db|server\.json|server\.pid|backup\.json)$/.test(path);
+  return !/^(?:gateway\/)?(?:.*-wal|.*-shm|lock\.db|server\.json|server\.pid|backup\.json)$/.test(path);
 }

@@ -74,6 +74,10 @@ describe("SEC-M9 storage_bytes", () => {
     });
     const refused = errorOf(await tenant.post("/v1/sessions", { workspace_id: workspaceId }), 422);
     assert.equal(refused.details.quota_id, quota.id);
+    const metadata = { note: "x".repeat(1000) };
+    for (const path of [`/v1/quotas/${quota.id}`, "/v1/personas/persona_echo.tenant_guest"]) {
+      errorOf(await tenant.call(path, { method: "PATCH", body: { metadata } }), 422);
+    }
     assert.match(
       (await tenant.get(`/v1/quotas/${quota.id}`)).body.exhaustion_reason,
       /^storage_bytes: \d+ of 1000/,

@@ -10,9 +10,9 @@ export interface Copied {
 
 /** Databases are copied in a way of their own; the rest is about the process that runs, or has not arrived yet. */
 const leftOut =
-  /^\.backup-part-|(?:^|\/)(?:bridle\.db(?:-wal|-shm)?|lock\.db(?:-journal)?|server\.pid|server\.json|blobs\/incoming)$/;
-/** Files of workspaces may be called like this as well. */
-const keyFile = /^(?:gateway\/)?[^/]+\.key$/;
+  /^\.backup-part-|^(?:gateway\/)?(?:bridle\.db(?:-wal|-shm)?|lock\.db(?:-journal)?|server\.pid|server\.json|blobs\/incoming)$/;
+/** Also one that was being written when the process died. Files of workspaces may have these names too: they are deeper. */
+const keyFile = /^(?:gateway\/)?[^/]+\.key(?:\.new)?$/;
 
 export class FileCopier implements Copied {
   files = 0;

@@ -34,7 +34,8 @@ export function audited(
 
 /** Longer names are cut: nothing that a caller chose makes a record large. */
 const textCharsMax = 256;
-const listMax = 50;
+/** More than any list of scopes has. */
+const listMax = 100;
 
 export async function recordAudit(unit: Unit, facts: AuditFacts): Promise<void> {
   const by = facts.by ?? unit.caller;
@@ -78,7 +79,9 @@ function bounded(details: AuditDetails): AuditDetails {
   return Object.fromEntries(
     Object.entries(details).map(([name, value]) => {
       if (typeof value === "string") return [name, short(value)];
-      return [name, Array.isArray(value) ? value.slice(0, listMax).map(short) : value];
+      if (!Array.isArray(value)) return [name, value];
+      const cut = value.length > listMax ? [`… ${value.length - listMax} more`] : [];
+      return [name, [...value.slice(0, listMax).map(short), ...cut]];
     }),
   );
 }

@@ -59,7 +59,8 @@ export const updateQuota: Command<{ quotaId: string; changes: QuotaChanges }, Qu
   name: "update_quota",
   scope: "quotas:write",
   audit: ({ changes }, quota) => audited("quota.update", quota, { changed: Object.keys(changes) }),
-  isAllowedWithoutRoom: true,
+  // Raising a limit is a way out; metadata only add to what is there.
+  isAllowedWithoutRoom: ({ changes }) => changes.metadata === undefined,
   async decide(unit, { quotaId, changes }) {
     const quota = await requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);

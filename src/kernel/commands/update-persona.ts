@@ -16,6 +16,8 @@ import { nameSchedules } from "../schedules.ts";
 import type { Unit } from "../unit.ts";
 import { refuseBoundKeys, requireReferences } from "./create-persona.ts";
 
+const stopping: ReadonlySet<string> = new Set(["disabled", "autonomy_tier", "approval_policy"]);
+
 export const updatePersona: Command<{ personaId: string; changes: PersonaChanges }, PersonaRecord> = {
   name: "update_persona",
   scope: "personas:write",
@@ -25,7 +27,8 @@ export const updatePersona: Command<{ personaId: string; changes: PersonaChanges
       changed: Object.keys(changes),
       is_pending: persona.pending_change !== undefined,
     }),
-  isAllowedWithoutRoom: true,
+  // What stops work is small, and needed most when the disk is full.
+  isAllowedWithoutRoom: ({ changes }) => Object.keys(changes).every((name) => stopping.has(name)),
   async decide(unit, { personaId, changes: given }) {
     refuseBoundKeys(unit);
     const persona = await unit.require("persona", personaId);

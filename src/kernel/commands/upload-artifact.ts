@@ -37,7 +37,7 @@ export async function receiveUpload(
   arriving: Arriving,
 ): Promise<StagedBlob> {
   requireScope(caller, scope);
-  await requireRoom(deps, caller, uploadArtifact);
+  await requireRoom(deps, caller);
   await placeOf(new Unit(deps, caller), request);
   if (arriving.length !== null && arriving.length > arriving.bytesMax) throw tooLarge(arriving);
   if (arriving.length !== null) await requireStorage(deps, caller, arriving.length);
