@@ -1,5 +1,6 @@
 /** A server, as a program uses it. */
 
+import { type AdminKeys, createAdminKey } from "./admin-key.ts";
 import { type Agents, createAgents, createPersonas, type Personas } from "./agents.ts";
 import { type ApiKeys, createApiKeys } from "./api-keys.ts";
 import { type Approvals, createApprovals } from "./approvals.ts";
@@ -25,6 +26,7 @@ export interface BridleClient {
   personas: Personas;
   quotas: Quotas;
   apiKeys: ApiKeys;
+  adminKey: AdminKeys;
   approvals: Approvals;
   artifacts: Artifacts;
   receipts: Receipts;
@@ -43,6 +45,7 @@ export function createClient(options: ClientOptions): BridleClient {
     personas: createPersonas(transport),
     quotas: createQuotas(transport),
     apiKeys: createApiKeys(transport),
+    adminKey: createAdminKey(transport),
     approvals: createApprovals(transport),
     artifacts: createArtifacts(transport),
     receipts: createReceipts(transport),

@@ -1,5 +1,6 @@
 /** `bridle/client`: see docs/reference/client.md. */
 
+export type { AdminKeys } from "./admin-key.ts";
 export type { Agents, Personas } from "./agents.ts";
 export type { ApiKeys } from "./api-keys.ts";
 export type { Approvals, ListApprovals } from "./approvals.ts";

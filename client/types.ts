@@ -15,6 +15,7 @@ export type Agent = Static<typeof knowledge.Agent>;
 export type Persona = Static<typeof policy.Persona>;
 export type ApiKey = Static<typeof schemas.ApiKey>;
 export type RevokedApiKey = Static<typeof schemas.RevokedApiKey>;
+export type AdminKey = Static<typeof schemas.AdminKey>;
 export type Quota = Static<typeof policy.Quota>;
 export type Message = Static<typeof schemas.Message>;
 export type MessageInput = Static<typeof schemas.MessageInput>;

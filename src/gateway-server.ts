@@ -10,7 +10,7 @@ import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.t
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createKernel } from "./kernel/kernel.ts";
 import { Issuer } from "./kernel/signing.ts";
-import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
+import { AdminKeyHolder, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { AgentRegistry } from "./runtime/registry.ts";
@@ -43,7 +43,7 @@ export interface GatewayConfig {
 
 export interface GatewayServer {
   url: string;
-  adminKey: AdminKey;
+  adminKey: AdminKeyHolder;
   gateway: Gateway;
   /** Resolves with the reason when a store takes no writes in this process any more. Stop the server then. */
   failed: Promise<string>;
@@ -62,18 +62,19 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
   const watch = { stopped: failed.resolve };
   const store = await openSqliteStore(dataDirectory, watch);
   built.defer(() => store.close());
-  const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
+  const adminKey = new AdminKeyHolder(loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey));
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
   const agents = new AgentRegistry([]);
   const kernel = createKernel({
     ...{ store, agents, issuer, authFailuresMax },
     clock: systemClock,
-    adminKey: adminKey.key,
+    adminKey,
   });
   built.defer(() => kernel.tail.close());
   const system = systemCaller(defaultTenantId);
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+  adminKey.setDisabled(tenant.admin_key_disabled_at != null);
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
 

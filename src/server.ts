@@ -20,7 +20,7 @@ import { settleMasterKey } from "./kernel/master-key/rewrap.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
 import { createModels } from "./models/providers.ts";
-import { type AdminKey, loadAdminKey } from "./policy/admin-key.ts";
+import { AdminKeyHolder, loadAdminKey } from "./policy/admin-key.ts";
 import { systemCaller } from "./policy/caller.ts";
 import { ExternalIssuers } from "./policy/external-issuers.ts";
 import { FailureLog } from "./policy/failure-log.ts";
@@ -74,7 +74,7 @@ export interface Server {
   grpcUrl: string | null;
   /** Where the gateway is alone, if it is; it is always at /harp as well. */
   harpUrl: string | null;
-  adminKey: AdminKey;
+  adminKey: AdminKeyHolder;
   kernel: Kernel;
   /** Resolves with the reason when a store takes no writes in this process any more. Stop the server then. */
   failed: Promise<string>;
@@ -114,7 +114,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     config.diskFloor,
   );
   built.defer(() => store.close());
-  const adminKey = loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey);
+  const adminKey = new AdminKeyHolder(loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey));
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
   const { helloMs, ticketMs } = config.webSocket;
@@ -155,7 +155,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     store,
     clock: systemClock,
     agents,
-    adminKey: adminKey.key,
+    adminKey,
     issuer,
     publicUrl: config.publicUrl,
     external: externalIssuers(config),
@@ -188,6 +188,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   built.defer(async () => await stopTraces?.(Math.max(0, stopBy - systemClock.now())));
   const system = systemCaller(defaultTenantId);
   const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+  adminKey.setDisabled(tenant.admin_key_disabled_at != null);
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
   await preparePublicTenants(kernel);

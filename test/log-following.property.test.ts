@@ -391,7 +391,6 @@ async function openedKernel(): Promise<{ kernel: Kernel } & AsyncDisposable> {
     store: opened.store,
     clock: systemClock,
     agents: new AgentRegistry([echo]),
-    adminKey: "unused-key",
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
   await kernel.dispatch(ensureTenant, caller, { tenantId: defaultTenantId });

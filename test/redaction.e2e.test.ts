@@ -619,6 +619,8 @@ async function createWorld(client: Client): Promise<World> {
 
 interface Target {
   params?: Record<string, string>;
+  /** Called with this one instead of the administrator's key. */
+  key?: string;
   body?: Json;
 }
 
@@ -771,6 +773,14 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
   createApiKey: () => ({ body: { name: "name", actor: "actor", scopes: ["tasks:read"] } }),
   rotateApiKey: async ({ client }) => ({ params: { key_id: (await client.createKey()).id }, body: {} }),
   revokeApiKey: async ({ client }) => ({ params: { key_id: (await client.createKey()).id } }),
+  // The key was set, so it is not rotated.
+  rotateAdminKey: () => ({}),
+  // Refused, because everything here is called with the administrator's key.
+  async disableAdminKey({ client }) {
+    const { key } = await client.createKey({ workspace_ids: ["workspace_default"] });
+    return { key };
+  },
+  enableAdminKey: () => ({}),
 };
 
 async function newBranch(client: Client, ids: World["ids"]): Promise<string> {
@@ -882,12 +892,13 @@ function parameterJobs(watch: Watch, planter: Planter, world: World, operation: 
     send: Partial<Send>,
     given: { params?: Record<string, string>; query?: string } = {},
   ) => {
-    const { params, body } = await targetOf(operation, world);
+    const { params, body, key } = await targetOf(operation, world);
     const media = operation.id === "importSession" ? { "content-type": "application/jsonl" } : {};
     await watch.send(where, {
       method: operation.method,
       path: pathOf(operation, world, { ...params, ...given.params }) + (given.query ?? ""),
       ...(body === undefined ? {} : { body }),
+      ...(key === undefined ? {} : { key }),
       ...send,
       headers: { ...media, ...send.headers },
     });

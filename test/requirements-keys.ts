@@ -16,5 +16,11 @@ export const keyRequirements: readonly Requirement[] = [
     "KEY-9": "bridle key and the client create, list, show, rotate and revoke keys.",
     "KEY-10":
       "Revoking a key ends its tokens, tickets, streams, WebSockets and host roles within a second, and names what it made.",
+    "KEY-11":
+      "Rotating the administrator's key replaces admin.key; the old key and its streams end at once and for good. No new key is in log or events.",
+    "KEY-12":
+      "The administrator's key can be disabled while another unbound admin key exists. It stays so until it is enabled, by such a key or offline.",
+    "KEY-13":
+      "Only unbound admin keys of the default tenant change the administrator's key, and none gains by it.",
   }),
 ];

@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ApiKey, CreateApiKeyRequest } from "../../client/index.ts";
 import { overlapSecondsDefault, overlapSecondsMax } from "../policy/api-key.ts";
+import { addAdminKeyCommands } from "./admin-key.ts";
 import { describeKey, describeRevoked, listKeys } from "./key-view.ts";
 import { wholeNumber } from "./option-parsers.ts";
 import { show } from "./output.ts";
@@ -44,6 +45,7 @@ export function addApiKeyCommands(program: Command): void {
     const revoked = await new Remote(settings).client.apiKeys.revoke(id);
     show(settings, revoked, () => describeRevoked(revoked));
   });
+  addAdminKeyCommands(key);
 }
 
 function addCreate(key: Command): void {

@@ -1,10 +1,11 @@
 /** What commands that listen have in common: how they say where their key is, and how they are stopped. */
 
-import type { AdminKey } from "../policy/admin-key.ts";
+import type { AdminKeyHolder } from "../policy/admin-key.ts";
 import type { CertificateWatch } from "../surfaces/certificate-watch.ts";
 import { exitCodes } from "./exit-codes.ts";
 
-export function keyLines({ key, origin, file }: AdminKey): string {
+export function keyLines({ key, origin, file, isDisabled }: AdminKeyHolder): string {
+  if (isDisabled) return "  API key   the administrator's key is disabled; use an API key";
   return {
     created: `  API key   ${key}\n            shown this once; kept in ${file}`,
     file: `  API key   in ${file}`,

@@ -56,7 +56,7 @@ import type { ShellLinkRecord, ShellTurn, ToldTurn } from "./resources/shell-lin
 import type { SigningKeyRecord } from "./resources/signing-key.ts";
 import type { SkillFields, SkillRecord } from "./resources/skill.ts";
 import type { Parked, PendingRequest, StepResult, TaskRecord } from "./resources/task.ts";
-import type { TenantRecord } from "./resources/tenant.ts";
+import type { AdminKeyChange, TenantRecord } from "./resources/tenant.ts";
 import type { VaultRecord, VaultSecret } from "./resources/vault.ts";
 import type { WorkspaceChanges, WorkspaceRecord } from "./resources/workspace.ts";
 
@@ -149,6 +149,8 @@ export interface EventPayloads {
   "vendor.bridle.persona.change_settled": { change_id: string };
   "vendor.bridle.tenant.quota_added": { quota_id: string; scope: "tenant" | "organization" };
   "vendor.bridle.tenant.quota_removed": { quota_id: string };
+  /** About the default tenant, whose administrator runs the server. */
+  "vendor.bridle.tenant.admin_key_changed": { change: AdminKeyChange };
 
   "vendor.bridle.quota.created": { quota: QuotaRecord };
   "vendor.bridle.quota.updated": { changes: QuotaChanges };

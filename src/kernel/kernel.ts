@@ -1,6 +1,7 @@
 /** The kernel, put together: what surfaces and runtime are given. */
 
 import { WorkspaceFiles } from "../files/workspace-files.ts";
+import { AdminKeyHolder } from "../policy/admin-key.ts";
 import { keyMsDefault } from "../policy/api-key.ts";
 import { systemCaller } from "../policy/caller.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
@@ -60,7 +61,8 @@ export interface KernelOptions {
   /** Without it, agents get what nobody can foresee. */
   chance?: Chance;
   agents: AgentDirectory;
-  adminKey: string;
+  /** Without it, nobody is the administrator. */
+  adminKey?: AdminKeyHolder;
   issuer: Issuer;
   /** The name of the server in the tokens that it issues; its id in the log when it was given none. */
   publicUrl?: string | null;
@@ -93,8 +95,9 @@ export interface KernelOptions {
 const ticketMsDefault = 60_000;
 
 export function createKernel(options: KernelOptions): WholeKernel {
-  const { store, clock, agents, adminKey, issuer, ticketMs = ticketMsDefault, retainMs = null } = options;
+  const { store, clock, agents, issuer, ticketMs = ticketMsDefault, retainMs = null } = options;
   const {
+    adminKey = new AdminKeyHolder({ key: "", origin: "setting", file: "" }),
     masterKeys = new MasterKeys({ file: null }),
     files = new WorkspaceFiles({ directory: null }),
     outbound = createOutbound({ allowPrivate: false }),
@@ -117,11 +120,12 @@ export function createKernel(options: KernelOptions): WholeKernel {
     newId: createIds(() => clock.now()),
     issuer,
     ledger: new ReceiptLedger(handingOver, issuer),
-    redactor: new Redactor([adminKey]),
+    redactor: new Redactor([adminKey.key]),
     replaySecrets: new ReplaySecrets(),
     heldStates: new HeldStates(clock, options.heldMs),
     seenSecrets: new Set(),
     locks: new Locks(),
+    adminKey,
     masterKeys,
     files,
     outbound,
@@ -149,13 +153,13 @@ export function createKernel(options: KernelOptions): WholeKernel {
     identity: () => options.publicUrl ?? issuer.id,
     external: options.external ?? null,
   };
-  const authenticate = createAuthenticate(access, adminKey);
+  const authenticate = createAuthenticate(access);
   return {
     ...deps,
     tail,
     dispatch: createDispatch(deps),
     authenticate,
-    stillAllowed: createStillAllowed(authenticate, known),
+    stillAllowed: createStillAllowed(authenticate, access),
     issueToken: createIssueToken(access),
     tickets: new Tickets(() => steadyNow(clock), ticketMs),
     work: new WorkHere(),

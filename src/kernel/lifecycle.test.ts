@@ -315,7 +315,6 @@ async function openScene(): Promise<Scene> {
     store,
     clock: systemClock,
     agents,
-    adminKey: "unused-key",
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
   await kernel.dispatch(ensureTenant, caller, { tenantId: defaultTenantId });

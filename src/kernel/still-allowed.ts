@@ -1,5 +1,6 @@
 /** Whether the credentials that a connection was opened with still hold: asked now and then, and at once when a key ends. */
 
+import type { AdminKeyHolder } from "../policy/admin-key.ts";
 import type { KnownCallers } from "./known-callers.ts";
 import type { Authenticate } from "./queries/authenticate.ts";
 
@@ -16,9 +17,14 @@ export function untilTime(holds: () => boolean): StillAllowed {
 
 export function createStillAllowed(
   authenticate: Authenticate,
-  known: KnownCallers,
+  { known, adminKey }: { known: KnownCallers; adminKey: AdminKeyHolder },
 ): (credential: string) => StillAllowed {
-  const watch = (check: () => void) => known.onEnd(check);
+  const watch = (check: () => void) => {
+    const stops = [known.onEnd(check), adminKey.onChange(check)];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  };
   // From which address it may be used was checked when the connection was opened.
   return (credential) => Object.assign(async () => (await authenticate(credential)) !== null, { watch });
 }

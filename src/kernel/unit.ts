@@ -5,6 +5,7 @@
  */
 
 import type { WorkspaceFiles } from "../files/workspace-files.ts";
+import type { AdminKeyHolder } from "../policy/admin-key.ts";
 import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Outbound } from "../policy/outbound.ts";
@@ -56,6 +57,7 @@ export interface KernelDeps {
   /** What runs were given as secrets, for what is said about them outside of any run. */
   seenSecrets: Set<string>;
   locks: Locks;
+  adminKey: AdminKeyHolder;
   masterKeys: MasterKeys;
   files: WorkspaceFiles;
   /** The way to addresses that callers and agents chose. */

@@ -2,12 +2,86 @@
 
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { hashApiKey, sameHash } from "./api-key.ts";
 import { KeyFileDamaged, readPrivateFile, writePrivateFile } from "./private-file.ts";
 
 export interface AdminKey {
   key: string;
   origin: "setting" | "created" | "file";
   file: string;
+}
+
+/** The administrator's key of a running server: it can be replaced and switched off. */
+export class AdminKeyHolder implements AdminKey {
+  #current: AdminKey;
+  /** In the file already, and not in the log yet. */
+  #next: AdminKey | null = null;
+  #hashes: readonly string[];
+  #isDisabled = false;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(current: AdminKey) {
+    this.#current = current;
+    this.#hashes = [hashApiKey(current.key)];
+  }
+
+  get key(): string {
+    return this.#current.key;
+  }
+
+  get origin(): AdminKey["origin"] {
+    return this.#current.origin;
+  }
+
+  get file(): string {
+    return this.#current.file;
+  }
+
+  get isDisabled(): boolean {
+    return this.#isDisabled;
+  }
+
+  /** Whether whoever presented something with this hash is the administrator. */
+  accepts(hash: string): boolean {
+    return !this.#isDisabled && this.#hashes.some((known) => sameHash(hash, known));
+  }
+
+  /**
+   * Writes a new key to the file. The old one works until `useNext`: if the change cannot be recorded, both do, and the next start
+   * knows only the new one.
+   */
+  prepareNext(): string {
+    const { file } = this.#current;
+    const key = newAdminKey();
+    writePrivateFile(file, `${key}\n`);
+    this.#next = { key, origin: "file", file };
+    this.#hashes = [this.#current, this.#next].map((known) => hashApiKey(known.key));
+    return key;
+  }
+
+  /** Ends the old key. */
+  useNext(): void {
+    if (this.#next === null) return;
+    this.#current = this.#next;
+    this.#next = null;
+    this.#hashes = [hashApiKey(this.#current.key)];
+    this.#notify();
+  }
+
+  setDisabled(isDisabled: boolean): void {
+    this.#isDisabled = isDisabled;
+    this.#notify();
+  }
+
+  /** Calls back whenever a key may have ended. Returns the way to stop it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
 }
 
 /** Shorter ones could be guessed, and an empty one would let everybody in. */

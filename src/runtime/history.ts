@@ -78,7 +78,6 @@ export async function replayHistory(
     store,
     clock: systemClock,
     agents: new AgentRegistry([agent]),
-    adminKey: "",
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
   const mcp = { ...emptyWorld.mcp, servers: mcpServersIn(events) };

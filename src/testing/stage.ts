@@ -111,7 +111,6 @@ export class Stage {
       clock: this.clock,
       chance: steadyChance,
       agents: this.#agents,
-      adminKey: "",
       issuer: this.#issuer,
       masterKeys: this.#masterKeys,
       approvals: this.#approvals,

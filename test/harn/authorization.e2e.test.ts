@@ -126,7 +126,10 @@ const ofTheTenant: ReadonlySet<string> = new Set([
 /** What the server's agents bring along: it is the same for everybody. */
 const ofTheServer: ReadonlySet<string> = new Set(["tool_id", "agent_name"]);
 /** Operations on the server itself: for keys of all of its own tenant only. */
-const onTheServer = ["rotateSigningKey", "rotateMasterKey", "sweepRetention", "getMetrics"];
+const onTheServer = [
+  ...["rotateSigningKey", "rotateMasterKey", "sweepRetention", "getMetrics"],
+  ...["rotateAdminKey", "disableAdminKey", "enableAdminKey"],
+];
 /** Operations that make what belongs to the whole tenant. */
 const creationsForTheTenant = ["createPersona", "createQuota", "createSkill", "beginPairing"];
 

@@ -7,6 +7,7 @@ import { Client, errorOf, type Json } from "../support/client.ts";
 import { callOptions, grpcClient, refusalOf } from "../support/grpc.ts";
 import { startServer, type TestServer, withGrpc } from "../support/server.ts";
 import { openSocket, refusedUpgrade } from "../support/socket.ts";
+import { soon } from "../support/soon.ts";
 
 /** The heartbeat, at which credentials are checked otherwise, is far away. */
 let server: TestServer;
@@ -21,13 +22,6 @@ async function revoke(id: string): Promise<Json> {
   const { status, body } = await admin.call(`/v1/api-keys/${id}`, { method: "DELETE" });
   assert.equal(status, 200, JSON.stringify(body));
   return body;
-}
-
-/** Fails when something takes longer than a second. */
-async function soon<T>(what: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error("It took longer than a second")), 1000);
-  return await Promise.race([what, late.promise]).finally(() => clearTimeout(timer));
 }
 
 async function openSse(client: Client, path: string): Promise<Promise<string>> {

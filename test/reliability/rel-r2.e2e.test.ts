@@ -83,7 +83,6 @@ test("REL-R2 an empty bearer is nobody, whatever the administrator's key is", as
     store: createMemoryStore(),
     clock: systemClock,
     agents: new AgentRegistry([]),
-    adminKey: "",
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
   assert.equal(await kernel.authenticate(""), null);

@@ -50,7 +50,7 @@ async function startWorld(agent: Agent, clock = new SetClock()): Promise<World> 
   const store = createMemoryStore();
   const agents = new AgentRegistry([agent]);
   const issuer = new Issuer(newSigningKey().key, () => {});
-  const kernel = createKernel({ store, clock, agents, adminKey: "unused-key", issuer });
+  const kernel = createKernel({ store, clock, agents, issuer });
   await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
   const lines: string[] = [];
   const events: StoredEvent[] = [];

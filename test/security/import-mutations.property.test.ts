@@ -30,7 +30,6 @@ async function world(): Promise<{ kernel: WholeKernel; ids: string[]; documents:
     store: createMemoryStore(),
     clock: { now: () => Date.parse("2026-01-01T00:00:00Z") },
     agents: new AgentRegistry([]),
-    adminKey: "an-unused-administrator-key",
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
   for (const tenantId of ["tenant_default", "tenant_evil"]) {

@@ -202,7 +202,6 @@ export class EnforcementStage {
       store,
       clock: { now: () => Date.now() + clock.offsetMs },
       agents,
-      adminKey: "unused-key",
       issuer: new Issuer(newSigningKey().key, () => {}),
       approvals: {
         ...withoutGateway(),

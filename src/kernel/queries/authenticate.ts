@@ -4,7 +4,8 @@
  */
 
 import { claimedIssuer, readAccessToken } from "../../policy/access-token.ts";
-import { hashApiKey, sameHash } from "../../policy/api-key.ts";
+import type { AdminKeyHolder } from "../../policy/admin-key.ts";
+import { hashApiKey } from "../../policy/api-key.ts";
 import { type Caller, mayUse, systemCaller } from "../../policy/caller.ts";
 import { type ExternalIssuers, KeysUnavailable } from "../../policy/external-issuers.ts";
 import { addressGroup, type RateLimit } from "../../policy/rate-limit.ts";
@@ -33,6 +34,7 @@ export interface AuthenticateDeps {
   /** Whose a key is follows from the key. */
   store: WholeStore;
   clock: Clock;
+  adminKey: AdminKeyHolder;
   known: KnownCallers;
   failures: RateLimit;
   /** Hears of every credential that is refused. */
@@ -47,10 +49,8 @@ export interface AuthenticateDeps {
 /** A token that was good is not verified again for this long, in which its issuer may take its key back. */
 const externalKnownMs = 60_000;
 
-/** `fixedKey` is the administrator's key that the operator set or that was made on first start. */
-export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Authenticate {
-  const { known, failures } = deps;
-  const fixedHash = hashApiKey(fixedKey);
+export function createAuthenticate(deps: AuthenticateDeps): Authenticate {
+  const { known, failures, adminKey } = deps;
   const administrator: Caller = { ...systemCaller(defaultTenantId), actor: "admin" };
 
   function welcome(caller: Caller, from: string | undefined): Caller {
@@ -61,7 +61,7 @@ export function createAuthenticate(deps: AuthenticateDeps, fixedKey: string): Au
   return async function authenticate(presented, from) {
     if (presented === "") return null;
     const hash = hashApiKey(presented);
-    if (sameHash(hash, fixedHash)) return callingFrom(administrator, from);
+    if (adminKey.accepts(hash)) return callingFrom(administrator, from);
     const remembered = known.find(hash);
     if (remembered !== null && mayComeFrom(remembered, from)) return welcome(remembered, from);
 

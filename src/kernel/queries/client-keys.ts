@@ -10,7 +10,7 @@ import type { ApiKeyRecord } from "../resources/api-key.ts";
 
 /** The record of a key that is good now, by its id alone: for those who have proved otherwise that it is theirs. */
 export async function usableKey(
-  store: WholeStore,
+  store: Pick<WholeStore, "get">,
   keyId: string,
   now: number,
   depth = 0,

@@ -4,6 +4,8 @@ import type { KernelEvent } from "../events.ts";
 import type { Resource } from "./resource.ts";
 import { type Erasure, laterOf } from "./session.ts";
 
+export type AdminKeyChange = "rotated" | "disabled" | "enabled";
+
 export interface TenantRecord extends Resource<"tenant"> {
   default_workspace_id: string;
   default_persona_id: string;
@@ -11,6 +13,8 @@ export interface TenantRecord extends Resource<"tenant"> {
   quota_ids: string[];
   /** Of the default tenant only: quotas that hold for all tenants. */
   organization_quota_ids: string[];
+  /** Of the default tenant only: since when the administrator's key is switched off. */
+  admin_key_disabled_at?: string | null;
   /** The last of its events that left the log by age. */
   trimmed_through_event_id?: string;
   /** The last time that somebody asked for its content to be erased. */
@@ -30,6 +34,8 @@ export function foldTenant(tenant: TenantRecord, event: KernelEvent): TenantReco
       const organization_quota_ids = without(tenant.organization_quota_ids, quota_id);
       return { ...tenant, quota_ids, organization_quota_ids, updated_at: event.createdAt };
     }
+    case "vendor.bridle.tenant.admin_key_changed":
+      return { ...tenant, ...disabledBy(event.payload.change, event.createdAt), updated_at: event.createdAt };
     case "vendor.bridle.log.trimmed":
       return { ...tenant, trimmed_through_event_id: laterOf(tenant, event.payload) };
     case "vendor.bridle.tenant.erasure_requested":
@@ -42,4 +48,8 @@ export function foldTenant(tenant: TenantRecord, event: KernelEvent): TenantReco
     default:
       return tenant;
   }
+}
+
+function disabledBy(change: AdminKeyChange, at: string): Pick<TenantRecord, "admin_key_disabled_at"> {
+  return change === "rotated" ? {} : { admin_key_disabled_at: change === "disabled" ? at : null };
 }

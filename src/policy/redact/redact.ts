@@ -37,10 +37,10 @@ interface Key {
 }
 
 export class Redactor {
-  readonly #given: readonly Secret[];
-  readonly #secrets: readonly string[];
-  readonly #numbers: ReadonlySet<unknown>;
-  readonly #secretsOrPlaceholders: RegExp;
+  #given: readonly Secret[] = [];
+  #secrets: readonly string[] = [];
+  #numbers: ReadonlySet<unknown> = new Set();
+  #secretsOrPlaceholders = /(?!)/;
   readonly #keys = new Map<string, Key>();
 
   /**
@@ -48,6 +48,10 @@ export class Redactor {
    * a URL. Values shorter than 8 characters are ignored.
    */
   constructor(secrets: readonly Secret[] = []) {
+    this.#take(secrets);
+  }
+
+  #take(secrets: readonly Secret[]): void {
     this.#given = secrets;
     this.#numbers = new Set(secrets.filter((secret) => typeof secret === "number"));
     const spellings = secrets
@@ -65,6 +69,12 @@ export class Redactor {
     // Placeholders are passed over, or a secret such as "redacted" would eat them (R1).
     const patterns = [placeholderPattern, ...this.#secrets.map((secret) => escaped(secret))];
     this.#secretsOrPlaceholders = new RegExp(patterns.join("|"), "g");
+  }
+
+  /** From now on these are secret too. */
+  add(more: readonly Secret[]): void {
+    this.#take([...this.#given, ...more]);
+    this.#keys.clear();
   }
 
   /** The same, and more exact values. */

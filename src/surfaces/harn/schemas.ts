@@ -384,6 +384,12 @@ export const CreateApiKeyRequest = Type.Object({
   expires_at: Type.Optional(Nullable(Timestamp)),
 });
 
+export const AdminKey = Type.Object({
+  object: Type.Literal("admin_key"),
+  disabled_at: Nullable(Timestamp),
+  key: Type.Optional(Nullable(Type.String())),
+});
+
 export const RotateApiKeyRequest = Type.Object({
   overlap_seconds: Type.Optional(
     Type.Integer({

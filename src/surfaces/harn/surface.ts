@@ -11,6 +11,7 @@ import { type ErrorAnswer, type ErrorBody, toErrorAnswer } from "./errors.ts";
 import { openApiRoute } from "./openapi.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
+import { adminKeyRoutes } from "./routes/admin-key.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { approvalRoutes } from "./routes/approvals.ts";
@@ -86,6 +87,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...skillRoutes(facts.createdAt),
     ...connectorRoutes,
     ...apiKeyRoutes,
+    ...adminKeyRoutes,
   ];
   return routes;
 }
@@ -142,7 +144,8 @@ export function harnKeys({
 }: Pick<HarnOptions, "kernel" | "facts" | "report">): (app: FastifyInstance) => Promise<void> {
   return async (app) => {
     app.setErrorHandler(harnFail(report));
-    for (const route of [...healthRoutes(facts), ...apiKeyRoutes]) route.register(app, kernel);
+    for (const route of [...healthRoutes(facts), ...apiKeyRoutes, ...adminKeyRoutes])
+      route.register(app, kernel);
   };
 }
 

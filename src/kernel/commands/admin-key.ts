@@ -1,0 +1,139 @@
+/** The administrator's key: replace it, switch it off, switch it on again, without a restart. */
+
+import { type Caller, isBound } from "../../policy/caller.ts";
+import { audited } from "../audit/record.ts";
+import type { Command } from "../dispatch.ts";
+import { HarnessError } from "../errors.ts";
+import { everyPage } from "../every-page.ts";
+import { callerOf, usableKey } from "../queries/client-keys.ts";
+import type { ApiKeyRecord } from "../resources/api-key.ts";
+import type { TenantRecord } from "../resources/tenant.ts";
+import type { Unit } from "../unit.ts";
+import { defaultTenantId } from "./ensure-tenant.ts";
+
+export interface AdminKeyState {
+  disabledAt: string | null;
+}
+
+export interface RotatedAdminKey extends AdminKeyState {
+  /** Null when the answer is repeated: the key was shown once. */
+  key: string | null;
+}
+
+type Nothing = Record<string, never>;
+
+/** One change at a time: the file and the log must end with the same key. */
+const lock = "admin_key";
+const resource = { object: "admin_key", id: "admin_key" };
+/** Whoever switches the key off has at least this long to make another one that may do everything. */
+const successorMsMin = 24 * 60 * 60 * 1000;
+
+export const rotateAdminKey: Command<Nothing, RotatedAdminKey> = {
+  name: "rotate_admin_key",
+  scope: "admin",
+  isAllowedWithoutRoom: true,
+  audit: () => audited("admin_key.rotate", resource),
+  async decide(unit) {
+    const { adminKey } = unit.deps;
+    const tenant = await loadTenant(unit);
+    assertMayHold(unit.caller);
+    if (adminKey.origin === "setting") {
+      throw new HarnessError(
+        "conflict",
+        "The administrator's key is set by BRIDLE_API_KEY (--api-key), so the server cannot replace it. Change the setting and restart, or disable the key.",
+      );
+    }
+    const key = prepareNext(unit);
+    return { ...stateOf(unit.emit(tenant, changed, { change: "rotated" })), key };
+  },
+  async afterwards({ adminKey }) {
+    adminKey.useNext();
+  },
+  forRecord: (state) => ({ ...state, key: null }),
+};
+
+export const disableAdminKey: Command<Nothing, AdminKeyState> = {
+  name: "disable_admin_key",
+  scope: "admin",
+  isAllowedWithoutRoom: true,
+  audit: () => audited("admin_key.disable", resource),
+  async decide(unit) {
+    const tenant = await loadTenant(unit);
+    if (tenant.admin_key_disabled_at != null) return stateOf(tenant);
+    await requireSuccessor(unit);
+    return stateOf(unit.emit(tenant, changed, { change: "disabled" }));
+  },
+  async afterwards({ adminKey }) {
+    adminKey.setDisabled(true);
+  },
+};
+
+export const enableAdminKey: Command<Nothing, AdminKeyState> = {
+  name: "enable_admin_key",
+  scope: "admin",
+  isAllowedWithoutRoom: true,
+  audit: () => audited("admin_key.enable", resource),
+  async decide(unit) {
+    const tenant = await loadTenant(unit);
+    if (tenant.admin_key_disabled_at == null) return stateOf(tenant);
+    return stateOf(unit.emit(tenant, changed, { change: "enabled" }));
+  },
+  async afterwards({ adminKey }) {
+    adminKey.setDisabled(false);
+  },
+};
+
+const changed = "vendor.bridle.tenant.admin_key_changed";
+
+async function loadTenant(unit: Unit): Promise<TenantRecord> {
+  if (unit.caller.tenantId !== defaultTenantId || isBound(unit.caller)) {
+    throw new HarnessError(
+      "permission_denied",
+      "The administrator's key is the server's: use a key for all of the default tenant.",
+    );
+  }
+  await unit.hold(lock);
+  return await unit.require("tenant", defaultTenantId);
+}
+
+function stateOf({ admin_key_disabled_at: disabledAt = null }: TenantRecord): AdminKeyState {
+  return { disabledAt };
+}
+
+/** Whoever rotates the key holds it afterwards, for ever and everywhere. */
+function assertMayHold({ expiresAt, allowedCidrs }: Caller): void {
+  if (expiresAt === undefined && allowedCidrs === undefined) return;
+  throw new HarnessError(
+    "permission_denied",
+    "This credential expires or is bound to addresses, so it cannot rotate the administrator's key, which is neither. Use the administrator's key or an admin key without these limits.",
+  );
+}
+
+function prepareNext({ deps: { adminKey, redactor } }: Unit): string {
+  try {
+    const key = adminKey.prepareNext();
+    redactor.add([key]);
+    return key;
+  } catch (cause) {
+    const message =
+      "Cannot write admin.key in the data directory. Free disk space or correct its permissions, then rotate again.";
+    throw new HarnessError("service_unavailable", message, {}, { cause });
+  }
+}
+
+async function requireSuccessor(unit: Unit): Promise<void> {
+  const until = Date.parse(unit.at) + successorMsMin;
+  for await (const page of everyPage(unit.own, { kind: "api_key" })) {
+    for (const { id, scopes, revoked_at } of page.map(({ body }) => body as ApiKeyRecord)) {
+      if (revoked_at !== null || !scopes.includes("admin")) continue;
+      // Through the unit: a key that is revoked at the same time makes this decision void.
+      const key = await unit.require("api_key", id);
+      if (isBound(callerOf(key)) || (await usableKey(unit.own, id, until)) === null) continue;
+      return;
+    }
+  }
+  throw new HarnessError(
+    "conflict",
+    "Nobody could run the server without the administrator's key. First make an API key of the default tenant with the scope admin that is bound to no workspaces, agents or personas and does not expire within a day: bridle key create NAME --scope admin",
+  );
+}
