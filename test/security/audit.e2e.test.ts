@@ -296,6 +296,29 @@ test("AUD-10 administrators' reads of what others made are recorded once an hour
   assert.ok(!JSON.stringify(await since()).includes("nobody else"));
 });
 
+test("AUD-10 reads through the events of the tenant, one event, and a key in the maker's name are recorded", async () => {
+  const ann = admin.as(
+    (await admin.createKey({ actor: "ann", scopes: ["sessions:write", "tasks:write"] })).key,
+  );
+  const session = await ann.createSession();
+  const newAdmin = async (actor: string) => admin.as((await admin.createKey({ actor })).key);
+  const [third, fourth, asAnn] = [await newAdmin("third"), await newAdmin("fourth"), await newAdmin("ann")];
+  const [event] = (await admin.get(`/v1/sessions/${session.id}/events`)).body.data;
+  const before = (await recordsOf(admin)).length;
+  await third.get("/v1/events");
+  await fourth.get(`/v1/events/${event.id}`);
+  await asAnn.get(`/v1/sessions/${session.id}/messages`);
+  const read = (await recordsOf(admin)).slice(before);
+  assert.deepEqual(
+    read.map(({ action, actor, resource }) => [action, actor, resource?.object]),
+    [
+      ["content.read", "third", "tenant"],
+      ["content.read", "fourth", "session"],
+      ["content.read", "ann", "session"],
+    ],
+  );
+});
+
 test("AUD-11 erasure and retention leave every record and are recorded themselves", async () => {
   await using directory = await temporaryDirectory();
   const { path: data } = directory;

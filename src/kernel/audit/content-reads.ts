@@ -1,6 +1,6 @@
 /**
  * An administrator's reads of what others said and made: at most one record for each credential, resource and hour. It is written before the
- * content is given out. What the reader's own actor made is not recorded, nor what the server reads for itself.
+ * content is given out. What the reader's own credential made is not recorded, nor what the server reads for itself.
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
@@ -32,7 +32,7 @@ export async function noteContentRead(
   const before = seen.get(name);
   if (before !== undefined && now - before < everyMs) return;
   seen.set(name, now);
-  if ((await makerOf(deps, caller, of)) === caller.actor) return;
+  if (await isOwn(deps, caller, of)) return;
   try {
     const resource = { object: of.kind, id: of.id };
     await carryOut(deps, noteAudit, caller, { action: "content.read", resource, details: { what } });
@@ -51,15 +51,15 @@ function seenBy({ locks }: KernelDeps): Map<string, number> {
   return fresh;
 }
 
-/** Who made a record, as the event says with which it began. */
-async function makerOf(
+/** Whether the same credential made it, as the event says with which it began. Another key may have been given any actor. */
+async function isOwn(
   { store }: KernelDeps,
-  { tenantId }: Caller,
+  { tenantId, actor, keyId }: Caller,
   { kind, id }: { kind: Kind; id: string },
-): Promise<string | null> {
+): Promise<boolean> {
   const own = store.of(tenantId);
   const born = (await own.get(kind, id))?.born;
-  if (born === undefined) return null;
+  if (born === undefined) return false;
   const [first] = await own.events({ after: born - 1, through: born, limit: 1 });
-  return first?.actor ?? null;
+  return first?.actor === actor && first.keyId === keyId;
 }

@@ -8,6 +8,7 @@ import { requireScope } from "../authorize.ts";
 import { blobBytes } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, eventId, findPosition, positionOf } from "../events.ts";
+import type { Kind } from "../fold.ts";
 import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
 import { readableEvents, readScopeOf } from "../read-scopes.ts";
@@ -100,7 +101,8 @@ function contentBytes(stored: StoredEvent): number {
   }
 }
 
-export async function getEvent({ store }: ReadDeps, caller: Caller, id: string): Promise<StoredEvent> {
+export async function getEvent(deps: KernelDeps, caller: Caller, id: string): Promise<StoredEvent> {
+  const { store } = deps;
   requireScope(caller, "events:read");
   const position = findPosition(id);
   if (position === null) throw notFound("event", id);
@@ -113,6 +115,8 @@ export async function getEvent({ store }: ReadDeps, caller: Caller, id: string):
     throw notFound("event", id);
   }
   requireScope(caller, readScopeOf(event));
+  const read = readOf(caller, event.sessionId, event.workspaceId ?? undefined);
+  await noteContentRead(deps, caller, read, "events");
   return event;
 }
 
@@ -171,13 +175,24 @@ async function authorize(
   const task = taskId === undefined ? null : await getRecord(deps, caller, "task", taskId);
   if (sessionId !== undefined) await getRecord(deps, caller, "session", sessionId);
   if (workspaceId !== undefined) await getRecord(deps, caller, "workspace", workspaceId);
-  const read = task?.session_id ?? sessionId;
-  if (read !== undefined) await noteContentRead(deps, caller, { kind: "session", id: read }, "events");
+  await noteContentRead(deps, caller, readOf(caller, task?.session_id ?? sessionId, workspaceId), "events");
   return {
     workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
     sessionId,
     taskId,
   };
+}
+
+/** What the audit log says was read: the session, or all of a workspace or of the tenant. */
+function readOf(
+  { tenantId }: Caller,
+  sessionId: string | null | undefined,
+  workspaceId: string | undefined,
+): { kind: Kind; id: string } {
+  if (sessionId != null) return { kind: "session", id: sessionId };
+  return workspaceId === undefined
+    ? { kind: "tenant", id: tenantId }
+    : { kind: "workspace", id: workspaceId };
 }
 
 /** A cursor that the log cannot continue from is refused; pretending to be continuous would lose events. */

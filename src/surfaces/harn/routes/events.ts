@@ -138,7 +138,7 @@ export function eventRoutes(options: StreamOptions): Route[] {
       tag,
       response: Event,
       async handle(call) {
-        return presentEvent(await getEvent(call, call.caller, call.param("event_id")), call);
+        return presentEvent(await getEvent(call.kernel, call.caller, call.param("event_id")), call);
       },
     }),
     route({
