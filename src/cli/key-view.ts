@@ -1,6 +1,6 @@
 /** API keys for a person. */
 
-import type { ApiKey, RevokedApiKey } from "../../client/index.ts";
+import type { ApiKey, ApiKeyWithMade } from "../../client/index.ts";
 import { table } from "./table.ts";
 import { momentText } from "./task/duration.ts";
 import { coloured, harmlessLine } from "./terminal.ts";
@@ -42,7 +42,7 @@ export function describeKey(key: ApiKey): string {
 }
 
 /** What a revoked key leaves behind is somebody's to look at. */
-export function describeRevoked({ id, made }: RevokedApiKey): string {
+export function describeRevoked({ id, made }: ApiKeyWithMade): string {
   const rows: [string, readonly string[]][] = [
     ["Keys that ended with it", made.api_key_ids],
     ["Personas that it made", made.persona_ids],

@@ -15,6 +15,8 @@ export interface Caller {
   expiresAt?: string;
   /** The API key behind it; none for the administrator, for tokens of others, and for the harness itself. */
   keyId?: string;
+  /** Which secret of that key was presented: how often the key had been rotated. None for access tokens. */
+  secretVersion?: number;
   /** The network address that it calls from; none for the harness itself. */
   address?: string;
 }

@@ -32,7 +32,7 @@ test("KEY-8 rotation keeps id, rights and end; the old secret works until the ov
   const before = await admin.createKey({ scopes: ["sessions:read"], agent_names: ["echo"] });
   const after = await rotate(admin, before.id);
   const { key: oldSecret, updated_at: _, ...rest } = before;
-  const { key: newSecret, updated_at: __, previous_key_expires_at, ...now } = after;
+  const { key: newSecret, updated_at: __, previous_key_expires_at, made: ___, ...now } = after;
   assert.deepEqual(now, rest);
   assert.notEqual(newSecret, oldSecret);
   const hours = (Date.parse(previous_key_expires_at) - Date.now()) / 3_600_000;
@@ -94,6 +94,60 @@ test("KEY-8 the old secret cannot rotate the new one away", async () => {
   const { key: newest } = await rotate(admin, key.id);
   errorOf(await admin.as(key.key).post(`/v1/api-keys/${key.id}/rotate`, {}), 403);
   assert.ok(await works(newest));
+});
+
+test("KEY-8 an old secret that ends with its key cannot rotate the new one away, nor can a token", async () => {
+  const ends = new Date(Date.now() + 600_000).toISOString();
+  const key = await admin.createKey({ expires_at: ends });
+  const rotated = await rotate(admin, key.id);
+  assert.ok(rotated.previous_key_expires_at < ends, "the old secret ends before the key");
+  for (const credential of [key.key, await tokenFor(admin, rotated)])
+    errorOf(await admin.as(credential).post(`/v1/api-keys/${key.id}/rotate`, {}), 403);
+  assert.ok(await works(rotated.key));
+  await rotate(admin.as(rotated.key), key.id);
+});
+
+const clerkScopes = ["api_keys:write", "sessions:read"];
+
+test("KEY-8 without admin a key rotates itself and what it made, and no other identity", async () => {
+  const clerk = await admin.createKey({ actor: "clerk", scopes: clerkScopes });
+  const other = await admin.createKey({
+    actor: "other",
+    scopes: ["sessions:read"],
+    expires_at: clerk.expires_at,
+  });
+  const as = admin.as(clerk.key);
+  const { code } = errorOf(await as.post(`/v1/api-keys/${other.id}/rotate`, {}), 403);
+  assert.equal(code, "permission_denied");
+  assert.ok(await works(other.key));
+  const child = await as.createKey({ scopes: clerkScopes });
+  const grandchild = await admin.as(child.key).createKey({ scopes: ["sessions:read"] });
+  for (const { id } of [child, grandchild]) await rotate(as, id);
+  await rotate(as, clerk.id);
+});
+
+test("KEY-8 the key of an approver is rotated by itself or its maker, not by other administrators", async () => {
+  const scopes = ["harp:approver:ann", "api_keys:write"];
+  const [maker, colleague] = [await admin.createKey(), await admin.createKey()];
+  const approver = await admin.as(maker.key).createKey({ actor: "ann", scopes });
+  const path = `/v1/api-keys/${approver.id}/rotate`;
+  for (const client of [admin, admin.as(colleague.key)]) errorOf(await client.post(path, {}), 403);
+  const { key } = await rotate(admin.as(maker.key), approver.id);
+  await rotate(admin.as(key), approver.id);
+});
+
+test("KEY-8 the answer to a rotation names what the key made", async () => {
+  const key = await admin.createKey();
+  const child = await admin.as(key.key).createKey();
+  const connector = await admin.as(key.key).createConnector();
+  const { made } = await rotate(admin, key.id, { overlap_seconds: 0 });
+  assert.deepEqual(made, {
+    api_key_ids: [child.id],
+    persona_ids: [],
+    schedule_ids: [],
+    connector_ids: [connector.id],
+  });
+  assert.ok(await works(child.key), "rotation does not end it");
 });
 
 test("KEY-8 rotated secrets survive a restart, and rotation is in the audit log", async () => {

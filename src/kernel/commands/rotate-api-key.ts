@@ -4,13 +4,16 @@
  */
 
 import { newApiKey, overlapSecondsDefault } from "../../policy/api-key.ts";
-import { type Caller, mayGrant } from "../../policy/caller.ts";
+import { type Caller, isHarpScope, mayGrant } from "../../policy/caller.ts";
 import { audited } from "../audit/record.ts";
 import { timestamp } from "../clock.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { assertNarrower } from "../key-bounds.ts";
+import { type MadeByKey, madeByKey } from "../made-by-key.ts";
+import { expiryOf } from "../queries/client-keys.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
+import type { Unit } from "../unit.ts";
 import type { CreatedApiKey } from "./create-api-key.ts";
 
 export interface RotateApiKey {
@@ -18,7 +21,12 @@ export interface RotateApiKey {
   overlapSeconds?: number | undefined;
 }
 
-export const rotateApiKey: Command<RotateApiKey, CreatedApiKey> = {
+export interface RotatedApiKey extends CreatedApiKey {
+  /** It stays usable: if the old secret leaked, somebody must look at it. */
+  made: MadeByKey;
+}
+
+export const rotateApiKey: Command<RotateApiKey, RotatedApiKey> = {
   name: "rotate_api_key",
   scope: "api_keys:write",
   audit: ({ overlapSeconds = overlapSecondsDefault }, { record }) =>
@@ -30,19 +38,68 @@ export const rotateApiKey: Command<RotateApiKey, CreatedApiKey> = {
   async decide(unit, { keyId, overlapSeconds = overlapSecondsDefault }) {
     const before = await unit.require("api_key", keyId);
     assertUsable(before, unit.at);
+    await assertMayRotate(unit, before);
+    await assertNewestSecret(unit);
     assertMayHold(unit.caller, before);
     const { key, hash } = newApiKey(keyId);
-    const until = timestamp(Date.parse(unit.at) + overlapSeconds * 1000);
+    // Before the key ends: nothing that the old secret makes lasts as long as the key.
+    const until = timestamp(Math.min(Date.parse(unit.at) + overlapSeconds * 1000, expiryOf(before) - 1));
     const previous = overlapSeconds === 0 ? null : { hash: before.hash, until };
-    return { record: unit.emit(before, "vendor.bridle.api_key.rotated", { hash, previous }), key };
+    const record = unit.emit(before, "vendor.bridle.api_key.rotated", { hash, previous });
+    return { record, key, made: await madeByKey(unit, keyId) };
   },
-  forRecord: ({ record }) => ({ record, key: null }),
+  forRecord: ({ record, made }) => ({ record, key: null, made }),
 };
 
 function assertUsable({ id, revoked_at, expires_at }: ApiKeyRecord, at: string): void {
   const isOver = revoked_at !== null || (expires_at !== null && Date.parse(expires_at) <= Date.parse(at));
   if (!isOver) return;
   throw new HarnessError("conflict", `Key ${id} was revoked or has expired. Make a new key.`);
+}
+
+/**
+ * Whoever rotates a key can act as its actor. So without `admin` it must be the caller's own key or one that it made. For an
+ * approver or enforcer it must be the maker itself, even with `admin`: the maker counts when approvers are confirmed.
+ */
+async function assertMayRotate(unit: Unit, key: ApiKeyRecord): Promise<void> {
+  const { keyId, scopes } = unit.caller;
+  if (keyId === key.id) return;
+  const isMaker = keyId === key.created_by_key_id;
+  if (key.scopes.some(isHarpScope)) {
+    if (isMaker) return;
+    throw new HarnessError(
+      "permission_denied",
+      `Key ${key.id} is for an approver or enforcer: only the key itself or the credential that made it can rotate it. Revoke it and make a new key.`,
+    );
+  }
+  if (scopes.has("admin") || (await isMadeBy(unit, key, keyId))) return;
+  throw new HarnessError(
+    "permission_denied",
+    `Without the scope admin, a key can rotate only itself and keys that it made; ${key.id} is neither.`,
+    { details: { required_scope: "admin" } },
+  );
+}
+
+/** Whether a key made another, or one of those that led to it. */
+async function isMadeBy(unit: Unit, key: ApiKeyRecord, makerId: string | undefined): Promise<boolean> {
+  if (makerId === undefined) return false;
+  for (let parent = key.created_by_key_id; parent !== undefined; ) {
+    if (parent === makerId) return true;
+    parent = (await unit.findForHarness("api_key", parent))?.created_by_key_id;
+  }
+  return false;
+}
+
+/** An old secret in its overlap, or a token, may be in other hands than the newest secret. */
+async function assertNewestSecret(unit: Unit): Promise<void> {
+  const { keyId, secretVersion } = unit.caller;
+  if (keyId === undefined) return;
+  const own = await unit.findForHarness("api_key", keyId);
+  if (own !== undefined && secretVersion === (own.rotations ?? 0)) return;
+  throw new HarnessError(
+    "permission_denied",
+    "Keys are rotated with the newest secret of a key, not with an old secret or an access token.",
+  );
 }
 
 /** Whoever rotates a key holds it afterwards: it must not be worth more than what they have. */
@@ -54,8 +111,7 @@ function assertMayHold(caller: Caller, key: ApiKeyRecord): void {
     });
   }
   assertNarrower(caller, key);
-  const ends = key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at);
-  if (caller.expiresAt === undefined || ends <= Date.parse(caller.expiresAt)) return;
+  if (caller.expiresAt === undefined || expiryOf(key) <= Date.parse(caller.expiresAt)) return;
   throw new HarnessError(
     "permission_denied",
     "This credential ends before the key does, so it cannot rotate it. Use the key's newest secret, or a key that lasts longer.",

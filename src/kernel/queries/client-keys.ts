@@ -62,8 +62,14 @@ export function ofVersion(key: ApiKeyRecord, version: number, now: number): Pres
   return now < endsAt ? { key, version, endsAt } : null;
 }
 
-/** Whoever presents a secret of a key: not for longer than that secret, or the token it was exchanged for. */
-export function holderOf({ key, endsAt }: PresentedKey, until = Number.POSITIVE_INFINITY): KnownCaller {
+/** Whoever presents a secret of a key. */
+export function holderOf(presented: PresentedKey): KnownCaller {
+  const { caller, expiresAt } = holderUntil(presented, Number.POSITIVE_INFINITY);
+  return { caller: { ...caller, secretVersion: presented.version }, expiresAt };
+}
+
+/** Not for longer than the secret, or the token it was exchanged for. */
+function holderUntil({ key, endsAt }: PresentedKey, until: number): KnownCaller {
   const expiresAt = Math.min(until, endsAt);
   const caller = callerOf(key);
   if (expiresAt === Number.POSITIVE_INFINITY) return { caller, expiresAt };
@@ -81,7 +87,7 @@ export function mayComeFrom({ allowedCidrs }: Caller, from: string | undefined):
 
 /** Whoever has a token of this key, with the scopes that it was given. */
 export function tokenHolder(key: PresentedKey, scopes: readonly Scope[], tokenEndsAt: number): KnownCaller {
-  const { caller, expiresAt } = holderOf(key, tokenEndsAt);
+  const { caller, expiresAt } = holderUntil(key, tokenEndsAt);
   return { caller: { ...caller, scopes: new Set(scopes) }, expiresAt };
 }
 

@@ -367,8 +367,8 @@ export const ApiKey = Envelope("api_key", {
   key: Type.Optional(Nullable(Type.String())),
 });
 const Ids = Type.Array(Type.String());
-/** The keys that it made ended with it; the rest of what it made stays. */
-export const RevokedApiKey = Type.Object({
+/** With what it made, and what the keys that it made made. A revocation ends those keys; a rotation ends nothing. */
+export const ApiKeyWithMade = Type.Object({
   ...ApiKey.properties,
   made: Type.Object({ api_key_ids: Ids, persona_ids: Ids, schedule_ids: Ids, connector_ids: Ids }),
 });

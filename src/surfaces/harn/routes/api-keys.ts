@@ -9,10 +9,10 @@ import { presentApiKey } from "../present.ts";
 import { route } from "../route.ts";
 import {
   ApiKey,
+  ApiKeyWithMade,
   CreateApiKeyRequest,
   ListOf,
   PageQuery,
-  RevokedApiKey,
   RotateApiKeyRequest,
 } from "../schemas.ts";
 
@@ -80,13 +80,13 @@ export const apiKeyRoutes = [
     tag,
     scope: "api_keys:write",
     body: RotateApiKeyRequest,
-    response: ApiKey,
+    response: ApiKeyWithMade,
     async handle(call) {
-      const { record, key } = await call.dispatch(rotateApiKey, {
+      const { record, key, made } = await call.dispatch(rotateApiKey, {
         keyId: call.param("key_id"),
         overlapSeconds: call.body.overlap_seconds,
       });
-      return { ...presentApiKey(record), key };
+      return { ...presentApiKey(record), key, made };
     },
   }),
   route({
@@ -96,7 +96,7 @@ export const apiKeyRoutes = [
     scope: "api_keys:write",
     summary: "Revoke an API key at once, and say what it made.",
     tag,
-    response: RevokedApiKey,
+    response: ApiKeyWithMade,
     async handle(call) {
       const { record, made } = await call.dispatch(revokeApiKey, { keyId: call.param("key_id") });
       return { ...presentApiKey(record), made };
