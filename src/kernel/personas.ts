@@ -1,6 +1,7 @@
 /** Applying a change to a persona: it becomes a new version, and its schedules follow. */
 
 import { nextVersion, type PersonaChanges, type PersonaRecord } from "./resources/persona.ts";
+import { callerAsSubmitter, type Submitter } from "./resources/submitter.ts";
 import { syncSchedules } from "./schedules.ts";
 import type { Unit } from "./unit.ts";
 
@@ -9,11 +10,12 @@ export async function applyPersonaChanges(
   unit: Unit,
   persona: PersonaRecord,
   { version: wanted, ...others }: PersonaChanges,
+  by: Submitter = callerAsSubmitter(unit.caller),
 ): Promise<PersonaRecord> {
   const before = persona.schedules ?? [];
   const version = wanted === undefined || isTaken(persona, wanted) ? nextVersion(persona) : wanted;
   const updated = unit.emit(persona, "vendor.bridle.persona.updated", { changes: { ...others, version } });
-  await syncSchedules(unit, updated, before);
+  await syncSchedules(unit, updated, before, by);
   return updated;
 }
 

@@ -5,6 +5,7 @@ import { Cron } from "croner";
 import { HarnessError } from "./errors.ts";
 import type { PersonaRecord, Schedule } from "./resources/persona.ts";
 import type { ScheduleRecord } from "./resources/schedule.ts";
+import { callerAsSubmitter, type Submitter } from "./resources/submitter.ts";
 import { pauseIfLate } from "./slices.ts";
 import type { Unit } from "./unit.ts";
 
@@ -38,6 +39,7 @@ export async function syncSchedules(
   unit: Unit,
   { id: personaId, schedules = [] }: PersonaRecord,
   before: readonly Schedule[] = [],
+  by: Submitter = callerAsSubmitter(unit.caller),
 ): Promise<void> {
   const isIn = (list: readonly Schedule[], { id }: Schedule) => list.some((other) => other.id === id);
   for (const gone of before.filter((schedule) => !isIn(schedules, schedule))) {
@@ -56,6 +58,7 @@ export async function syncSchedules(
       session_id: definition.session_id ?? null,
       next_at: nextTick(definition, Date.parse(unit.at)),
       ...unit.madeBy,
+      set_up_by: by,
     };
     unit.emit(schedule, "vendor.bridle.schedule.created", { schedule });
   }

@@ -7,6 +7,7 @@ import { applyPersonaChanges } from "../personas.ts";
 import { exchangesOf } from "../resources/exchange.ts";
 import { quorumOf } from "../resources/persona.ts";
 import type { ChangeOutcome, PolicyChange, PolicyChangeRecord } from "../resources/policy-change.ts";
+import { callerAsSubmitter } from "../resources/submitter.ts";
 import type { Unit } from "../unit.ts";
 import { audit } from "./audit.ts";
 import type { Consent } from "./consent.ts";
@@ -32,6 +33,7 @@ export async function requestChange(
     // As text, and as the approvers see it.
     details: JSON.stringify(details, null, 2),
     requested_by: unit.caller.actor,
+    requester: callerAsSubmitter(unit.caller),
     policies,
     asks_everybody: asksEverybody,
     effective_at: waitMs === null ? null : timestamp(nowMs + waitMs),
@@ -106,14 +108,14 @@ export async function settleChange(
 
 async function settlePersona(
   unit: Unit,
-  { id, status }: PolicyChangeRecord,
+  { id, status, requested_by, requester = { actor: requested_by } }: PolicyChangeRecord,
   personaId: string,
   changes: Parameters<typeof applyPersonaChanges>[2],
 ): Promise<void> {
   const persona = await unit.require("persona", personaId);
   if (persona.pending_change?.id !== id) return;
   const free = unit.emit(persona, "vendor.bridle.persona.change_settled", { change_id: id });
-  if (status === "approved") await applyPersonaChanges(unit, free, changes);
+  if (status === "approved") await applyPersonaChanges(unit, free, changes, requester);
 }
 
 /** A key that was refused is forgotten; the audit log knows of it. */

@@ -8,6 +8,7 @@ import { canonicalJson } from "../../receipts/canonical-json.ts";
 import { requireScope, requireWholeTenant } from "../authorize.ts";
 import { type ApproverRegistryRecord, approverRegistryId } from "../resources/approver-registry.ts";
 import type { ApprovalPolicy } from "../resources/persona.ts";
+import { namesOf } from "../resources/submitter.ts";
 import { submitterOf, type TaskRecord } from "../resources/task.ts";
 import type { KernelDeps, Unit } from "../unit.ts";
 
@@ -73,17 +74,17 @@ function macOf({ approvals }: KernelDeps, tenantId: string, keys: readonly Appro
 
 /** A policy as it holds for one task. */
 export interface ApprovalTerms extends ApprovalPolicy {
-  /** The approver who does not count, because they submitted the task. */
-  except?: string;
+  /** The approvers who do not count, because they submitted the task. */
+  except?: readonly string[];
 }
 
 export function termsFor(task: TaskRecord): ApprovalTerms | undefined {
   const { approval_policy: policy } = task.policy;
-  return policy?.four_eyes === true ? { ...policy, except: submitterOf(task).actor } : policy;
+  return policy?.four_eyes === true ? { ...policy, except: namesOf(submitterOf(task)) } : policy;
 }
 
 export function isEligible(key: ApproverKey, policy: ApprovalTerms | undefined, nowMs: number): boolean {
   if (!maySign(key, nowMs) || !key.roles.includes(approverRole)) return false;
-  if (policy?.except === key.approverId) return false;
+  if (policy?.except?.includes(key.approverId)) return false;
   return policy?.approvers === undefined || policy.approvers.includes(key.approverId);
 }

@@ -7,6 +7,7 @@ import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
+import { callerAsSubmitter } from "../resources/submitter.ts";
 import type { Unit } from "../unit.ts";
 import { wrapFor, wrappingLock } from "../vaults.ts";
 
@@ -43,6 +44,7 @@ export const createConnector: Command<CreateConnector, CreatedConnector> = {
       own_session_id: null,
       deleted_at: null,
       ...unit.madeBy,
+      set_up_by: callerAsSubmitter(unit.caller),
     };
     return { record: unit.emit(connector, "vendor.bridle.connector.created", { connector }), secret };
   },

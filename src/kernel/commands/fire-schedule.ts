@@ -48,7 +48,7 @@ async function submit(
   const task = await submitTask.decide(unit, {
     sessionId,
     personaId,
-    isConfigured: true,
+    configuredBy: schedule.set_up_by ?? null,
     input: { payload: definition.input ?? {} },
     metadata: { schedule_id: schedule.id, tick },
   });

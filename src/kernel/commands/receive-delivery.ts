@@ -160,7 +160,8 @@ function isPassedOn(eventKinds: readonly string[], kind: string | null): boolean
 
 /**
  * Whose work it becomes: the connector's target, and every persona with a trigger for it. Where neither is said, the
- * session's or the tenant's persona does it, which is what null stands for.
+ * session's or the tenant's persona does it, which is what null stands for. A disabled persona does not keep the others
+ * from their work; where all are disabled, the delivery is refused.
  */
 async function personasFor(
   unit: Unit,
@@ -168,13 +169,17 @@ async function personasFor(
   kind: string | null,
 ): Promise<(string | null)[]> {
   const found = new Set<string>(target_persona_id === null ? [] : [target_persona_id]);
+  const disabled = new Set<string>();
   let isTriggered = false;
   for await (const persona of allPersonas(unit)) {
+    if (persona.disabled === true) disabled.add(persona.id);
     const triggers = (persona.triggers ?? []).filter(({ connector_id }) => connector_id === id);
     isTriggered ||= triggers.length > 0;
     if (triggers.some(({ event_kinds = [] }) => isPassedOn(event_kinds, kind))) found.add(persona.id);
   }
-  return found.size === 0 && !isTriggered ? [null] : [...found];
+  if (found.size === 0 && !isTriggered) return [null];
+  const enabled = [...found].filter((personaId) => !disabled.has(personaId));
+  return enabled.length > 0 ? enabled : [...found];
 }
 
 async function* allPersonas({ own }: Unit): AsyncGenerator<PersonaRecord> {
@@ -193,7 +198,7 @@ async function submit(
   const task = await submitTask.decide(unit, {
     sessionId: session.id,
     personaId: personaId ?? session.persona_id,
-    isConfigured: true,
+    configuredBy: connector.set_up_by ?? null,
     input: { payload },
     trace,
   });

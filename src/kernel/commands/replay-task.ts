@@ -12,10 +12,11 @@ import { assertContentHeld } from "../replay/assert-held.ts";
 import { planReplay, type ReplayRequest } from "../replay/plan.ts";
 import { policyOf, stricterPolicy, type TaskPolicy } from "../resources/persona.ts";
 import { actingKinds, type LiveKind } from "../resources/replay.ts";
+import { callerAsSubmitter } from "../resources/submitter.ts";
 import { type TaskRecord, unstarted } from "../resources/task.ts";
 import type { TraceContext } from "../trace.ts";
 import type { Unit } from "../unit.ts";
-import { assertEnabled, callerAsSubmitter } from "./submit-task.ts";
+import { assertEnabled } from "./submit-task.ts";
 
 export interface ReplayTask extends ReplayRequest {
   taskId: string;

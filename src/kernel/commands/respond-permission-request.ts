@@ -15,6 +15,7 @@ import { issueApprovalReceipt } from "../receipts/issue.ts";
 import { exchangesOf } from "../resources/exchange.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
 import { demandsHarp } from "../resources/persona.ts";
+import { isSubmitter } from "../resources/submitter.ts";
 import { submitterOf, type TaskRecord } from "../resources/task.ts";
 import { moveTask } from "../tasks.ts";
 import type { Unit } from "../unit.ts";
@@ -120,10 +121,9 @@ function assertSameArtifact(
 }
 
 /** With `four_eyes`, whoever asked for the work is not the one who lets it go on. */
-function assertAnother({ actor, keyId }: Caller, task: TaskRecord, requestId: string): void {
+function assertAnother(caller: Caller, task: TaskRecord, requestId: string): void {
   if (task.policy.approval_policy?.four_eyes !== true) return;
-  const submitter = submitterOf(task);
-  if (actor !== submitter.actor && (keyId === undefined || keyId !== submitter.key_id)) return;
+  if (!isSubmitter(caller, submitterOf(task))) return;
   throw new HarnessError(
     "policy_violation",
     `Persona ${task.persona_id} wants four eyes: whoever submitted the task cannot approve it. Have somebody else answer.`,

@@ -15,13 +15,8 @@ import type { MessageInput } from "../resources/message.ts";
 import { type PersonaRecord, policyOf } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import type { TaskShell } from "../resources/shell-link.ts";
-import {
-  type Submitter,
-  submitterOf,
-  type TaskInput,
-  type TaskRecord,
-  unstarted,
-} from "../resources/task.ts";
+import { callerAsSubmitter, type Submitter } from "../resources/submitter.ts";
+import { submitterOf, type TaskInput, type TaskRecord, unstarted } from "../resources/task.ts";
 import { assertSessionPersona } from "../session-persona.ts";
 import { assertFitsAgent, assertFitsSkill } from "../skills.ts";
 import { appendMessage } from "../tasks.ts";
@@ -41,8 +36,8 @@ export interface SubmitTask {
   taskId?: string | undefined;
   input: { message: MessageInput } | { payload: JsonObject };
   metadata?: JsonObject | undefined;
-  /** Whether the persona is named by what an operator set up, not by the caller. */
-  isConfigured?: boolean;
+  /** Who set up the connector or schedule that submits it and names the persona; null when that is not known. */
+  configuredBy?: Submitter | null;
   /** The shell that it comes from. */
   shell?: TaskShell | undefined;
   trace?: TraceContext | null | undefined;
@@ -59,7 +54,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       });
     }
     // A run hands work on as its persona allows; the operator's schedules and connectors say themselves to whom.
-    const isBound = request.parentStep === undefined && request.isConfigured !== true;
+    const isBound = request.parentStep === undefined && request.configuredBy === undefined;
     if (isBound) assertSessionPersona(session, request.personaId ?? null);
     const persona = await personaOf(unit, request.personaId ?? session.persona_id);
     const agent = agentOf(unit, persona);
@@ -80,7 +75,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       ...unstarted(unit.at),
       input: takeInput(unit, session, envelope.id, request.input),
       created_by: unit.caller.actor,
-      submitter: parent === null ? callerAsSubmitter(unit.caller) : submitterOf(parent),
+      submitter: submitterFor(unit, request, parent),
       persona_id: persona.id,
       branch_id: branch?.id ?? session.branch_id,
       parent_task_id: request.parentTaskId ?? null,
@@ -119,8 +114,14 @@ function traceFor(
   }
 }
 
-export function callerAsSubmitter({ actor, keyId }: Caller): Submitter {
-  return keyId === undefined ? { actor } : { actor, key_id: keyId };
+/** Only a run inherits from the parent: callers can name any task as parent. */
+function submitterFor(
+  { caller }: Unit,
+  { parentStep, configuredBy }: SubmitTask,
+  parent: TaskRecord | null,
+): Submitter {
+  if (parent !== null && parentStep !== undefined) return submitterOf(parent);
+  return configuredBy ?? callerAsSubmitter(caller);
 }
 
 /** A session that still takes work. */

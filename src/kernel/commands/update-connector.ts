@@ -3,6 +3,7 @@
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../resources/connector.ts";
+import { changedBy } from "../resources/submitter.ts";
 import { assertTargets, requireOwnTarget } from "./create-connector.ts";
 
 export interface UpdateConnector {
@@ -21,6 +22,7 @@ export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
     const { target_persona_id = connector.target_persona_id } = changes;
     await requireOwnTarget(unit, target_persona_id);
     if (Object.keys(changes).length === 0) return connector;
-    return unit.emit(connector, "vendor.bridle.connector.updated", { changes });
+    const set_up_by = changedBy(unit.caller, connector.set_up_by);
+    return unit.emit(connector, "vendor.bridle.connector.updated", { changes: { ...changes, set_up_by } });
   },
 };

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../events.ts";
 import { type MembersOf, picked } from "./picked.ts";
 import type { Resource } from "./resource.ts";
+import type { Submitter } from "./submitter.ts";
 
 export const connectorStatuses = ["ACTIVE", "PAUSED", "FAILED", "DISABLED"] as const;
 export type ConnectorStatus = (typeof connectorStatuses)[number];
@@ -34,9 +35,14 @@ export interface ConnectorRecord extends Resource<"connector">, ConnectorSetting
   own_session_id: string | null;
   deleted_at: string | null;
   created_by_key_id?: string;
+  /** Who made it or changed it last. */
+  set_up_by?: Submitter;
 }
 
-export type ConnectorChanges = Partial<ConnectorSettings> & { own_session_id?: string };
+export type ConnectorChanges = Partial<ConnectorSettings> & {
+  own_session_id?: string;
+  set_up_by?: Submitter;
+};
 
 const changeable: MembersOf<ConnectorChanges> = {
   status: true,
@@ -46,6 +52,7 @@ const changeable: MembersOf<ConnectorChanges> = {
   target_session_id: true,
   metadata: true,
   own_session_id: true,
+  set_up_by: true,
 };
 
 export function foldConnector(connector: ConnectorRecord, event: KernelEvent): ConnectorRecord {

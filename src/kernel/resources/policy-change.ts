@@ -8,6 +8,7 @@ import type { KernelEvent } from "../events.ts";
 import { closed, type Exchange, exchangesOf, exchangesWakeAt, foldExchanges, isLive } from "./exchange.ts";
 import type { ApprovalPolicy, PersonaChanges } from "./persona.ts";
 import type { Resource } from "./resource.ts";
+import type { Submitter } from "./submitter.ts";
 
 export type PolicyChange =
   | { kind: "persona"; persona_id: string; changes: PersonaChanges }
@@ -29,6 +30,8 @@ export interface PolicyChangeRecord extends Resource<"policy_change"> {
   action: string;
   details: string;
   requested_by: string;
+  /** Whoever that is, for schedules that the change adds. */
+  requester?: Submitter;
   /** Enough approvers must agree under each of these. */
   policies: ApprovalPolicy[];
   /** Whether all approvers of the tenant are asked, and can refuse, or those of the policies. */

@@ -3,6 +3,7 @@
 import type { KernelEvent } from "../events.ts";
 import type { Schedule } from "./persona.ts";
 import type { Resource } from "./resource.ts";
+import type { Submitter } from "./submitter.ts";
 
 export interface ScheduleRecord extends Resource<"schedule"> {
   persona_id: string;
@@ -12,6 +13,8 @@ export interface ScheduleRecord extends Resource<"schedule"> {
   /** Null once it was stopped, or when no time is left that fits. */
   next_at: string | null;
   created_by_key_id?: string;
+  /** Who added it to the persona. */
+  set_up_by?: Submitter;
 }
 
 /** One tick. Ticks that passed while the server was down are one. */

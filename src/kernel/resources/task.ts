@@ -13,6 +13,7 @@ import type { TaskPolicy } from "./persona.ts";
 import type { ReplayPlan } from "./replay.ts";
 import type { Resource } from "./resource.ts";
 import type { TaskShell } from "./shell-link.ts";
+import type { Submitter } from "./submitter.ts";
 
 /** A message is named, not copied: it has a record of its own. */
 export type TaskInput = { message_id: string } | { payload: Content<JsonObject> };
@@ -49,8 +50,6 @@ export interface HostCall {
 /** Host calls of one task that can be open at once: they are part of its record. */
 export const hostCallsMax = 32;
 
-export type Submitter = { actor: string; key_id?: string };
-
 export interface TaskRecord extends Resource<"task"> {
   workspace_id: string;
   session_id: string;
@@ -58,7 +57,7 @@ export interface TaskRecord extends Resource<"task"> {
   status_at: string;
   input: TaskInput;
   created_by: string;
-  /** Who asked for the work; for what another task handed over, whoever asked for that one. */
+  /** Who asked for the work; for what a run handed over, whoever asked for its task; for a connector or schedule, who set it up. */
   submitter?: Submitter;
   persona_id: string;
   branch_id: string | null;

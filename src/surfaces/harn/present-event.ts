@@ -172,7 +172,7 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       return { ...shown, task_ids: tasks.map(({ id }) => id) };
     }
     case "vendor.bridle.policy_change.requested": {
-      const { exchanges: _, ...shown } = presentRecord(event.payload.policy_change);
+      const { exchanges: _, requester: __, ...shown } = presentRecord(event.payload.policy_change);
       return { policy_change: shown };
     }
     case "vendor.bridle.approvers.created":
@@ -224,6 +224,14 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       return { skill: presentSkill(event.payload.skill, event.createdAt) };
     case "vendor.bridle.connector.created":
       return { connector: presentConnector(event.payload.connector) };
+    case "vendor.bridle.connector.updated": {
+      const { set_up_by: _, ...changes } = event.payload.changes;
+      return { changes };
+    }
+    case "vendor.bridle.schedule.created": {
+      const { set_up_by: _, ...schedule } = event.payload.schedule;
+      return { schedule };
+    }
     case "vendor.bridle.push_config.created":
     case "vendor.bridle.push_config.replaced":
       return { push_config: presentPushConfig(event.payload.push_config) };

@@ -68,6 +68,7 @@ export function presentConnector(connector: ConnectorRecord): Wire {
     data_key: __,
     own_session_id,
     deleted_at: ___,
+    set_up_by: ____,
     ...shown
   } = presentRecord(connector);
   return {
