@@ -6,10 +6,10 @@ export const keyRequirements: readonly Requirement[] = [
   ...section("Bridle", "Credentials", {
     "KEY-3": "Events and receipts name the API key that was used, beside the actor. Imports bring none.",
     "KEY-4":
-      "A key bound to agents or personas gives work to, talks to and lists no others, on any surface. What it makes is bound alike.",
+      "A key bound to agents or personas gives work to, talks to and lists no others, on any surface, and writes nothing for the whole tenant. What it makes is bound alike.",
     "KEY-5":
       "A key bound to addresses, its tokens and its tickets are 401 from elsewhere. What it makes is bound alike.",
-    "KEY-6": "New keys expire after 90 days, or as the operator set; only admin makes one that never does.",
+    "KEY-6": "New keys expire after 90 days, or as the operator set; only admin makes one that lasts longer.",
     "KEY-7": "When a key was used last is known to the hour and survives restarts.",
     "KEY-8":
       "Rotating a key keeps its id, rights and end. The old secret and its tokens work until the overlap ends; there is one old secret at a time.",

@@ -605,7 +605,7 @@ export const requirements: readonly Requirement[] = [
     "PSH-2":
       "What a webhook does not take is tried again, later each time, until it is given up; 410 ends it at once. Neither the task nor other webhooks wait for it.",
     "PSH-3":
-      "A webhook that was deleted hears nothing more, also when it was just being tried; deleting twice is deleting once.",
+      "A webhook that was deleted, or whose key has ended, hears nothing more, also when it was just being tried; deleting twice is deleting once.",
     "PSH-4":
       "A webhook registered again under the same name takes the place of the first and goes on where that was, also after it was given up.",
     "PSH-5":

@@ -1,6 +1,6 @@
 /** The kernel's questions to policy, with the protocol's refusals as answers. */
 
-import { type Caller, mayReach, maySee, mayUse, type Scope } from "../policy/caller.ts";
+import { type Caller, isBound, mayReach, maySee, mayUse, type Scope } from "../policy/caller.ts";
 import { HarnessError } from "./errors.ts";
 import { type AnyRecord, workspaceOf } from "./fold.ts";
 import type { ApiKeyRecord } from "./resources/api-key.ts";
@@ -44,12 +44,12 @@ export function isWithin(
   return outer == null || (inner?.every((item) => outer.includes(item)) ?? false);
 }
 
-/** What is known in the whole tenant is not for a key to write that is bound to some of its workspaces. */
+/** A key that is bound to workspaces, agents or personas cannot write what is for the whole tenant. */
 export function requireWholeTenant(caller: Caller, param: string): void {
-  if (caller.workspaceIds === null) return;
+  if (!isBound(caller)) return;
   throw new HarnessError(
     "permission_denied",
-    "This key is bound to workspaces and cannot write what is for the whole tenant.",
+    "This key is bound to workspaces, agents or personas and cannot write what is for the whole tenant.",
     { param },
   );
 }

@@ -1,6 +1,7 @@
 /** What the commands and queries about vaults share: opening data keys, sealing and opening secrets, who may change what. */
 
 import type { KeyObject } from "node:crypto";
+import { isBound } from "../policy/caller.ts";
 import { NoMasterKey } from "../policy/master-keys.ts";
 import {
   type Belonging,
@@ -95,10 +96,10 @@ export async function requireChangeable(unit: Unit, vaultId: string): Promise<Va
 }
 
 export function assertWholeTenant({ caller }: Unit, workspaceId: string | null): void {
-  if (workspaceId !== null || caller.workspaceIds === null) return;
+  if (workspaceId !== null || !isBound(caller)) return;
   throw new HarnessError(
     "permission_denied",
-    "A vault of the whole tenant reaches every workspace; a key bound to some of them cannot make or change one.",
+    "A vault of the whole tenant reaches every workspace; a key that is bound to workspaces, agents or personas cannot make or change one.",
     { param: "workspace_id" },
   );
 }

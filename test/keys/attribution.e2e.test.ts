@@ -41,6 +41,16 @@ test("KEY-3 events name the key that was used, and none where there was none", a
   assert.ok(!("key_id" in second));
 });
 
+test("KEY-3 no key is called like the server's own parts, or has invisible characters in its actor", async () => {
+  const make = (actor: string) => admin.post("/v1/api-keys", { name: "x", actor, scopes: ["sessions:read"] });
+  const reserved = ["agent:echo", "schedule:x", "connector_x", " Agent:echo"];
+  for (const actor of [...reserved, "ad\u200bmin", "a\u0000b", "a\nb", "\u202enimda", "a\u2028b"]) {
+    const { param } = errorOf(await make(actor), 400);
+    assert.equal(param, "actor", JSON.stringify(actor));
+  }
+  for (const actor of ["agents", "Zoë Müller", "ci/deploy"]) assert.equal((await make(actor)).status, 201);
+});
+
 test("KEY-3 a task's receipts name the keys that submitted and approved it", async () => {
   const [submitter, approver] = [await admin.createKey(), await admin.createKey({ actor: "boss" })];
   const task = await approvedTask(admin.as(submitter.key), admin.as(approver.key));

@@ -131,6 +131,39 @@ test("KEY-4 a bound key cannot widen itself through personas or connectors", asy
   errorOf(await bound.call(`/v1/connectors/${own.id}`, loose), 403);
 });
 
+test("KEY-4 a bound key writes nothing for the whole tenant and reads no audit log", async () => {
+  const vault = { provider: "local", capabilities: ["read"] };
+  const memory = {
+    scope: "tenant",
+    owner_id: "tenant_default",
+    key: "k",
+    content: "x",
+    provenance: { actor: "test" },
+  };
+  for (const bounds of [{ agent_names: ["rehearsal"] }, { persona_ids: ["persona_rehearsal"] }]) {
+    const bound = await boundTo(bounds);
+    errorOf(await bound.post("/v1/skills", { name: "sum", description: "Adds numbers." }), 403);
+    errorOf(await bound.post("/v1/workspaces", { name: "w", root: "/w" }), 403);
+    errorOf(await bound.post("/v1/vaults", vault), 403);
+    errorOf(await bound.post("/v1/memories", memory), 403);
+    errorOf(await bound.get("/v1/audit"), 403);
+  }
+});
+
+test("KEY-4 a bound key sees permission requests of its own agents only", async () => {
+  const { id } = await admin.createSession();
+  const { waiting_for } = await admin.rehearse(id, "approve pay");
+  const requestId = waiting_for.permission_request_id;
+  const path = `/v1/permission-requests?session_id=${id}`;
+  const other = await boundTo({ agent_names: ["echo"] });
+  assert.deepEqual(await names(other, path, "id"), []);
+  const approve = () => other.post(`/v1/permission-requests/${requestId}/respond`, { approved: true });
+  errorOf(await approve(), 404);
+  assert.deepEqual(await names(await boundTo({ agent_names: ["rehearsal"] }), path, "id"), [requestId]);
+  await admin.post(`/v1/permission-requests/${requestId}/respond`, { approved: true });
+  errorOf(await approve(), 404);
+});
+
 test("KEY-4 bounds are inherited by keys and tokens", async () => {
   const parent = await admin.createKey({ agent_names: ["rehearsal", "echo"] });
   const bound = admin.as(parent.key);

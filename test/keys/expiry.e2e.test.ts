@@ -36,6 +36,19 @@ test("KEY-6 without an end, a key ends no later than the one that made it", asyn
   assert.equal((await admin.as(parent.key).createKey()).expires_at, ends);
 });
 
+test("KEY-6 without admin a key is not made for longer than the usual time", async () => {
+  const clerk = await admin.createKey({ scopes: ["api_keys:write", "sessions:read"], expires_at: null });
+  const make = (client: Client, days: number) =>
+    client.post("/v1/api-keys", {
+      ...{ name: "x", actor: "x", scopes: ["sessions:read"] },
+      expires_at: new Date(Date.now() + days * dayMs).toISOString(),
+    });
+  const { param } = errorOf(await make(admin.as(clerk.key), 91), 403);
+  assert.equal(param, "expires_at");
+  assert.equal((await make(admin.as(clerk.key), 89)).status, 201);
+  assert.equal((await make(admin, 91)).status, 201);
+});
+
 test("KEY-6 the operator sets the days, or never", async () => {
   await using short = await startServer({ flags: ["--key-days", "7"] });
   assert.equal(daysLeft(await new Client(short).createKey()), 7);

@@ -221,6 +221,22 @@ describe("Webhooks", () => {
     assert.deepEqual([config.attempts, receiver.received.length], [1, 1]);
   });
 
+  test("PSH-3 a webhook hears nothing more once the key that registered it has expired", async () => {
+    await using receiver = await startReceiver();
+    const task = await waitingTask(client);
+    const expires_at = new Date(Date.now() + 1000).toISOString();
+    const guest = client.as((await client.createKey({ expires_at })).key);
+    assert.equal((await new Hooks(guest, task.id).create({ id: "guest", url: receiver.url })).id, "guest");
+    await until(
+      async () => (await guest.get("/v1/sessions")).status,
+      (status) => status === 401,
+    );
+    await finish(server, task.id);
+    const { last_error } = await untilState(server, task.id, "failed");
+    assert.match(last_error, /API key that registered it has expired/);
+    assert.deepEqual(receiver.received, []);
+  });
+
   test("PSH-3 OPVS-53 OPVS-54 deleting a webhook aborts its delivery and can be repeated", async () => {
     // Given a webhook that is being told, when it is deleted, then the request is broken off, nothing comes any more,
     // and deleting it again succeeds.

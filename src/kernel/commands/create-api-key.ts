@@ -73,8 +73,19 @@ function keyFacts(key: ApiKeyRecord): AuditDetails {
 /** Those that the harness itself speaks as: nobody else is called so in the log. */
 const reservedActors: ReadonlySet<string> = new Set(["admin", "system", "gateway", "anonymous"]);
 
+const reservedPrefixes = ["agent:", "schedule:", "connector_"];
+
+/** What nobody sees makes one name look like another. */
+const invisible = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
 function assertOwnName(actor: string): void {
-  if (!reservedActors.has(actor.trim().toLowerCase())) return;
+  if (invisible.test(actor)) {
+    throw new HarnessError("invalid_request", "actor contains control or invisible characters.", {
+      param: "actor",
+    });
+  }
+  const name = actor.trim().toLowerCase();
+  if (!reservedActors.has(name) && !reservedPrefixes.some((prefix) => name.startsWith(prefix))) return;
   throw new HarnessError("invalid_request", `${JSON.stringify(actor)} is a name of the server itself.`, {
     param: "actor",
   });
@@ -94,12 +105,24 @@ function expiryFor({ caller, deps, at }: Unit, asked: string | null | undefined)
     });
   }
   const expiresAt = asked === null ? null : inUtc(asked);
+  if (expiresAt !== null && !mayGrant(caller, "admin")) assertUsualTerm(deps.keyMs, at, expiresAt);
   if (caller.expiresAt === undefined) return expiresAt;
   if (expiresAt !== null && Date.parse(expiresAt) <= Date.parse(caller.expiresAt)) return expiresAt;
   throw new HarnessError(
     "permission_denied",
     `A credential that expires can only make keys that expire by then: set expires_at to ${caller.expiresAt} or earlier.`,
     { param: "expires_at" },
+  );
+}
+
+function assertUsualTerm(keyMs: number | null, at: string, expiresAt: string): void {
+  if (keyMs === null) return;
+  const latest = Date.parse(at) + keyMs;
+  if (Date.parse(expiresAt) <= latest) return;
+  throw new HarnessError(
+    "permission_denied",
+    `Only the scope admin makes keys that last longer than usual: set expires_at to ${timestamp(latest)} or earlier.`,
+    { param: "expires_at", details: { required_scope: "admin" } },
   );
 }
 

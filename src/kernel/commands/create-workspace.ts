@@ -1,5 +1,6 @@
 /** Create a workspace, with the branch that is its main path. */
 
+import { isBound } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
@@ -21,8 +22,11 @@ export const createWorkspace: Command<CreateWorkspace, WorkspaceRecord> = {
   scope: "workspaces:write",
   audit: (_, workspace) => audited("workspace.create", workspace, { name: workspace.name }),
   async decide(unit, request) {
-    if (unit.caller.workspaceIds !== null) {
-      throw new HarnessError("permission_denied", "A key bound to workspaces cannot make others.");
+    if (isBound(unit.caller)) {
+      throw new HarnessError(
+        "permission_denied",
+        "A key that is bound to workspaces, agents or personas cannot make workspaces.",
+      );
     }
     return emitWorkspace(unit, request);
   },

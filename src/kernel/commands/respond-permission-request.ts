@@ -66,6 +66,7 @@ export async function decidePermission(
 ): Promise<PermissionRequestRecord> {
   const { requestId, approved, reason, proof } = answer;
   const request = await unit.require("permission_request", requestId);
+  const task = await unit.require("task", request.task_id);
   assertSameArtifact(request, answer);
   const status = approved ? "approved" : "denied";
   if (request.status === status) return request;
@@ -74,7 +75,6 @@ export async function decidePermission(
       details: { request_id: requestId, status: request.status },
     });
   }
-  const task = await unit.require("task", request.task_id);
   if (task.pending?.permission_request_id !== requestId) {
     throw new HarnessError(
       "conflict",

@@ -1,6 +1,6 @@
 /** Reading the audit log of the caller's tenant: pages, newest first; everything from a cursor on as it happens; the whole; its proof. */
 
-import type { Caller } from "../../policy/caller.ts";
+import { type Caller, isBound } from "../../policy/caller.ts";
 import { type AuditRecord, type AuditVerdict, verifyAuditLog } from "../../receipts/audit-record.ts";
 import type { StoredEvent, TenantStore } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
@@ -24,11 +24,14 @@ export interface AuditFilter {
 const scannedMax = 2000;
 const scannedAtOnce = 200;
 
-/** The log is the whole tenant's: a key that is bound to workspaces does not read it. */
+/** The log is the whole tenant's: a key that is bound to workspaces, agents or personas does not read it. */
 export function requireAuditor(caller: Caller): void {
   requireScope(caller, "audit:read");
-  if (caller.workspaceIds === null) return;
-  throw new HarnessError("permission_denied", "A key that is bound to workspaces cannot read the audit log.");
+  if (!isBound(caller)) return;
+  throw new HarnessError(
+    "permission_denied",
+    "A key that is bound to workspaces, agents or personas cannot read the audit log.",
+  );
 }
 
 /** A page may have no records and a next page, when many did not match. */

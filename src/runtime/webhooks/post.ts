@@ -15,7 +15,7 @@ const saysWhen: ReadonlySet<number> = new Set([429, 503]);
 
 export interface Failure {
   problem: string;
-  /** The receiver says that there never will be anybody. */
+  /** Nothing is to be sent there any more: the receiver says so, or its key has ended. */
   isGone: boolean;
   retryAfterMs: number | null;
 }

@@ -6,6 +6,7 @@
  *   H1  A config is told of an event only after all events before it were taken by its receiver.
  *   H2  What was taken is recorded afterwards: a process that dies in between tells it again, and never skips it.
  *   H3  Nothing is sent any more once the commit that deletes a config is acknowledged.
+ *   H4  Nothing is sent any more once the key that registered a config, or one that made that key, has ended.
  */
 
 import type { Logger } from "pino";
@@ -20,6 +21,7 @@ import {
   terminalEvents,
 } from "../../kernel/events.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
+import { usableKey } from "../../kernel/queries/client-keys.ts";
 import { openPushConfig } from "../../kernel/queries/push-configs.ts";
 import type { PushConfigRecord, PushDelivered } from "../../kernel/resources/push-config.ts";
 import { nextSlice } from "../../kernel/slices.ts";
@@ -59,6 +61,13 @@ const narrativesMax = 64;
 const retryFaultMs = 5000;
 /** How long notifications under way may take to end when the server stops. */
 const stopMsMax = 1000;
+
+/** A webhook is told no more than its key could read. */
+const keyEnded: Failure = {
+  problem: "the API key that registered it has expired or was revoked",
+  isGone: true,
+  retryAfterMs: null,
+};
 
 /** Returns the way to stop it. */
 export async function startWebhooks(options: WebhooksOptions): Promise<() => Promise<void>> {
@@ -268,6 +277,7 @@ class Webhooks {
     for (const body of bodies) {
       // Deleted or replaced meanwhile (H3).
       signal.throwIfAborted();
+      if (!(await this.#isOwned(config))) return keyEnded;
       const secrets = openPushConfig(kernel, config);
       if (secrets === null) throw new Error(`${config.id} is active and has no secrets`);
       const failure = await post({
@@ -282,6 +292,12 @@ class Webhooks {
       progress.count += 1;
     }
     return null;
+  }
+
+  /** Whether the key that registered it, and those that made that key, are still good. */
+  async #isOwned({ created_by_key_id: keyId }: PushConfigRecord): Promise<boolean> {
+    const { store, clock } = this.#options.kernel;
+    return keyId === undefined || (await usableKey(store, keyId, clock.now())) !== null;
   }
 
   async #failed(config: PushConfigRecord, progress: Progress, failure: Failure): Promise<boolean> {

@@ -10,6 +10,7 @@ import { HarnessError } from "../../../kernel/errors.ts";
 import { awaitTask } from "../../../kernel/queries/await-task.ts";
 import { explainTask } from "../../../kernel/queries/explain-task.ts";
 import { getOutcome, listOutcomes } from "../../../kernel/queries/outcomes.ts";
+import { listPermissionRequests } from "../../../kernel/queries/permission-requests.ts";
 import { listChanged } from "../../../kernel/queries/ranked-tasks.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
@@ -280,7 +281,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
         const { session_id, task_id, cursor, limit } = call.query;
         const request = { sessionId: session_id, taskId: task_id, cursor, limit };
         return presentPage(
-          await listRecords(call, call.caller, "permission_request", request),
+          await listPermissionRequests(call, call.caller, request),
           presentPermissionRequest,
         );
       },
