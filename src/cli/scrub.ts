@@ -91,5 +91,5 @@ function inWords({
   const rows = damage.map(({ what, where, problem }) => [what, where, harmlessLine(problem)]);
   const more = damageCount > damage.length ? `and ${damageCount - damage.length} more\n` : "";
   const advice = "Restore a backup, or salvage what is intact with `bridle doctor --repair --to DIR`.";
-  return `${table(["what", "where", "problem"], rows)}${more}${counted}: ${damageCount} are damaged.${old} ${advice}\n`;
+  return `${table(["what", "where", "problem"], rows)}${more}${counted}; ${damageCount} damaged.${old} ${advice}\n`;
 }

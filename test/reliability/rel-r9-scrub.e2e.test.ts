@@ -67,5 +67,5 @@ test("REL-R9 scrub finds no damage under a running server, and each kind of dama
   assert.deepEqual(where("page"), []);
   const words = await bridle(["doctor", "--deep", "--data", data]);
   assert.equal(words.code, 1);
-  assert.match(words.stdout, new RegExp(`${damage_count} are damaged`));
+  assert.match(words.stdout, new RegExp(`; ${damage_count} damaged`));
 });

@@ -126,5 +126,5 @@ function inWords(target: string, { events, documents, contents, lostCount, lost 
   if (lostCount === 0) return `${counted}. Nothing is lost.\n`;
   const rows = lost.map(({ what, where, problem }) => [what, where, harmlessLine(problem)]);
   const more = lostCount > lost.length ? `and ${lostCount - lost.length} more\n` : "";
-  return `${table(["lost", "where", "problem"], rows)}${more}${counted}. ${lostCount} are lost.\n`;
+  return `${table(["lost", "where", "problem"], rows)}${more}${counted}; ${lostCount} lost.\n`;
 }
