@@ -8,12 +8,12 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { endTask } from "../kernel/tasks.ts";
 import { systemCaller } from "../policy/caller.ts";
 import { recordRun, Superseded } from "./record-run.ts";
+import { waitMs } from "./webhooks/backoff.ts";
 
 /** A run repeats the step that it was in, so what does not fail because of the disk is not tried often. */
 const ownTriesMax = 3;
-const delayMsFirst = 1000;
-/** For disks that fail for longer. */
-const delayMsMax = 30_000;
+/** The cap is for disks that fail for longer. */
+const backoff = { baseMs: 2000, capMs: 30_000 };
 
 export interface CrashedRunsOptions {
   kernel: Kernel;
@@ -42,7 +42,7 @@ export class CrashedRuns {
     if (count === 1) {
       this.#report("run.not_recorded", task, error, "A run could not be written to the database; retrying");
     }
-    after(delayMs(count), () => this.#options.retry(task));
+    after(waitMs(backoff, count, null), () => this.#options.retry(task));
   }
 
   /** The run came further, or the task has ended. */
@@ -56,7 +56,7 @@ export class CrashedRuns {
       this.forget(task.id);
       this.#report("run.failed", task, cause, "A task failed: its run cannot be written to the database");
     } catch (error) {
-      if (isTransient(error)) return after(delayMsMax, () => void this.#fail(task, cause));
+      if (isTransient(error)) return after(backoff.capMs, () => void this.#fail(task, cause));
       this.#report("run.stuck", task, error, "A task cannot be ended; retrying at the next start");
     }
   }
@@ -64,10 +64,6 @@ export class CrashedRuns {
   #report(event: string, task: TaskRecord, err: unknown, sentence: string): void {
     this.#options.logger.error({ event, err, ...this.#options.about(task) }, sentence);
   }
-}
-
-function delayMs(count: number): number {
-  return Math.min(delayMsFirst * 2 ** (count - 1), delayMsMax);
 }
 
 function after(ms: number, act: () => void): void {

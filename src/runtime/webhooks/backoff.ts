@@ -13,7 +13,11 @@ export interface Backoff {
 export const webhookBackoff: Backoff = { baseMs: 1000, capMs: 10 * 60 * 1000, attemptsMax: 15 };
 
 /** `asked` is what the other side would like, and is heard within the cap. */
-export function waitMs({ baseMs, capMs }: Backoff, attempts: number, asked: number | null): number {
+export function waitMs(
+  { baseMs, capMs }: Pick<Backoff, "baseMs" | "capMs">,
+  attempts: number,
+  asked: number | null,
+): number {
   const longest = Math.min(capMs, baseMs * 2 ** (attempts - 1));
   return Math.max(Math.floor(Math.random() * longest), Math.min(asked ?? 0, capMs));
 }
