@@ -1,5 +1,6 @@
 /** The kernel's questions to policy, with the protocol's refusals as answers. */
 
+import { isRangeWithin } from "../policy/address-ranges.ts";
 import { type Caller, isBound, mayReach, maySee, mayUse, type Scope } from "../policy/caller.ts";
 import { HarnessError } from "./errors.ts";
 import { type AnyRecord, workspaceOf } from "./fold.ts";
@@ -17,7 +18,8 @@ export function isVisible(caller: Caller, record: AnyRecord): boolean {
   if (!maySee(caller, record.tenant_id, workspaceOf(record))) return false;
   switch (record.object) {
     case "api_key":
-      return isNarrower(caller, record);
+      // A key that opens more than the caller may see is not the caller's to look at or to revoke.
+      return widerBound(caller, record) === null;
     case "persona":
       return mayReach(caller, record.id, record.entry_workflow);
     case "task":
@@ -27,17 +29,22 @@ export function isVisible(caller: Caller, record: AnyRecord): boolean {
   }
 }
 
-/** A key that opens more than the caller may see is not the caller's to look at or to revoke. */
-function isNarrower(caller: Caller, key: ApiKeyRecord): boolean {
-  return (
-    isWithin(key.workspace_ids, caller.workspaceIds) &&
-    isWithin(key.agent_names, caller.agentNames) &&
-    isWithin(key.persona_ids, caller.personaIds)
-  );
+export type KeyBounds = Pick<ApiKeyRecord, "workspace_ids" | "agent_names" | "persona_ids" | "allowed_cidrs">;
+
+/** The first bound of a key that lets in more than the caller's own does; null when none does. */
+export function widerBound(caller: Caller, bounds: KeyBounds): keyof KeyBounds | null {
+  if (!isWithin(bounds.workspace_ids, caller.workspaceIds)) return "workspace_ids";
+  if (!isWithin(bounds.agent_names, caller.agentNames)) return "agent_names";
+  if (!isWithin(bounds.persona_ids, caller.personaIds)) return "persona_ids";
+  const { allowedCidrs } = caller;
+  const isInside =
+    allowedCidrs === undefined ||
+    (bounds.allowed_cidrs?.every((range) => isRangeWithin(range, allowedCidrs)) ?? false);
+  return isInside ? null : "allowed_cidrs";
 }
 
 /** Whether all of a list is in another, where no list means everything. */
-export function isWithin(
+function isWithin(
   inner: readonly string[] | null | undefined,
   outer: readonly string[] | null | undefined,
 ): boolean {

@@ -1,11 +1,10 @@
 /** What a new key is bound to: what was asked for, if it exists and is no wider than what the caller is bound to. */
 
-import { isRangeWithin, normalizedRange } from "../policy/address-ranges.ts";
+import { normalizedRange } from "../policy/address-ranges.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
-import { isWithin } from "./authorize.ts";
+import { type KeyBounds, widerBound } from "./authorize.ts";
 import { HarnessError, notFound } from "./errors.ts";
 import { findVisible } from "./queries/read.ts";
-import type { ApiKeyRecord } from "./resources/api-key.ts";
 import type { Unit } from "./unit.ts";
 
 type Asked = readonly string[] | null | undefined;
@@ -17,8 +16,6 @@ export interface AskedBounds {
   personaIds?: Asked;
   allowedCidrs?: Asked;
 }
-
-type KeyBounds = Pick<ApiKeyRecord, "workspace_ids" | "agent_names" | "persona_ids" | "allowed_cidrs">;
 
 export async function boundsFor(unit: Unit, tenantId: string, asked: AskedBounds): Promise<KeyBounds> {
   for (const id of asked.workspaceIds ?? []) await requireIn(unit, tenantId, "workspace", id);
@@ -38,21 +35,21 @@ export async function boundsFor(unit: Unit, tenantId: string, asked: AskedBounds
 
 /** Nobody lets somebody in where they cannot go themselves. */
 export function assertNarrower(caller: Caller, bounds: KeyBounds): void {
-  const { workspaceIds, agentNames, personaIds, allowedCidrs } = caller;
-  if (!isWithin(bounds.workspace_ids, workspaceIds)) throw wider("workspace_ids", "workspaces");
-  if (!isWithin(bounds.agent_names, agentNames)) throw wider("agent_names", "agents");
-  if (!isWithin(bounds.persona_ids, personaIds)) throw wider("persona_ids", "personas");
-  const isInside = bounds.allowed_cidrs?.every((range) => isRangeWithin(range, allowedCidrs ?? [])) ?? false;
-  if (allowedCidrs !== undefined && !isInside) throw wider("allowed_cidrs", "addresses");
-}
-
-function wider(param: string, what: string): HarnessError {
-  return new HarnessError(
+  const param = widerBound(caller, bounds);
+  if (param === null) return;
+  throw new HarnessError(
     "permission_denied",
-    `This key is bound to ${what}, so it can only give out keys that are bound to some of the same: set ${param}.`,
+    `This key is bound to ${boundNames[param]}, so it can only give out keys that are bound to some of the same: set ${param}.`,
     { param },
   );
 }
+
+const boundNames: Record<keyof KeyBounds, string> = {
+  workspace_ids: "workspaces",
+  agent_names: "agents",
+  persona_ids: "personas",
+  allowed_cidrs: "addresses",
+};
 
 function rangeOf(text: string): string {
   const range = normalizedRange(text);

@@ -17,6 +17,7 @@ import { Compile } from "typebox/schema";
 import { lazy } from "../lazy.ts";
 import { JwksSchema } from "../receipts/keys.ts";
 import { scopesIn } from "./access-token.ts";
+import { whyNoActor } from "./actor.ts";
 import type { Caller } from "./caller.ts";
 
 export interface TrustedIssuer {
@@ -100,7 +101,7 @@ export class ExternalIssuers {
         clockTolerance: skewSeconds,
         currentDate: new Date(nowMs),
       });
-      return claims().Check(payload) ? toToken(payload) : null;
+      return claims().Check(payload) && whyNoActor(payload.sub) === null ? toToken(payload) : null;
     } catch (error) {
       if (error instanceof KeysUnavailable) throw error;
       return null;

@@ -255,3 +255,26 @@ test("KEY-5 a wrong address counts as a failure and is in the log", async () => 
   assert.match(server.output(), /wrong credentials/);
   assert.ok(!server.output().includes(key.key));
 });
+
+test("KEY-5 a key bound to addresses neither sees nor revokes a key that is not", async () => {
+  const free = await admin.createKey({ scopes: ["sessions:read"] });
+  const office = await admin.createKey({ allowed_cidrs: ["10.1.0.0/16"] });
+  const desk = await admin.createKey({ allowed_cidrs: ["10.1.2.3"], scopes: ["sessions:read"] });
+  const bound = admin.as(office.key);
+  const seen: Json[] = (await bound.get("/v1/api-keys?limit=200", from("10.1.0.9"))).body.data;
+  assert.deepEqual(
+    [free, office, desk].map(({ id }) => seen.some((key) => key.id === id)),
+    [false, true, true],
+  );
+  const path = `/v1/api-keys/${free.id}`;
+  errorOf(await bound.call(path, { method: "DELETE", headers: from("10.1.0.9") }), 404);
+  assert.equal((await admin.get(path)).body.revoked_at, null);
+});
+
+test("KEY-4 a refused request for another tenant's key does not make the tenant", async () => {
+  const request = { name: "x", actor: "x", tenant_id: "tenant_never", scopes: ["sessions:read"] };
+  errorOf(await admin.post("/v1/api-keys", { ...request, scopes: ["nothing:read"] }), 400);
+  errorOf(await admin.post("/v1/api-keys", { ...request, actor: "system" }), 400);
+  errorOf(await admin.post("/v1/tenants/tenant_never/erase"), 404);
+  assert.equal((await admin.post("/v1/api-keys", request)).status, 201);
+});

@@ -1,5 +1,6 @@
 /** Make an API key. The key itself is in the answer and nowhere else, ever; what is kept is its hash. */
 
+import { whyNoActor } from "../../policy/actor.ts";
 import { newApiKey } from "../../policy/api-key.ts";
 import { type Caller, isBound, isScope, mayGrant, type Scope, systemCaller } from "../../policy/caller.ts";
 import type { AuditDetails } from "../../receipts/audit-record.ts";
@@ -34,11 +35,13 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
     tenantIds: [record.tenant_id],
   }),
   async decide(unit, request) {
-    const tenantId = await tenantFor(unit, request.tenantId);
+    const tenantId = tenantFor(unit, request.tenantId);
     const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
     const bounds = await boundsFor(unit, tenantId, request);
     assertOwnName(request.actor);
     const expiresAt = expiryFor(unit, request.expiresAt);
+    if (tenantId !== unit.caller.tenantId)
+      await carryOut(unit.deps, ensureTenant, systemCaller(tenantId), { tenantId });
     const envelope = unit.envelope("api_key", "key");
     const { key, hash } = newApiKey(envelope.id);
     const record: ApiKeyRecord = {
@@ -70,25 +73,14 @@ function keyFacts(key: ApiKeyRecord): AuditDetails {
   };
 }
 
-/** Those that the harness itself speaks as: nobody else is called so in the log. */
-const reservedActors: ReadonlySet<string> = new Set(["admin", "system", "gateway", "anonymous"]);
-
-const reservedPrefixes = ["agent:", "schedule:", "connector_"];
-
-/** What nobody sees makes one name look like another. */
-const invisible = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
-
 function assertOwnName(actor: string): void {
-  if (invisible.test(actor)) {
-    throw new HarnessError("invalid_request", "actor contains control or invisible characters.", {
-      param: "actor",
-    });
-  }
-  const name = actor.trim().toLowerCase();
-  if (!reservedActors.has(name) && !reservedPrefixes.some((prefix) => name.startsWith(prefix))) return;
-  throw new HarnessError("invalid_request", `${JSON.stringify(actor)} is a name of the server itself.`, {
-    param: "actor",
-  });
+  const problem = whyNoActor(actor);
+  if (problem === null) return;
+  const message =
+    problem === "invisible"
+      ? "actor contains control or invisible characters."
+      : `${JSON.stringify(actor)} is a name of the server itself.`;
+  throw new HarnessError("invalid_request", message, { param: "actor" });
 }
 
 /** Who is here for a while cannot let somebody in for longer. Without a wish, a key ends by default, or with its maker. */
@@ -148,7 +140,7 @@ function grantable(caller: Caller, scope: string): Scope {
 }
 
 /** Only an administrator of the default tenant, who runs the server, may open other tenants. */
-async function tenantFor(unit: Unit, asked: string | undefined): Promise<string> {
+function tenantFor(unit: Unit, asked: string | undefined): string {
   const own = unit.caller.tenantId;
   if (asked === undefined || asked === own) return own;
   const runsTheServer = own === defaultTenantId && !isBound(unit.caller);
@@ -157,6 +149,5 @@ async function tenantFor(unit: Unit, asked: string | undefined): Promise<string>
       param: "tenant_id",
     });
   }
-  await carryOut(unit.deps, ensureTenant, systemCaller(asked), { tenantId: asked });
   return asked;
 }
