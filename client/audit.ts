@@ -33,7 +33,7 @@ export function createAudit(transport: Transport): Audit {
       until: until?.toISOString(),
     })),
     async *follow(options = {}) {
-      const followed = { path: "/v1/audit/stream", isLast: () => false, isOver: async () => false };
+      const followed = { path: "/v1/audit/stream", isEnding: () => false, isOver: async () => false };
       for await (const event of follow(transport, followed, options)) yield recordIn(event);
     },
     export: (options = {}) => readLines(transport, "/v1/audit/export", options),

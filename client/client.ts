@@ -54,7 +54,7 @@ export function createClient(options: ClientOptions): BridleClient {
       const followed = {
         path: "/v1/events/stream",
         query: { workspace_id: workspaceId, session_id: sessionId },
-        isLast: () => false,
+        isEnding: () => false,
         isOver: async () => false,
       };
       return follow(transport, followed, rest);

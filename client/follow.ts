@@ -26,7 +26,8 @@ export interface FollowOptions {
 export interface Followed {
   path: string;
   query?: Record<string, string | undefined>;
-  isLast(event: BridleEvent): boolean;
+  /** Whether the server ends the stream soon after this event. */
+  isEnding(event: BridleEvent): boolean;
   /** Whether nothing can follow the event of this id; asked when a connection ended by itself and gave nothing. */
   isOver(lastId: string | undefined): Promise<boolean>;
 }
@@ -41,14 +42,16 @@ export async function* follow(
   // Failures in a row: an event that arrived makes up for those before it.
   for (let failures = 0; ; failures++) {
     let given = 0;
+    let isEnding = false;
     let askedMs = 0;
     try {
       for await (const event of connection(transport, followed, { ...options, after: lastId })) {
         lastId = event.id;
         given += 1;
         yield event;
-        if (followed.isLast(event)) return;
+        isEnding ||= followed.isEnding(event);
       }
+      if (isEnding) return;
       if (given === 0 && (await followed.isOver(lastId))) return;
     } catch (error) {
       signal?.throwIfAborted();

@@ -81,7 +81,7 @@ export function createTasks(transport: Transport, sessions: Sessions): Tasks {
   const followTask = (id: string, options: FollowOptions) => {
     const followed: Followed = {
       path: `${at(id)}/stream`,
-      isLast: ({ event, resource }) => resource.id === id && endings.has(event),
+      isEnding: ({ event, resource }) => resource.id === id && endings.has(event),
       async isOver(lastId) {
         if (!isFinal(await get(id, pick(options)))) return false;
         const query = { task_id: id, after_event_id: lastId, limit: 1 };

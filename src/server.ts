@@ -177,6 +177,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     heldMs: config.openHarness.heldMs,
     approvals,
     tracing: traces,
+    onReceiptError: (error) =>
+      logger.error({ event: "receipts.failed", err: error }, "Receipts cannot be issued; retrying"),
   });
   built.defer(() => kernel.tail.close());
   built.defer(() => kernel.keyUse.flush());
@@ -184,6 +186,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const tools = [...builtInTools, ...config.tools];
   metrics?.follow(kernel, { tools: tools.map(({ name }) => name), mcpServers: config.mcp.servers });
   let stopBy = 0;
+  built.defer(() => kernel.receipts.close(Math.max(0, stopBy - systemClock.now())));
   const stopTraces = await traces?.follow(kernel, join(dataDirectory, "traces.json"));
   built.defer(async () => await stopTraces?.(Math.max(0, stopBy - systemClock.now())));
   const system = systemCaller(defaultTenantId);
@@ -191,6 +194,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   adminKey.setDisabled(tenant.admin_key_disabled_at != null);
   const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
   issuer.adopt(signingKey.issuer_id);
+  await kernel.receipts.start();
   await preparePublicTenants(kernel);
   for (const persona of config.personas) await kernel.dispatch(ensurePersona, system, persona);
   await noteRetentionSetting(kernel);

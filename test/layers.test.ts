@@ -135,7 +135,7 @@ const looksAfterAll: readonly RegExp[] = [
   /^kernel\/(kernel|unit|log-tail|rebuild|salvage)\.ts$/,
   // The tenant follows from a key, a connector's id, or a time that has come.
   /^kernel\/queries\/(auth-failure|authenticate|client-keys|push-configs)\.ts$/,
-  /^kernel\/(erasure|master-key|retention)\//,
+  /^kernel\/(erasure|master-key|receipts|retention)\//,
   /^gateway\//,
   /^runtime\/history\.ts$/,
   /^telemetry\//,

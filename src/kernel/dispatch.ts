@@ -211,7 +211,7 @@ async function decideAndCommit<Request, Result>(
   request: Request,
   once: { key: string; fingerprint: string } | undefined,
 ): Promise<{ result: Result; position: Position | null }> {
-  const { ledger, clock } = unit.deps;
+  const { store, clock } = unit.deps;
   const result = await command.decide(unit, request);
   const audited = unit.hasEvents ? (command.audit?.(request, result, unit) ?? null) : null;
   if (audited !== null) await recordAudit(unit, audited);
@@ -226,6 +226,6 @@ async function decideAndCommit<Request, Result>(
   }
   const isEmpty = batch.events.length === 0 && batch.once === undefined && batch.rewrite === undefined;
   if (isEmpty) return { result, position: null };
-  const events = await ledger.commit(batch, unit.receipts);
+  const events = await store.commit(batch);
   return { result, position: events.at(-1)?.position ?? null };
 }

@@ -40,7 +40,7 @@ import type {
   PushDelivered,
   PushGaveUp,
 } from "./resources/push-config.ts";
-import type { Amounts, QuotaChanges, QuotaExhausted, QuotaRecord } from "./resources/quota.ts";
+import type { Amounts, Budget, QuotaChanges, QuotaExhausted, QuotaRecord } from "./resources/quota.ts";
 import type { ReceiptIssued } from "./resources/receipt.ts";
 import type { ReplayMark, ReplayMode } from "./resources/replay.ts";
 import type { ImportMark, Visibility } from "./resources/resource.ts";
@@ -130,6 +130,9 @@ export interface ModelDelta {
   /** Public when it is meant for whoever talks to the agent; otherwise it is the run's own business. */
   visibility: "public" | "internal";
 }
+
+/** `budget` is what the quotas allowed, for the receipt. */
+type TaskEnded = { outcome: Outcome; budget?: Budget };
 
 type MessageAppended = { message: MessageRecord; step?: string };
 
@@ -237,9 +240,9 @@ export interface EventPayloads {
   "task.status_changed": { from: TaskStatus; to: TaskStatus; reason: string | null };
   "task.input_required": { request: PendingRequest };
   "task.auth_required": { request: PendingRequest };
-  "task.completed": { outcome: Outcome };
-  "task.failed": { outcome: Outcome; failure: Failure };
-  "task.canceled": { outcome: Outcome; reason: string | null };
+  "task.completed": TaskEnded;
+  "task.failed": TaskEnded & { failure: Failure };
+  "task.canceled": TaskEnded & { reason: string | null };
   /** `answer` stands for the message in a replay that was given another one. */
   "user.input_submitted": { step: string; message_id: string; answer?: JsonValue };
   "user.cancel_requested": { reason: string | null };

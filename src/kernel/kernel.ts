@@ -28,7 +28,7 @@ import { createOperations } from "./operations.ts";
 import type { AuthFailure } from "./queries/auth-failure.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
 import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
-import { ReceiptLedger } from "./receipts/ledger.ts";
+import { ReceiptProjection } from "./receipts/projection.ts";
 import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
 import { createStillAllowed, type StillAllowed } from "./still-allowed.ts";
@@ -38,6 +38,7 @@ import { WorkHere } from "./work-here.ts";
 
 export interface Kernel extends KernelDeps {
   tail: LogTail;
+  receipts: ReceiptProjection;
   dispatch: Dispatch;
   authenticate: Authenticate;
   /** For connections that outlast the request that opened them. */
@@ -89,6 +90,8 @@ export interface KernelOptions {
   /** Without it, approvals are answered over the API only. */
   approvals?: ApprovalAccess;
   tracing?: Tracing | null;
+  /** Hears of receipts that cannot be issued now. */
+  onReceiptError?: (error: unknown) => void;
 }
 
 /** Long enough to open a connection with, too short to be found in a log. */
@@ -112,6 +115,13 @@ export function createKernel(options: KernelOptions): WholeKernel {
       return committed;
     },
   };
+  const receipts = new ReceiptProjection({
+    store: handingOver,
+    tail,
+    issuer,
+    clock,
+    onError: options.onReceiptError ?? (() => {}),
+  });
   const deps: WholeDeps = {
     store: handingOver,
     clock,
@@ -119,7 +129,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
     agents,
     newId: createIds(() => clock.now()),
     issuer,
-    ledger: new ReceiptLedger(handingOver, issuer),
+    receipts,
     redactor: new Redactor([adminKey.key]),
     replaySecrets: new ReplaySecrets(),
     heldStates: new HeldStates(clock, options.heldMs),
@@ -156,6 +166,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
   const authenticate = createAuthenticate(access);
   return {
     ...deps,
+    receipts,
     tail,
     dispatch: createDispatch(deps),
     authenticate,

@@ -4,8 +4,8 @@ import type { JsonValue } from "../store/port.ts";
 import type { EventPayloads } from "./events.ts";
 import { abandonHandoff } from "./handoffs.ts";
 import { assertMove, isFinal, mayMove, type TaskStatus } from "./lifecycle.ts";
-import { releaseTask } from "./quotas/ledger.ts";
-import { issueApprovalReceipt, issueTaskReceipt } from "./receipts/issue.ts";
+import { budgetLimit, releaseTask } from "./quotas/ledger.ts";
+import { newReceiptId, taskReceiptId } from "./receipts/ids.ts";
 import type { MessageInput, MessageRecord } from "./resources/message.ts";
 import type { Failure, Outcome } from "./resources/outcome.ts";
 import type { PermissionResponse } from "./resources/permission-request.ts";
@@ -62,7 +62,7 @@ export type Ending =
 
 /** Ends a task for good, with its outcome, and hands the result to a parent that waits for it. */
 export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Promise<TaskRecord> {
-  // The receipt says the same as the log.
+  // A summary is cut, and nothing may be cut in two before it is taken out.
   const ending = unit.redactor.value(given);
   // A run can go on without the answer it asked for (it raced the question against a timer, say).
   const able = mayMove(task.status, ending.status)
@@ -70,7 +70,8 @@ export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Prom
     : moveTask(unit, task, "WORKING", "no longer waits");
   await withdrawPermission(unit, task, "canceled", `The task is ${ending.status}.`);
   for (const id of task.handoff_ids ?? []) await abandonHandoff(unit, id);
-  const receiptId = await issueTaskReceipt(unit, able, ending);
+  const receiptId = await taskReceiptId(unit, able, { failure: null, ...ending });
+  const budget = receiptId === null ? undefined : await budgetLimit(unit, task);
   await releaseTask(unit, task, receiptId);
   const outcome: Outcome = {
     status: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
@@ -80,13 +81,14 @@ export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Prom
   };
   await tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
   const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);
+  const ended = { outcome, ...(budget === undefined ? {} : { budget }) };
   switch (ending.status) {
     case "COMPLETED":
-      return unit.emit(moved, "task.completed", { outcome });
+      return unit.emit(moved, "task.completed", ended);
     case "FAILED":
-      return unit.emit(moved, "task.failed", { outcome, failure: ending.failure });
+      return unit.emit(moved, "task.failed", { ...ended, failure: ending.failure });
     case "CANCELED":
-      return unit.emit(moved, "task.canceled", { outcome, reason: ending.reason });
+      return unit.emit(moved, "task.canceled", { ...ended, reason: ending.reason });
   }
 }
 
@@ -108,8 +110,7 @@ export async function withdrawPermission(
     decided_by: "system",
     decided_at: unit.at,
   });
-  const receipt_id = issueApprovalReceipt(unit, task, request, response);
-  unit.emit(request, "tool.denied", { response, receipt_id });
+  unit.emit(request, "tool.denied", { response, receipt_id: newReceiptId(unit, task) });
 }
 
 export function summarize(ending: Ending): string {

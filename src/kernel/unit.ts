@@ -35,8 +35,7 @@ import type { NewId } from "./ids.ts";
 import { comesBefore, type Locks, OutOfTurn, type Release } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
 import type { Operations } from "./operations.ts";
-import type { ReceiptDraft } from "./receipts/drafts.ts";
-import type { PendingReceipt, ReceiptLedger } from "./receipts/ledger.ts";
+import type { ReceiptProgress } from "./receipts/projection.ts";
 import type { ReplayMark } from "./resources/replay.ts";
 import type { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
@@ -48,7 +47,7 @@ export interface KernelDeps {
   chance: Chance;
   newId: NewId;
   agents: AgentDirectory;
-  ledger: ReceiptLedger;
+  receipts: ReceiptProgress;
   issuer: Issuer;
   redactor: Redactor;
   replaySecrets: ReplaySecrets;
@@ -104,7 +103,6 @@ export class Unit {
   readonly #staged: { sha256: string; stagedBytes: number }[] = [];
   readonly #rewrites: Rewrite[] = [];
   readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
-  readonly #receipts: PendingReceipt[] = [];
   readonly #held = new Map<string, Release>();
   /** What it takes out of everything that is written. */
   redactor: Redactor;
@@ -215,21 +213,6 @@ export class Unit {
   /** Whether anything was recorded so far. */
   get hasEvents(): boolean {
     return this.#events.length > 0;
-  }
-
-  /** Leaves a receipt behind. It is chained and signed when the unit is committed. */
-  issueReceipt(
-    record: PendingReceipt["record"],
-    draft: ReceiptDraft,
-    after: PendingReceipt["after"] = null,
-  ): void {
-    const event = this.#append(record, "receipt.issued", {});
-    this.#receipts.push({ draft, record, event, after });
-  }
-
-  /** The receipts that wait for their place in the chain. */
-  get receipts(): readonly PendingReceipt[] {
-    return this.#receipts;
   }
 
   /** All events of a task so far, this unit's own included. */

@@ -193,6 +193,7 @@ function historyStore(
     list: async () => [],
     due: async () => [],
     documents: async () => [],
+    cursor: async () => 0,
     tenantIds: async () => [],
     events: eventsOf,
     stageBlob: () => Promise.reject(new Error("A history takes no content")),

@@ -149,6 +149,15 @@ export interface Batch {
   rewrite?: Rewrite[];
   rewriteOnce?: Pick<OnceRecord, "key" | "result">[];
   trim?: Trim;
+  /** How far somebody who follows the log has come with it. */
+  cursor?: CursorMove;
+}
+
+/** A cursor that is elsewhere is a conflict: somebody else follows the log under the same name. */
+export interface CursorMove {
+  name: string;
+  from: Position;
+  to: Position;
 }
 
 /** What leaves the store for good, all of it in the same commit. */

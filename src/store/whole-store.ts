@@ -32,6 +32,8 @@ export interface WholeReads {
   due(query: DueQuery): Promise<{ id: string; wakeAt: number }[]>;
   /** Every document, listed or not, in the order of their ids. */
   documents(query: { afterId: string; limit: number }): Promise<StoredDocument[]>;
+  /** The position up to which somebody has followed the log; 0 at first. */
+  cursor(name: string): Promise<Position>;
   /** Every tenant that there is. */
   tenantIds(): Promise<string[]>;
   /** Idempotency records whose answer has this text in it, in the order of their keys. */

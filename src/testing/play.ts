@@ -102,8 +102,9 @@ export class Play {
       if (isKilled) return "killed";
       const document = await kernel.store.of(this.#stage.system.tenantId).get("task", taskId);
       const task = document?.body as TaskRecord | undefined;
-      if (task !== undefined && isFinal(task.status)) return "over";
-      still = runtime.isQuiet ? still + 1 : 0;
+      const { isCaughtUp } = kernel.receipts;
+      if (task !== undefined && isFinal(task.status) && isCaughtUp) return "over";
+      still = runtime.isQuiet && isCaughtUp ? still + 1 : 0;
       if (performance.now() - startedAt > this.#cast.timeoutMs) {
         const what = this.#stage.problems.map((problem) => `\n  ${problem}`).join("");
         throw new RehearsalError(`There is no end to it after ${this.#cast.timeoutMs} ms.${what}`);

@@ -96,6 +96,7 @@ export class Stage {
         const { kernel, runtime } = started;
         const end = async () => {
           await runtime.drain(0);
+          await kernel.receipts.close(0);
           kernel.tail.close();
           await memory.close();
         };
@@ -119,6 +120,7 @@ export class Stage {
     await kernel.dispatch(ensureTenant, this.system, { tenantId: defaultTenantId });
     const { result } = await kernel.dispatch(ensureSigningKey, this.system, { key: this.#issuer.key });
     this.#issuer.adopt(result.issuer_id);
+    await kernel.receipts.start();
     const runtime = await startRuntime({
       kernel,
       world: this.world,

@@ -199,7 +199,10 @@ describe("bridle task", { concurrency }, () => {
       assert.match(text, wanted);
     }
     const events = (await words("task", "logs", task.id, "--follow", "--json")).trimEnd().split("\n");
-    assert.deepEqual(events.map((line) => JSON.parse(line).event).slice(-1), ["task.completed"]);
+    assert.deepEqual(events.map((line) => JSON.parse(line).event).slice(-2), [
+      "task.completed",
+      "receipt.issued",
+    ]);
     assert.match(
       await words("task", "artifacts", task.id),
       /artifact_\w+ +file +4 bytes +text\/plain +notes\.md/,
@@ -213,14 +216,20 @@ describe("bridle task", { concurrency }, () => {
     const task = await rehearse("say hello", "fail no disk");
     const ended = await run(["task", "watch", task.id]);
     assert.equal(ended.code, 1);
-    assert.match(ended.stdout, /says +hello\n[\s\S]*failed +rehearsed_failure: no disk after .*\n$/);
+    assert.match(
+      ended.stdout,
+      /says +hello\n[\s\S]*failed +rehearsed_failure: no disk after .*\n.*receipt +receipt_\w+\n$/,
+    );
     assert.equal(ended.stdout.includes("\u001b"), false);
     const watched = await run(["task", "submit", "echo", "hi", "--watch", "--json"]);
     const events = succeeded(watched)
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
-    assert.equal(events.at(-1).event, "task.completed");
+    assert.deepEqual(
+      events.slice(-2).map(({ event }) => event),
+      ["task.completed", "receipt.issued"],
+    );
     assert.ok(events.every(({ object }) => object === "event"));
   });
 

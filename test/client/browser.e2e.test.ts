@@ -79,7 +79,7 @@ test("CLT-10 the client works in a browser page as it does in Node", {
       refused: "invalid_request",
       asked: "INPUT_REQUIRED",
       status: "COMPLETED",
-      last: "task.completed",
+      last: "receipt.issued",
       content: "from a page",
       mimeType: "text/x-page",
       error: 404,

@@ -436,7 +436,7 @@ describe("Deliveries", () => {
       by = new Client(own);
       await Promise.all([...tasks.keys(), ...ids].map(send));
       assert.ok(ids.every((id) => tasks.has(id)));
-      await own.kill();
+      await own.stop();
     }
     const events = await assertRebuildable(directory.path);
     const submitted = events.filter(({ event }) => event === "connector.task_submitted");

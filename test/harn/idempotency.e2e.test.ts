@@ -74,7 +74,7 @@ async function waiting(line: string): Promise<Json> {
 /** Waits until no task of the server has anything left to do by itself. */
 async function quiet(): Promise<void> {
   for (const task of await client.listAll("/v1/tasks")) {
-    await client.untilTask(task.id, (now) => isFinal(now) || now.waiting_for !== null);
+    await client.settled(await client.untilTask(task.id, (now) => isFinal(now) || now.waiting_for !== null));
   }
 }
 

@@ -575,13 +575,13 @@ describe("The receipt of a task", () => {
     assert.deepEqual(
       naming.map(({ event, receipt_id }) => [event, receipt_id]),
       [
-        ["receipt.issued", task.receipt_id],
         ["task.completed", task.receipt_id],
+        ["receipt.issued", task.receipt_id],
       ],
     );
-    assert.equal(naming[1].payload.outcome.receipt_id, task.receipt_id);
+    assert.equal(naming[0].payload.outcome.receipt_id, task.receipt_id);
     const { chain, subject } = await receiptOf(task);
-    const { payload, resource } = naming[0];
+    const { payload, resource } = naming[1];
     assert.deepEqual(resource, { object: "receipt", id: task.receipt_id });
     assert.deepEqual(payload.subject, subject);
     assert.equal(payload.receipt_hash, chain.receipt_hash);

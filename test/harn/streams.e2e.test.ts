@@ -182,14 +182,12 @@ describe("streams", () => {
     });
     const got: Frame[] = [];
     let cuts = 0;
-    for (; !terminalEvents.includes(String(got.at(-1)?.event)); cuts++) {
+    for (; got.at(-1)?.event !== "receipt.issued"; cuts++) {
       const last = got.at(-1)?.id;
       const headers: Record<string, string> = typeof last === "string" ? { "last-event-id": last } : {};
       await using stream = await openStream(client, path, headers);
       let left = 37;
-      got.push(
-        ...(await take(stream.frames, ({ event }) => --left === 0 || terminalEvents.includes(String(event)))),
-      );
+      got.push(...(await take(stream.frames, ({ event }) => --left === 0 || event === "receipt.issued")));
     }
     assert.ok(cuts > 10, `${cuts} cuts`);
     await client.untilTask(task.id, isFinal);
@@ -287,8 +285,9 @@ describe("streams", () => {
     }
   });
 
-  test("SSE-5 a task stream closes after the terminal event, however the task ends", async () => {
-    // Given tasks that end in every way, when their streams are read, then each ends by itself after the terminal event.
+  test("SSE-5 a task stream closes after the terminal event and its receipt, however the task ends", async () => {
+    // Given tasks that end in every way, when their streams are read, then each ends by itself after the terminal event and
+    // the receipt that it names.
     const { id: sessionId } = await client.createSession();
     const completed = await client.rehearse(sessionId, "return end");
     const failed = await client.rehearse(sessionId, "fail badly");
@@ -301,18 +300,21 @@ describe("streams", () => {
       await framesOf(`/v1/tasks/${completed.id}/stream`),
       await framesOf(`/v1/tasks/${failed.id}/stream`),
       await liveFrames,
-    ].map((frames) => frames.at(-1)?.event);
-    assert.deepEqual(ends, terminalEvents);
+    ].map((frames) => frames.slice(-2).map(({ event }) => event));
+    assert.deepEqual(
+      ends,
+      terminalEvents.map((event) => [event, "receipt.issued"]),
+    );
   });
 
-  test("SSE-5 resuming at or after the terminal event returns an empty stream that closes", async () => {
-    // Given an ended task, when its stream is resumed at its terminal event or after it, then it is empty and ends.
+  test("SSE-5 resuming after the last event of a task returns an empty stream that closes", async () => {
+    // Given an ended task, when its stream is resumed at its last event or after it, then it is empty and ends.
     const task = await endedTask();
     const later = await endedTask(task.session_id);
     const path = `/v1/tasks/${task.id}/stream`;
-    const terminal = (await framesOf(path)).at(-1);
+    const last = (await framesOf(path)).at(-1);
     const laterEvents = await client.listAll(`/v1/tasks/${later.id}/events`);
-    assert.deepEqual(await framesOf(path, { "last-event-id": String(terminal?.id) }), []);
+    assert.deepEqual(await framesOf(path, { "last-event-id": String(last?.id) }), []);
     assert.deepEqual(await framesOf(path, { "last-event-id": laterEvents[0].id }), []);
     assert.deepEqual(await framesOf(`${path}?after_event_id=${laterEvents.at(-1).id}`), []);
   });
@@ -331,8 +333,8 @@ describe("streams", () => {
     await using stream = await openStream(client, `/v1/tasks/${parent.id}/stream`);
     const frames = take(stream.frames, () => false);
     await client.answer(parent.id, "yes");
-    const last = (await frames).at(-1);
-    assert.deepEqual([last?.event, last?.data.resource.id], ["task.completed", parent.id]);
+    const ending = (await frames).at(-2);
+    assert.deepEqual([ending?.event, ending?.data.resource.id], ["task.completed", parent.id]);
   });
 
   test("SSE-6 task, session and global streams show all events of their scope and no others", async () => {
@@ -374,7 +376,7 @@ describe("streams", () => {
     const seen = await take(stream.frames, ({ data }) => data.resource.id === session.id);
     await endedTask();
     await other.submit(session.id, "hello", { persona_id: "persona_default.tenant_streams" });
-    seen.push(...(await take(stream.frames, ({ event }) => event === "task.completed")));
+    seen.push(...(await take(stream.frames, ({ event }) => event === "receipt.issued")));
     const own = await other.listAll("/v1/events");
     assert.deepEqual(idsOf(seen), idsOf(own));
     assert.ok(!own.some((event) => event.session_id === task.session_id));

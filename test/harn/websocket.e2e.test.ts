@@ -241,10 +241,10 @@ describe("The session's WebSocket", () => {
     let cursor = (await client.get(`/v1/sessions/${sessionId}`)).body.last_event_id;
     const { id } = await client.submit(sessionId, "stream 400", { persona_id: "persona_rehearsal" });
     const got: Json[] = [];
-    for (let round = 0; got.at(-1)?.event.event !== "task.completed"; round++) {
+    for (let round = 0; got.at(-1)?.event.event !== "receipt.issued"; round++) {
       await using socket = await openSession(client, sessionId, { cursor });
       const wanted = 20 + ((round * 37) % 60);
-      while (socket.events.length < wanted && got.at(-1)?.event.event !== "task.completed") {
+      while (socket.events.length < wanted && got.at(-1)?.event.event !== "receipt.issued") {
         const frame = await socket.until("event");
         got.push(frame);
         cursor = frame.event.id;
@@ -263,7 +263,7 @@ describe("The session's WebSocket", () => {
     // Given history after the cursor, when a client resumes, then history is replayed, and what happens then is not.
     const sessionId = await newSession();
     const { last_event_id: cursor } = (await client.get(`/v1/sessions/${sessionId}`)).body;
-    await client.rehearse(sessionId, "say before");
+    await client.settled(await client.rehearse(sessionId, "say before"));
     const { last_event_id: last } = (await client.get(`/v1/sessions/${sessionId}`)).body;
     await using socket = await openSocket(client, path(sessionId));
     const ready = await socket.ask({ type: "hello", cursor });
@@ -644,7 +644,7 @@ describe("Streams by upgrade", () => {
     const listed = await client.listAll(`/v1/tasks/${waiting.id}/events`);
     assert.deepEqual(
       socket.seen.map(({ event }) => event),
-      listed.slice(0, listed.findIndex(({ event }) => event === "task.completed") + 1),
+      listed,
     );
     assert.deepEqual(
       socket.seen.map(({ replayed }) => replayed),
@@ -664,7 +664,7 @@ describe("Streams by upgrade", () => {
     // Given a cursor, when the session's and the whole stream are upgraded, then they go on from there.
     const sessionId = await newSession();
     const { last_event_id } = (await client.get(`/v1/sessions/${sessionId}`)).body;
-    await client.rehearse(sessionId, "say one");
+    await client.settled(await client.rehearse(sessionId, "say one"));
     const listed = (await client.listAll(`/v1/sessions/${sessionId}/events`)).slice(1).map(({ id }) => id);
     for (const at of [`/v1/sessions/${sessionId}/events/stream`, "/v1/events/stream"]) {
       await using socket = await openSocket(client, `${at}?after_event_id=${last_event_id}`);

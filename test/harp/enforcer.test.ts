@@ -11,7 +11,6 @@ import { revokeApprover } from "../../src/kernel/commands/approvers.ts";
 import { cancelTask } from "../../src/kernel/commands/cancel-task.ts";
 import { respondPermissionRequest } from "../../src/kernel/commands/respond-permission-request.ts";
 import { listApprovers } from "../../src/kernel/queries/approvers.ts";
-import { getReceipt } from "../../src/kernel/queries/receipts.ts";
 import { exchangesOf } from "../../src/kernel/resources/exchange.ts";
 import { defineAgent } from "../../src/runtime/agent.ts";
 import { until } from "../support/client.ts";
@@ -36,7 +35,7 @@ describe("one approver", () => {
     const ended = await stage.ended(task);
     assert.equal(ended.status, "COMPLETED", JSON.stringify(ended.failure));
     assert.equal(runsOf(task), 1);
-    const { approvals } = await getReceipt(stage.kernel, caller, ended.outcome?.receipt_id ?? "");
+    const { approvals } = await stage.receipt(ended);
     const proof = Object(approvals?.[0]?.quorum_proof);
     assert.deepEqual([proof.required, proof.satisfied], [1, 1]);
     assert.deepEqual(await verifyApprovalProof(proof.harp), { valid: true, why: null, approvers: ["ann"] });
@@ -350,7 +349,7 @@ describe("several approvers", () => {
     stage.gateway.deliver(second.request_id, await stage.signed(cem, second.request_id));
     const ended = await stage.ended(task);
     assert.equal(ended.status, "COMPLETED", JSON.stringify(ended.failure));
-    const { approvals } = await getReceipt(stage.kernel, caller, ended.outcome?.receipt_id ?? "");
+    const { approvals } = await stage.receipt(ended);
     const proof = Object(approvals?.[0]?.quorum_proof);
     const verdict = await verifyApprovalProof(proof.harp);
     assert.deepEqual([verdict.valid, verdict.approvers.toSorted()], [true, ["ann", "cem"]]);

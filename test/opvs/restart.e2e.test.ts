@@ -110,14 +110,14 @@ test("DCU-3 streams of a repeatedly killed server resume and deliver every event
     const followed = onEach(server, async (wire) => {
       const had = held.get(wire.name) ?? [];
       const since = had.length === 0 ? undefined : eventIdOf(had.at(-1));
-      await using stream = await wire.stream(
-        "SubscribeToTask",
-        { id },
-        { headers: { ...headers, "a2a-since": since } },
-      );
       held.set(wire.name, had);
       try {
-        // The server may die of what another stream has heard, before this one has its first.
+        // The server may die of what another stream has heard, before this one is open or has its first.
+        await using stream = await wire.stream(
+          "SubscribeToTask",
+          { id },
+          { headers: { ...headers, "a2a-since": since } },
+        );
         const task = await stream.next();
         if (had.length === 0) had.push(task);
         opened++;

@@ -116,6 +116,11 @@ export class Client {
     return answer.body;
   }
 
+  /** Resolves when everything about an ended task is in the log: its events are answered when its receipt is issued. */
+  async settled(task: Json): Promise<void> {
+    assert.equal((await this.get(`/v1/tasks/${task.id}/events`)).status, 200);
+  }
+
   /** Makes an API key; the key itself is in `key`. */
   async createKey(body: object = {}): Promise<Json> {
     const answer = await this.post("/v1/api-keys", {

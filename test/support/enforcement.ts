@@ -35,6 +35,7 @@ import { createKernel, type Kernel } from "../../src/kernel/kernel.ts";
 import { isFinal } from "../../src/kernel/lifecycle.ts";
 import { listApprovers, readAudit } from "../../src/kernel/queries/approvers.ts";
 import { getRecord, listRecords } from "../../src/kernel/queries/read.ts";
+import { getReceipt } from "../../src/kernel/queries/receipts.ts";
 import { type Exchange, exchangesOf } from "../../src/kernel/resources/exchange.ts";
 import type { PermissionRequestRecord } from "../../src/kernel/resources/permission-request.ts";
 import type { ApprovalPolicy } from "../../src/kernel/resources/persona.ts";
@@ -43,6 +44,7 @@ import { Issuer } from "../../src/kernel/signing.ts";
 import { systemCaller } from "../../src/policy/caller.ts";
 import { deriveKey } from "../../src/policy/enforcer-key.ts";
 import { newSigningKey } from "../../src/receipts/keys.ts";
+import type { Receipt } from "../../src/receipts/schema.ts";
 import { type Agent, defineAgent } from "../../src/runtime/agent.ts";
 import { startEnforcer } from "../../src/runtime/approvals/enforcer.ts";
 import { AgentRegistry } from "../../src/runtime/registry.ts";
@@ -213,12 +215,14 @@ export class EnforcementStage {
       },
     });
     await kernel.dispatch(ensureTenant, caller, { tenantId: defaultTenantId });
+    await kernel.receipts.start();
     const logger = pino({ level: "silent" });
     const runtime = await startRuntime({ kernel, agents, logger, concurrency: 8 });
     const stopEnforcer = await startEnforcer({ kernel, logger });
     const close = async () => {
       await stopEnforcer();
       await runtime.drain(0);
+      await kernel.receipts.close(0);
       kernel.tail.close();
       await store.close();
       await own?.[Symbol.asyncDispose]();
@@ -300,6 +304,11 @@ export class EnforcementStage {
 
   ended(task: TaskRecord): Promise<TaskRecord> {
     return this.until(task.id, ({ status }) => isFinal(status));
+  }
+
+  async receipt({ outcome }: TaskRecord): Promise<Receipt> {
+    await this.kernel.receipts.caughtUp();
+    return await getReceipt(this.kernel, caller, outcome?.receipt_id ?? "");
   }
 
   async request(task: TaskRecord): Promise<PermissionRequestRecord> {

@@ -11,7 +11,7 @@ import { settleChange } from "../approvals/policy-changes.ts";
 import { findSubject } from "../approvals/subjects.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
-import { issueApprovalReceipt } from "../receipts/issue.ts";
+import { newReceiptId } from "../receipts/ids.ts";
 import { exchangesOf } from "../resources/exchange.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
 import { demandsHarp } from "../resources/persona.ts";
@@ -97,7 +97,7 @@ export async function decidePermission(
     ...(answer.answer === undefined ? {} : { answer: answer.answer }),
     ...(proof === undefined ? {} : { proof }),
   });
-  const receipt_id = issueApprovalReceipt(unit, task, request, response);
+  const receipt_id = newReceiptId(unit, task);
   const decided = unit.emit(request, approved ? "tool.approved" : "tool.denied", { response, receipt_id });
   const confirmed = unit.emit(task, "user.tool_confirmation", {
     step: request.step,

@@ -52,8 +52,10 @@ async function addKey(unit: Unit, key: SigningKey): Promise<SigningKeyRecord> {
     await recordAudit(unit, audited("signing_key.rotate", { object: "signing_key", id: key.kid }));
   }
   for (const { id, retired_at } of before) {
-    if (retired_at === null)
-      unit.emit(await unit.require("signing_key", id), "vendor.bridle.signing_key.retired", {});
+    if (retired_at !== null) continue;
+    // The list may be older than the lock of the audit log.
+    const key = await unit.require("signing_key", id);
+    if (key.retired_at === null) unit.emit(key, "vendor.bridle.signing_key.retired", {});
   }
   const signing_key: SigningKeyRecord = {
     ...unit.envelope("signing_key", "key"),

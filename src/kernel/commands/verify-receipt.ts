@@ -21,7 +21,8 @@ export const verifyStoredReceipt: Command<VerifyStoredReceipt, CheckedReceipt> =
   name: "verify_receipt",
   scope: "receipts:read",
   async decide(unit, { receiptId, trustAnchor, atTime }) {
-    const { store } = unit.deps;
+    const { store, receipts } = unit.deps;
+    await receipts.caughtUp();
     const record = await unit.require("receipt", receiptId);
     const verification = verifyReceipt(await readReceipt(unit.own, receiptId), {
       keys: await publicKeys(store),

@@ -7,11 +7,12 @@ import { noteContentRead } from "../audit/content-reads.ts";
 import { requireScope } from "../authorize.ts";
 import { blobBytes } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
-import { asKernelEvent, eventId, findPosition, positionOf } from "../events.ts";
+import { asKernelEvent, eventId, findPosition, positionOf, terminalEvents } from "../events.ts";
 import type { Kind } from "../fold.ts";
 import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
 import { readableEvents, readScopeOf } from "../read-scopes.ts";
+import type { TaskRecord } from "../resources/task.ts";
 import { type LogPart, trimmedThrough } from "../retention/trimmed-through.ts";
 import { pauseIfLate } from "../slices.ts";
 import type { KernelDeps } from "../unit.ts";
@@ -36,7 +37,9 @@ export async function listEvents(
   caller: Caller,
   request: EventRange,
 ): Promise<Page<StoredEvent>> {
-  const query = await authorize(deps, caller, request);
+  const { query, task } = await authorize(deps, caller, request);
+  // The log of a task is whole when its receipt is there.
+  if (task !== null && isFinal(task.status)) await deps.receipts.caughtUp();
   const limit = request.limit ?? pageSizeDefault;
   const after = await cursorPosition(deps, caller, request, query);
   const { events, through } = await readVisible(
@@ -120,24 +123,42 @@ export async function getEvent(deps: KernelDeps, caller: Caller, id: string): Pr
   return event;
 }
 
-/**
- * History first, then live, without gap or duplicate, until the signal says stop. Of a task that has ended there is
- * only history.
- */
+/** History first, then live, without gap or duplicate, until the signal says stop; of a task, until its receipt is there. */
 export async function followEvents(
   deps: KernelDeps & { tail: LogTail },
   caller: Caller,
   request: EventRange,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<StoredEvent[]>> {
-  const query = await authorize(deps, caller, request);
+  const { query, task } = await authorize(deps, caller, request);
   const after = await cursorPosition(deps, caller, request, query);
-  const task = request.taskId === undefined ? null : await getRecord(deps, caller, "task", request.taskId);
   const filter = { ...query, after };
-  const isOver = task !== null && isFinal(task.status);
   const store = deps.store.of(caller.tenantId);
-  const pages = isOver ? readLog(store, filter) : followLog(store, deps.tail, filter, signal);
+  const pages =
+    task === null
+      ? followLog(store, deps.tail, filter, signal)
+      : followTask(deps, task, { store, filter, signal });
   return readable(withoutGap(store, pages, filter, request.cursorParam), caller);
+}
+
+/** What follows the end of a task is its receipt. */
+async function* followTask(
+  { tail, receipts }: Pick<KernelDeps, "receipts"> & { tail: LogTail },
+  { id, status }: TaskRecord,
+  { store, filter, signal }: { store: TenantStore; filter: LogFilter; signal: AbortSignal },
+): AsyncGenerator<StoredEvent[]> {
+  const isEnd = ({ event, resource }: StoredEvent) => resource.id === id && terminalEvents.has(event);
+  let after = filter.after;
+  if (!isFinal(status)) {
+    for await (const page of followLog(store, tail, filter, signal)) {
+      yield page;
+      after = page.at(-1)?.position ?? after;
+      if (page.some(isEnd)) break;
+    }
+    if (signal.aborted) return;
+  }
+  await receipts.caughtUp();
+  yield* readLog(store, { ...filter, after });
 }
 
 async function* readable(
@@ -170,17 +191,14 @@ async function authorize(
   deps: KernelDeps,
   caller: Caller,
   { workspaceId, sessionId, taskId }: EventScope,
-): Promise<Omit<LogFilter, "after">> {
+): Promise<{ query: Omit<LogFilter, "after">; task: TaskRecord | null }> {
   requireScope(caller, "events:read");
   const task = taskId === undefined ? null : await getRecord(deps, caller, "task", taskId);
   if (sessionId !== undefined) await getRecord(deps, caller, "session", sessionId);
   if (workspaceId !== undefined) await getRecord(deps, caller, "workspace", workspaceId);
   await noteContentRead(deps, caller, readOf(caller, task?.session_id ?? sessionId, workspaceId), "events");
-  return {
-    workspaceIds: workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId],
-    sessionId,
-    taskId,
-  };
+  const workspaceIds = workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId];
+  return { query: { workspaceIds, sessionId, taskId }, task };
 }
 
 /** What the audit log says was read: the session, or all of a workspace or of the tenant. */

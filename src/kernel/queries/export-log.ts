@@ -14,7 +14,8 @@ import { readLog } from "../log-tail.ts";
 import { readScope } from "../read-scopes.ts";
 import { blobLines, blobsOf, eventLine, type LogHeader, logFormat } from "../transfer/bundle.ts";
 import type { KernelDeps } from "../unit.ts";
-import { getRecord, type ReadDeps } from "./read.ts";
+import { getRecord } from "./read.ts";
+import type { ReceiptDeps } from "./receipts.ts";
 
 /** What the log of a session is about. A file with holes could not be imported, so the caller must be able to read all of it. */
 const exportedKinds = ["session", "message", "artifact", "task", "receipt", "branch"] as const;
@@ -35,7 +36,7 @@ export async function exportLog(
 
 /** The same without a record, for logs that stay here. */
 export async function logLines(
-  deps: ReadDeps,
+  deps: ReceiptDeps,
   caller: Caller,
   of: Exported,
 ): Promise<AsyncGenerator<string>> {
@@ -46,6 +47,7 @@ export async function logLines(
   const sessionId = task?.session_id ?? ("sessionId" in of ? of.sessionId : "");
   const session = await getRecord(deps, caller, "session", sessionId);
   assertWhole(session);
+  await deps.receipts.caughtUp();
   const { id, name, root } = await getRecord(deps, caller, "workspace", session.workspace_id);
   const header: LogHeader = {
     format: logFormat,

@@ -24,6 +24,7 @@ export async function exportReceipts(
   await getRecord({ store }, caller, "workspace", workspaceId);
   const resource = { object: "workspace", id: workspaceId };
   await carryOut(kernel, noteAudit, caller, { action: "receipts.export", resource });
+  await kernel.receipts.caughtUp();
   const { size, root } = await chainOf(store.of(caller.tenantId), workspaceId);
   const header = {
     format: bundleFormat,

@@ -8,12 +8,30 @@ import { requireScope } from "../authorize.ts";
 import { unseal } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent } from "../events.ts";
+import { readScope } from "../read-scopes.ts";
 import { ChainNodes } from "../receipts/chain-nodes.ts";
+import type { ReceiptProgress } from "../receipts/projection.ts";
 import { chainIdOf, type ReceiptChainRecord, type ReceiptRecord } from "../resources/receipt.ts";
 import { findVisible, getRecord, type ListRequest, listRecords, type Page, type ReadDeps } from "./read.ts";
 
-export async function getReceipt({ store }: ReadDeps, caller: Caller, id: string): Promise<Receipt> {
-  await getRecord({ store }, caller, "receipt", id);
+/** A receipt is issued soon after what it is about: reading waits for it. */
+export interface ReceiptDeps extends ReadDeps {
+  receipts: ReceiptProgress;
+}
+
+export async function getReceiptRecord(
+  deps: ReceiptDeps,
+  caller: Caller,
+  id: string,
+): Promise<ReceiptRecord> {
+  requireScope(caller, readScope.receipt);
+  await deps.receipts.caughtUp();
+  return await getRecord(deps, caller, "receipt", id);
+}
+
+export async function getReceipt(deps: ReceiptDeps, caller: Caller, id: string): Promise<Receipt> {
+  const { store } = deps;
+  await getReceiptRecord(deps, caller, id);
   return await readReceipt(store.of(caller.tenantId), id);
 }
 
@@ -38,10 +56,11 @@ async function findReceipt(store: TenantStore, id: string): Promise<Receipt | un
 }
 
 export async function listReceipts(
-  deps: ReadDeps,
+  deps: ReceiptDeps,
   caller: Caller,
   request: ListRequest,
 ): Promise<Page<Receipt>> {
+  await deps.receipts.caughtUp();
   const page = await listRecords(deps, caller, "receipt", request);
   const receipts = await Promise.all(
     page.data.map(({ id }) => findReceipt(deps.store.of(caller.tenantId), id)),
@@ -52,7 +71,7 @@ export async function listReceipts(
 
 /** The receipts about a task: its approvals' and its own. Equal replays share one, which names the first of them. */
 export async function listTaskReceipts(
-  deps: ReadDeps,
+  deps: ReceiptDeps,
   caller: Caller,
   request: ListRequest & { taskId: string },
 ): Promise<Page<Receipt>> {
@@ -79,12 +98,13 @@ export interface ReceiptProof {
 
 /** Against the whole chain, or as it was when it had `treeSize` receipts. */
 export async function proveReceipt(
-  { store }: ReadDeps,
+  deps: ReceiptDeps,
   caller: Caller,
   id: string,
   treeSize?: number,
 ): Promise<ReceiptProof> {
-  const record = await getRecord({ store }, caller, "receipt", id);
+  const { store } = deps;
+  const record = await getReceiptRecord(deps, caller, id);
   const { index, workspace_id, hash } = record;
   if (index === null) {
     throw new HarnessError("conflict", `Receipt ${id} is not in a chain of this server.`, {

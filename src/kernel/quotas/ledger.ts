@@ -7,7 +7,13 @@
  */
 
 import { defaultTenantId } from "../commands/ensure-tenant.ts";
-import { type Amounts, type QuotaExhausted, type QuotaRecord, reservationKey } from "../resources/quota.ts";
+import {
+  type Amounts,
+  type Budget,
+  type QuotaExhausted,
+  type QuotaRecord,
+  reservationKey,
+} from "../resources/quota.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
 import { current, type Exhaustion, exhausted, isResetDue, minuteOf, nextReset, toStart } from "./limits.ts";
@@ -81,8 +87,6 @@ export async function releaseTask(unit: Unit, task: TaskRecord, receiptId: strin
     unit.emit(quota, "vendor.bridle.quota.task_ended", { task_id: task.id, amounts, receipt_id: receiptId });
   }
 }
-
-type Budget = Pick<Amounts, "usd" | "input_tokens" | "output_tokens" | "tool_calls" | "wall_time_ms">;
 
 /** The least of what each quota allows, as a receipt tells it. */
 export async function budgetLimit(unit: Unit, task: TaskRecord): Promise<Budget | undefined> {

@@ -1,25 +1,27 @@
 /** Receipts before they are chained and signed: what the log says about a task or an approval, in the receipt's terms. */
 
-import type { Caller } from "../../policy/caller.ts";
 import type { Receipt, Redaction } from "../../receipts/schema.ts";
 import { receiptSchemaVersion } from "../../receipts/schema.ts";
-import type { PermissionRequestRecord, PermissionResponse } from "../resources/permission-request.ts";
+import type { Failure } from "../resources/outcome.ts";
+import type { PermissionRequestRecord } from "../resources/permission-request.ts";
 import type { TaskRecord } from "../resources/task.ts";
-import type { Ending } from "../tasks.ts";
+import type { Decided, Ended, ReceiptedEnding } from "./due.ts";
 import { approvalOf, type TaskFacts } from "./facts.ts";
 import { noModel } from "./model-facts.ts";
 
 export type ReceiptDraft = Omit<Receipt, "chain" | "signatures" | "issuer">;
 
-/** The receipt of a task that ends now. */
-export function draftTaskReceipt(
-  receiptId: string,
-  task: TaskRecord,
-  ending: Ending,
-  facts: TaskFacts,
-  limit: Receipt["autonomy_budget"]["limit"],
-  at: string,
-): ReceiptDraft {
+export interface EndedTask {
+  receiptId: string;
+  task: TaskRecord;
+  ending: ReceiptedEnding;
+  facts: TaskFacts;
+  event: Ended;
+}
+
+/** The receipt of a task that has ended. */
+export function draftTaskReceipt({ receiptId, task, ending, facts, event }: EndedTask): ReceiptDraft {
+  const { createdAt: at, payload } = event;
   const { usd = 0, input_tokens = 0, output_tokens = 0 } = facts.spent;
   const startedAt = task.started_at ?? task.created_at;
   return {
@@ -33,12 +35,12 @@ export function draftTaskReceipt(
       started_at: startedAt,
       completed_at: at,
       final_state: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
-      failure: failureIn(ending),
+      failure: failureIn(ending.failure),
     },
     approvals: facts.approvals,
     trust: trustOf(task),
     autonomy_budget: {
-      ...(limit === undefined ? {} : { limit }),
+      ...(payload.budget === undefined ? {} : { limit: payload.budget }),
       consumed: {
         usd,
         input_tokens,
@@ -60,7 +62,7 @@ export function draftTaskReceipt(
       a2a_handoffs: facts.handoffs.list,
     },
     final_artifacts: facts.artifacts,
-    redactions: [...facts.redactions, ...failureCuts(ending)],
+    redactions: [...facts.redactions, ...failureCuts(ending.failure)],
     metadata: {
       ...(facts.submittedBy === null ? {} : { submitted_by: facts.submittedBy }),
       agent: task.assigned_agent_id ?? task.agent.name,
@@ -75,10 +77,10 @@ export function draftApprovalReceipt(
   receiptId: string,
   task: TaskRecord,
   request: PermissionRequestRecord,
-  response: PermissionResponse,
-  by: Caller,
+  event: Decided,
 ): ReceiptDraft {
-  const approval = approvalOf(request, response, by);
+  const { response } = event.payload;
+  const approval = approvalOf(request, response, event);
   const { decision, decided_at } = approval;
   const final_state = decision === "approved" ? "SUCCEEDED" : decision === "canceled" ? "CANCELED" : "FAILED";
   const failure = final_state === "FAILED" ? { code: decision, message: response.reason ?? "" } : null;
@@ -119,9 +121,9 @@ export function draftApprovalReceipt(
 }
 
 /** A failure may quote anything at any length; the log has all of it. */
-export function failureIn(ending: Ending): Record<string, unknown> | null {
-  if (ending.status !== "FAILED") return null;
-  const { code, message, details } = ending.failure;
+export function failureIn(failure: Failure | null): Record<string, unknown> | null {
+  if (failure === null) return null;
+  const { code, message, details } = failure;
   const isSmall = details !== undefined && JSON.stringify(details).length <= failureCharsMax;
   return { code, message: message.slice(0, failureCharsMax), ...(isSmall ? { details } : {}) };
 }
@@ -129,10 +131,10 @@ export function failureIn(ending: Ending): Record<string, unknown> | null {
 const failureCharsMax = 2000;
 
 /** What of a failure is in the log only. */
-export function failureCuts(ending: Ending): Redaction[] {
-  const shown = failureIn(ending);
-  if (ending.status !== "FAILED" || shown === null) return [];
-  const { message, details } = ending.failure;
+export function failureCuts(failure: Failure | null): Redaction[] {
+  const shown = failureIn(failure);
+  if (failure === null || shown === null) return [];
+  const { message, details } = failure;
   const cut = (field: string): Redaction[] => [
     { field: `/lifecycle/failure/${field}`, reason: "too long; it is in the event log" },
   ];
@@ -178,11 +180,11 @@ export function logMaterial(
 }
 
 function determinism(
-  ending: Ending,
+  { failure }: ReceiptedEnding,
   { usesSecrets }: TaskFacts,
 ): Pick<Receipt["replay_input"], "determinism" | "unavailable_reason"> {
-  if (ending.status === "FAILED" && ending.failure.code === "nondeterministic_run") {
-    const reason = ending.failure.message.slice(0, failureCharsMax) || "the code does not repeat what it did";
+  if (failure?.code === "nondeterministic_run") {
+    const reason = failure.message.slice(0, failureCharsMax) || "the code does not repeat what it did";
     return { determinism: "unavailable", unavailable_reason: reason };
   }
   // A secret is never in the log; a replay has to be given one.

@@ -4,42 +4,48 @@
  */
 
 import { hashOf } from "../../receipts/canonical.ts";
-import { receiptHash } from "../../receipts/hash.ts";
 import type { Receipt, ReceiptDelta, Redaction, ReplayMaterial } from "../../receipts/schema.ts";
 import { receiptSchemaVersion } from "../../receipts/schema.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { unseal } from "../content.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
 import { readLog } from "../log-tail.ts";
 import { lifecycleTimes } from "../replay/plan.ts";
+import type { ReceiptRecord } from "../resources/receipt.ts";
 import { deltaIdOf, type ReplayPlan, type Substitution } from "../resources/replay.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
-import type { Ending } from "../tasks.ts";
-import type { Unit } from "../unit.ts";
 import { failureCuts, failureIn, identifiersOf, logMaterial, type ReceiptDraft, trustOf } from "./drafts.ts";
+import type { ReceiptedEnding } from "./due.ts";
 import { TaskFacts } from "./facts.ts";
 import { noModel } from "./model-facts.ts";
 
 /** Deltas listed one by one; an override of a name can stand for any number of steps. */
 const deltasMax = 1000;
 
+export interface EndedReplay {
+  task: TaskRecord;
+  plan: ReplayPlan;
+  ending: ReceiptedEnding;
+  /** The events of the replay, to its end. */
+  history: AsyncIterable<readonly KernelEvent[]>;
+}
+
 export interface ReplayReceipt {
   draft: ReceiptDraft;
+  /** A replay continues from the receipt of its source, wherever it is run. */
   previousHash: string | null;
-  /** The receipt that an equal replay left before, if it is this one to the letter. */
-  existing: string | null;
 }
 
 export async function draftReplayReceipt(
-  unit: Unit,
-  task: TaskRecord,
-  plan: ReplayPlan,
-  ending: Ending,
+  store: TenantStore,
+  receiptId: string,
+  { task, plan, ending, history }: EndedReplay,
 ): Promise<ReplayReceipt> {
-  const source = await unit.require("task", plan.source_task_id);
-  const substitutions = await unseal(plan.substitutions, unit.own);
+  const source = await requireTask(store, plan.source_task_id);
+  const substitutions = await unseal(plan.substitutions, store);
   const secretSteps = Object.keys(plan.secret_overrides);
-  const { logged, restored } = await readSource(unit, plan);
+  const { logged, restored } = await readSource(store, plan);
   const replayed = new TaskFacts();
   const given = [
     ...lifecycleDeltas(source, substitutions),
@@ -47,7 +53,7 @@ export async function draftReplayReceipt(
   ];
   const deltas: SteppedDelta[] = [];
   let deltaCount = given.length;
-  for await (const events of unit.history(task.id)) {
+  for await (const events of history) {
     for (const event of events) {
       replayed.add(event);
       const delta = deltaOf(event);
@@ -58,7 +64,7 @@ export async function draftReplayReceipt(
   }
   const draft: ReceiptDraft = {
     schema: receiptSchemaVersion,
-    receipt_id: ending.status === "CANCELED" ? unit.newId("receipt") : `receipt_replay_${plan.segment}`,
+    receipt_id: receiptId,
     subject: { object: "replay_segment", id: `task_replay_${plan.segment}` },
     issued_at: endedAt(source),
     identifiers: { ...identifiersOf(source), task_id: `task_replay_${plan.segment}` },
@@ -92,7 +98,7 @@ export async function draftReplayReceipt(
     redactions: [
       ...logged.redactions,
       ...unlistedDeltas(deltaCount, replayed.logHash),
-      ...failureCuts(ending),
+      ...failureCuts(ending.failure),
     ],
     metadata: {
       source_task_id: source.id,
@@ -103,17 +109,13 @@ export async function draftReplayReceipt(
       ...(secretSteps.length === 0 ? {} : { secrets_given: secretSteps }),
     },
   };
-  const previousHash = await receiptHashOf(unit, source.outcome?.receipt_id ?? null);
-  const existing = await unit.find("receipt", draft.receipt_id);
-  const hash = receiptHash({
-    ...draft,
-    issuer: unit.deps.issuer.describeReplay(),
-    chain: { previous_receipt_hash: previousHash },
-  });
-  if (existing === undefined) return { draft, previousHash, existing: null };
-  if (existing.hash === hash) return { draft, previousHash, existing: existing.id };
-  // The agent's code has changed since: another outcome needs another receipt.
-  return { draft: { ...draft, receipt_id: unit.newId("receipt") }, previousHash, existing: null };
+  return { draft, previousHash: await receiptHashOf(store, source.outcome?.receipt_id ?? null) };
+}
+
+async function requireTask(store: TenantStore, id: string): Promise<TaskRecord> {
+  const document = await store.get("task", id);
+  if (document === undefined) throw new Error(`${id} was replayed and is not there`);
+  return document.body as TaskRecord;
 }
 
 /** The version that ran: the source's, unless another was asked for. A source that never ran has none. */
@@ -122,11 +124,14 @@ function agentOf(source: TaskRecord, { agent }: TaskRecord): string {
 }
 
 /** What the source's whole log is, and what of it lies before the checkpoint. */
-async function readSource(unit: Unit, plan: ReplayPlan): Promise<{ logged: TaskFacts; restored: TaskFacts }> {
+async function readSource(
+  store: TenantStore,
+  plan: ReplayPlan,
+): Promise<{ logged: TaskFacts; restored: TaskFacts }> {
   const logged = new TaskFacts();
   const restored = new TaskFacts();
   let isRestoring = plan.checkpoint !== null;
-  for await (const events of readLog(unit.own, { taskId: plan.source_task_id, after: 0 })) {
+  for await (const events of readLog(store, { taskId: plan.source_task_id, after: 0 })) {
     for (const event of events.map(asKernelEvent)) {
       logged.add(event);
       if (isRestoring) restored.add(event);
@@ -222,7 +227,7 @@ function endedAt({ completed_at, canceled_at, updated_at }: TaskRecord): string 
 function lifecycleOf(
   source: TaskRecord,
   substitutions: Record<string, Substitution>,
-  ending: Ending,
+  ending: ReceiptedEnding,
 ): Receipt["lifecycle"] {
   const times = timesOf(source);
   for (const name of lifecycleTimes) {
@@ -232,7 +237,7 @@ function lifecycleOf(
   return {
     ...times,
     final_state: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
-    failure: failureIn(ending),
+    failure: failureIn(ending.failure),
   };
 }
 
@@ -259,7 +264,7 @@ function materialsOf(substitutions: Record<string, Substitution>): ReplayMateria
     }));
 }
 
-async function receiptHashOf(unit: Unit, receiptId: string | null): Promise<string | null> {
-  const record = receiptId === null ? undefined : await unit.find("receipt", receiptId);
-  return record?.hash ?? null;
+async function receiptHashOf(store: TenantStore, receiptId: string | null): Promise<string | null> {
+  const document = receiptId === null ? undefined : await store.get("receipt", receiptId);
+  return (document?.body as ReceiptRecord | undefined)?.hash ?? null;
 }

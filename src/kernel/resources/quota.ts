@@ -24,6 +24,8 @@ export const limitNames = [
 ] as const;
 export type LimitName = (typeof limitNames)[number];
 export type Amounts = Partial<Record<LimitName, number>>;
+/** The limits that a receipt tells of. */
+export type Budget = Pick<Amounts, "usd" | "input_tokens" | "output_tokens" | "tool_calls" | "wall_time_ms">;
 
 export const quotaScopes = ["persona", "workspace", "tenant", "organization"] as const;
 export const resetWindows = ["minute", "hour", "day", "week", "month"] as const;

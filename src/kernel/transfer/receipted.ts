@@ -22,41 +22,60 @@ export async function assertAsReceipted({ events, blobs }: LogBundle): Promise<v
   const receipts = new Map<string, Receipt>();
   const said = new Map<string, Part[]>();
   const kept = new Map(blobs.map(({ sha256, bytes }) => [sha256, bytes]));
+  const named: { taskId: string; receiptId: string }[] = [];
+  const ended = new Map<string, End>();
   for (const event of events.map(asKernelEvent)) {
     await nextSlice();
-    if (event.taskId === null) continue;
-    const known = facts.get(event.taskId) ?? new TaskFacts();
-    facts.set(event.taskId, known);
-    asWritten(event, () => known.add(event));
+    const { taskId } = event;
+    if (taskId === null) continue;
+    const known = facts.get(taskId) ?? new TaskFacts();
+    facts.set(taskId, known);
+    // What comes after the end of a task is not in its receipt.
+    if (!ended.has(taskId)) asWritten(event, () => known.add(event));
     const issued = issuedBy(event);
-    if (issued !== null) receipts.set(issued.record.id, assertReceipt(issued, known, kept));
+    if (issued !== null) receipts.set(issued.record.id, readIssued(issued, kept));
     if (event.event === "vendor.bridle.receipt.imported" && event.payload.record.index !== null) {
       throw refused(`The receipt ${event.payload.record.id} claims a place in a chain here.`);
     }
     if (event.event === "tool.approved" || event.event === "tool.denied") {
       const { receipt_id } = event.payload;
-      if (receipt_id !== null && !receipts.has(receipt_id)) throw contradiction(event.taskId, receipt_id);
+      if (receipt_id !== null) named.push({ taskId, receiptId: receipt_id });
     }
     if (event.event === "agent.message" && event.payload.step === undefined) {
       said.set(event.payload.message.id, unsealFrom(event.payload.message.parts, kept) ?? []);
     }
-    const ending = endingOf(event);
-    if (ending === null) continue;
-    const { receipt_id } = ending.outcome;
-    const receipt = receipt_id === null ? null : receipts.get(receipt_id);
-    if (receipt === null || receipt?.subject.object === "replay_segment") continue;
-    const { final_state, failure = null } = receipt?.lifecycle ?? {};
-    const isTrue =
-      final_state === ending.outcome.status &&
-      isDeepStrictEqual(failure, ending.failure) &&
-      ending.outcome.summary === summaryOf(ending, said);
-    if (receipt === undefined || !isTrue) throw contradiction(event.taskId, receipt_id);
+    const end = endOf(event);
+    if (end !== null) ended.set(taskId, end);
   }
+  // A receipt stands after what it is about; in logs of earlier versions, before it.
+  for (const { taskId, receiptId } of named) {
+    if (!receipts.has(receiptId)) throw contradiction(taskId, receiptId);
+  }
+  for (const receipt of receipts.values()) assertFacts(receipt, facts);
+  for (const [taskId, end] of ended) assertEnd(taskId, end, receipts, said);
 }
 
-function assertReceipt(
+function assertEnd(
+  taskId: string,
+  end: End,
+  receipts: ReadonlyMap<string, Receipt>,
+  said: ReadonlyMap<string, Part[]>,
+): void {
+  const { receipt_id, status, summary } = end.outcome;
+  if (receipt_id === null) return;
+  const receipt = receipts.get(receipt_id);
+  if (receipt?.subject.object === "replay_segment") return;
+  const { final_state, failure = null } = receipt?.lifecycle ?? {};
+  const isTrue =
+    final_state === status &&
+    isDeepStrictEqual(failure, end.failure) &&
+    summary === summaryOf(end, said) &&
+    receipt?.subject.id === taskId;
+  if (!isTrue) throw contradiction(taskId, receipt_id);
+}
+
+function readIssued(
   { record, receipt: content }: ReceiptIssued,
-  known: TaskFacts,
   kept: ReadonlyMap<string, Uint8Array>,
 ): Receipt {
   const receipt = unsealFrom(content, kept);
@@ -64,12 +83,21 @@ function assertReceipt(
     throw refused(`The receipt ${record.id} is not the one that was issued.`);
   }
   if (receipt.chain.receipt_hash !== record.hash) throw refused(`The receipt ${record.id} has another hash.`);
-  if (receipt.subject.object !== "task") return receipt;
-  const material = receipt.replay_input.materials.find(({ kind }) => kind === "event_log");
-  const isTrue =
-    material?.sha256 === known.logHash && isDeepStrictEqual(receipt.approvals ?? [], known.approvals);
-  if (!isTrue) throw contradiction(record.task_id, record.id);
   return receipt;
+}
+
+function assertFacts(
+  { receipt_id, subject, replay_input, approvals = [] }: Receipt,
+  facts: ReadonlyMap<string, TaskFacts>,
+): void {
+  if (subject.object !== "task") return;
+  const known = facts.get(subject.id);
+  const material = replay_input.materials.find(({ kind }) => kind === "event_log");
+  const isTrue =
+    known !== undefined &&
+    material?.sha256 === known.logHash &&
+    isDeepStrictEqual(approvals, known.approvals);
+  if (!isTrue) throw contradiction(subject.id, receipt_id);
 }
 
 function contradiction(taskId: string, receiptId: string | null): HarnessError {
@@ -82,7 +110,7 @@ interface End {
   reason: string | null;
 }
 
-function endingOf(event: KernelEvent): End | null {
+function endOf(event: KernelEvent): End | null {
   switch (event.event) {
     case "task.completed":
       return { outcome: event.payload.outcome, failure: null, reason: null };
@@ -90,7 +118,7 @@ function endingOf(event: KernelEvent): End | null {
       return { outcome: event.payload.outcome, failure: null, reason: event.payload.reason };
     case "task.failed": {
       const { outcome, failure } = event.payload;
-      return { outcome, failure: failureIn({ status: "FAILED", failure }), reason: failure.message };
+      return { outcome, failure: failureIn(failure), reason: failure.message };
     }
     default:
       return null;

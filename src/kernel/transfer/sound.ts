@@ -144,7 +144,7 @@ function assertEnded({ events }: LogBundle): void {
     } else if (
       taskId !== null &&
       state.get(taskId) === "ended" &&
-      !event.startsWith("receipt.") &&
+      !/^(?:vendor\.bridle\.)?receipt\./.test(event) &&
       event !== "artifact.created" &&
       !event.startsWith("vendor.bridle.handoff.") &&
       event !== "vendor.bridle.approval.settled"

@@ -32,6 +32,7 @@ export class MemoryContents {
   /** The tenants that have some content, by its hash. */
   readonly #blobOwners = new Map<string, Set<string>>();
   readonly once = new Map<string, OnceRecord>();
+  readonly cursors = new Map<string, Position>();
 
   get head(): Position {
     return this.log.length;
@@ -67,6 +68,7 @@ export class MemoryContents {
     }
     if (batch.once !== undefined)
       this.once.set(batch.once.key, { ...batch.once, position: events.at(-1)?.position ?? null });
+    if (batch.cursor !== undefined) this.cursors.set(batch.cursor.name, batch.cursor.to);
     return events;
   }
 
@@ -89,10 +91,12 @@ export class MemoryContents {
     this.#blobOwners.delete(sha256);
   }
 
-  #assertWritable({ expect, events, put, once, rewrite = [], trim }: Batch): void {
+  #assertWritable({ expect, events, put, once, rewrite = [], trim, cursor }: Batch): void {
     for (const { id, version } of expect) {
       if ((this.documents.get(id)?.version ?? 0) !== version) throw new VersionConflict(id);
     }
+    if (cursor !== undefined && (this.cursors.get(cursor.name) ?? 0) !== cursor.from)
+      throw new VersionConflict(cursor.name);
     if (once !== undefined && this.once.has(once.key)) throw new OnceConflict(once.key);
     for (const { id, index } of put) {
       const { tenantId = index.tenantId } = this.documents.get(id) ?? {};

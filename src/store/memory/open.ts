@@ -143,6 +143,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
       return expired.length;
     },
     head: async () => contents.head,
+    cursor: async (name) => contents.cursors.get(name) ?? 0,
     writeFault: () => (isClosed ? "closed" : null),
     shortage: () => null,
     follow(listener) {

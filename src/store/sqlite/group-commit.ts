@@ -343,6 +343,7 @@ function toRows(batch: Batch): BatchRows {
     })),
     rewriteOnce: batch.rewriteOnce ?? [],
     trim: batch.trim ?? null,
+    cursor: batch.cursor ?? null,
   };
 }
 

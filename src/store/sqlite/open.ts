@@ -81,6 +81,7 @@ export async function openSqliteStore(
       list: async (query) => reader.list(null, query).map(cached),
       due: async (query) => reader.due(query),
       documents: async (query) => reader.documents(query),
+      cursor: async (name) => reader.cursor(name),
       tenantIds: async () => reader.tenantIds(),
       events: async (query) => reader.events(null, seen(query)),
       stageBlob: (source, bytesMax) => blobFiles.stage(source, bytesMax),

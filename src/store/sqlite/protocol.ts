@@ -1,6 +1,6 @@
 /** What the main thread and the writer thread say to each other. Payloads travel as JSON text, made once. */
 
-import type { NewBlob, NewOnceRecord, Position, Regained, Trim } from "../port.ts";
+import type { CursorMove, NewBlob, NewOnceRecord, Position, Regained, Trim } from "../port.ts";
 
 export interface WriterOptions {
   file: string;
@@ -54,6 +54,7 @@ export interface BatchRows {
   rewrite: RewriteRow[];
   rewriteOnce: OnceRewriteRow[];
   trim: Trim | null;
+  cursor: CursorMove | null;
 }
 
 /** The new content of an event as JSON text. */

@@ -194,6 +194,10 @@ export class Reader {
       .map(toDocument);
   }
 
+  cursor(name: string): Position {
+    return Number(this.#prepare("SELECT position FROM cursors WHERE name = ?").get(name)?.position ?? 0);
+  }
+
   tenantIds(): string[] {
     return this.#prepare("SELECT id FROM documents WHERE kind = 'tenant' AND listed_in IS NOT NULL")
       .all()

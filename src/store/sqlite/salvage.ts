@@ -15,7 +15,7 @@ export interface SalvagedRows {
   contents: number;
 }
 
-type Table = "log" | "documents" | "blobs" | "blob_owners" | "once";
+type Table = "log" | "documents" | "blobs" | "blob_owners" | "once" | "cursors";
 
 const keyOf: Record<Table, string> = {
   log: "last",
@@ -23,6 +23,7 @@ const keyOf: Record<Table, string> = {
   blobs: "sha256",
   blob_owners: "sha256, tenant_id",
   once: "key",
+  cursors: "name",
 };
 
 const pageSize = 200;
@@ -73,7 +74,19 @@ export class Salvage {
     });
     this.#copy("blob_owners", this.#rows("blob_owners", "content"));
     this.#copy("once", this.#rows("once", "document"));
+    this.#copyCursors();
     return { events, isLogWhole: lost === 0, contents };
+  }
+
+  /** What those who follow the log have done is not done again. */
+  #copyCursors(): void {
+    if (this.#columns("cursors").length > 0) {
+      this.#copy("cursors", this.#rows("cursors", "document"));
+      return;
+    }
+    // The same as in the migration.
+    const insert = this.#target.prepare("INSERT INTO cursors (name, position) VALUES ('receipts', ?)");
+    insert.run(this.#head());
   }
 
   /** For databases whose documents are not made of events. */

@@ -9,6 +9,7 @@
  * blobs      content under its SHA-256; blob_owners says which tenants have it
  * once       idempotency records
  * writer     one row: the epoch of the process that may write (`epoch.ts`)
+ * cursors    how far those who follow the log have come
  * texts      the words of documents that can be searched for, by the position that the document was born at
  */
 
@@ -109,6 +110,14 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   CREATE INDEX documents_labelled ON documents (kind, listed_in, label, status, rank, id, workspace_id)
     WHERE rank IS NOT NULL AND label IS NOT NULL;
   CREATE INDEX log_by_workspace ON log (workspace_id, last) WHERE workspace_id IS NOT NULL;
+  `,
+  // Up to here, receipts were issued in the commits that they are about.
+  `
+  CREATE TABLE cursors (
+    name     TEXT PRIMARY KEY,
+    position INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO cursors SELECT 'receipts', max(last) FROM log HAVING max(last) IS NOT NULL;
   `,
 ];
 

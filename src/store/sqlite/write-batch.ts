@@ -49,6 +49,8 @@ export class BatchWriter {
   readonly #insertBlobOwner: StatementSync;
   readonly #readOnce: StatementSync;
   readonly #insertOnce: StatementSync;
+  readonly #readCursor: StatementSync;
+  readonly #moveCursor: StatementSync;
   readonly #deleteText: StatementSync;
   readonly #insertText: StatementSync;
   readonly #begin: StatementSync;
@@ -85,6 +87,8 @@ export class BatchWriter {
     this.#insertOnce = db.prepare(
       "INSERT INTO once (key, fingerprint, result, expires_at, position) VALUES (?, ?, ?, ?, ?)",
     );
+    this.#readCursor = db.prepare("SELECT position FROM cursors WHERE name = ?");
+    this.#moveCursor = db.prepare("INSERT OR REPLACE INTO cursors (name, position) VALUES (?, ?)");
     this.#deleteText = db.prepare(
       "DELETE FROM texts WHERE rowid = (SELECT born FROM documents WHERE id = ?)",
     );
@@ -147,6 +151,11 @@ export class BatchWriter {
     if (batch.once !== null && this.#readOnce.get(batch.once.key) !== undefined) {
       return { conflict: "once", about: batch.once.key };
     }
+    if (batch.cursor !== null) {
+      const { name, from } = batch.cursor;
+      if (Number(this.#readCursor.get(name)?.position ?? 0) !== from)
+        return { conflict: "version", about: name };
+    }
 
     const created = new Set(batch.expect.flatMap(([id, version]) => (version === 0 ? [id] : [])));
     const heads = new Map<string, Head>();
@@ -205,6 +214,7 @@ export class BatchWriter {
         sequences.length === 0 ? null : this.#position,
       );
     }
+    if (batch.cursor !== null) this.#moveCursor.run(batch.cursor.name, batch.cursor.to);
     for (const [id, head] of heads) this.#heads.set(id, head);
     return { ok: { first, sequences, previous } };
   }

@@ -8,8 +8,8 @@ export interface EventStream {
   /** Opens the log; a cursor that cannot be continued from throws here. */
   open(signal: AbortSignal): Promise<AsyncGenerator<StoredEvent[]>>;
   present(event: StoredEvent): Promise<unknown>;
-  /** True for the event after which the stream is over. */
-  isLast(event: StoredEvent): boolean;
+  /** True for the event after which the stream is over, where its log goes on. */
+  isLast?(event: StoredEvent): boolean;
   /** Whether the credentials that it was opened with still hold. */
   isStillAllowed: StillAllowed;
   /** Ends the stream when the server stops. */

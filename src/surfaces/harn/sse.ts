@@ -41,7 +41,7 @@ async function sendAll(
   for (const event of events) {
     const data = JSON.stringify(await stream.present(event));
     frames += `id: ${eventId(event.position)}\nevent: ${event.event}\ndata: ${data}\n\n`;
-    const last = stream.isLast(event);
+    const last = stream.isLast?.(event) === true;
     if (last || frames.length >= writeCharsMin) {
       await response.write(frames);
       frames = "";

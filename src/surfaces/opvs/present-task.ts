@@ -42,6 +42,7 @@ export async function presentRecord(call: Call, task: TaskRecord, detail: TaskDe
 async function delegationOf({ kernel, extensions }: Call, task: TaskRecord): Promise<JsonObject> {
   const receiptId = task.outcome?.receipt_id;
   if (receiptId == null || !extensions.has(delegationUri)) return {};
+  await kernel.receipts.caughtUp();
   const document = await kernel.store.of(task.tenant_id).get("receipt", receiptId);
   const receipt = document?.body as ReceiptRecord | undefined;
   if (receipt === undefined) return {};

@@ -2,7 +2,6 @@
 
 import type { Static } from "typebox";
 import { replaySession } from "../../../kernel/commands/replay-session.ts";
-import { terminalEvents } from "../../../kernel/events.ts";
 import {
   type EventRange,
   type EventScope,
@@ -59,12 +58,9 @@ async function stream(
   if (scope.workspaceId !== undefined) await getRecord(call, call.caller, "workspace", scope.workspaceId);
   if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
   if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
-  const endsWith = scope.taskId;
-  const isLast = ({ event, resource }: StoredEvent) => resource.id === endsWith && terminalEvents.has(event);
   const stream: EventStream = {
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => presentEvent(event, call),
-    isLast,
     isStillAllowed: call.kernel.stillAllowed(call.credential),
     stopped,
     requestId: call.request.id,

@@ -91,7 +91,7 @@ export function receiptRoutes(kernel: Kernel): Route[] {
       async handle(call) {
         const { workspace_id, session_id, task_id, cursor, limit } = call.query;
         const request = { workspaceId: workspace_id, sessionId: session_id, taskId: task_id, cursor, limit };
-        return presentPage(await listReceipts(call, call.caller, request), (receipt) => receipt);
+        return presentPage(await listReceipts(call.kernel, call.caller, request), (receipt) => receipt);
       },
     }),
     route({
@@ -105,7 +105,7 @@ export function receiptRoutes(kernel: Kernel): Route[] {
       response: ListOf(ReceiptSchema),
       async handle(call) {
         const request = { taskId: call.param("task_id"), ...call.query };
-        return presentPage(await listTaskReceipts(call, call.caller, request), (receipt) => receipt);
+        return presentPage(await listTaskReceipts(call.kernel, call.caller, request), (receipt) => receipt);
       },
     }),
     route({
@@ -117,7 +117,7 @@ export function receiptRoutes(kernel: Kernel): Route[] {
       tag,
       response: ReceiptSchema,
       async handle(call) {
-        const receipt = await getReceipt(call, call.caller, call.param("receipt_id"));
+        const receipt = await getReceipt(call.kernel, call.caller, call.param("receipt_id"));
         call.reply.header("Vary", "Accept");
         if (!wantsCbor(call)) return receipt;
         call.reply.header("Content-Type", cborType);
@@ -133,7 +133,8 @@ export function receiptRoutes(kernel: Kernel): Route[] {
       tag,
       query: ReceiptProofQuery,
       response: ReceiptProof,
-      handle: (call) => proveReceipt(call, call.caller, call.param("receipt_id"), call.query.tree_size),
+      handle: (call) =>
+        proveReceipt(call.kernel, call.caller, call.param("receipt_id"), call.query.tree_size),
     }),
     route({
       method: "POST",

@@ -42,7 +42,7 @@ async function sendAll(
   for (const event of events) {
     if (frames.gone.aborted) return true;
     await frames.send(eventFrame(await stream.present(event), event.position, liveAfter));
-    if (stream.isLast(event)) return true;
+    if (stream.isLast?.(event) === true) return true;
   }
   return false;
 }
