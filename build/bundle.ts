@@ -13,6 +13,7 @@ export const root = join(import.meta.dirname, "..");
 const programs = {
   main: "src/cli/main.ts",
   writer: "src/store/sqlite/writer.ts",
+  "receipts-worker": "src/receipts-worker.ts",
   index: "src/index.ts",
   testing: "src/testing/index.ts",
 };

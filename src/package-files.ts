@@ -12,3 +12,9 @@ export const writerModule: URL = new URL(
   isBundled ? "./writer.js" : "./store/sqlite/writer.ts",
   import.meta.url,
 );
+
+/** The thread that makes receipts. */
+export const receiptsModule: URL = new URL(
+  isBundled ? "./receipts-worker.js" : "./receipts-worker.ts",
+  import.meta.url,
+);

@@ -27,6 +27,7 @@ import { FailureLog } from "./policy/failure-log.ts";
 import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
+import { ReceiptThread } from "./receipts-thread.ts";
 import type { Agent } from "./runtime/agent.ts";
 import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
@@ -177,6 +178,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     heldMs: config.openHarness.heldMs,
     approvals,
     tracing: traces,
+    makeReceipts: (hooks, commit) =>
+      new ReceiptThread({ ...hooks, commit, issuer, directory: dataDirectory }),
     onReceiptError: (error) =>
       logger.error({ event: "receipts.failed", err: error }, "Receipts cannot be issued; retrying"),
   });

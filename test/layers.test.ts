@@ -37,6 +37,8 @@ const composition = new Set([
   "config.ts",
   "index.ts",
   "logger.ts",
+  "receipts-thread.ts",
+  "receipts-worker.ts",
   "version.ts",
   "cli",
   "testing",
@@ -44,7 +46,7 @@ const composition = new Set([
 ]);
 
 /** Without a subject of their own: every layer may use them. */
-const shared = new Set(["package-files.ts", "lazy.ts"]);
+const shared = new Set(["package-files.ts", "lazy.ts", "start-thread.ts"]);
 
 interface Import {
   from: string;

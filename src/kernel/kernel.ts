@@ -10,6 +10,7 @@ import { createOutbound, type Outbound } from "../policy/outbound.ts";
 import { authFailuresMaxDefault, RateLimit } from "../policy/rate-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 import { Tickets } from "../policy/tickets.ts";
+import type { Batch } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 import type { AgentDirectory } from "./agents.ts";
 import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
@@ -28,6 +29,7 @@ import { createOperations } from "./operations.ts";
 import type { AuthFailure } from "./queries/auth-failure.ts";
 import { type Authenticate, createAuthenticate } from "./queries/authenticate.ts";
 import { createIssueToken, type IssueToken } from "./queries/issue-token.ts";
+import { type MakerHooks, ReceiptFollower, type ReceiptMaker } from "./receipts/follower.ts";
 import { ReceiptProjection } from "./receipts/projection.ts";
 import { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";
@@ -38,7 +40,7 @@ import { WorkHere } from "./work-here.ts";
 
 export interface Kernel extends KernelDeps {
   tail: LogTail;
-  receipts: ReceiptProjection;
+  receipts: ReceiptFollower;
   dispatch: Dispatch;
   authenticate: Authenticate;
   /** For connections that outlast the request that opened them. */
@@ -90,6 +92,8 @@ export interface KernelOptions {
   /** Without it, approvals are answered over the API only. */
   approvals?: ApprovalAccess;
   tracing?: Tracing | null;
+  /** Makes receipts elsewhere and commits them here; without it they are made in this thread. */
+  makeReceipts?: (hooks: MakerHooks, commit: (batch: Batch) => Promise<unknown>) => ReceiptMaker;
   /** Hears of receipts that cannot be issued now. */
   onReceiptError?: (error: unknown) => void;
 }
@@ -115,11 +119,13 @@ export function createKernel(options: KernelOptions): WholeKernel {
       return committed;
     },
   };
-  const receipts = new ReceiptProjection({
-    store: handingOver,
+  const makeHere = (hooks: MakerHooks) =>
+    new ReceiptProjection({ ...hooks, store, commit: (batch) => handingOver.commit(batch), issuer, clock });
+  const { makeReceipts } = options;
+  const receipts = new ReceiptFollower({
+    store,
     tail,
-    issuer,
-    clock,
+    make: (hooks) => makeReceipts?.(hooks, (batch) => handingOver.commit(batch)) ?? makeHere(hooks),
     onError: options.onReceiptError ?? (() => {}),
   });
   const deps: WholeDeps = {

@@ -35,7 +35,7 @@ import type { NewId } from "./ids.ts";
 import { comesBefore, type Locks, OutOfTurn, type Release } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
 import type { Operations } from "./operations.ts";
-import type { ReceiptProgress } from "./receipts/projection.ts";
+import type { ReceiptProgress } from "./receipts/follower.ts";
 import type { ReplayMark } from "./resources/replay.ts";
 import type { HeldStates } from "./shell/held-states.ts";
 import type { Issuer } from "./signing.ts";

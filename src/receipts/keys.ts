@@ -55,7 +55,8 @@ export function verifySignature(jwk: PublicJwk, text: string, signature: string)
   }
 }
 
-function signingKey(privateKey: KeyObject): SigningKey {
+/** A key that may come from another thread. */
+export function signingKey(privateKey: KeyObject): SigningKey {
   const { x } = createPublicKey(privateKey).export({ format: "jwk" });
   if (x === undefined) throw new Error("An Ed25519 key without its public part");
   const jwk = publicJwk(x, keyIdOf(x));

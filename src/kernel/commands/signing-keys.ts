@@ -46,16 +46,16 @@ export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord
 };
 
 async function addKey(unit: Unit, key: SigningKey): Promise<SigningKeyRecord> {
-  const before = await listSigningKeys(unit.deps.store);
+  const { store } = unit.deps;
   // Also when the operator put another key file in place. The first key is no change.
-  if (before.length > 0) {
+  if ((await listSigningKeys(store)).length > 0) {
     await recordAudit(unit, audited("signing_key.rotate", { object: "signing_key", id: key.kid }));
   }
+  // Listed under the lock of the audit log: a rotation at the same time has its key in the list.
+  const before = await listSigningKeys(store);
   for (const { id, retired_at } of before) {
-    if (retired_at !== null) continue;
-    // The list may be older than the lock of the audit log.
-    const key = await unit.require("signing_key", id);
-    if (key.retired_at === null) unit.emit(key, "vendor.bridle.signing_key.retired", {});
+    if (retired_at === null)
+      unit.emit(await unit.require("signing_key", id), "vendor.bridle.signing_key.retired", {});
   }
   const signing_key: SigningKeyRecord = {
     ...unit.envelope("signing_key", "key"),

@@ -10,7 +10,7 @@ import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent } from "../events.ts";
 import { readScope } from "../read-scopes.ts";
 import { ChainNodes } from "../receipts/chain-nodes.ts";
-import type { ReceiptProgress } from "../receipts/projection.ts";
+import type { ReceiptProgress } from "../receipts/follower.ts";
 import { chainIdOf, type ReceiptChainRecord, type ReceiptRecord } from "../resources/receipt.ts";
 import { findVisible, getRecord, type ListRequest, listRecords, type Page, type ReadDeps } from "./read.ts";
 

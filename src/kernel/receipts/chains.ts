@@ -6,8 +6,7 @@
 import { type ReceiptBody, receiptHash } from "../../receipts/hash.ts";
 import { appendLeaf, rootOf } from "../../receipts/merkle.ts";
 import type { Receipt } from "../../receipts/schema.ts";
-import type { Batch, Blob, NewEvent } from "../../store/port.ts";
-import type { WholeStore } from "../../store/whole-store.ts";
+import type { Batch, Blob, NewEvent, Store } from "../../store/port.ts";
 import { seal } from "../content.ts";
 import { asKernelEvent } from "../events.ts";
 import { type AnyRecord, created, indexOf } from "../fold.ts";
@@ -35,6 +34,9 @@ export interface PendingReceipt {
   after: { previousHash: string | null } | null;
 }
 
+/** Who signs, as it is now. */
+export type ReceiptIssuer = Pick<Issuer, "key" | "describe" | "describeReplay">;
+
 interface Head {
   id: string;
   chain: ReceiptChainRecord | null;
@@ -46,11 +48,11 @@ interface Head {
 const headsMax = 1000;
 
 export class ReceiptChains {
-  readonly #store: WholeStore;
-  readonly #issuer: Issuer;
+  readonly #store: Pick<Store, "of">;
+  readonly #issuer: ReceiptIssuer;
   #heads = new Map<string, Head>();
 
-  constructor(store: WholeStore, issuer: Issuer) {
+  constructor(store: Pick<Store, "of">, issuer: ReceiptIssuer) {
     this.#store = store;
     this.#issuer = issuer;
   }

@@ -4,8 +4,9 @@ import type { Receipt, Redaction } from "../../receipts/schema.ts";
 import { receiptSchemaVersion } from "../../receipts/schema.ts";
 import type { Failure } from "../resources/outcome.ts";
 import type { PermissionRequestRecord } from "../resources/permission-request.ts";
+import type { Budget } from "../resources/quota.ts";
 import type { TaskRecord } from "../resources/task.ts";
-import type { Decided, Ended, ReceiptedEnding } from "./due.ts";
+import type { Decided, ReceiptedEnding } from "./due.ts";
 import { approvalOf, type TaskFacts } from "./facts.ts";
 import { noModel } from "./model-facts.ts";
 
@@ -16,12 +17,12 @@ export interface EndedTask {
   task: TaskRecord;
   ending: ReceiptedEnding;
   facts: TaskFacts;
-  event: Ended;
+  at: string;
+  budget?: Budget | undefined;
 }
 
 /** The receipt of a task that has ended. */
-export function draftTaskReceipt({ receiptId, task, ending, facts, event }: EndedTask): ReceiptDraft {
-  const { createdAt: at, payload } = event;
+export function draftTaskReceipt({ receiptId, task, ending, facts, at, budget }: EndedTask): ReceiptDraft {
   const { usd = 0, input_tokens = 0, output_tokens = 0 } = facts.spent;
   const startedAt = task.started_at ?? task.created_at;
   return {
@@ -40,7 +41,7 @@ export function draftTaskReceipt({ receiptId, task, ending, facts, event }: Ende
     approvals: facts.approvals,
     trust: trustOf(task),
     autonomy_budget: {
-      ...(payload.budget === undefined ? {} : { limit: payload.budget }),
+      ...(budget === undefined ? {} : { limit: budget }),
       consumed: {
         usd,
         input_tokens,

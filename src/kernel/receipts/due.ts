@@ -1,6 +1,7 @@
 /** Which events call for a receipt, and under which id. It is decided with the event, so that everybody can name it at once. */
 
-import type { RecordedEvent } from "../events.ts";
+import type { Position, StoredEvent } from "../../store/port.ts";
+import { asRecorded, type RecordedEvent, terminalEvents } from "../events.ts";
 import type { Failure } from "../resources/outcome.ts";
 
 /** How a task ended, as far as its receipt tells it. */
@@ -12,30 +13,35 @@ export interface ReceiptedEnding {
 export type Ended = Extract<RecordedEvent, { event: "task.completed" | "task.failed" | "task.canceled" }>;
 export type Decided = Extract<RecordedEvent, { event: "tool.approved" | "tool.denied" }>;
 
-/** An event with a receipt that is about it. */
-export type DueEvent = { receiptId: string } & (
-  | { kind: "ended"; event: Ended }
-  | { kind: "decided"; event: Decided }
-);
+/** A receipt that an event calls for, as it is said across threads: the event is in the log. */
+export interface DueReceipt {
+  receiptId: string;
+  /** Whether the task ended, or somebody decided about a permission. */
+  kind: "ended" | "decided";
+  tenantId: string;
+  taskId: string;
+  /** Where the event is. */
+  position: Position;
+}
 
 /** What is copied in a replay, or came with another server's log, has its receipt elsewhere. */
-export function dueReceipt(event: RecordedEvent): DueEvent | null {
-  if (event.replay?.is_copy === true || event.imported !== undefined) return null;
-  switch (event.event) {
-    case "task.completed":
-    case "task.failed":
-    case "task.canceled": {
-      const { receipt_id } = event.payload.outcome;
-      return receipt_id === null ? null : { receiptId: receipt_id, kind: "ended", event };
-    }
-    case "tool.approved":
-    case "tool.denied": {
-      const { receipt_id } = event.payload;
-      return receipt_id === null ? null : { receiptId: receipt_id, kind: "decided", event };
-    }
-    default:
-      return null;
-  }
+export function dueReceipt(stored: StoredEvent): DueReceipt | null {
+  const event = asRecorded(stored);
+  const isOver = isEnded(event);
+  if (!isOver && !isDecided(event)) return null;
+  const receiptId = isOver ? event.payload.outcome.receipt_id : event.payload.receipt_id;
+  const { tenantId, taskId, position, replay, imported } = event;
+  const isElsewhere = replay?.is_copy === true || imported !== undefined;
+  if (isElsewhere || receiptId === null || taskId === null) return null;
+  return { receiptId, kind: isOver ? "ended" : "decided", tenantId, taskId, position };
+}
+
+export function isEnded(event: RecordedEvent): event is Ended {
+  return terminalEvents.has(event.event);
+}
+
+export function isDecided(event: RecordedEvent): event is Decided {
+  return event.event === "tool.approved" || event.event === "tool.denied";
 }
 
 export function endingOf(event: Ended): ReceiptedEnding {

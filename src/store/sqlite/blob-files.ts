@@ -30,7 +30,7 @@ export class BlobFiles {
   /** How many uploads of some content were kept and have not been let go of. */
   readonly #wanted = new Map<string, number>();
 
-  private constructor(directory: string) {
+  constructor(directory: string) {
     this.#directory = directory;
   }
 

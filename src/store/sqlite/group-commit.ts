@@ -3,10 +3,9 @@
  * the next group. Resolves a batch only after the writer says that it is on disk.
  */
 
-import { getCompileCacheDir } from "node:module";
-import { dirname } from "node:path";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { writerModule } from "../../package-files.ts";
+import { startThread } from "../../start-thread.ts";
 import {
   type Batch,
   BatchFailed,
@@ -50,12 +49,6 @@ export interface CommitObserver {
   /** What was committed may be otherwise than was said so far. */
   outcomeUnknown(): void;
   groupCommitted(events: StoredEvent[]): void;
-}
-
-/** A thread keeps what it compiled where its process does only if it is told; what it was told is a folder of that place. */
-function writerEnvironment(): NodeJS.ProcessEnv {
-  const cache = getCompileCacheDir();
-  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
 
 /** Is told how writing goes. What it does must not throw. */
@@ -235,13 +228,7 @@ export class GroupCommit {
   }
 
   #startWorker(): Worker {
-    const worker = new Worker(writerModule, {
-      workerData: this.#options,
-      name: "bridle-writer",
-      // What the process was told to load, it need not.
-      execArgv: [],
-      env: writerEnvironment(),
-    });
+    const worker = startThread(writerModule, "bridle-writer", this.#options);
     worker.once("error", (error) => this.#ended("the writer thread failed", error));
     worker.on("message", (response: Response) => this.#receive(response));
     worker.once("exit", () => this.#ended("the writer thread ended"));

@@ -14,6 +14,7 @@ import { lockDirectory } from "./lock.ts";
 import { assertComplete, assertNotLost, openProblem } from "./open-problems.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
+import { tenantReads } from "./tenant-reads.ts";
 import { writeFaultOf } from "./write-fault.ts";
 
 export async function openSqliteStore(
@@ -49,29 +50,14 @@ export async function openSqliteStore(
     const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
     const cached = (found: StoredDocument) => cache.get(found.kind, found.id) ?? found;
     const seen = (query: EventQuery) => ({ ...query, through: Math.min(query.through ?? told, told) });
+    const reading = { reader, blobFiles, get, cached, seen };
     const viewOf = (tenantId: string): TenantStore => ({
-      tenantId,
-      get: async (kind, id) => ofTenant(tenantId, await get(kind, id)),
+      ...tenantReads(reading, tenantId),
       async getAhead(kind, id) {
         const document = writer.getAhead(id);
         return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));
       },
       eventsAhead: (id) => writer.eventsAhead(id)?.filter((event) => event.tenantId === tenantId),
-      list: async (query) => reader.list(tenantId, query).map(cached),
-      ranked: async (query) => reader.ranked(tenantId, query),
-      search: async (query) =>
-        reader.search(tenantId, query).map((found) => ({ ...cached(found), score: found.score })),
-      count: async (kind) => reader.count(kind, tenantId),
-      events: async (query) => reader.events(tenantId, seen(query)),
-      storedBytes: async () => reader.storedBytes(tenantId),
-      async blob(sha256) {
-        if (!reader.hasBlob(tenantId, sha256)) return undefined;
-        return reader.blob(sha256) ?? (await blobFiles.whole(sha256));
-      },
-      async openBlob(sha256) {
-        if (!reader.hasBlob(tenantId, sha256)) return undefined;
-        return reader.openBlob(sha256) ?? (await blobFiles.open(sha256));
-      },
     });
     return {
       of: tenantViews(viewOf),

@@ -1,4 +1,4 @@
-/** Reads: a connection of the main thread, which sees every commit the writer has acknowledged. */
+/** Reads: a connection of its own, which sees every commit that is on disk. */
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import type {
@@ -26,25 +26,25 @@ export class Reader {
   /** The queries below have a bounded number of shapes, so the prepared statements are kept for good. */
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(file: string) {
+  constructor(file: string, cacheKiB = 32_768) {
     this.#file = file;
     this.#db = new DatabaseSync(file, { readOnly: true });
     this.#db.exec("PRAGMA busy_timeout = 5000");
-    this.#db.exec("PRAGMA cache_size = -32768");
+    this.#db.exec(`PRAGMA cache_size = -${cacheKiB}`);
   }
 
   close(): void {
     this.#db.close();
   }
 
-  /** What is read is kept in the cache. */
-  get(kind: string, id: string, cache: DocumentCache): StoredDocument | undefined {
+  /** What is read is kept in the cache, if there is one. */
+  get(kind: string, id: string, cache?: DocumentCache): StoredDocument | undefined {
     const row = this.#prepare(
       "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id = ? AND kind = ?",
     ).get(id, kind);
     if (row === undefined) return undefined;
     const document = toDocument(row);
-    cache.keep(document, String(row.body).length);
+    cache?.keep(document, String(row.body).length);
     return document;
   }
 

@@ -1,0 +1,86 @@
+/** The thread that makes receipts: it reads the log with a connection of its own and hands what it made to the thread that commits. */
+
+import type { KeyObject } from "node:crypto";
+import { parentPort, workerData } from "node:worker_threads";
+import { systemClock } from "./kernel/clock.ts";
+import type { DueReceipt } from "./kernel/receipts/due.ts";
+import { ReceiptProjection } from "./kernel/receipts/projection.ts";
+import { Issuer } from "./kernel/signing.ts";
+import { signingKey } from "./receipts/keys.ts";
+import type { Batch, Position } from "./store/port.ts";
+import { openSqliteReads } from "./store/sqlite/tenant-reads.ts";
+
+export interface ReceiptsOptions {
+  directory: string;
+  signer: Signer;
+}
+
+export interface Signer {
+  privateKey: KeyObject;
+  issuerId: string;
+}
+
+export type ToReceipts =
+  | { type: "note"; head: Position; due: readonly DueReceipt[] }
+  /** Sign with this key from now on. */
+  | { type: "signer"; signer: Signer }
+  /** What became of the commit that was asked for. */
+  | { type: "committed" }
+  | { type: "failed"; reason: string };
+
+export type FromReceipts =
+  | { type: "commit"; batch: Batch }
+  | { type: "reached"; position: Position }
+  | { type: "error"; error: unknown };
+
+const { directory, signer }: ReceiptsOptions = workerData;
+
+function issuerFor({ privateKey, issuerId }: Signer): Issuer {
+  const issuer = new Issuer(signingKey(privateKey), () => {});
+  issuer.adopt(issuerId);
+  return issuer;
+}
+
+let issuer = issuerFor(signer);
+/** There is one commit at a time. */
+let committing = Promise.withResolvers<void>();
+
+function post(message: FromReceipts): void {
+  parentPort?.postMessage(message);
+}
+
+const projection = new ReceiptProjection({
+  store: openSqliteReads(directory),
+  commit(batch) {
+    committing = Promise.withResolvers();
+    post({ type: "commit", batch });
+    return committing.promise;
+  },
+  issuer: {
+    get key() {
+      return issuer.key;
+    },
+    describe: () => issuer.describe(),
+    describeReplay: () => issuer.describeReplay(),
+  },
+  clock: systemClock,
+  onReached: (position) => post({ type: "reached", position }),
+  onError: (error) => post({ type: "error", error }),
+});
+
+parentPort?.on("message", (message: ToReceipts) => {
+  switch (message.type) {
+    case "note":
+      projection.note(message.head, message.due);
+      break;
+    case "signer":
+      issuer = issuerFor(message.signer);
+      break;
+    case "committed":
+      committing.resolve();
+      break;
+    case "failed":
+      committing.reject(new Error(message.reason));
+      break;
+  }
+});
