@@ -113,6 +113,8 @@ export interface ServerConfig {
   webhookBackoff: Backoff;
   /** When new API keys end that were made without an end; null is never. */
   keyMs: number | null;
+  /** Whether receipts are made on a thread of their own. It takes a moment to start: without it, servers of tests come and go faster. */
+  receiptsThread: boolean;
   /** How long what ended is kept in the log; null keeps everything. */
   retainMs: number | null;
   openHarness: {
@@ -178,6 +180,7 @@ export const defaultConfig = {
   blockedRanges: [],
   webhookBackoff,
   keyMs: keyMsDefault,
+  receiptsThread: true,
   retainMs: null,
   openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },
   enforcer: { id: "bridle", label: "Bridle", remoteGateway: null, keyWaitMs: keyWaitMsDefault },

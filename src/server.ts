@@ -15,7 +15,7 @@ import { ensurePublicWorkspace } from "./kernel/commands/ensure-public-workspace
 import { defaultTenantId, ensureTenant } from "./kernel/commands/ensure-tenant.ts";
 import { ensureSigningKey } from "./kernel/commands/signing-keys.ts";
 import { createIds } from "./kernel/ids.ts";
-import { createKernel, type Kernel } from "./kernel/kernel.ts";
+import { createKernel, type Kernel, type KernelOptions } from "./kernel/kernel.ts";
 import { settleMasterKey } from "./kernel/master-key/rewrap.ts";
 import { Issuer } from "./kernel/signing.ts";
 import { createLogger } from "./logger.ts";
@@ -152,6 +152,8 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const authFailures = new FailureLog((report) =>
     logger.warn({ event: "auth.failed", ...report }, "wrong credentials were presented"),
   );
+  const receiptThread: KernelOptions["makeReceipts"] = (hooks, commit) =>
+    new ReceiptThread({ ...hooks, commit, issuer, directory: dataDirectory });
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -178,8 +180,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     heldMs: config.openHarness.heldMs,
     approvals,
     tracing: traces,
-    makeReceipts: (hooks, commit) =>
-      new ReceiptThread({ ...hooks, commit, issuer, directory: dataDirectory }),
+    ...(config.receiptsThread ? { makeReceipts: receiptThread } : {}),
     onReceiptError: (error) =>
       logger.error({ event: "receipts.failed", err: error }, "Receipts cannot be issued; retrying"),
   });

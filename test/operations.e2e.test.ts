@@ -347,6 +347,7 @@ describe("starting again", () => {
       [done.status, asking.status, approving.status],
       ["COMPLETED", "INPUT_REQUIRED", "AUTH_REQUIRED"],
     );
+    await before.settled(done);
     const paths = ["/v1/sessions", "/v1/tasks", "/v1/permission-requests", "/v1/outcomes", "/v1/events"];
     const seen = await Promise.all(paths.map((path) => listed(before, path)));
     const texts = await before.texts(session.id);

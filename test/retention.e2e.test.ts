@@ -55,6 +55,7 @@ describe("a sweep", () => {
     const { id } = await client.createSession({ initial_messages: [userMessage("loose")] });
     const large = "leaves-by-age ".repeat(1000);
     const task = await client.rehearse(id, "say hello", `artifact a.txt ${large}`, "stream 2", "return done");
+    await client.settled(task);
     const log = await client.listAll(`/v1/sessions/${id}/events`);
     const messages = await client.listAll(`/v1/sessions/${id}/messages`);
     const [artifact] = await client.listAll(`/v1/artifacts?task_id=${task.id}`);

@@ -344,6 +344,7 @@ describe("streams", () => {
     const sessions = [await client.createSession(), await client.createSession()];
     const tasks: Json[] = [];
     for (const { id } of [...sessions, ...sessions]) tasks.push(await endedTask(id));
+    for (const task of tasks) await client.settled(task);
     const everything = await client.listAll(`/v1/events?after_event_id=${start}`);
 
     for (const task of tasks) {

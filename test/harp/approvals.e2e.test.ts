@@ -54,6 +54,7 @@ describe("processes that die", () => {
         assert.ok(runs <= 1, `${point}:${visit} ran ${runs} times`);
         if (status === "COMPLETED") assert.equal(runs, 1);
         else assert.equal(failure.code, "approval_used");
+        await stage.client.settled(task);
       }
     }
   });

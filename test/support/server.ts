@@ -111,7 +111,11 @@ export async function startServer(options: InProcessOptions = {}): Promise<TestS
   const logger = createLogger(serving.settings.logLevel, knownSecrets(serving), {
     write: (line) => lines.push(line.trimEnd()),
   });
-  const server = await startInProcess({ ...serverConfigOf(serving, logger), ...config });
+  const server = await startInProcess({
+    ...serverConfigOf(serving, logger),
+    receiptsThread: false,
+    ...config,
+  });
   const forget = rememberServer(`the server at ${server.url}`, () => lines);
   let stopped: Promise<unknown> | null = null;
   const stop = async (graceMs: number) => {

@@ -83,6 +83,8 @@ export async function replaceContent(
 ): Promise<{ eventCount: number; blobs: Set<string> }> {
   const system = systemCaller(tenantId);
   await cancelTasks(deps, system, { sessionId }, "The session is erased.");
+  // A receipt is made of the log of its task, and stays.
+  await deps.receipts.caughtUp();
   await deletePushConfigs(deps, system, sessionId);
   await eraseTasks(deps, system, sessionId);
   await eraseRest(deps, system, sessionId);

@@ -58,6 +58,8 @@ export async function sweep(deps: WholeDeps, retainMs: number, dryRun = false): 
   const release = await deps.locks.acquire("retention");
   try {
     const cutoff = timestamp(deps.clock.now() - retainMs);
+    // A receipt is made of the log of its task.
+    await deps.receipts.caughtUp();
     const report: SweepReport = {
       cutoff,
       dry_run: dryRun,
