@@ -55,7 +55,7 @@ export interface AgentInfo {
 export interface AgentDirectory {
   /** The newest loaded version of an agent. */
   find(name: string): AgentInfo | undefined;
-  list(): AgentInfo[];
+  list(): readonly AgentInfo[];
   /** Every loaded version of an agent, the newest first. */
   versions(name: string): string[];
   /** Whether an agent is loaded in this version; null means in any. */

@@ -9,20 +9,25 @@ import { compareVersions } from "./versions.ts";
 
 interface Versions {
   newest: Agent;
+  /** What is said of it; schemas take time to describe. */
+  info: AgentInfo;
   all: Map<string, Agent>;
 }
 
 export class AgentRegistry implements AgentDirectory {
-  #agents: Map<string, Versions>;
+  #agents: ReadonlyMap<string, Versions>;
+  #list: readonly AgentInfo[];
   readonly #listeners = new Set<() => void>();
 
   constructor(agents: readonly Agent[]) {
     this.#agents = byName(agents);
+    this.#list = [...this.#agents.values()].map(({ info }) => info);
   }
 
   /** From here on these are the agents; if they cannot be, those before go on. Runs keep the code that they have. */
   replace(agents: readonly Agent[]): void {
     this.#agents = byName(agents);
+    this.#list = [...this.#agents.values()].map(({ info }) => info);
     for (const listener of this.#listeners) listener();
   }
 
@@ -40,8 +45,7 @@ export class AgentRegistry implements AgentDirectory {
   }
 
   find(name: string): AgentInfo | undefined {
-    const agent = this.newest(name);
-    return agent && describe(agent);
+    return this.#agents.get(name)?.info;
   }
 
   has(name: string, version: string | null): boolean {
@@ -55,13 +59,13 @@ export class AgentRegistry implements AgentDirectory {
     return [...(newest === undefined ? [] : [newest]), ...newestFirst].map(({ version }) => version);
   }
 
-  list(): AgentInfo[] {
-    return [...this.#agents.keys()].flatMap((name) => this.find(name) ?? []);
+  list(): readonly AgentInfo[] {
+    return this.#list;
   }
 }
 
-function byName(agents: readonly Agent[]): Map<string, Versions> {
-  const found = new Map<string, Versions>();
+function byName(agents: readonly Agent[]): ReadonlyMap<string, Versions> {
+  const found = new Map<string, Omit<Versions, "info">>();
   for (const agent of agents) {
     const versions = found.get(agent.name) ?? { newest: agent, all: new Map<string, Agent>() };
     if (versions.all.has(agent.version)) {
@@ -71,7 +75,10 @@ function byName(agents: readonly Agent[]): Map<string, Versions> {
     if (isNewer(agent, versions.newest)) versions.newest = agent;
     found.set(agent.name, versions);
   }
-  return found;
+  const described = [...found].map(
+    ([name, versions]) => [name, { ...versions, info: describe(versions.newest) }] as const,
+  );
+  return new Map(described);
 }
 
 /** By semantic version, where both have one; otherwise what is listed later is newer. */

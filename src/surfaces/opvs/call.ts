@@ -39,5 +39,6 @@ export interface Arrival {
   address: string;
   /** The agent that the endpoint's path names. */
   agent: string | null;
+  /** Aborted when the client has gone away or the server stops. */
   signal: AbortSignal;
 }

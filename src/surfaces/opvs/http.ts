@@ -23,9 +23,10 @@ export async function admitHttp(
   reply: FastifyReply,
   agent: string | null,
 ): Promise<HttpCall> {
-  const gone = new AbortController();
+  const gone = opvs.open();
   reply.raw.once("close", () => {
     if (!reply.raw.writableFinished) gone.abort();
+    opvs.close(gone);
   });
   const admitted = await opvs.admit(arrivalOf(request, agent, gone.signal));
   // A refusal is part of the trace too.
@@ -40,14 +41,21 @@ export function arrivalOf(request: FastifyRequest, agent: string | null, signal:
     query.set(name.toLowerCase(), before === undefined ? value : `${before},${value}`);
   }
   return {
+    ...senderOf(request),
+    query: (name) => query.get(name.toLowerCase()),
+    agent,
+    signal,
+  };
+}
+
+/** What tells who sends it. */
+export function senderOf(request: FastifyRequest): Pick<Arrival, "header" | "address"> {
+  return {
     header(name) {
       const value = request.headers[name];
       return Array.isArray(value) ? value.join(",") : value;
     },
-    query: (name) => query.get(name.toLowerCase()),
     address: request.ip,
-    agent,
-    signal,
   };
 }
 

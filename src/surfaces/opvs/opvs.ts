@@ -50,15 +50,33 @@ export type Result<N extends OperationName> = Awaited<ReturnType<(typeof operati
 export class Opvs {
   readonly #options: OpvsOptions;
   readonly #anonymousCaller: AnonymousCaller;
+  /** Calls that end when the server stops. One listener for all: a signal made of several is dear to make for every call. */
+  readonly #open = new Set<AbortController>();
 
   constructor(options: OpvsOptions) {
     this.#options = options;
+    const { stopped } = options;
+    stopped.addEventListener("abort", () => {
+      for (const call of this.#open) call.abort(stopped.reason);
+    });
     const { agents, clock } = options.kernel;
     this.#anonymousCaller = createAnonymousCaller(agents, () => clock.now());
   }
 
+  /** For a call that ends when its client is gone, or the server stops. Close it in the end. */
+  open(): AbortController {
+    const call = new AbortController();
+    if (this.#options.stopped.aborted) call.abort(this.#options.stopped.reason);
+    else this.#open.add(call);
+    return call;
+  }
+
+  close(call: AbortController): void {
+    this.#open.delete(call);
+  }
+
   /** Who it is; nobody, where there are agents for everybody. */
-  async identify(arrival: Arrival): Promise<Caller | null> {
+  async identify(arrival: Pick<Arrival, "header" | "address">): Promise<Caller | null> {
     const credential = bearerOf(arrival);
     const caller =
       credential === null ? null : await this.#options.kernel.authenticate(credential, arrival.address);
@@ -126,10 +144,9 @@ export class Opvs {
       trace: admitted.trace,
       publicUrl: facts.url(),
       grpcAddress: facts.grpcAddress(),
-      signal: AbortSignal.any([
-        ...[admitted.arrival.signal, stopped],
-        ...(isAnonymous ? [AbortSignal.timeout(anonymousMs)] : []),
-      ]),
+      signal: isAnonymous
+        ? AbortSignal.any([admitted.arrival.signal, AbortSignal.timeout(anonymousMs)])
+        : admitted.arrival.signal,
       stopped,
     };
     return await operation.run(call, request);
@@ -190,7 +207,7 @@ export function requireOperation(caller: Caller | null, name: OperationName): vo
 
 export type StreamResponses = AsyncIterable<StreamResponseJson>;
 
-function bearerOf(arrival: Arrival): string | null {
+function bearerOf(arrival: Pick<Arrival, "header">): string | null {
   const [scheme, credential] = (arrival.header("authorization") ?? "").split(" ");
   return scheme?.toLowerCase() === "bearer" && credential ? credential : null;
 }

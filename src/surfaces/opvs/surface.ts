@@ -8,7 +8,7 @@ import { textOf } from "../json-body.ts";
 import { requireSmallBody, requireSmallUnless } from "../small-body.ts";
 import { prefixes } from "./addresses.ts";
 import { NoSuchOperation } from "./errors.ts";
-import { arrivalOf } from "./http.ts";
+import { senderOf } from "./http.ts";
 import { failJsonRpc, jsonRpc } from "./json-rpc.ts";
 import type { OperationName } from "./operations.ts";
 import { type Opvs, requireOperation } from "./opvs.ts";
@@ -60,7 +60,7 @@ const anonymousBytesMax = 256 * 1024;
 
 /** Before the body is read: who calls and, where the address names the operation, whether they may. Others send little. */
 async function requireAdmission(opvs: Opvs, request: FastifyRequest): Promise<void> {
-  const caller = await opvs.identify(arrivalOf(request, agentOf(request), new AbortController().signal));
+  const caller = await opvs.identify(senderOf(request));
   if (caller === null) requireSmallBody(request, anonymousBytesMax, "Without credentials");
   else if (isJsonRpc(request)) requireSmallUnless(request, caller, ["tasks:write"]);
   else requireOperation(caller, operationOf(request));
