@@ -48,6 +48,11 @@ export interface Command<Request, Result> {
   afterwards?(deps: KernelDeps, caller: Caller, result: Result, request: Request): Promise<void>;
   /** What is left to do when it was refused; the caller hears of the refusal all the same. */
   refused?(deps: KernelDeps, caller: Caller, refusal: HarnessError, request: Request): Promise<void>;
+  /**
+   * Whether a repeated request is recognized by its commit, and not looked for before: one read less for a new one. Only for decisions
+   * without any effect beside their events.
+   */
+  isRecognizedByCommit?: true;
   /** What of the result may be kept for repeated requests, when not all of it may touch the disk. */
   forRecord?(result: Result): Result;
   /** How long a repeated request is recognized, when that is not the usual day. */
@@ -85,34 +90,54 @@ export function createDispatch(deps: KernelDeps): Dispatch {
   return async function dispatch(command, caller, request, idempotency) {
     requireScope(caller, command.scope);
     if (idempotency === undefined) {
-      if (addsData(command, request)) await requireRoom(deps, caller);
-      return { ...(await perform(deps, command, caller, request)), replayed: false };
+      return { ...(await performWithRoom(deps, command, caller, request)), replayed: false };
     }
     const key = sha256Hex(JSON.stringify([...callerParts(caller), idempotency.target, idempotency.key]));
     const fingerprint =
       command.fingerprint?.(deps, canonicalOf(idempotency.body)) ?? fingerprintOf(idempotency.body);
     await pauseIfLate();
+    let isLookedFor = command.isRecognizedByCommit !== true;
     while (true) {
       const first = underWay.get(key);
-      if (first !== undefined) await first.catch(() => {});
-      const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
-      if (recorded !== undefined) return { ...recorded, replayed: true };
-      if (underWay.has(key)) continue;
-      if (addsData(command, request)) await requireRoom(deps, caller);
-      if (underWay.has(key)) continue;
+      if (first !== undefined) {
+        await first.catch(() => {});
+        isLookedFor = true;
+      }
+      if (isLookedFor) {
+        const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
+        if (recorded !== undefined) return { ...recorded, replayed: true };
+        if (underWay.has(key)) continue;
+      }
 
-      const attempt = perform(deps, command, caller, request, { key, fingerprint });
+      const attempt = performWithRoom(deps, command, caller, request, { key, fingerprint });
       underWay.set(key, attempt);
       try {
         return { ...(await attempt), replayed: false };
       } catch (error) {
-        // Another process was first under this key: its answer is the answer.
-        if (!(error instanceof OnceConflict)) throw error;
+        // Somebody else was first under this key: the answer of then is the answer, also where it would be refused now.
+        const isKnown = error instanceof OnceConflict || (!isLookedFor && (await isRecorded(deps, { key })));
+        if (!isKnown) throw error;
+        isLookedFor = true;
       } finally {
         underWay.delete(key);
       }
     }
   };
+}
+
+async function isRecorded({ store }: KernelDeps, once: { key: string } | undefined): Promise<boolean> {
+  return once !== undefined && (await store.once(once.key)) !== undefined;
+}
+
+async function performWithRoom<Request, Result>(
+  deps: KernelDeps,
+  command: Command<Request, Result>,
+  caller: Caller,
+  request: Request,
+  once?: { key: string; fingerprint: string },
+): Promise<Omit<Answer<Result>, "replayed">> {
+  if (addsData(command, request)) await requireRoom(deps, caller);
+  return await perform(deps, command, caller, request, once);
 }
 
 /** Whose answers these are. Another key of the same actor may see less, and must not be handed them. */
@@ -187,6 +212,8 @@ async function perform<Request, Result>(
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error);
       if (error instanceof HarnessError) {
         unit.release();
+        // The same request as before is not refused, whatever has changed since.
+        if (await isRecorded(deps, once)) throw new OnceConflict(once?.key ?? "");
         await command.refused?.(deps, caller, error, request);
       }
       if (error instanceof OutOfTurn) toHold = error.ids;

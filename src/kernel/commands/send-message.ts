@@ -35,19 +35,27 @@ export interface SendMessage {
   pushConfig?: PushConfigInput | undefined;
 }
 
-export const sendMessage: Command<SendMessage, TaskRecord> = {
+/** The task that the message is for: as it is now, or by its id alone when the same message came again. */
+export interface SentMessage {
+  id: string;
+  task: TaskRecord | null;
+}
+
+export const sendMessage: Command<SendMessage, SentMessage> = {
   name: "send_message",
   scope: "tasks:write",
+  isRecognizedByCommit: true,
+  forRecord: ({ id }) => ({ id, task: null }),
   // A webhook that comes with a new task is part of its submission.
-  audit: ({ taskId, pushConfig }, task) =>
+  audit: ({ taskId, pushConfig }, { id }) =>
     taskId === null || pushConfig === undefined
       ? null
-      : audited("webhook.create", task, webhookFacts(taskId, pushConfig.url)),
+      : audited("webhook.create", { object: "task", id }, webhookFacts(taskId, pushConfig.url)),
   async decide(unit, request) {
     const { taskId, pushConfig } = request;
     const task = taskId === null ? await begin(unit, request) : await goOn(unit, request, taskId);
     if (pushConfig !== undefined) await addPushConfig(unit, task, pushConfig);
-    return task;
+    return { id: task.id, task };
   },
   refused: tellQuota,
 };

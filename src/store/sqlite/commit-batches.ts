@@ -5,8 +5,9 @@
 
 import { WriterFenced } from "./epoch.ts";
 import { failPoint } from "./fail-point.ts";
+import { DocumentExists } from "./pending-documents.ts";
 import type { BatchResult, BatchRows } from "./protocol.ts";
-import { type BatchWriter, DocumentExists } from "./write-batch.ts";
+import type { BatchWriter } from "./write-batch.ts";
 import { CommitUncertain, type WriteConnection } from "./write-connection.ts";
 import { writeFaultOf } from "./write-fault.ts";
 
@@ -36,6 +37,7 @@ export class BatchCommitter {
     try {
       return this.#connection.transaction((connection) => {
         results = batches.map((batch) => write(connection.batches, batch));
+        connection.batches.flush();
         return results;
       }, failPoint);
     } catch (error) {

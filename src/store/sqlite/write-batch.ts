@@ -4,37 +4,17 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Position, Trim } from "../port.ts";
+import type { NewOnceRecord, Position, Trim } from "../port.ts";
 import { Generations } from "./generations.ts";
 import { checksumOf } from "./log-rows.ts";
-import type { BatchResult, BatchRows, DocumentRow, LogRow } from "./protocol.ts";
+import { type Head, PendingDocuments } from "./pending-documents.ts";
+import type { BatchResult, BatchRows, LogRow } from "./protocol.ts";
 import { LogRewriter } from "./rewrite.ts";
 
 /** Heads kept in memory, twice; others are read again from the table. */
 const headsMax = 20_000;
 
-/** What the writer must know of a document to number its next event and to check its version. */
-interface Head {
-  version: number;
-  sequence: number;
-  lastEvent: Position | null;
-}
-
 const absent: Head = { version: 0, sequence: 0, lastEvent: null };
-
-/** A batch expects that there is no such document, and there is one. */
-export class DocumentExists extends Error {
-  constructor(id: string) {
-    super(`${id} exists`);
-  }
-}
-
-/** SQLITE_CONSTRAINT_PRIMARYKEY */
-const primaryKeyTaken = 1555;
-
-function isKeyTaken(error: unknown): boolean {
-  return error instanceof Error && "errcode" in error && error.errcode === primaryKeyTaken;
-}
 
 export class BatchWriter {
   readonly #heads = new Generations<Head>(headsMax);
@@ -42,9 +22,7 @@ export class BatchWriter {
   readonly #readHead: StatementSync;
   readonly #readPosition: StatementSync;
   readonly #insertLog: StatementSync;
-  readonly #insertDocument: StatementSync;
-  readonly #updateDocument: StatementSync;
-  readonly #updateHead: StatementSync;
+  readonly #documents: PendingDocuments;
   readonly #insertBlob: StatementSync;
   readonly #insertBlobOwner: StatementSync;
   readonly #readOnce: StatementSync;
@@ -69,23 +47,14 @@ export class BatchWriter {
       `INSERT INTO log (checksum, last, first, numbers, tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at, events)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#insertDocument = db.prepare(
-      `INSERT INTO documents (version, sequence, last_event, born, id, kind, tenant_id, listed_in, workspace_id,
-         session_id, task_id, status, wake_at, body, owner_id, rank, label)
-       VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#updateDocument = db.prepare(
-      `UPDATE documents SET version = ?, sequence = ?, last_event = ?, status = ?, wake_at = ?, body = ?,
-         rank = ?, owner_id = ? WHERE id = ? AND tenant_id = ?`,
-    );
-    this.#updateHead = db.prepare("UPDATE documents SET sequence = ?, last_event = ? WHERE id = ?");
+    this.#documents = new PendingDocuments(db);
     this.#insertBlob = db.prepare("INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?, ?)");
     this.#insertBlobOwner = db.prepare(
       "INSERT OR IGNORE INTO blob_owners (sha256, tenant_id, bytes) VALUES (?, ?, ?)",
     );
     this.#readOnce = db.prepare("SELECT 1 FROM once WHERE key = ?");
     this.#insertOnce = db.prepare(
-      "INSERT INTO once (key, fingerprint, result, expires_at, position) VALUES (?, ?, ?, ?, ?)",
+      "INSERT OR IGNORE INTO once (key, fingerprint, result, expires_at, position) VALUES (?, ?, ?, ?, ?)",
     );
     this.#readCursor = db.prepare("SELECT position FROM cursors WHERE name = ?");
     this.#moveCursor = db.prepare("INSERT OR REPLACE INTO cursors (name, position) VALUES (?, ?)");
@@ -105,6 +74,7 @@ export class BatchWriter {
 
   /** After a rollback what was numbered and remembered is void. */
   forget(): void {
+    this.#documents.clear();
     this.#heads.clear();
     this.#position = this.#lastPosition();
   }
@@ -127,6 +97,7 @@ export class BatchWriter {
     this.#begin.run();
     try {
       const result = this.write(batch);
+      this.flush();
       this.#release.run();
       return result;
     } catch (error) {
@@ -135,9 +106,16 @@ export class BatchWriter {
       if ("failed" in why && why.fault !== null) throw error;
       this.#undo.run();
       this.#release.run();
+      this.#documents.clear();
+      this.#heads.clear();
       this.#position = before;
       return why;
     }
+  }
+
+  /** Before the end of a transaction: writes the documents that its batches have put. */
+  flush(): void {
+    this.#documents.flush();
   }
 
   /** Conflicts found by looking leave no trace; a document that exists unexpectedly shows as a constraint error. */
@@ -148,13 +126,13 @@ export class BatchWriter {
       const checkedByInsert = version === 0 && put.has(id);
       if (!checkedByInsert && this.#head(id).version !== version) return { conflict: "version", about: id };
     }
-    if (batch.once !== null && this.#readOnce.get(batch.once.key) !== undefined) {
-      return { conflict: "once", about: batch.once.key };
-    }
     if (batch.cursor !== null) {
       const { name, from } = batch.cursor;
       if (Number(this.#readCursor.get(name)?.position ?? 0) !== from)
         return { conflict: "version", about: name };
+    }
+    if (batch.once !== null && !this.#keep(batch.once, batch.log)) {
+      return { conflict: "once", about: batch.once.key };
     }
 
     const created = new Set(batch.expect.flatMap(([id, version]) => (version === 0 ? [id] : [])));
@@ -180,6 +158,7 @@ export class BatchWriter {
       }
     }
 
+    if (batch.rewrite.length + batch.rewriteOnce.length > 0 || batch.trim !== null) this.flush();
     this.#rewriter.rewrite(batch.rewrite);
     this.#rewriter.rewriteOnce(batch.rewriteOnce);
     if (batch.trim !== null) this.#trim(batch.trim);
@@ -192,9 +171,10 @@ export class BatchWriter {
       const [id] = document;
       const again = regained.get(id);
       const head = again === undefined ? headOf(id) : { version: 0, ...again };
-      this.#put(document, head, again?.born ?? born.get(id) ?? first);
+      this.#documents.put(document, head, again?.born ?? born.get(id) ?? first);
       heads.set(id, { ...head, version: head.version + 1 });
     }
+    if (batch.texts.length > 0) this.flush();
     for (const [id, text] of batch.texts) {
       this.#deleteText.run(id);
       if (text !== null) this.#insertText.run(text, id);
@@ -202,21 +182,18 @@ export class BatchWriter {
     for (const [id, head] of heads) {
       if (put.has(id)) continue;
       if (head.version === 0) throw new Error(`An event is about ${id}, which has no document`);
-      this.#updateHead.run(head.sequence, head.lastEvent, id);
-    }
-    if (batch.once !== null) {
-      const { key, fingerprint, result, expiresAt } = batch.once;
-      this.#insertOnce.run(
-        key,
-        fingerprint,
-        result,
-        expiresAt,
-        sequences.length === 0 ? null : this.#position,
-      );
+      this.#documents.number(id, head);
     }
     if (batch.cursor !== null) this.#moveCursor.run(batch.cursor.name, batch.cursor.to);
     for (const [id, head] of heads) this.#heads.set(id, head);
     return { ok: { first, sequences, previous } };
+  }
+
+  /** False if there is an answer under this key already. */
+  #keep({ key, fingerprint, result, expiresAt }: NewOnceRecord, log: BatchRows["log"]): boolean {
+    const events = log.reduce((count, { resourceIds }) => count + resourceIds.length, 0);
+    const position = events === 0 ? null : this.#position + events;
+    return Number(this.#insertOnce.run(key, fingerprint, result, expiresAt, position).changes) === 1;
   }
 
   #trim(trim: Trim): void {
@@ -237,24 +214,8 @@ export class BatchWriter {
     );
   }
 
-  #put(document: DocumentRow, head: Head, born: Position): void {
-    const { version, sequence, lastEvent } = head;
-    if (version === 0) {
-      try {
-        this.#insertDocument.run(sequence, lastEvent, born, ...document);
-      } catch (error) {
-        throw isKeyTaken(error) ? new DocumentExists(document[0]) : error;
-      }
-      return;
-    }
-    const [id, , tenantId, , , , , status, wakeAt, body, ownerId, rank] = document;
-    const values = [version + 1, sequence, lastEvent, status, wakeAt, body, rank, ownerId, id, tenantId];
-    if (Number(this.#updateDocument.run(...values).changes) !== 1)
-      throw new Error(`${id} is not of ${tenantId}`);
-  }
-
   #head(id: string): Head {
-    const known = this.#heads.get(id);
+    const known = this.#documents.head(id) ?? this.#heads.get(id);
     if (known !== undefined) return known;
     const row = this.#readHead.get(id);
     if (row === undefined) return absent;

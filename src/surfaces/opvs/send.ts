@@ -126,7 +126,7 @@ async function send(
   const { contextId, taskId } = message;
   // The answer shows the task, which is only the caller's own when this message begins it.
   if (taskId !== "") requireScope(caller, "tasks:read");
-  const { result, position, replayed } = await kernel.dispatch(
+  const { result, position } = await kernel.dispatch(
     sendMessageCommand,
     caller,
     {
@@ -146,8 +146,7 @@ async function send(
       ? undefined
       : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
   );
-  // The record of then does not say that its events have left the log by age.
-  const task = replayed ? await findVisible(kernel.store, caller, "task", result.id) : result;
+  const task = result.task ?? (await findVisible(kernel.store, caller, "task", result.id));
   if (task === undefined) throw notFound("task", result.id);
   return { task, position: position ?? (await kernel.store.head()) };
 }
