@@ -58,6 +58,11 @@ export async function unseal<T>(content: Content<T>, source: BlobSource): Promis
   return JSON.parse(Buffer.from(bytes).toString("utf8"));
 }
 
+/** Small content, which need not be waited for. */
+export function inlined<T>(content: Content<T>): T | undefined {
+  return "inline" in content ? content.inline : undefined;
+}
+
 /** The same for showing it: what was erased, or is about to leave by age, is shown as what stands in its place. */
 export async function unsealShown<T>(
   content: Content<T>,

@@ -7,7 +7,7 @@
  */
 
 import type { Caller } from "../policy/caller.ts";
-import type { Shortage } from "../store/port.ts";
+import type { Shortage, TenantStore } from "../store/port.ts";
 import { defaultTenantId } from "./commands/ensure-tenant.ts";
 import { HarnessError } from "./errors.ts";
 import { QuotaRefusal } from "./quotas/refusal.ts";
@@ -72,8 +72,10 @@ export async function storageOf({ store, files }: Deps, tenantId: string): Promi
 /** Read, not loaded: that one of them changes at this moment is no reason to decide again. */
 async function tenantQuotas({ store }: Deps, tenantId: string): Promise<QuotaRecord[]> {
   const [own, organization] = [store.of(tenantId), store.of(defaultTenantId)];
-  const tenant = (await own.get("tenant", tenantId))?.body as TenantRecord | undefined;
-  const server = (await organization.get("tenant", defaultTenantId))?.body as TenantRecord | undefined;
+  const of = async (view: TenantStore, id: string) =>
+    (view.known("tenant", id) ?? (await view.get("tenant", id)))?.body as TenantRecord | undefined;
+  const tenant = await of(own, tenantId);
+  const server = tenantId === defaultTenantId ? tenant : await of(organization, defaultTenantId);
   const found: QuotaRecord[] = [];
   for (const [view, ids] of [
     [own, tenant?.quota_ids ?? []],

@@ -10,7 +10,16 @@ import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import type { Batch, Blob, Rewrite, StagedBlob, Store, TenantStore, Trim } from "../store/port.ts";
+import type {
+  Batch,
+  Blob,
+  Rewrite,
+  StagedBlob,
+  Store,
+  StoredDocument,
+  TenantStore,
+  Trim,
+} from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 import type { AgentDirectory } from "./agents.ts";
 import type { ApprovalAccess } from "./approvals/access.ts";
@@ -143,13 +152,13 @@ export class Unit {
 
   /** The record, if it exists and the caller may see it. */
   async find<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
-    const record = await this.findEvenDeleted(kind, id);
-    return record === undefined || isDeleted(record) ? undefined : record;
+    const record = this.#loaded(kind, id) ?? (await this.findForHarness(kind, id));
+    return record === undefined || isDeleted(record) || !isVisible(this.caller, record) ? undefined : record;
   }
 
   /** The same, for what can come back under the same name. */
   async findEvenDeleted<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
-    const record = await this.findForHarness(kind, id);
+    const record = this.#loaded(kind, id) ?? (await this.findForHarness(kind, id));
     return record !== undefined && isVisible(this.caller, record) ? record : undefined;
   }
 
@@ -167,14 +176,27 @@ export class Unit {
     id: string,
     tenantId = this.caller.tenantId,
   ): Promise<Records[K] | undefined> {
-    const known = this.#tracked.get(id);
-    // Records are tracked under their own kind, by this class only.
-    if (known !== undefined) return known.record.object === kind ? (known.record as Records[K]) : undefined;
+    const loaded = this.#loaded(kind, id, tenantId);
+    if (loaded !== undefined || this.#tracked.has(id)) return loaded;
     const store = this.deps.store.of(tenantId);
     const document = await (this.#isAhead ? store.getAhead(kind, id) : store.get(kind, id));
-    if (document === undefined) return undefined;
-    const record = document.body as Records[K];
-    this.#tracked.set(id, { record, version: document.version, dirty: false });
+    return document === undefined ? undefined : this.#track<K>(document);
+  }
+
+  /** The record without waiting, where it is in memory. */
+  #loaded<K extends Kind>(kind: K, id: string, tenantId = this.caller.tenantId): Records[K] | undefined {
+    const tracked = this.#tracked.get(id);
+    if (tracked !== undefined) {
+      // Records are tracked under their own kind, by this class only.
+      return tracked.record.object === kind ? (tracked.record as Records[K]) : undefined;
+    }
+    const known = this.deps.store.of(tenantId).known(kind, id);
+    return known === undefined ? undefined : this.#track<K>(known);
+  }
+
+  #track<K extends Kind>({ id, version, body }: StoredDocument): Records[K] {
+    const record = body as Records[K];
+    this.#tracked.set(id, { record, version, dirty: false });
     return record;
   }
 

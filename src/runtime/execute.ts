@@ -1,6 +1,6 @@
 /** Runs an agent's function for one task, from its input to its ending. */
 
-import { unseal } from "../kernel/content.ts";
+import { inlined, unseal } from "../kernel/content.ts";
 import {
   firstJsonObject,
   type MessageRecord,
@@ -82,6 +82,7 @@ export async function readInput({ own, task }: Run): Promise<RunInput> {
   const document = await own.getAhead("message", messageId);
   if (document === undefined)
     throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
-  const parts = jsonCopy(await unseal((document.body as MessageRecord).parts, own));
+  const sealed = (document.body as MessageRecord).parts;
+  const parts = jsonCopy(inlined(sealed) ?? (await unseal(sealed, own)));
   return { input: firstJsonObject(parts), text: textOf(parts), parts };
 }

@@ -174,6 +174,7 @@ function historyStore(
     of: (tenantId) => ({
       tenantId,
       get,
+      known: () => undefined,
       getAhead: get,
       eventsAhead: () => undefined,
       list: async () => [],

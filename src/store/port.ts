@@ -245,6 +245,8 @@ export type CommitListener = (events: readonly StoredEvent[]) => void;
 export interface TenantStore {
   readonly tenantId: string;
   get(kind: string, id: string): Promise<StoredDocument | undefined>;
+  /** The same without waiting, for what is in memory as it is on disk. Nothing says only that it must be read. */
+  known(kind: string, id: string): StoredDocument | undefined;
   /**
    * The same, and also documents that a commit under way will create. Only for what will itself be a commit: commits are
    * in order and ids unique, so what builds on a creation is written after it or, if that fails, not at all. Never to be

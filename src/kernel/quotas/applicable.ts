@@ -28,11 +28,11 @@ export async function applicableQuotas(
   const { deps, own } = unit;
   const { tenantId } = unit.caller;
   // Read, not loaded: that one of these changes at this very moment is no reason to decide again.
-  const [workspace, tenant, organization] = await Promise.all([
-    own.get("workspace", workspaceId),
-    own.get("tenant", tenantId),
-    deps.store.of(defaultTenantId).get("tenant", defaultTenantId),
-  ]);
+  const server = deps.store.of(defaultTenantId);
+  const workspace = own.known("workspace", workspaceId) ?? (await own.get("workspace", workspaceId));
+  const tenant = own.known("tenant", tenantId) ?? (await own.get("tenant", tenantId));
+  const organization =
+    server.known("tenant", defaultTenantId) ?? (await server.get("tenant", defaultTenantId));
   const ids = [
     persona.quota_id,
     (workspace?.body as WorkspaceRecord | undefined)?.quota_id,

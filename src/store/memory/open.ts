@@ -65,6 +65,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
   const viewOf = (tenantId: string): TenantStore => ({
     tenantId,
     get: async (kind, id) => ofTenant(tenantId, await get(kind, id)),
+    known: () => undefined,
     async getAhead(kind, id) {
       const document = ahead.get(id)?.document;
       return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));

@@ -53,6 +53,8 @@ export async function openSqliteStore(
     const reading = { reader, blobFiles, get, cached, seen };
     const viewOf = (tenantId: string): TenantStore => ({
       ...tenantReads(reading, tenantId),
+      get: async (kind, id) => ofTenant(tenantId, cache.get(kind, id) ?? reader.get(kind, id, cache)),
+      known: (kind, id) => ofTenant(tenantId, cache.get(kind, id)),
       async getAhead(kind, id) {
         const document = writer.getAhead(id);
         return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));

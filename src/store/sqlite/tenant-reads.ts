@@ -24,6 +24,7 @@ export function tenantReads(
   return {
     tenantId,
     get: getOwn,
+    known: () => undefined,
     getAhead: getOwn,
     eventsAhead: () => undefined,
     list: async (query) => reader.list(tenantId, query).map(cached),

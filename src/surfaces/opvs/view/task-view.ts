@@ -10,7 +10,7 @@ import type {
   TaskJson,
 } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { contextIdOf } from "../../../kernel/commands/send-message.ts";
-import { unsealShown } from "../../../kernel/content.ts";
+import { inlined, unsealShown } from "../../../kernel/content.ts";
 import { asRecorded, eventId, type RecordedEvent } from "../../../kernel/events.ts";
 import { durableCursorUri } from "../../../kernel/extension-uris.ts";
 import { changed } from "../../../kernel/fold.ts";
@@ -250,11 +250,17 @@ export class TaskView {
 
   async #history(length: number | null): Promise<MessageJson[]> {
     const messages = length === null ? this.#messages : length === 0 ? [] : this.#messages.slice(-length);
-    const shown = await Promise.all(messages.map((message) => this.#message(message)));
-    return shown.filter((message) => message !== null);
+    const shown: MessageJson[] = [];
+    for (const record of messages) {
+      const message = await this.#message(record);
+      if (message !== null) shown.push(message);
+    }
+    return shown;
   }
 
   async #message(record: MessageRecord): Promise<MessageJson | null> {
+    const parts = inlined(record.parts);
+    if (parts !== undefined) return messageJson(record, parts, this.#place);
     const found = await unsealShown(record.parts, this.#presentation.store);
     return "value" in found ? messageJson(record, found.value, this.#place) : null;
   }
