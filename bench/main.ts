@@ -13,7 +13,7 @@ import { startProcess } from "./process.ts";
 const connectionCounts = [1, 32, 128];
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const seconds = Number(process.env.BENCH_SECONDS ?? 4);
-const key = "bench-key-bench-key";
+const key = "bench-key-0123456789-abcdef";
 
 interface Measurement {
   perSecond: number;
@@ -89,7 +89,7 @@ try {
   await using sdk = await startProcess([path("./a2a-sdk-server.ts")]);
   const flags = ["--port", "0", "--grpc-port", "off", "--data", data, "--log-level", "error"];
   await using bridle = await startProcess([path("../bridle.js"), "serve", ...flags], {
-    BRIDLE_API_KEY: key,
+    env: { BRIDLE_API_KEY: key },
   });
   const opvs = sendMessage(`${bridle.url}/opvs/rpc`, { authorization: `Bearer ${key}` });
   const targets = {
