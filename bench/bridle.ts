@@ -32,13 +32,13 @@ const filesystems: Record<number, string> = {
 };
 const tmpfs = 16914836;
 
-const folder = process.env.BENCH_DATA ?? tmpdir();
+export const diskFolder = process.env.BENCH_DATA ?? tmpdir();
 
 /** The file system that the data directories are on. An fsync on tmpfs costs nothing, so no result there means anything. */
 export function diskName(): string {
-  const { type } = statfsSync(folder);
-  if (type === tmpfs) throw new Error(`${folder} is in memory. Set BENCH_DATA to a folder on a disk.`);
-  return `${filesystems[type] ?? `file system 0x${type.toString(16)}`} (${folder})`;
+  const { type } = statfsSync(diskFolder);
+  if (type === tmpfs) throw new Error(`${diskFolder} is in memory. Set BENCH_DATA to a folder on a disk.`);
+  return `${filesystems[type] ?? `file system 0x${type.toString(16)}`} (${diskFolder})`;
 }
 
 export interface BenchBridle extends BenchProcess {
@@ -62,7 +62,7 @@ export async function startBridle({
 }: BridleOptions = {}): Promise<BenchBridle> {
   diskName();
   const main = join(await freshBundle(), "main.js");
-  const data = mkdtempSync(join(folder, "bridle-bench-"));
+  const data = mkdtempSync(join(diskFolder, "bridle-bench-"));
   const flags = ["--port", "0", "--grpc-port", grpc ? "0" : "off", "--data", data, "--log-level", "error"];
   const server = await startProcess([...node, main, "serve", ...flags, ...serve], {
     env: { BRIDLE_API_KEY: benchKey },

@@ -6,7 +6,8 @@
 import { benchFile, diskName, startBridle } from "./bridle.ts";
 import { load } from "./load.ts";
 import { sendMessage } from "./requests.ts";
-import { spread } from "./statistics.ts";
+import { rounded, spread } from "./statistics.ts";
+import { markdown, type Section } from "./table.ts";
 import { bytesOnDisk, bytesWritten, threadTimes, timesBetween, total } from "./usage.ts";
 
 const connections = 32;
@@ -59,26 +60,32 @@ async function countPromises(): Promise<number> {
   return (Number(await bridle.ask()) - before) / counted.requests;
 }
 
-/** Label and value of each line, in the order of importance. */
-export function costRows({ cpu, promises, bytesOnDisk, bytesWritten }: Cost): [string, string][] {
+export function costSection({ cpu, promises, bytesOnDisk, bytesWritten }: Cost): Section {
   // What takes less than this in all rounds is not worth a line.
   const noticeable = ([, values]: [string, number[]]) => Math.max(...values) >= 1;
   const times = Object.entries(cpu ?? {})
     .filter(noticeable)
     .toSorted(([, a], [, b]) => Math.max(...b) - Math.max(...a));
-  return [
-    ...times.map(([name, values]): [string, string] => [`µs CPU, ${name}`, spread(values)]),
-    ["promises", promises.toFixed(0)],
-    ["bytes on disk", bytesOnDisk.toFixed(0)],
-    ["bytes written", spread(bytesWritten)],
-  ];
+  return {
+    title: "Cost of one SendMessage",
+    about: [
+      `What one \`SendMessage\` (an \`echo\` task, JSON-RPC, ${connections} connections) takes from the server: time on a processor by thread, in microseconds; promises that the`,
+      "main thread makes; what the database grows by; and what the process has the kernel write to disks, the write-ahead log and its checkpoints among it.",
+      ...(cpu === null ? ["Times and written bytes come from `/proc`, which only Linux has."] : []),
+    ].join("\n"),
+    columns: ["", "for each request"],
+    rows: [
+      ...times.map(([name, values]) => [`CPU, ${name}`, `${spread(values)} µs`]),
+      ["promises", rounded(promises)],
+      ["on disk", `${rounded(bytesOnDisk)} bytes`],
+      ...(cpu === null ? [] : [["written", `${spread(bytesWritten)} bytes`]]),
+    ],
+  };
 }
 
 if (import.meta.main) {
   const requests = Number(process.env.BENCH_REQUESTS ?? 3000);
   const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
-  console.log(`One SendMessage (echo), ${connections} connections, ${rounds} rounds of ${requests}.`);
-  console.log(`Median (lowest–highest). Data on ${diskName()}.\n`);
-  for (const [label, value] of costRows(await measureCost(requests, rounds)))
-    console.log(`${label.padEnd(24)} ${value}`);
+  console.log(`${rounds} rounds of ${requests} requests: median (lowest–highest). Data on ${diskName()}.\n`);
+  console.log(markdown(costSection(await measureCost(requests, rounds))));
 }

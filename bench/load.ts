@@ -25,6 +25,9 @@ export interface Measurement {
   generatorLoad: number;
 }
 
+/** A server that answers nobody for so long is stuck. */
+const silenceMsMax = 10_000;
+
 export type Amount = { seconds: number } | { requests: number };
 
 export async function load(target: Target, connections: number, amount: Amount): Promise<Measurement> {
@@ -43,10 +46,20 @@ export async function load(target: Target, connections: number, amount: Amount):
       sentAt = answeredAt;
     }
   };
+  const close = () => {
+    for (const connection of open) connection.close();
+  };
+  let answersBefore = -1;
+  const watch = setInterval(() => {
+    // Closing makes what waits for an answer fail.
+    if (latencies.length === answersBefore) close();
+    answersBefore = latencies.length;
+  }, silenceMsMax);
   try {
     await Promise.all(open.map(work));
   } finally {
-    for (const connection of open) connection.close();
+    clearInterval(watch);
+    close();
   }
   const tookMs = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(startedCpu);
@@ -87,7 +100,7 @@ export function httpTarget({ url, headers, body, expected }: HttpTarget): Target
           const text = body(sent);
           socket.write(`${head}${Buffer.byteLength(text)}\r\n\r\n${text}`);
           const answer = await answers.next();
-          if (!answer.startsWith("HTTP/1.1 200") || !answer.includes(expected)) {
+          if (!answer.startsWith("HTTP/1.1 20") || !answer.includes(expected)) {
             throw new Error(`${url} answered\n${answer.slice(0, 2000)}`);
           }
         },

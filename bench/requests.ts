@@ -1,9 +1,9 @@
-/** The requests that are measured: each a whole `echo` task, run and completed. */
+/** The requests that are measured: each a whole task, run and completed, `echo` if nothing else is said. */
 
 import { harnHeaders, opvsHeaders } from "./bridle.ts";
 import { httpTarget, type Target } from "./load.ts";
 
-const text = "hello bench";
+export const text = "hello bench";
 const completed = "TASK_STATE_COMPLETED";
 
 /** Every message has an id of its own: a repeated one is the same work. */
@@ -30,15 +30,22 @@ export function sendStreamingMessage(url: string): Target {
   });
 }
 
-export async function submitTask(url: string): Promise<Target> {
+interface TaskRequest {
+  /** The default one runs `echo`. */
+  persona?: string;
+  input?: string;
+}
+
+/** `POST /v1/tasks` that waits for the end, all in one session. */
+export async function submitTask(url: string, { persona, input = text }: TaskRequest = {}): Promise<Target> {
   const response = await fetch(`${url}/v1/sessions`, {
     method: "POST",
     headers: harnHeaders,
     body: JSON.stringify({ workspace_id: "workspace_default" }),
   });
   const { id: session_id } = (await response.json()) as { id: string };
-  const input = { role: "user", parts: [{ type: "text", text, visibility: "public" }] };
-  const body = JSON.stringify({ session_id, input });
+  const message = { role: "user", parts: [{ type: "text", text: input, visibility: "public" }] };
+  const body = JSON.stringify({ session_id, persona_id: persona, input: message });
   return httpTarget({
     url: `${url}/v1/tasks`,
     headers: { ...harnHeaders, prefer: "wait=10" },

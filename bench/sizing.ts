@@ -5,6 +5,8 @@
 
 import { createClient } from "../client/index.ts";
 import { benchKey, harnHeaders, startBridle } from "./bridle.ts";
+import { rounded } from "./statistics.ts";
+import { markdown, type Section } from "./table.ts";
 import { bytesOnDisk, residentBytes } from "./usage.ts";
 
 const ended = Number(process.env.BENCH_TASKS ?? 2000);
@@ -20,45 +22,54 @@ async function times(count: number, act: () => Promise<unknown>): Promise<void> 
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} kB`;
-const mb = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MB`;
+export async function measureSizing(): Promise<Section> {
+  await using server = await startBridle();
+  const bridle = createClient({ url: server.url, key: benchKey });
+  const { id: sessionId } = await bridle.sessions.create();
+  const run = async (agent: string, input: string) => {
+    const { id } = await bridle.tasks.submit({ agent, input, sessionId });
+    await bridle.tasks.wait(id);
+  };
+  const used = () => ({ disk: bytesOnDisk(server.data), memory: residentBytes(server.pid) });
+  const between = async (count: number, act: () => Promise<unknown>) => {
+    const before = used();
+    await times(count, act);
+    const { disk, memory } = used();
+    return {
+      disk: `${rounded((disk - before.disk) / count / 1024)} kB`,
+      memory: `${rounded((memory - before.memory) / count / 1024)} kB`,
+    };
+  };
 
-await using server = await startBridle();
-const bridle = createClient({ url: server.url, key: benchKey });
-const disk = () => bytesOnDisk(server.data);
-const memory = () => residentBytes(server.pid);
-const { id: sessionId } = await bridle.sessions.create();
-const run = async (agent: string, input: string) => {
-  const { id } = await bridle.tasks.submit({ agent, input, sessionId });
-  await bridle.tasks.wait(id);
-};
-console.log(`a server that has done nothing         ${mb(memory())} of memory`);
-
-await times(100, () => run("echo", "hello"));
-const before = disk();
-await times(ended, () => run("echo", "hello"));
-console.log(`a task that says one thing and ends    ${kb((disk() - before) / ended)} on disk`);
-const steps = "step one\nstep two\nstep three\nsay done";
-const beforeSteps = disk();
-await times(ended / 4, () => run("rehearsal", steps));
-console.log(`one with three steps                   ${kb((disk() - beforeSteps) / (ended / 4))} on disk`);
-
-const beforeParked = [disk(), memory()] as const;
-await times(parked, () => run("rehearsal", "ask Shall we?"));
-const [diskTaken, memoryTaken] = [disk() - beforeParked[0], memory() - beforeParked[1]];
-console.log(
-  `a task that waits for a person         ${kb(diskTaken / parked)} on disk, ${kb(memoryTaken / parked)} of memory`,
-);
-
-const beforeStreams = memory();
-const over = new AbortController();
-await times(streams, async () => {
-  const response = await fetch(`${server.url}/v1/events/stream`, {
-    headers: harnHeaders,
-    signal: over.signal,
+  const idle = used();
+  await times(100, () => run("echo", "hello"));
+  const simple = await between(ended, () => run("echo", "hello"));
+  const steps = await between(ended / 4, () => run("rehearsal", "step one\nstep two\nstep three\nsay done"));
+  const waiting = await between(parked, () => run("rehearsal", "ask Shall we?"));
+  const over = new AbortController();
+  const listening = await between(streams, async () => {
+    const response = await fetch(`${server.url}/v1/events/stream`, {
+      headers: harnHeaders,
+      signal: over.signal,
+    });
+    if (!response.ok) throw new Error(`A stream was refused with ${response.status}`);
   });
-  if (!response.ok) throw new Error(`A stream was refused with ${response.status}`);
-});
-console.log(`a stream that nothing is said on       ${kb((memory() - beforeStreams) / streams)} of memory`);
-over.abort();
-console.log(`the server at the end                  ${mb(memory())} of memory, ${mb(disk())} on disk`);
+  over.abort();
+  const end = used();
+  return {
+    title: "Disk and memory",
+    about: `${ended} tasks that end, ${ended / 4} with steps, ${parked} that wait, ${streams} streams; memory is what the process has resident, of which caches have their share.`,
+    columns: ["", "disk", "memory"],
+    rows: [
+      ["a server that has done nothing", "", `${rounded(idle.memory / 2 ** 20)} MB`],
+      // What the first tasks take in memory is the compiler's and the caches', not theirs.
+      ["a task that says one thing and ends", simple.disk, ""],
+      ["one with three steps", steps.disk, ""],
+      ["a task that waits for a person", waiting.disk, waiting.memory],
+      ["a stream on which nothing happens", "", listening.memory],
+      ["the server at the end", `${rounded(end.disk / 2 ** 20)} MB`, `${rounded(end.memory / 2 ** 20)} MB`],
+    ],
+  };
+}
+
+if (import.meta.main) console.log(markdown(await measureSizing()));
