@@ -4,7 +4,7 @@
  */
 
 import { createClient } from "../client/index.ts";
-import { benchKey, harnHeaders, startBridle } from "./bridle.ts";
+import { benchFile, benchKey, harnHeaders, startBridle } from "./bridle.ts";
 import { rounded } from "./statistics.ts";
 import { markdown, type Section } from "./table.ts";
 import { bytesOnDisk, residentBytes } from "./usage.ts";
@@ -23,51 +23,57 @@ async function times(count: number, act: () => Promise<unknown>): Promise<void> 
 }
 
 export async function measureSizing(): Promise<Section> {
-  await using server = await startBridle();
+  const probe = ["--expose-gc", "--import", benchFile("./memory-use.ts")];
+  await using server = await startBridle({ node: probe, ipc: true });
   const bridle = createClient({ url: server.url, key: benchKey });
   const { id: sessionId } = await bridle.sessions.create();
   const run = async (agent: string, input: string) => {
     const { id } = await bridle.tasks.submit({ agent, input, sessionId });
     await bridle.tasks.wait(id);
   };
-  const used = () => ({ disk: bytesOnDisk(server.data), memory: residentBytes(server.pid) });
+  const used = async () => ({ disk: bytesOnDisk(server.data), memory: Number(await server.ask()) });
   const between = async (count: number, act: () => Promise<unknown>) => {
-    const before = used();
+    const before = await used();
     await times(count, act);
-    const { disk, memory } = used();
+    const { disk, memory } = await used();
     return {
       disk: `${rounded((disk - before.disk) / count / 1024)} kB`,
       memory: `${rounded((memory - before.memory) / count / 1024)} kB`,
     };
   };
 
-  const idle = used();
+  const idle = residentBytes(server.pid);
   await times(100, () => run("echo", "hello"));
   const simple = await between(ended, () => run("echo", "hello"));
   const steps = await between(ended / 4, () => run("rehearsal", "step one\nstep two\nstep three\nsay done"));
   const waiting = await between(parked, () => run("rehearsal", "ask Shall we?"));
   const over = new AbortController();
+  // A session of its own: a stream of the whole workspace begins with all that has happened.
+  const { id: quiet } = await bridle.sessions.create();
+  // A response that nobody holds is closed by the client.
+  const responses: Response[] = [];
   const listening = await between(streams, async () => {
-    const response = await fetch(`${server.url}/v1/events/stream`, {
-      headers: harnHeaders,
-      signal: over.signal,
-    });
+    const url = `${server.url}/v1/sessions/${quiet}/events/stream`;
+    const response = await fetch(url, { headers: harnHeaders, signal: over.signal });
     if (!response.ok) throw new Error(`A stream was refused with ${response.status}`);
+    responses.push(response);
   });
   over.abort();
-  const end = used();
   return {
     title: "Disk and memory",
-    about: `${ended} tasks that end, ${ended / 4} with steps, ${parked} that wait, ${streams} streams; memory is what the process has resident, of which caches have their share.`,
+    about: `${ended} tasks that end, ${ended / 4} with steps, ${parked} that wait, ${streams} streams; memory of each is what is in use after a garbage collection, that of the server what is resident.`,
     columns: ["", "disk", "memory"],
     rows: [
-      ["a server that has done nothing", "", `${rounded(idle.memory / 2 ** 20)} MB`],
-      // What the first tasks take in memory is the compiler's and the caches', not theirs.
-      ["a task that says one thing and ends", simple.disk, ""],
-      ["one with three steps", steps.disk, ""],
+      ["a server that has done nothing", "", `${rounded(idle / 2 ** 20)} MB`],
+      ["a task that says one thing and ends", simple.disk, simple.memory],
+      ["one with three steps", steps.disk, steps.memory],
       ["a task that waits for a person", waiting.disk, waiting.memory],
       ["a stream on which nothing happens", "", listening.memory],
-      ["the server at the end", `${rounded(end.disk / 2 ** 20)} MB`, `${rounded(end.memory / 2 ** 20)} MB`],
+      [
+        "the server at the end",
+        `${rounded(bytesOnDisk(server.data) / 2 ** 20)} MB`,
+        `${rounded(residentBytes(server.pid) / 2 ** 20)} MB`,
+      ],
     ],
   };
 }
