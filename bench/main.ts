@@ -6,6 +6,7 @@
 import { parseArgs } from "node:util";
 import { costSection, measureCost } from "./cost.ts";
 import { measureGrowth } from "./growth.ts";
+import { measurePeers, peersAreInstalled } from "./peers.ts";
 import { measureProfile } from "./profile.ts";
 import { measureRates } from "./rates.ts";
 import { appendHistory, writeReport } from "./report.ts";
@@ -39,6 +40,7 @@ add(await measureSteps(seconds, rounds));
 if (options.all) {
   add(await measureSizing());
   add(await measureGrowth());
+  if (peersAreInstalled()) add(await measurePeers(seconds, rounds));
 }
 if (options.write) writeReport(sections);
 if (options.change !== undefined) appendHistory(options.change, rates.opvsToSdk, cost);
