@@ -32,13 +32,22 @@ const filesystems: Record<number, string> = {
 };
 const tmpfs = 16914836;
 
-export const diskFolder = process.env.BENCH_DATA ?? tmpdir();
+const diskFolder = process.env.BENCH_DATA ?? tmpdir();
 
 /** The file system that the data directories are on. An fsync on tmpfs costs nothing, so no result there means anything. */
 export function diskName(): string {
   const { type } = statfsSync(diskFolder);
   if (type === tmpfs) throw new Error(`${diskFolder} is in memory. Set BENCH_DATA to a folder on a disk.`);
   return `${filesystems[type] ?? `file system 0x${type.toString(16)}`} (${diskFolder})`;
+}
+
+/** A new folder on the disk, removed at the end of the program at the latest. */
+export function makeDataFolder(): Disposable & { path: string } {
+  diskName();
+  const path = mkdtempSync(join(diskFolder, "bridle-bench-"));
+  const remove = () => rmSync(path, { recursive: true, force: true });
+  process.on("exit", remove);
+  return { path, [Symbol.dispose]: remove };
 }
 
 export interface BenchBridle extends BenchProcess {
@@ -60,10 +69,18 @@ export async function startBridle({
   grpc = false,
   ipc = false,
 }: BridleOptions = {}): Promise<BenchBridle> {
-  diskName();
   const main = join(await freshBundle(), "main.js");
-  const data = mkdtempSync(join(diskFolder, "bridle-bench-"));
-  const flags = ["--port", "0", "--grpc-port", grpc ? "0" : "off", "--data", data, "--log-level", "error"];
+  const data = makeDataFolder();
+  const flags = [
+    "--port",
+    "0",
+    "--grpc-port",
+    grpc ? "0" : "off",
+    "--data",
+    data.path,
+    "--log-level",
+    "error",
+  ];
   const server = await startProcess([...node, main, "serve", ...flags, ...serve], {
     env: { BRIDLE_API_KEY: benchKey },
     waitFor: grpc ? "gRPC" : "URL",
@@ -71,10 +88,10 @@ export async function startBridle({
   });
   return {
     ...server,
-    data,
+    data: data.path,
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
-      rmSync(data, { recursive: true, force: true });
+      data[Symbol.dispose]();
     },
   };
 }

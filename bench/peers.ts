@@ -4,9 +4,9 @@
  */
 
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { benchFile, diskFolder, startBridle } from "./bridle.ts";
+import { benchFile, makeDataFolder, startBridle } from "./bridle.ts";
 import { httpTarget, load, type Measurement, type Target } from "./load.ts";
 import { type BenchProcess, startProcess } from "./process.ts";
 import { submitTask } from "./requests.ts";
@@ -52,14 +52,14 @@ function install(): void {
 /** Of a program in bench/peers, run beside its packages. */
 async function startPeer(name: string): Promise<BenchProcess> {
   cpSync(benchFile("./peers"), folder, { recursive: true });
-  const data = mkdtempSync(join(diskFolder, "bridle-bench-"));
-  const peer = await startProcess([join(folder, `${name}.js`)], { env: { PEER_DATA: data } });
+  const data = makeDataFolder();
+  const peer = await startProcess([join(folder, `${name}.js`)], { env: { PEER_DATA: data.path } });
   return {
     ...peer,
     // It has a server of its own, which it stops when it is asked to.
     [Symbol.asyncDispose]: async () => {
       await peer.stop();
-      rmSync(data, { recursive: true, force: true });
+      data[Symbol.dispose]();
     },
   };
 }

@@ -5,7 +5,7 @@ import { appendFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, release, totalmem, type } from "node:os";
 import { join } from "node:path";
 import { diskName } from "./bridle.ts";
-import type { Cost } from "./cost.ts";
+import { allThreads, type Cost } from "./cost.ts";
 import { median, rounded } from "./statistics.ts";
 import { markdown, type Section } from "./table.ts";
 
@@ -56,8 +56,9 @@ Other servers are as they start without settings.
 /** One more row: the figures that changes are judged by. */
 export function appendHistory(change: string, opvsToSdk: number, cost: Cost): void {
   const us = (thread: string) => rounded(median(cost.cpu?.[thread] ?? []));
-  const figures = [rounded(opvsToSdk), us("all threads"), us("main"), rounded(cost.promises)];
+  const figures = [rounded(opvsToSdk), us(allThreads), us("main")];
+  const beside = rounded(median(cost.yardstickCpu));
   const bytes = [rounded(cost.bytesOnDisk), rounded(median(cost.bytesWritten))];
-  const cells = [today, commit(), change, ...figures, ...bytes];
+  const cells = [today, commit(), change, ...figures, beside, rounded(cost.promises), ...bytes];
   appendFileSync(join(folder, "history.md"), `| ${cells.join(" | ")} |\n`);
 }

@@ -1,9 +1,8 @@
 /** A task that records ten steps, beside ten commits of bare node:sqlite: the least that ten durable steps can cost. */
 
-import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { benchFile, diskFolder, startBridle } from "./bridle.ts";
+import { benchFile, makeDataFolder, startBridle } from "./bridle.ts";
 import { load } from "./load.ts";
 import { submitTask } from "./requests.ts";
 import { spread } from "./statistics.ts";
@@ -46,8 +45,8 @@ interface Bare extends Disposable {
 }
 
 function openBare(): Bare {
-  const folder = mkdtempSync(join(diskFolder, "bridle-bench-"));
-  const database = new DatabaseSync(join(folder, "bare.db"));
+  const folder = makeDataFolder();
+  const database = new DatabaseSync(join(folder.path, "bare.db"));
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE log (body TEXT)");
   const insert = database.prepare("INSERT INTO log (body) VALUES (?)");
   return {
@@ -60,7 +59,7 @@ function openBare(): Bare {
     },
     [Symbol.dispose]() {
       database.close();
-      rmSync(folder, { recursive: true });
+      folder[Symbol.dispose]();
     },
   };
 }

@@ -4,14 +4,13 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** Microseconds on a processor, by the names of threads. The compiler's and the collector's threads are one, as are those of libuv. */
+/** Microseconds on a processor, by the names of threads. The compiler's and the collector's threads are one, as are those of libuv. A worker has its own name. */
 export type ThreadTimes = Record<string, number>;
 
 const threadNames: Record<string, string> = {
   "node-MainThread": "main",
   "node-V8Worker": "V8 (GC, JIT)",
   "libuv-worker": "libuv",
-  "bridle-writer": "writer",
 };
 
 /** `null` where there is no `/proc`. A thread that has ended is not counted. */
@@ -22,7 +21,7 @@ export function threadTimes(pid: number): ThreadTimes | null {
   for (const id of readdirSync(tasks)) {
     const comm = readFileSync(join(tasks, id, "comm"), "utf8").trim();
     const [onCpuNs] = readFileSync(join(tasks, id, "schedstat"), "utf8").split(" ");
-    const name = threadNames[comm] ?? comm;
+    const name = threadNames[comm] ?? comm.replace(/^bridle-/, "");
     times[name] = (times[name] ?? 0) + Number(onCpuNs) / 1000;
   }
   return times;

@@ -21,15 +21,24 @@ export function fork(command, args, environment = {}, user = {}) {
     ...user,
     cwd: process.env.PEER_DATA,
     env: { ...process.env, ...environment },
-    stdio: ["ignore", "ignore", process.env.PEER_DEBUG === undefined ? "ignore" : "inherit"],
+    stdio: ["ignore", "ignore", "pipe"],
   });
-  child.on("exit", (code) => process.exit(code ?? 0));
-  child.on("error", (error) => {
-    throw error;
+  let said = "";
+  let isStopped = false;
+  child.stderr.on("data", (chunk) => {
+    said = (said + chunk).slice(-4000);
   });
-  process.on("SIGINT", () => child.kill("SIGINT"));
+  const stop = () => {
+    isStopped = true;
+    child.kill("SIGINT");
+  };
+  child.on("close", (code) => {
+    if (!isStopped) console.error(`${command} ended with ${code}\n${said}`);
+    process.exit(isStopped ? 0 : 1);
+  });
+  process.on("SIGINT", stop);
   // After an error of the program's own.
-  process.on("exit", () => child.kill("SIGINT"));
+  process.on("exit", stop);
 }
 
 export async function untilReady(attempt) {
