@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { appendFileSync, writeFileSync } from "node:fs";
-import { availableParallelism, cpus, release, totalmem, type } from "node:os";
+import { availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
 import { join } from "node:path";
 import { diskName } from "./bridle.ts";
 import { allThreads, type Cost } from "./cost.ts";
@@ -32,6 +32,7 @@ export function writeReport(sections: Section[]): void {
       `${availableParallelism()} × ${cpus()[0]?.model ?? "?"}, ${rounded(totalmem() / 2 ** 30)} GB`,
     ],
     ["system", `${type()} ${release()}`],
+    ["load", `${loadavg().map(rounded).join(", ")} (averages of 1, 5 and 15 minutes at the end)`],
     ["data on", diskName()],
     ["node", process.version],
   ];
