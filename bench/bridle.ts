@@ -47,7 +47,13 @@ export function makeDataFolder(): Disposable & { path: string } {
   const path = mkdtempSync(join(diskFolder, "bridle-bench-"));
   const remove = () => rmSync(path, { recursive: true, force: true });
   process.on("exit", remove);
-  return { path, [Symbol.dispose]: remove };
+  return {
+    path,
+    [Symbol.dispose]() {
+      process.off("exit", remove);
+      remove();
+    },
+  };
 }
 
 export interface BenchBridle extends BenchProcess {

@@ -30,6 +30,7 @@ export async function startProcess(
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit", ...(ipc ? (["ipc"] as const) : [])],
   });
+  endWithThisProcess(child);
   if (child.stdout === null) throw new Error("The process has no output");
   const addresses: Record<string, string> = {};
   for await (const line of createInterface({ input: child.stdout })) {
@@ -56,4 +57,15 @@ export async function startProcess(
     };
   }
   throw new Error(`${args.join(" ")} ended without printing its ${waitFor}`);
+}
+
+/** Whatever ends the benchmark, no server stays behind. SIGINT, because some have a server of their own to stop. */
+function endWithThisProcess(child: ChildProcess): void {
+  const stop = () => child.kill("SIGINT");
+  process.on("exit", stop);
+  child.once("exit", () => process.off("exit", stop));
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    // Without a listener a signal ends the process before anything can be cleaned up.
+    if (process.listenerCount(signal) === 0) process.on(signal, () => process.exit(1));
+  }
 }
