@@ -1,8 +1,10 @@
-/** The official A2A SDK's own server with its in-memory store, and an agent that says back what it is told. */
+/** The official A2A SDK's own servers, JSON-RPC and gRPC, with its in-memory store and an agent that answers at once. */
 
 import { AgentCard, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "@a2a-js/sdk";
 import { AgentEvent, type AgentExecutor, DefaultRequestHandler, InMemoryTaskStore } from "@a2a-js/sdk/server";
 import { jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
 
 const echo: AgentExecutor = {
@@ -28,7 +30,11 @@ const listener = app.listen(0, "127.0.0.1", () => {
     name: "echo",
     description: "Says back what it is told.",
     version: "1.0.0",
-    supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+    supportedInterfaces: ["JSONRPC", "GRPC"].map((protocolBinding) => ({
+      url,
+      protocolBinding,
+      protocolVersion: "1.0",
+    })),
     capabilities: { streaming: true },
     defaultInputModes: ["text/plain"],
     defaultOutputModes: ["text/plain"],
@@ -37,4 +43,10 @@ const listener = app.listen(0, "127.0.0.1", () => {
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), echo);
   app.use(jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
   console.log(`URL ${url}`);
+  const grpc = new Server();
+  grpc.addService(A2AService, grpcService({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
+  grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) => {
+    if (error !== null) throw error;
+    console.log(`gRPC http://127.0.0.1:${port}`);
+  });
 });

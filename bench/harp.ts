@@ -17,7 +17,7 @@ const approverCount = Number(process.env.BENCH_APPROVERS ?? 200);
 const perSecond = Number(process.env.BENCH_RATE ?? 100);
 const seconds = Number(process.env.BENCH_SECONDS ?? 20);
 const aimMs = 100;
-const key = "bench-key-bench-key";
+const key = "bench-key-0123456789-abcdef";
 
 /** Times in milliseconds, as they come. */
 class Latencies {
@@ -91,7 +91,7 @@ try {
   const flags = (process.env.BENCH_FLAGS ?? "").split(" ").filter(Boolean);
   await using gateway = await startProcess(
     [...flags, main, "gateway", "--port", "0", "--data", data, "--log-level", "error"],
-    { BRIDLE_API_KEY: key },
+    { env: { BRIDLE_API_KEY: key } },
   );
   const client = new GatewayClient(gateway.url, key);
   const enforcer = await client.party("enforcer", "enf-bench");

@@ -15,7 +15,7 @@ import { ModelServer } from "../test/support/model-server.ts";
 const calls = Number(process.env.BENCH_CALLS ?? 300);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const chunks = Number(process.env.BENCH_CHUNKS ?? 2000);
-const key = "bench-key-bench-key";
+const key = "bench-key-0123456789-abcdef";
 const model = "local/bench";
 
 await using provider = await new ModelServer().start();

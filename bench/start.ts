@@ -44,7 +44,7 @@ async function readyMs(main: string, data: string): Promise<number> {
 
 async function fill(data: string): Promise<void> {
   const flags = ["serve", "--port", "0", "--grpc-port", "off", "--data", data, "--log-level", "error"];
-  await using server = await startProcess([bundled, ...flags], { BRIDLE_API_KEY: key });
+  await using server = await startProcess([bundled, ...flags], { env: { BRIDLE_API_KEY: key } });
   const client = createClient({ url: server.url, key });
   const { id: sessionId } = await client.sessions.create();
   let left = tasks;
