@@ -1252,7 +1252,7 @@ function storyJobs(watch: Watch, planter: Planter, { client, ids }: World): Job[
   });
   const byAnother = someKinds().map((kind) => async () => {
     const plant = planter.text("actor of a key", kind);
-    const key = await client.createKey({ actor: plant.text, name: plant.text });
+    const key = await client.createKey({ actor: oneLine(plant.text), name: plant.text });
     const session = await watch.send("POST /v1/sessions", {
       path: "/v1/sessions",
       body: { workspace_id: "workspace_default" },
