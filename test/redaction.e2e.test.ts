@@ -311,8 +311,9 @@ interface Received {
   body: Json;
 }
 
-/** Longest an endless stream is listened to when nothing says what it ends with. */
-const idleMs = 300;
+/** How long an endless stream may be silent when nothing says what it ends with: before its first piece, and after it. */
+const silenceMs = { first: 3000, next: 300 };
+const streamMsMax = 30_000;
 
 /** Longer than any event of these tests is. */
 const frameCharsMax = 100_000;
@@ -432,10 +433,15 @@ async function readAll(
   const chunks: Uint8Array[] = [];
   let tail = "";
   // Without a sign of its end, a stream is over when it is silent.
-  const silence = setTimeout(() => controller.abort(), until === undefined ? idleMs : 30_000);
+  const end = () => controller.abort();
+  let silence = setTimeout(end, until === undefined ? silenceMs.first : streamMsMax);
   try {
     for await (const chunk of response.body ?? []) {
       chunks.push(chunk);
+      if (until === undefined) {
+        clearTimeout(silence);
+        silence = setTimeout(end, silenceMs.next);
+      }
       tail = tail.slice(-frameCharsMax) + Buffer.from(chunk).toString("latin1");
       if (until?.(tail)) break;
     }
@@ -1246,7 +1252,7 @@ function storyJobs(watch: Watch, planter: Planter, { client, ids }: World): Job[
   });
   const byAnother = someKinds().map((kind) => async () => {
     const plant = planter.text("actor of a key", kind);
-    const key = await client.createKey({ actor: plant.text, name: plant.text });
+    const key = await client.createKey({ actor: oneLine(plant.text), name: plant.text });
     const session = await watch.send("POST /v1/sessions", {
       path: "/v1/sessions",
       body: { workspace_id: "workspace_default" },

@@ -1204,7 +1204,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
           const opened = await store.of("tenant").openBlob(sha256);
           assert.equal(opened?.bytes, length);
           const read: Uint8Array[] = [];
-          for await (const chunk of opened?.read(start, end) ?? []) read.push(chunk);
+          for await (const chunk of (await opened?.read(start, end)) ?? []) read.push(chunk);
           assert.deepEqual(Buffer.concat(read), content.subarray(start, end), `${start} to ${end}`);
         }
         await (await store.of("tenant").openBlob(sha256))?.close();

@@ -182,6 +182,6 @@ export function documentOf({ record, ...regained }: Folded, wasLost: boolean): N
 }
 
 /** Through JSON, as the stored one went: a field that is undefined is a field that is not there. */
-function asStored(record: AnyRecord): unknown {
+export function asStored(record: AnyRecord): unknown {
   return JSON.parse(JSON.stringify(record));
 }

@@ -15,7 +15,7 @@ function spaced(text: string, space: string): string {
 
 /** What the text consists of, whatever its order and white space: another way to tell that nothing was lost in parsing. */
 function tokens(text: string): string[] {
-  return (text.match(/"(?:[^"\\]|\\.)*"|[^\s"]/gs) ?? []).sort();
+  return (text.match(/"(?:[^"\\]|\\.)*"|[-+.eE\d]+|[^\s"]/gs) ?? []).sort();
 }
 
 function isSpelledAsWritten(text: string, value: unknown): boolean {

@@ -30,6 +30,7 @@ import { asJsonSchema } from "./registry.ts";
 import type { Run } from "./run.ts";
 import { readSecret, secret } from "./secrets.ts";
 import { shellOf } from "./shell.ts";
+import { sleep } from "./sleep.ts";
 import { attemptOf } from "./step-context.ts";
 import { availableTools } from "./tools/available.ts";
 import { ToolCaller } from "./tools/call-tool.ts";
@@ -135,29 +136,7 @@ export function createContext(
     artifact: (artifact: ArtifactInput & ArtifactContent) => writeArtifact(run, artifact),
     streamArtifact: (artifact) => openArtifact(run, artifact),
 
-    async sleep(ms) {
-      const span: StepSpan = { step: run.key("sleep"), kind: "sleep", name: `${ms} ms` };
-      const recorded = await run.recall(span.step);
-      if (recorded?.ended != null) return;
-      const begun = recorded?.begun;
-      const until =
-        begun?.event === "span.started" && begun.payload.until !== undefined
-          ? Date.parse(begun.payload.until)
-          : kernel.clock.now() + ms;
-      if (begun == null) {
-        const at = new Date(until).toISOString();
-        await run.note((unit, current) => unit.emit(current, "span.started", { ...span, until: at }));
-      }
-      await run.wait({
-        key: span.step,
-        kind: "timer",
-        reason: `sleeps until ${new Date(until).toISOString()}`,
-        until,
-      });
-      await run.note((unit, current) =>
-        unit.emit(current, "span.completed", { ...span, result: { output: { inline: null } } }),
-      );
-    },
+    sleep: (ms) => sleep(run, ms),
 
     now: async (label = "now") => new Date(await value(named("time", label), () => kernel.clock.now())),
     random: (label = "random") => chosen(label, kernel.chance.random),

@@ -34,6 +34,7 @@ import { Doings } from "./doings.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
+import { Sleeps } from "./sleeps.ts";
 import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts";
 import { emptyWorld, type World } from "./world.ts";
 
@@ -68,6 +69,8 @@ export interface RunOptions {
   isDraining: () => boolean;
   /** Records that may wait for the disk; with one, each has a commit of its own. */
   outboxMax?: number | undefined;
+  /** Those of all runs of a process, so that one that was dropped from memory is known when it is run again. */
+  sleeps?: Sleeps;
 }
 
 export class Run {
@@ -76,6 +79,7 @@ export class Run {
   readonly task: TaskRecord;
   readonly caller: Caller;
   readonly doings: Doings;
+  readonly sleeps: Sleeps;
   protected readonly journal: Journal;
   readonly #isDraining: () => boolean;
   readonly #outboxMax: number;
@@ -121,12 +125,14 @@ export class Run {
     agentName,
     isDraining,
     outboxMax = outboxMaxDefault,
+    sleeps = new Sleeps(kernel.clock),
   }: RunOptions) {
     this.kernel = kernel;
     this.world = world;
     this.task = task;
     this.journal = journal;
     this.doings = new Doings(kernel.clock);
+    this.sleeps = sleeps;
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
     this.#outboxMax = outboxMax;
@@ -551,9 +557,9 @@ export class Run {
     this.#waits.end(key, event);
   }
 
-  /** The clock was put forward: what is overdue by it ends now. */
-  resetTimers(): void {
-    this.#waits.resetTimers();
+  /** The clock was set. */
+  measureAgain(): void {
+    this.#waits.measureAgain();
   }
 
   /** The task was canceled or otherwise ended by somebody else. */

@@ -19,10 +19,12 @@ import { DueReader } from "./due-reader.ts";
 import { execute } from "./execute.ts";
 import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
+import { LateSleepers } from "./late-sleepers.ts";
 import { ReadyQueue } from "./ready-queue.ts";
 import type { AgentRegistry } from "./registry.ts";
 import { openReplay } from "./replay.ts";
 import { Run } from "./run.ts";
+import { Sleeps } from "./sleeps.ts";
 import { answeredStep, endsIn, hasLargeInput } from "./task-news.ts";
 import { emptyWorld, type World } from "./world.ts";
 
@@ -89,6 +91,8 @@ class Scheduler implements Runtime {
   readonly #startedWith: Map<string, Agent> | null;
   readonly #due: DueReader;
   readonly #clockWatch: ClockWatch;
+  readonly #sleeps: Sleeps;
+  readonly #lateSleepers: LateSleepers;
   #overflowed = false;
   #sweeping = false;
   #draining = false;
@@ -101,6 +105,8 @@ class Scheduler implements Runtime {
     this.#kernel = kernel;
     this.#due = new DueReader({ store: kernel.store, kind: "task" });
     this.#clockWatch = new ClockWatch(kernel.clock);
+    this.#sleeps = new Sleeps(kernel.clock);
+    this.#lateSleepers = new LateSleepers(kernel, this.#sleeps);
     this.#world = world;
     this.#agents = agents;
     this.#logger = logger;
@@ -276,6 +282,7 @@ class Scheduler implements Runtime {
       agentName: agent.name,
       isDraining,
       outboxMax,
+      sleeps: this.#sleeps,
     });
     this.#runs.set(task.id, run);
     this.#startedWith?.set(task.id, agent);
@@ -332,6 +339,7 @@ class Scheduler implements Runtime {
   #lookAgain(): void {
     this.#missing.clear();
     this.#overflowed = true;
+    this.#lateSleepers.lookAgain();
   }
 
   /** Takes up what has become due since the last look; everything due, the first time and after an overflow. */
@@ -345,6 +353,8 @@ class Scheduler implements Runtime {
       }
       this.#lookAtClock();
       if (!this.#overflowed) await this.#takeDue();
+      if (this.#queue.size === 0)
+        for (const id of await this.#lateSleepers.next()) await this.#enqueueDue(id);
       this.#dispatch();
     } catch (error) {
       this.#logger.error({ err: error }, "looking for due tasks failed; trying again");
@@ -360,14 +370,15 @@ class Scheduler implements Runtime {
     }
   }
 
-  /** Runs in memory wait by timers, which do not notice that the clock was put forward. */
+  /** Runs in memory wait by timers, which do not notice that the clock was set. */
   #lookAtClock(): void {
     const ms = this.#clockWatch.jump();
     if (ms === 0) return;
     const how = ms > 0 ? "forward" : "back";
     const about = { event: "clock.jumped", by_ms: ms };
     this.#logger.warn(about, `The system clock was set ${how} by ${Math.abs(ms)} ms`);
-    if (ms > 0) for (const run of this.#runs.values()) run.resetTimers();
+    for (const run of this.#runs.values()) run.measureAgain();
+    if (ms < 0) this.#lateSleepers.lookAgain();
   }
 
   async #forget(): Promise<void> {

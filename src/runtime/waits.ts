@@ -77,19 +77,26 @@ export class Waits {
     return waits.length === 0 || isShort ? null : waits;
   }
 
-  /** Measures all waits by the wall clock again. */
-  resetTimers(): void {
-    for (const key of this.#waiting.keys()) this.#setTimer(key);
+  /** The clock was set: what is overdue by it ends now, and sleeps look themselves how long they last. */
+  measureAgain(): void {
+    for (const [key, { kind, endsAt, until }] of [...this.#waiting]) {
+      if (kind === "timer") this.end(key, "elapsed");
+      else if (endsAt !== null && until !== null && this.#endOf(until) < endsAt) this.#setTimer(key);
+    }
   }
 
   #setTimer(key: string): void {
     const waiting = this.#waiting.get(key);
     if (waiting === undefined || waiting.until === null) return;
     this.#stopTimer(key);
-    const ms = Math.max(waiting.until - this.#clock.now(), 0);
-    waiting.endsAt = steadyNow(this.#clock) + ms;
+    waiting.endsAt = this.#endOf(waiting.until);
+    const ms = Math.max(waiting.endsAt - steadyNow(this.#clock), 0);
     const stop = setTimer(this.#clock, () => this.end(key, "elapsed"), Math.min(ms, timerMsMax));
     this.#timers.set(key, stop);
+  }
+
+  #endOf(until: number): number {
+    return steadyNow(this.#clock) + Math.max(until - this.#clock.now(), 0);
   }
 
   #stopTimer(key: string): void {

@@ -113,8 +113,11 @@ export interface StagedBlob {
 /** Content of any size, read without holding it in memory. */
 export interface OpenBlob {
   bytes: number;
-  /** From `start` up to and not including `end`, once; with its end, or when the reader gives up, it is closed. */
-  read(start: number, end: number): AsyncIterable<Uint8Array>;
+  /**
+   * From `start` up to and not including `end`, once; with its end, or when the reader gives up, it is closed. Rejects before
+   * anything of damaged content is read as a part; as a whole, it breaks off before its end.
+   */
+  read(start: number, end: number): Promise<AsyncIterable<Uint8Array>>;
   /** For those who do not read it after all. */
   close(): Promise<void>;
 }

@@ -40,14 +40,17 @@ const bodyBytesMax = 256 * 1024;
 const pieces = 60;
 const pieceChars = 100_000;
 
-/** Waits a moment and then writes far more than anybody's window. */
+/** Opened once all who read it have subscribed. */
+const floodgate = Promise.withResolvers<void>();
+
+/** Waits for its readers and then writes far more than anybody's window. */
 const flood = defineAgent({
   name: "flood",
   version: "1.0.0",
   description: "Makes a large artifact in pieces.",
   skills: [],
   async run(ctx) {
-    await ctx.sleep(300);
+    await ctx.step("wait", () => floodgate.promise);
     const artifact = await ctx.streamArtifact({ name: "flood.txt", mimeType: "text/plain" });
     for (let n = 0; n < pieces; n++) await artifact.write("x".repeat(pieceChars));
     await artifact.close();
@@ -347,6 +350,7 @@ describe("Limits", () => {
         return { stream, taskId };
       }),
     );
+    floodgate.resolve();
     for (const { taskId } of readers) await harn.untilTask(taskId, isFinal);
     // What is just passing through goes away by itself; what is kept for them would stay.
     await until(

@@ -42,8 +42,12 @@ interface World extends AsyncDisposable {
   submit(input?: JsonObject): Promise<string>;
   statusOf(taskId: string): Promise<string>;
   stopSchedules(): Promise<void>;
+  /** Another process goes on with what is in the log: it knows no more than that. */
+  restart(): Promise<void>;
   /** Waits until the scheduler has looked at the clock. */
   looked(): Promise<void>;
+  /** No run is in memory. */
+  isAtRest(): Promise<boolean>;
 }
 
 async function startWorld(agent: Agent, clock = new SetClock()): Promise<World> {
@@ -56,7 +60,8 @@ async function startWorld(agent: Agent, clock = new SetClock()): Promise<World> 
   const events: StoredEvent[] = [];
   kernel.tail.onCommit((committed) => events.push(...committed));
   const logger = createLogger("info", [], { write: (line) => lines.push(line) });
-  const runtime = await startRuntime({ kernel, agents, logger, concurrency: 10 });
+  const start = () => startRuntime({ kernel, agents, logger, concurrency: 10 });
+  let runtime = await start();
   const stopSchedules = startScheduleClock(kernel, logger);
   return {
     kernel,
@@ -75,7 +80,12 @@ async function startWorld(agent: Agent, clock = new SetClock()): Promise<World> 
       return (await taskIn(kernel, taskId)).status;
     },
     stopSchedules,
+    async restart() {
+      await runtime.drain(1000);
+      runtime = await start();
+    },
     looked: () => runtime.sweep(),
+    isAtRest: async () => runtime.isQuiet && runtime.load.runs === 0,
     async [Symbol.asyncDispose]() {
       await stopSchedules();
       await runtime.drain(0);
@@ -181,6 +191,113 @@ describe("Waits", () => {
       () => world.statusOf(task),
       (status) => status === "COMPLETED",
     );
+  });
+
+  const clockWasAhead = async (world: World, ms: number) => {
+    world.clock.ahead = dayMs;
+    await world.looked();
+    const task = await world.submit({ ms });
+    await until(() => isParked(world, task), Boolean);
+    return task;
+  };
+  const isAsleep = async (world: World, task: string) => {
+    for (let looks = 0; looks < 3; looks++) {
+      await world.looked();
+      await until(() => world.isAtRest(), Boolean);
+    }
+    assert.equal(await world.statusOf(task), "WORKING");
+  };
+  const wokenOnce = async (world: World, task: string) => {
+    await until(
+      () => world.statusOf(task),
+      (status) => status === "COMPLETED",
+    );
+    const ends = world.events.filter(
+      ({ event, taskId, payload }) =>
+        event === "span.completed" && taskId === task && "kind" in payload && payload.kind === "sleep",
+    );
+    assert.equal(ends.length, 1);
+  };
+
+  test("REL-R4 a sleep that began while the clock was ahead lasts as long as it says", async () => {
+    await using world = await startWorld(sleeper(1));
+    const { clock } = world;
+    const short = await clockWasAhead(world, 2 * hourMs);
+    const long = await world.submit({ ms: 4 * hourMs });
+    await until(() => isParked(world, long), Boolean);
+    clock.passed = hourMs;
+    await isAsleep(world, short);
+    clock.ahead = 0;
+    await isAsleep(world, short);
+    // Put back twice, the second time beyond what is right.
+    clock.ahead = -hourMs;
+    await isAsleep(world, short);
+    clock.passed = 2 * hourMs - 60_000;
+    await isAsleep(world, short);
+    clock.passed = 2 * hourMs + 1000;
+    await wokenOnce(world, short);
+    await isAsleep(world, long);
+    clock.passed = 4 * hourMs + 1000;
+    await wokenOnce(world, long);
+  });
+
+  test("REL-R4 a sleep that began before the clock was ahead ends no earlier for that", async () => {
+    await using world = await startWorld(sleeper(3 * hourMs));
+    const { clock } = world;
+    const task = await world.submit();
+    await until(() => isParked(world, task), Boolean);
+    clock.ahead = hourMs;
+    await isAsleep(world, task);
+    const before = await world.kernel.store.head();
+    clock.ahead = 0;
+    await isAsleep(world, task);
+    assert.equal(await world.kernel.store.head(), before, "what ends in time is left alone");
+    clock.passed = 3 * hourMs - 60_000;
+    await isAsleep(world, task);
+    clock.passed = 3 * hourMs + 1000;
+    await wokenOnce(world, task);
+  });
+
+  test("REL-R4 after a restart a sleep lasts no longer than it says, wherever the clock was", async () => {
+    await using world = await startWorld(sleeper(1));
+    const { clock } = world;
+    const task = await clockWasAhead(world, 2 * hourMs);
+    clock.ahead = 0;
+    await world.restart();
+    await isAsleep(world, task);
+    clock.passed = hourMs;
+    await world.restart();
+    await isAsleep(world, task);
+    clock.passed = 2 * hourMs + 1000;
+    await wokenOnce(world, task);
+  });
+
+  test("REL-R4 a run that stays in memory sleeps as long as it says when the clock is put back", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<string>();
+    const busy = defineAgent({
+      name: "sleeper",
+      version: "1.0.0",
+      async run(ctx) {
+        const step = ctx.step("held", () => released);
+        await ctx.sleep(2 * hourMs);
+        await step;
+      },
+    });
+    await using world = await startWorld(busy);
+    const { clock } = world;
+    clock.ahead = dayMs;
+    await world.looked();
+    const task = await world.submit();
+    const ofSleep = ({ payload }: StoredEvent) => "kind" in payload && payload.kind === "sleep";
+    const sleeps = async () => world.events.filter(ofSleep).map(({ event }) => event);
+    await until(sleeps, (found) => found.length === 1);
+    clock.ahead = 0;
+    await world.looked();
+    await until(sleeps, (found) => found.length === 2);
+    release("done");
+    await until(() => isParked(world, task), Boolean);
+    clock.passed = 2 * hourMs + 1000;
+    await wokenOnce(world, task);
   });
 
   test("REL-R4 one line says in which direction and how far the clock was set", async () => {

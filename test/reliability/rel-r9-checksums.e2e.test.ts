@@ -1,7 +1,7 @@
 /** Damage on disk is an error that names the place, never an answer. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -29,6 +29,15 @@ describe("damage that a read comes across", () => {
       .output()
       .split("\n")
       .filter((line) => line.includes("is damaged") && line.includes('"level":50'));
+  }
+
+  /** Changes a byte in the middle of the file that holds the content. */
+  function damage(sha256: string): void {
+    const file = join(server.data, "blobs", sha256.slice(0, 2), sha256);
+    const bytes = readFileSync(file);
+    const middle = Math.floor(bytes.length / 2);
+    bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+    writeFileSync(file, bytes);
   }
 
   async function upload(content: string): Promise<Json> {
@@ -84,14 +93,8 @@ describe("damage that a read comes across", () => {
   });
 
   test("REL-R9 a download of a damaged file breaks off, and the log names the file", async () => {
-    const { id } = await upload("large content ".repeat(20_000));
-    const blobs = join(server.data, "blobs");
-    const [file = ""] = readdirSync(blobs, { recursive: true, encoding: "utf8" }).filter((name) =>
-      /^..\/[0-9a-f]{64}$/.test(name),
-    );
-    const bytes = readFileSync(join(blobs, file));
-    bytes[1000] = (bytes[1000] ?? 0) ^ 1;
-    writeFileSync(join(blobs, file), bytes);
+    const { id, sha256 } = await upload("large content ".repeat(20_000));
+    damage(sha256);
     const lines = damageLines().length;
     await assert.rejects(async () => {
       const response = await fetch(`${client.url}/v1/artifacts/${id}/content`, { headers: client.headers() });
@@ -99,6 +102,27 @@ describe("damage that a read comes across", () => {
       await response.arrayBuffer();
     }, TypeError);
     assert.equal(damageLines().length, lines + 1, damageLines().join("\n"));
+  });
+
+  test("REL-R9 no part of a damaged file is served, wherever the damage is", async () => {
+    const { id, sha256 } = await upload("content in parts ".repeat(20_000));
+    const part = async (range: string) => {
+      const headers = { ...client.headers(), range: `bytes=${range}` };
+      const response = await fetch(`${client.url}/v1/artifacts/${id}/content`, { headers });
+      return { status: response.status, text: await response.text() };
+    };
+    const first = { status: 206, text: "content in parts " };
+    assert.deepEqual(await Promise.all([part("0-16"), part("17-33")]), [first, first]);
+    damage(sha256);
+    const lines = damageLines().length;
+    for (const range of ["0-16", "-17", "170000-170100"]) {
+      const { status, text } = await part(range);
+      assert.equal(status, 500, range);
+      assert.equal(JSON.parse(text).error.code, "internal_error");
+    }
+    assert.equal(damageLines().length, lines + 3, damageLines().join("\n"));
+    damage(sha256);
+    assert.deepEqual(await part("0-16"), first, "what was repaired is served again");
   });
 
   test("REL-R9 content that was changed in the database is not served", async () => {

@@ -114,3 +114,66 @@ test("REL-R9 repair keeps all that is intact around damaged pages, events and fi
   assert.equal((await other.get(`/v1/artifacts/${kept.id}/content`)).body, "kept content");
   assert.equal((await other.get(`/v1/artifacts/${changed.id}/content`)).status, 404);
 });
+
+test("REL-R9 repair lists documents whose events are lost, and events count against documents", async () => {
+  await using place = await temporaryDirectory();
+  const [data, to] = [join(place.path, "data"), join(place.path, "repaired")];
+  const server = await startServer({ data });
+  const client = new Client(server);
+  const [whole, halved, last] = [
+    await client.createSession(),
+    await client.createSession(),
+    await client.createSession(),
+  ];
+  for (const { id } of [whole, halved]) {
+    await client.append(id, "something");
+    assert.equal((await client.post(`/v1/sessions/${id}/close`, {})).status, 200);
+  }
+  await client.append(last.id, "at the end of the log");
+  await server.stop();
+  const db = new DatabaseSync(join(data, "bridle.db"));
+  // One is stored otherwise than its events say; of another the creation is lost; of the last one, the end of the log.
+  const change = db.prepare("UPDATE documents SET body = replace(body, ?, ?) WHERE id = ?");
+  assert.equal(change.run('"CLOSED"', '"OPEN"', whole.id).changes, 1);
+  const broken = db.prepare(
+    "UPDATE log SET actor = 'nobody' WHERE session_id = ? AND instr(events, 'session.created') > 0",
+  );
+  assert.equal(broken.run(halved.id).changes, 1);
+  db.close();
+  const ended = await bridle(["doctor", "--repair", "--to", to, "--data", data, "--json"]);
+  assert.equal(ended.code, 1, ended.stderr);
+  const { lost, not_backed, not_backed_count } = JSON.parse(ended.stdout);
+  assert.deepEqual(not_backed, [halved.id]);
+  assert.equal(not_backed_count, 1);
+  const [contradicted] = lost.filter((one: Json) => one.what === "document");
+  assert.equal(contradicted.where, whole.id);
+  assert.match(contradicted.problem, /differed from its events/);
+
+  await using again = await startServer({ data: to });
+  const other = new Client(again);
+  for (const { id } of [whole, halved]) {
+    assert.equal((await other.get(`/v1/sessions/${id}`)).body.state, "CLOSED");
+  }
+});
+
+test("REL-R9 repair notices that the end of the log is missing and keeps the documents", async () => {
+  await using place = await temporaryDirectory();
+  const [data, to] = [join(place.path, "data"), join(place.path, "repaired")];
+  const server = await startServer({ data });
+  const client = new Client(server);
+  const session = await client.createSession();
+  await server.stop();
+  const db = new DatabaseSync(join(data, "bridle.db"));
+  db.prepare("DELETE FROM log WHERE last >= (SELECT min(last) FROM log WHERE session_id = ?)").run(
+    session.id,
+  );
+  db.close();
+  const { lost, is_log_whole, not_backed } = JSON.parse(
+    (await bridle(["doctor", "--repair", "--to", to, "--data", data, "--json"])).stdout,
+  );
+  assert.equal(is_log_whole, false);
+  assert.match(lost[0].where, /^\d+ to \d+$/);
+  assert.ok(not_backed.includes(session.id));
+  await using again = await startServer({ data: to });
+  assert.equal((await new Client(again).get(`/v1/sessions/${session.id}`)).status, 200);
+});

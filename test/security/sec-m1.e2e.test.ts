@@ -48,7 +48,7 @@ test("SEC-M1 a key that is revoked while it makes another leaves none that works
   const body = JSON.stringify({ name: "child", actor: "child", scopes: ["sessions:read"] });
   const headers = { ...admin.headers({ "content-type": "application/json" }, parent.key) };
   const made = await new Promise<string>((resolve, reject) => {
-    const sent = { ...headers, "content-length": String(body.length) };
+    const sent = { ...headers, "content-length": String(body.length), expect: "100-continue" };
     const asked = request(
       `${server.url}/v1/api-keys`,
       { method: "POST", headers: sent },
@@ -58,12 +58,13 @@ test("SEC-M1 a key that is revoked while it makes another leaves none that works
       },
     );
     asked.on("error", reject);
-    asked.write(body.slice(0, 5));
-    // The head has been read when this is answered: it was sent before.
-    setTimeout(async () => {
+    // The server has read the head, and waits for the body.
+    asked.once("continue", async () => {
+      asked.write(body.slice(0, 5));
       await admin.call(`/v1/api-keys/${parent.id}`, { method: "DELETE" });
       asked.end(body.slice(5));
-    }, 50);
+    });
+    asked.flushHeaders();
   });
   errorOf(await admin.as(made).get("/v1/sessions"), 401);
 });

@@ -24,6 +24,9 @@ const listedMax = 1000;
 interface Repaired extends SalvagedRows {
   lostCount: number;
   lost: Damage[];
+  /** Documents that stay as they were stored although events of them are lost. */
+  notBackedCount: number;
+  notBacked: string[];
 }
 
 export async function repair(data: string, given: string, settings: JsonSettings): Promise<void> {
@@ -34,8 +37,11 @@ export async function repair(data: string, given: string, settings: JsonSettings
   mkdirSync(target, { recursive: true, mode: 0o700 });
   try {
     const repaired = await salvageAll(data, target);
-    const { isLogWhole, lostCount, lost, ...counts } = repaired;
-    const facts = { data, to: target, ...counts, is_log_whole: isLogWhole, lost_count: lostCount, lost };
+    const { isLogWhole, lostCount, lost, notBackedCount, notBacked, ...counts } = repaired;
+    const facts = {
+      ...{ data, to: target, ...counts, is_log_whole: isLogWhole, lost_count: lostCount, lost },
+      ...{ not_backed_count: notBackedCount, not_backed: notBacked },
+    };
     show(settings, facts, () => inWords(target, repaired));
     if (lostCount > 0) process.exitCode = exitCodes.failed.code;
   } catch (error) {
@@ -65,25 +71,28 @@ async function salvageServer(
   data: string,
   target: string,
   onLost: (damage: Damage) => void,
-): Promise<SalvagedRows> {
+): Promise<Omit<Repaired, "lost" | "lostCount">> {
   using salvage = new Salvage(data, target, onLost);
   const copied = salvage.copyLogAndContents();
   const store = await openSqliteStore(target);
   try {
     using scratch = new ScratchTable<SalvagedRecord>(target);
+    const notBacked: string[] = [];
+    let notBackedCount = 0;
+    const file = join(data, "bridle.db");
     const documents = await salvageDocuments({
       store,
       table: scratch,
       stored: copied.isLogWhole ? [] : storedRecords(salvage.documents()),
-      onLost: (id) =>
-        onLost({
-          file: join(data, "bridle.db"),
-          what: "document",
-          where: id,
-          problem: "events of it are lost",
-        }),
+      onLost: (id) => onLost({ file, what: "document", where: id, problem: "events of it are lost" }),
+      onContradicted: (id) =>
+        onLost({ file, what: "document", where: id, problem: "it differed from its events, which are kept" }),
+      onNotBacked(id) {
+        notBackedCount += 1;
+        if (notBacked.length < listedMax) notBacked.push(id);
+      },
     });
-    return { ...copied, documents };
+    return { ...copied, documents, notBackedCount, notBacked };
   } finally {
     await store.close();
   }
@@ -121,10 +130,16 @@ async function dropDamagedFiles(directory: string, onLost: (damage: Damage) => v
   return count;
 }
 
-function inWords(target: string, { events, documents, contents, lostCount, lost }: Repaired): string {
+function inWords(target: string, repaired: Repaired): string {
+  const { events, documents, contents, lostCount, lost, notBackedCount, notBacked } = repaired;
   const counted = `${target} holds ${events} events, ${documents} documents and ${contents} blobs`;
   if (lostCount === 0) return `${counted}. Nothing is lost.\n`;
-  const rows = lost.map(({ what, where, problem }) => [what, where, harmlessLine(problem)]);
-  const more = lostCount > lost.length ? `and ${lostCount - lost.length} more\n` : "";
-  return `${table(["lost", "where", "problem"], rows)}${more}${counted}; ${lostCount} lost.\n`;
+  const rows = [
+    ...lost.map(({ what, where, problem }) => [what, where, harmlessLine(problem)]),
+    ...notBacked.map((id) => ["document", id, "kept as stored, not backed by events"]),
+  ];
+  const unlisted = lostCount - lost.length + notBackedCount - notBacked.length;
+  const more = unlisted > 0 ? `and ${unlisted} more\n` : "";
+  const kept = `${lostCount} lost, ${notBackedCount} kept that are not backed by events`;
+  return `${table(["lost", "where", "problem"], rows)}${more}${counted}; ${kept}.\n`;
 }

@@ -4,6 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
+import { heldBlob } from "../held-blob.ts";
 import {
   type Batch,
   BlobTooLarge,
@@ -82,13 +83,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     async openBlob(sha256) {
       const bytes = contents.blobOf(tenantId, sha256);
       if (bytes === undefined) return undefined;
-      return {
-        bytes: bytes.length,
-        async *read(start, end) {
-          if (end > start) yield bytes.subarray(start, end);
-        },
-        async close() {},
-      };
+      return heldBlob(bytes);
     },
   });
 

@@ -11,6 +11,7 @@ import { dirname, join } from "node:path";
 import { BlobTooLarge, diskFaultOf, type OpenBlob, type StagedBlob, StoreUnavailable } from "../port.ts";
 import { checkedBlob, checkedChunks } from "./checked-blob.ts";
 import { failPoint } from "./fail-point.ts";
+import { VerifiedFiles } from "./verified-files.ts";
 
 const incoming = "incoming";
 
@@ -29,6 +30,7 @@ export class BlobFiles {
   readonly #directory: string;
   /** How many uploads of some content were kept and have not been let go of. */
   readonly #wanted = new Map<string, number>();
+  readonly #verified = new VerifiedFiles();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -50,16 +52,16 @@ export class BlobFiles {
     const file = this.#fileOf(sha256);
     const handle = await orAbsent(() => open(file, "r"));
     if (handle === undefined) return undefined;
-    const { size } = await handle.stat();
+    const stat = await handle.stat();
+    const { size } = stat;
     return {
       bytes: size,
-      async *read(start, end) {
-        await using opened = handle;
-        if (end <= start) return;
-        // What is given out is read from; a stream of the handle would have to be closed by hand when it is left early.
-        const chunks = opened.createReadStream({ start, end: end - 1, autoClose: false });
-        // A part has no hash of its own; scrubbing reads the whole.
-        yield* start === 0 && end === size ? checkedChunks(chunks, sha256, file) : chunks;
+      read: async (start, end) => {
+        const isWhole = start === 0 && end === size;
+        if (!isWhole) await this.#verified.verify(file, sha256, stat);
+        return readAndClose(handle, { start, end }, (chunks) =>
+          isWhole ? checkedChunks(chunks, sha256, file) : chunks,
+        );
       },
       close: () => handle.close(),
     };
@@ -147,6 +149,17 @@ export class BlobFiles {
     if (!hashForm.test(sha256)) return join(this.#directory, incoming, "none");
     return join(this.#directory, sha256.slice(0, 2), sha256);
   }
+}
+
+async function* readAndClose(
+  handle: FileHandle,
+  { start, end }: { start: number; end: number },
+  check: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  await using opened = handle;
+  if (end <= start) return;
+  // What is given out is read from; a stream of the handle would have to be closed by hand when it is left early.
+  yield* check(opened.createReadStream({ start, end: end - 1, autoClose: false }));
 }
 
 async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {

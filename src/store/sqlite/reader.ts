@@ -1,6 +1,7 @@
 /** Reads: a connection of its own, which sees every commit that is on disk. */
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { heldBlob } from "../held-blob.ts";
 import type {
   DocumentQuery,
   EventQuery,
@@ -286,13 +287,7 @@ export class Reader {
   openBlob(sha256: string): OpenBlob | undefined {
     const bytes = this.blob(sha256);
     if (bytes === undefined) return undefined;
-    return {
-      bytes: bytes.length,
-      async *read(start, end) {
-        if (end > start) yield bytes.subarray(start, end);
-      },
-      async close() {},
-    };
+    return heldBlob(bytes);
   }
 
   once(key: string): OnceRecord | undefined {

@@ -58,7 +58,9 @@ export class Salvage {
       this.#lose("event", where, problem);
     };
     let events = 0;
+    let last = 0;
     this.#copy("log", this.#logRows(lose), (row) => {
+      last = Number(row.last);
       try {
         events += toEvents(row, this.#file).length;
         return true;
@@ -67,6 +69,9 @@ export class Salvage {
         return false;
       }
     });
+    const head = this.#head();
+    // Trimming leaves gaps in the log, but never at its end.
+    if (last < head && lost === 0) lose(`${last + 1} to ${head}`, "they are missing");
     const contents = this.#copy("blobs", this.#rows("blobs", "content"), ({ sha256, bytes }) => {
       if (bytes instanceof Uint8Array && hash("sha256", bytes) === sha256) return true;
       this.#lose("content", String(sha256), "it does not match its hash");

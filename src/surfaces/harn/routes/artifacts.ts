@@ -11,6 +11,7 @@ import {
 import { HarnessError } from "../../../kernel/errors.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
 import { openArtifact } from "../../../kernel/queries/read-artifact.ts";
+import type { OpenBlob } from "../../../store/port.ts";
 import { toErrorAnswer } from "../errors.ts";
 import { presentPage } from "../lists.ts";
 import { presentArtifact } from "../present.ts";
@@ -106,40 +107,51 @@ async function download(call: Call<unknown, unknown>, report: Report): Promise<u
   const { headers, method } = call.request;
   const { artifact, content } = await openArtifact(call.kernel, call.caller, call.param("artifact_id"));
   const etag = `"${artifact.sha256}"`;
-  reply
-    .header("ETag", etag)
-    .header("Accept-Ranges", "bytes")
-    // What an agent or a caller wrote is never to be run by a browser that opens it.
-    .header("X-Content-Type-Options", "nosniff")
-    .header("Content-Disposition", "attachment");
+  const describe = () =>
+    reply
+      .header("ETag", etag)
+      .header("Accept-Ranges", "bytes")
+      // What an agent or a caller wrote is never to be run by a browser that opens it.
+      .header("X-Content-Type-Options", "nosniff")
+      .header("Content-Disposition", "attachment");
   if (isKnown(headers["if-none-match"], etag)) {
     await content.close();
-    return await reply.code(304).send();
+    return await describe().code(304).send();
   }
   const asked = isSame(headers["if-range"]?.toString(), etag)
     ? rangeOf(headers.range, content.bytes)
     : "whole";
   if (asked === "unsatisfiable") {
     await content.close();
+    describe();
     return await sendUnsatisfiable(call, content.bytes);
   }
   const { start, end } = asked === "whole" ? { start: 0, end: content.bytes } : asked;
+  // Damaged content is refused before the answer has begun, where that can be.
+  const stream = method === "HEAD" ? null : await readOf(content, start, end);
   const status = asked === "whole" ? 200 : 206;
-  reply.header("Content-Type", artifact.mime_type);
+  describe()
+    .code(status)
+    .header("Content-Type", artifact.mime_type)
+    .header("Content-Length", String(end - start));
   if (status === 206) reply.header("Content-Range", `bytes ${start}-${end - 1}/${content.bytes}`);
-  reply.code(status).header("Content-Length", String(end - start));
-  if (method === "HEAD") {
+  if (stream === null) {
     await content.close();
     return await reply.send();
   }
-  const stream = Readable.from(content.read(start, end), { objectMode: false });
-  // Also when the client is gone before the first byte was read.
-  stream.once("close", () => content.close());
   stream.once("error", (error) => report(error, call.request.id));
-  return await reply
-    .code(status)
-    .header("Content-Length", String(end - start))
-    .send(stream);
+  return await reply.send(stream);
+}
+
+async function readOf(content: OpenBlob, start: number, end: number): Promise<Readable> {
+  try {
+    const stream = Readable.from(await content.read(start, end), { objectMode: false });
+    // Also when the client is gone before the first byte was read.
+    return stream.once("close", () => content.close());
+  } catch (error) {
+    await content.close();
+    throw error;
+  }
 }
 
 /** The protocol has no code for it; HTTP has a status. */
