@@ -1697,7 +1697,7 @@ describe("Session replays", () => {
       { do: "step", name: "s", as: "s" },
       { do: "say", text: "{s}" },
     ]);
-    await stage.replay(source);
+    await client.settled(await stage.replay(source));
     const events = await client.listAll(`/v1/sessions/${source.session_id}/events`);
     return { sessionId: source.session_id, events };
   }

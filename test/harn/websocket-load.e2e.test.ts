@@ -110,7 +110,7 @@ describe("Many connections", () => {
     await using server = await startProcess();
     const client = new Client(server);
     const { id: sessionId } = await client.createSession();
-    await client.rehearse(sessionId, "say warm");
+    await client.settled(await client.rehearse(sessionId, "say warm"));
     const before = await residentMb(server);
     const url = `${client.url.replace("http", "ws")}/v1/sessions/${sessionId}/ws`;
     const headers = { authorization: `Bearer ${client.key}` };
