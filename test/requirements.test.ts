@@ -105,3 +105,39 @@ test("given the tests' names, when they cite an id, then it is a requirement", (
     [],
   );
 });
+
+/** The ids at the beginning of the names of all tests, also those of findings. */
+function provedIds(): Set<string> {
+  const heads = testNames().flatMap((name) => /^(?:[A-Z]{3,4}-[A-Z0-9]+[, ]+)+/.exec(name)?.[0] ?? []);
+  return new Set(heads.flatMap((ids) => ids.match(/[A-Z]{3,4}-[A-Z0-9]+/g) ?? []));
+}
+
+/** What the security model promises: each row, paragraph and point of the sections about who can do what, and why. */
+function securityClaims(): { page: string; claims: string[] } {
+  const page = readFileSync(join(root, "docs/concepts/security-model.md"), "utf8");
+  const sections = ["## Who is trusted with what", "## What each protection rests on"].map(
+    (heading) => page.split(heading)[1]?.split("\n## ")[0] ?? "",
+  );
+  const blocks = sections.flatMap((text) =>
+    text.replaceAll(/^```[\s\S]*?^```$/gm, "").split(/\n(?=\n|- |\| )/),
+  );
+  const claims = blocks.map((block) => block.trim()).filter((block) => !/^(?:$|\| (?:who|---) )/.test(block));
+  return { page, claims };
+}
+
+test("given the security model, when it is read, then every claim names a test that exists", () => {
+  const proved = provedIds();
+  const families = new Set([...proved].map((id) => id.split("-")[0]));
+  const { page, claims } = securityClaims();
+  const idsIn = (text: string) =>
+    (text.match(/\b[A-Z]{3,4}-[A-Z0-9]+\b/g) ?? []).filter((id) => families.has(id.split("-")[0]));
+  assert.ok(claims.length > 30, `${claims.length} claims`);
+  assert.deepEqual(
+    idsIn(page).filter((id) => !proved.has(id)),
+    [],
+  );
+  assert.deepEqual(
+    claims.filter((claim) => idsIn(claim).length === 0),
+    [],
+  );
+});

@@ -40,6 +40,8 @@ export interface Command<Request, Result> {
   audit?(request: Request, result: Result, unit: Unit): AuditFacts | null;
   /** How often it is decided anew when somebody else was first, where that is not likely to help. */
   triesMax?: number;
+  /** What is said after so many tries, where writers at the same time are not what it is about. */
+  gaveUp?: string;
   /** Whether it is also done while the disk is short of space: it frees some, ends something, or records what has happened. */
   isAllowedWithoutRoom?: true | ((request: Request) => boolean);
   /** Whether it may build on commits that are still on their way to the disk. Its result must not be shown then. */
@@ -223,7 +225,7 @@ async function perform<Request, Result>(
       if (attempt >= (command.triesMax ?? triesMax)) {
         throw new HarnessError(
           "conflict",
-          `Too many writers change the same resource; ${command.name} gave up.`,
+          command.gaveUp ?? `Too many writers change the same resource; ${command.name} gave up.`,
         );
       }
     } finally {

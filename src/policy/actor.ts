@@ -10,7 +10,12 @@ const invisible = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 /** Why a caller cannot have this name; null when it can. */
 export function whyNoActor(actor: string): "invisible" | "reserved" | null {
   if (invisible.test(actor)) return "invisible";
-  const name = actor.trim().toLowerCase();
+  const name = foldedActor(actor);
   const isReserved = reserved.has(name) || reservedPrefixes.some((prefix) => name.startsWith(prefix));
   return isReserved ? "reserved" : null;
+}
+
+/** The same for names that people take for one another by case, width or the spaces around them. */
+export function foldedActor(actor: string): string {
+  return actor.normalize("NFKC").trim().toLowerCase();
 }

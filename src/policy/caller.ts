@@ -103,7 +103,7 @@ export function isScope(value: string): value is Scope {
 }
 
 /** Whom a caller may be at the gateway, in the order in which its scopes name them. */
-export function harpIdentities({ scopes }: Caller): { role: HarpRole; id: string }[] {
+export function harpIdentities({ scopes }: { scopes: Iterable<Scope> }): { role: HarpRole; id: string }[] {
   return [...scopes].flatMap((scope) => {
     const [, role, id] = harpScope.exec(scope) ?? [];
     if (id === undefined) return [];

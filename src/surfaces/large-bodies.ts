@@ -103,7 +103,7 @@ function tooMuchAtOnce(): HarnessError {
   );
 }
 
-function tooManyValues(): HarnessError {
+export function tooManyValues(): HarnessError {
   return new HarnessError(
     "payload_too_large",
     `The body has more than ${valuesMax} values (members of objects and items of arrays). Send less at once, or upload it as an artifact.`,

@@ -210,7 +210,7 @@ describe("Scopes", () => {
     const maker = await client.withScopes("api_keys:write", "api_keys:read", "tasks:read");
     const before = (await client.listAll("/v1/api-keys")).length;
     const make = (scope: string) =>
-      maker.post("/v1/api-keys", { name: "k", actor: "a", scopes: ["tasks:read", scope] });
+      maker.post("/v1/api-keys", { name: "k", actor: "tester", scopes: ["tasks:read", scope] });
     for (const scope of ["admin", "tasks:write", "events:read_internal"]) {
       assert.equal(errorOf(await make(scope), 403).code, "permission_denied");
     }
@@ -248,7 +248,7 @@ describe("Scopes", () => {
 
 describe("Keys that make keys", () => {
   const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
-  const request = { name: "k", actor: "a", scopes: ["tasks:read"] };
+  const request = { name: "k", actor: "tester", scopes: ["tasks:read"] };
 
   test("KEY-1 a key that expires makes only keys that expire by then", async () => {
     // Given a key that expires, when it makes keys, then they expire by then or are not made.
@@ -528,7 +528,7 @@ describe("Boundaries", () => {
     const [mine, theirs] = [await newWorkspace(), await newWorkspace()];
     const bound = client.as((await client.createKey({ workspace_ids: [mine] })).key);
     const make = (change: object) =>
-      bound.post("/v1/api-keys", { name: "k", actor: "a", scopes: ["tasks:read"], ...change });
+      bound.post("/v1/api-keys", { name: "k", actor: "tester", scopes: ["tasks:read"], ...change });
     errorOf(await make({}), 403);
     errorOf(await make({ workspace_ids: [mine, theirs] }), 404);
     assert.equal((await make({ workspace_ids: [mine] })).status, 201);

@@ -120,8 +120,8 @@ test("KEY-8 without admin a key rotates itself and what it made, and no other id
   const { code } = errorOf(await as.post(`/v1/api-keys/${other.id}/rotate`, {}), 403);
   assert.equal(code, "permission_denied");
   assert.ok(await works(other.key));
-  const child = await as.createKey({ scopes: clerkScopes });
-  const grandchild = await admin.as(child.key).createKey({ scopes: ["sessions:read"] });
+  const child = await as.createKey({ actor: "clerk", scopes: clerkScopes });
+  const grandchild = await admin.as(child.key).createKey({ actor: "clerk", scopes: ["sessions:read"] });
   for (const { id } of [child, grandchild]) await rotate(as, id);
   await rotate(as, clerk.id);
 });

@@ -11,7 +11,7 @@ import { systemCaller } from "../../src/policy/caller.ts";
 import { type AuditRecord, verifyAuditLog } from "../../src/receipts/audit-record.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { bridle, succeeded } from "../support/cli.ts";
-import { Client, errorOf, type Json, until } from "../support/client.ts";
+import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import {
   adminKey,
@@ -317,6 +317,85 @@ test("AUD-10 reads through the events of the tenant, one event, and a key in the
       ["content.read", "ann", "session"],
     ],
   );
+});
+
+test("AUD-10 reads of others' tasks and outcomes are recorded on every surface, own work is not", async () => {
+  const scopes = ["sessions:write", "tasks:write", "tasks:read", "outcomes:read"];
+  const ann = admin.as((await admin.createKey({ actor: "ann", scopes })).key);
+  const session = await ann.createSession();
+  const { id } = await ann.rehearse(session.id, "approve pay");
+  const rpc = (client: Client, method: string, params: object) =>
+    client.call("/opvs/rpc", {
+      method: "POST",
+      headers: { "a2a-version": "1.0" },
+      body: { jsonrpc: "2.0", id: 1, method, params },
+    });
+  const mcp = (client: Client, name: string, args: object) =>
+    client.call("/mcp", {
+      method: "POST",
+      headers: { accept: "application/json, text/event-stream" },
+      body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } },
+    });
+  const reads: Record<string, [place: string, read: (client: Client) => Promise<unknown>]> = {
+    "a task": ["session", (client) => client.get(`/v1/tasks/${id}`)],
+    "why it waits": ["session", (client) => client.get(`/v1/tasks/${id}/why`)],
+    "its permission requests": ["session", (client) => client.get(`/v1/tasks/${id}/permission-requests`)],
+    "tasks of a session": ["session", (client) => client.get(`/v1/sessions/${session.id}/tasks`)],
+    "all tasks": ["tenant", (client) => client.get("/v1/tasks")],
+    "tasks by status": ["tenant", (client) => client.get("/v1/tasks?status=AUTH_REQUIRED")],
+    "permission requests": ["tenant", (client) => client.get("/v1/permission-requests")],
+    "a task over A2A": ["session", (client) => rpc(client, "GetTask", { id })],
+    "all tasks over A2A": ["tenant", (client) => rpc(client, "ListTasks", {})],
+    "a task over MCP": ["session", (client) => mcp(client, "get_task", { task_id: id })],
+  };
+  const recordsOfReads = async (reads: Iterable<[string, (client: Client) => Promise<unknown>]>) => {
+    const found: [string, unknown][] = [];
+    for (const [name, read] of reads) {
+      const reader = admin.as((await admin.createKey({ actor: name })).key);
+      const before = (await recordsOf(admin)).length;
+      for (let n = 0; n < 2; n++) await read(reader);
+      const records = (await recordsOf(admin)).slice(before);
+      found.push([
+        name,
+        records.map(({ action, details, resource }) => [action, details.what, resource?.object]),
+      ]);
+    }
+    return found;
+  };
+  const expected = (place: string) => [["content.read", "tasks", place]];
+  const told = await recordsOfReads(Object.entries(reads).map(([name, [, read]]) => [name, read]));
+  assert.deepEqual(
+    told,
+    Object.entries(reads).map(([name, [place]]) => [name, expected(place)]),
+  );
+
+  await admin.post(
+    `/v1/permission-requests/${(await ann.get(`/v1/tasks/${id}`)).body.waiting_for.permission_request_id}/respond`,
+    {
+      approved: true,
+    },
+  );
+  const { outcome_id } = await ann.untilTask(id, isFinal);
+  assert.deepEqual(
+    await recordsOfReads([
+      ["an outcome", (client) => client.get(`/v1/outcomes/${outcome_id}`)],
+      ["an outcome by its task", (client) => client.get(`/v1/outcomes?task_id=${id}`)],
+      ["all outcomes", (client) => client.get("/v1/outcomes")],
+    ]),
+    [
+      ["an outcome", expected("session")],
+      ["an outcome by its task", expected("session")],
+      ["all outcomes", expected("tenant")],
+    ],
+  );
+
+  const before = (await recordsOf(admin)).length;
+  const own = await admin.createSession();
+  const task = await admin.rehearse(own.id, "approve pay");
+  await admin.get(`/v1/tasks/${task.id}`);
+  await ann.get(`/v1/tasks/${id}`);
+  await ann.get("/v1/tasks");
+  assert.equal((await recordsOf(admin)).length, before);
 });
 
 test("AUD-11 erasure and retention leave every record and are recorded themselves", async () => {

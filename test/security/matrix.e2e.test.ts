@@ -1,9 +1,8 @@
 /**
  * Who reaches what, beside `/v1`: every operation of OPVS over every binding, every tool of MCP, every frame of a session's
- * WebSocket, OpenHarness and every route of HARP, called by everybody who may not, and by a key that is bound to the right
- * workspace. What is new fails here until a table says what is expected of it. The same for all operations of the OpenAPI
- * document, import, export and replay among them, is `test/harn/authorization.e2e.test.ts`; ids of other tenants at the
- * gateway are in `test/harp/access.e2e.test.ts`.
+ * WebSocket and OpenHarness, called by everybody who may not, and by a key that is bound to the right workspace. What is new
+ * fails here until a table says what is expected of it. The same for all operations of the OpenAPI document, import, export and
+ * replay among them, is `test/harn/authorization.e2e.test.ts`; the routes of HARP are in `matrix-harp.e2e.test.ts`.
  */
 
 import assert from "node:assert/strict";
@@ -13,19 +12,17 @@ import { Code, ConnectError, createClient, type Client as GrpcClient } from "@co
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { A2AService as A2AService03 } from "../../proto/generated/a2a/v1/a2a_pb.js";
 import { A2AService, OPVSService } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { harpMediaType } from "../../src/approvals/wire.ts";
 import { commandFrames } from "../../src/surfaces/harn/ws/frames.ts";
-import { harpRoutes } from "../../src/surfaces/harp/surface.ts";
 import { type OperationName, operations } from "../../src/surfaces/opvs/operations.ts";
 import { restRoutes } from "../../src/surfaces/opvs/rest.ts";
 import { v03Methods } from "../../src/surfaces/opvs/v03/methods.ts";
 import { v03Routes } from "../../src/surfaces/opvs/v03/routes.ts";
 import { rawCall } from "../mcp/client.ts";
-import { continued, Shell } from "../openharness/wire.ts";
+import { continued, message, path as openHarnessPath, Shell } from "../openharness/wire.ts";
 import { Client, type Json, userMessage } from "../support/client.ts";
 import { type GrpcServer, startGrpcServer } from "../support/grpc.ts";
 import { messageFor, requestFor } from "../support/opvs-requests.ts";
-import { openSession, refusedUpgrade } from "../support/socket.ts";
+import { openSession, openSocket, refusedUpgrade } from "../support/socket.ts";
 
 /** `reached` is whatever the operation itself answers. */
 type Outcome = "unauthenticated" | "denied" | "not_found" | "reached";
@@ -341,35 +338,48 @@ test("SEC-MATRIX every frame of a session's WebSocket", async () => {
   }
 });
 
-test("SEC-MATRIX a run of OpenHarness is continued by nobody else", async () => {
-  const begun = await new Shell(server, admin.key).play(["ask our question?"]);
-  const codes = {
-    "no scope": "permission_denied",
-    "another tenant": "continuation_invalid",
-    "another workspace": "continuation_invalid",
+/** A shell has one address for everything: it begins a run in the caller's own place, or goes on with one of its own. */
+test("SEC-MATRIX a run of OpenHarness is begun in one's own place and continued by nobody else", async () => {
+  const outcomes: Record<string, Outcome> = {
+    unauthenticated: "unauthenticated",
+    permission_denied: "denied",
+    continuation_invalid: "not_found",
   };
-  for (const [visitor, code] of Object.entries(codes)) {
-    const shell = new Shell(server, keys[visitor as Visitor] ?? "");
-    const { message } = await shell.post(continued(begun, {}, { user_intent: "x" }));
-    assert.equal(message.response.error?.code, code, visitor);
-    assert.ok(!JSON.stringify(message).includes("our question"), visitor);
-  }
-  assert.equal((await post("/openharness/v1", null, continued(begun))).outcome, "unauthenticated");
+  const send = async (key: string | null, message: Json): Promise<Said> => {
+    const { body } = await admin.as(key ?? "").call(openHarnessPath, { raw: JSON.stringify(message) });
+    return { outcome: outcomes[body.response.error?.code] ?? "reached", text: JSON.stringify(body) };
+  };
+  const intent = { user_intent: "return x", task_hint: { sop_id: "rehearsal" } };
+  await tryAll("a new run", ownPlace, (key) => send(key, message(intent)));
+  const bound = new Shell(server, keys["bound key"] ?? "");
+  // Every visitor tries it before the one whose run it is.
+  const begun = await bound.play(["ask our question?"]);
+  await tryAll("a run of ours", guarded, (key) => send(key, continued(begun, {}, { user_intent: "x" })));
+  const colleague = (await admin.createKey({ actor: "colleague" })).key;
+  const another = await bound.play(["ask our question?"]);
+  const { outcome } = await send(colleague, continued(another, {}, { user_intent: "x" }));
+  assert.equal(outcome, "not_found", "another actor of the tenant");
 });
 
-test("SEC-MATRIX every route of HARP is for parties that are known", async () => {
-  const routes = harpRoutes({ isEnforcer: true });
-  assert.ok(routes.length > 15);
-  for (const { method, path, isPlatform = false } of routes) {
-    const address = `/harp${path.replaceAll(/(?<=\/):\w+/g, "x")}`;
-    const type = isPlatform ? "application/json" : harpMediaType;
-    for (const visitor of ["no key", "no scope"] as const) {
-      const sent = method === "GET" ? undefined : {};
-      const { outcome, text } = await post(address, keys[visitor], sent, {
-        method,
-        headers: { "content-type": type },
-      });
-      assert.equal(outcome, guarded[visitor], `${method} ${address} by ${visitor}: ${text}`);
-    }
+test("SEC-MATRIX the WebSocket of OpenHarness opens for those who may ask", async () => {
+  for (const [visitor, code] of [
+    ["no key", "unauthenticated"],
+    ["no scope", "permission_denied"],
+  ] as const) {
+    const key = keys[visitor];
+    const path = `${openHarnessPath}/ws`;
+    const { body } = await refusedUpgrade(admin.as(key ?? ""), path, { withKey: key !== null });
+    assert.equal(body.response.error.code, code, visitor);
+  }
+  const begun = await new Shell(server, keys["bound key"] ?? "").play(["ask our question?"]);
+  for (const visitor of ["another tenant", "another workspace", "bound key"] as const) {
+    await using socket = await openSocket(admin.as(keys[visitor] ?? ""), `${openHarnessPath}/ws`);
+    const sent = continued(begun, {}, { user_intent: "x" });
+    socket.send(sent);
+    const answer = await socket.until(
+      (frame) => frame.request_id === sent.request_id && frame.response !== undefined,
+    );
+    const expected = visitor === "bound key" ? undefined : "continuation_invalid";
+    assert.equal(answer.response.error?.code, expected, visitor);
   }
 });

@@ -17,7 +17,18 @@ const keptMax = 10_000;
 /** When a credential's read of a resource was looked at last, for each kernel. */
 const looked = new WeakMap<KernelDeps["locks"], Map<string, number>>();
 
-export type ContentKind = "messages" | "events" | "artifact" | "file" | "memories";
+export type ContentKind = "messages" | "events" | "tasks" | "artifact" | "file" | "memories";
+
+/** What the audit log says was read: the session, or all of a workspace or of the tenant. */
+export function placeOf(
+  { tenantId }: Caller,
+  { sessionId, workspaceId }: { sessionId?: string | null | undefined; workspaceId?: string | undefined },
+): { kind: Kind; id: string } {
+  if (sessionId != null) return { kind: "session", id: sessionId };
+  return workspaceId === undefined
+    ? { kind: "tenant", id: tenantId }
+    : { kind: "workspace", id: workspaceId };
+}
 
 export async function noteContentRead(
   deps: KernelDeps,

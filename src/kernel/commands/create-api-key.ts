@@ -1,6 +1,5 @@
 /** Make an API key. The key itself is in the answer and nowhere else, ever; what is kept is its hash. */
 
-import { whyNoActor } from "../../policy/actor.ts";
 import { newApiKey } from "../../policy/api-key.ts";
 import { type Caller, isBound, isScope, mayGrant, type Scope, systemCaller } from "../../policy/caller.ts";
 import type { AuditDetails } from "../../receipts/audit-record.ts";
@@ -8,6 +7,7 @@ import { audited } from "../audit/record.ts";
 import { timestamp } from "../clock.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
+import { assertMayName } from "../key-actor.ts";
 import { type AskedBounds, boundsFor } from "../key-bounds.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Unit } from "../unit.ts";
@@ -38,7 +38,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
     const tenantId = tenantFor(unit, request.tenantId);
     const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
     const bounds = await boundsFor(unit, tenantId, request);
-    assertOwnName(request.actor);
+    await assertMayName(unit, request.actor);
     const expiresAt = expiryFor(unit, request.expiresAt);
     if (tenantId !== unit.caller.tenantId)
       await carryOut(unit.deps, ensureTenant, systemCaller(tenantId), { tenantId });
@@ -71,16 +71,6 @@ function keyFacts(key: ApiKeyRecord): AuditDetails {
     ...(persona_ids == null ? {} : { persona_ids }),
     ...(allowed_cidrs == null ? {} : { allowed_cidrs }),
   };
-}
-
-function assertOwnName(actor: string): void {
-  const problem = whyNoActor(actor);
-  if (problem === null) return;
-  const message =
-    problem === "invisible"
-      ? "actor contains control or invisible characters."
-      : `${JSON.stringify(actor)} is a name of the server itself.`;
-  throw new HarnessError("invalid_request", message, { param: "actor" });
 }
 
 /** Who is here for a while cannot let somebody in for longer. Without a wish, a key ends by default, or with its maker. */

@@ -29,6 +29,7 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
   audit: ({ bundle }, session) => audited("session.import", session, { events: bundle.events.length }),
   // An id that is in use, by whomever, stays so.
   triesMax: 3,
+  gaveUp: "Something in this file has an id that is in use already.",
   async decide(unit, { bundle }) {
     const { tenant_id, session_id, task_id, workspace } = bundle.header;
     if (task_id !== null) throw refused("It is the log of one task; a session's log is needed.");

@@ -3,12 +3,11 @@
 import type { Caller } from "../../policy/caller.ts";
 import { maySee } from "../../policy/caller.ts";
 import type { Position, StoredEvent, TenantStore } from "../../store/port.ts";
-import { noteContentRead } from "../audit/content-reads.ts";
+import { noteContentRead, placeOf } from "../audit/content-reads.ts";
 import { requireScope } from "../authorize.ts";
 import { blobBytes } from "../content.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, eventId, findPosition, positionOf, terminalEvents } from "../events.ts";
-import type { Kind } from "../fold.ts";
 import { isFinal } from "../lifecycle.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "../log-tail.ts";
 import { readableEvents, readScopeOf } from "../read-scopes.ts";
@@ -118,7 +117,7 @@ export async function getEvent(deps: KernelDeps, caller: Caller, id: string): Pr
     throw notFound("event", id);
   }
   requireScope(caller, readScopeOf(event));
-  const read = readOf(caller, event.sessionId, event.workspaceId ?? undefined);
+  const read = placeOf(caller, { sessionId: event.sessionId, workspaceId: event.workspaceId ?? undefined });
   await noteContentRead(deps, caller, read, "events");
   return event;
 }
@@ -196,21 +195,10 @@ async function authorize(
   const task = taskId === undefined ? null : await getRecord(deps, caller, "task", taskId);
   if (sessionId !== undefined) await getRecord(deps, caller, "session", sessionId);
   if (workspaceId !== undefined) await getRecord(deps, caller, "workspace", workspaceId);
-  await noteContentRead(deps, caller, readOf(caller, task?.session_id ?? sessionId, workspaceId), "events");
+  const read = placeOf(caller, { sessionId: task?.session_id ?? sessionId, workspaceId });
+  await noteContentRead(deps, caller, read, "events");
   const workspaceIds = workspaceId === undefined ? (caller.workspaceIds ?? undefined) : [workspaceId];
   return { query: { workspaceIds, sessionId, taskId }, task };
-}
-
-/** What the audit log says was read: the session, or all of a workspace or of the tenant. */
-function readOf(
-  { tenantId }: Caller,
-  sessionId: string | null | undefined,
-  workspaceId: string | undefined,
-): { kind: Kind; id: string } {
-  if (sessionId != null) return { kind: "session", id: sessionId };
-  return workspaceId === undefined
-    ? { kind: "tenant", id: tenantId }
-    : { kind: "workspace", id: workspaceId };
 }
 
 /** A cursor that the log cannot continue from is refused; pretending to be continuous would lose events. */

@@ -16,9 +16,8 @@ import type { HandoffRecord } from "../resources/handoff.ts";
 import type { PermissionRequestRecord } from "../resources/permission-request.ts";
 import { demandsHarp, quorumOf, riskDefault } from "../resources/persona.ts";
 import type { PendingRequest, TaskRecord } from "../resources/task.ts";
-import { findVisible, getRecord } from "./read.ts";
-
-type ExplainDeps = Pick<Kernel, "store" | "agents" | "work">;
+import { findVisible } from "./read.ts";
+import { readTask } from "./tasks.ts";
 
 export interface TaskExplanation {
   task_id: string;
@@ -40,12 +39,8 @@ const childrenMax = 20;
 /** Where the request to cancel is, seen from the end of a task's log. */
 const lastEvents = 50;
 
-export async function explainTask(
-  deps: ExplainDeps,
-  caller: Caller,
-  taskId: string,
-): Promise<TaskExplanation> {
-  const task = await getRecord(deps, caller, "task", taskId);
+export async function explainTask(deps: Kernel, caller: Caller, taskId: string): Promise<TaskExplanation> {
+  const task = await readTask(deps, caller, taskId);
   const cause = await causeOf(deps, caller, task);
   const { sentence, whatHelps } = wordsFor(cause, cause.kind);
   const { agent, status } = task;
@@ -66,7 +61,7 @@ export async function explainTask(
   };
 }
 
-async function causeOf(deps: ExplainDeps, caller: Caller, task: TaskRecord): Promise<Cause> {
+async function causeOf(deps: Kernel, caller: Caller, task: TaskRecord): Promise<Cause> {
   if (isFinal(task.status)) return await endingOf(deps, task);
   if (task.pending !== null) return await questionOf(deps, caller, task, task.pending);
   const doing = deps.work.doing(task.id);
@@ -85,11 +80,11 @@ async function causeOf(deps: ExplainDeps, caller: Caller, task: TaskRecord): Pro
   return { kind: "agent", name, version, loaded: deps.agents.find(name)?.version ?? null };
 }
 
-function isLoaded({ agents, work }: ExplainDeps, { id, agent: { name, version } }: TaskRecord): boolean {
+function isLoaded({ agents, work }: Kernel, { id, agent: { name, version } }: TaskRecord): boolean {
   return work.doing(id) !== null || agents.has(name, version);
 }
 
-async function endingOf({ store }: ExplainDeps, task: TaskRecord): Promise<Cause> {
+async function endingOf({ store }: Kernel, task: TaskRecord): Promise<Cause> {
   if (task.status === "COMPLETED") return { kind: "completed", summary: task.outcome?.summary ?? "" };
   if (task.status === "FAILED") {
     const failure = task.failure ?? { code: "internal_error", message: "Nothing is known of why." };
@@ -107,7 +102,7 @@ async function endingOf({ store }: ExplainDeps, task: TaskRecord): Promise<Cause
 }
 
 async function questionOf(
-  deps: ExplainDeps,
+  deps: Kernel,
   caller: Caller,
   { policy: { approval_policy: policy } }: TaskRecord,
   { kind, step, prompt, permission_request_id, expires_at: until }: PendingRequest,
@@ -133,7 +128,7 @@ async function questionOf(
 }
 
 async function quotaQuestionOf(
-  { store }: ExplainDeps,
+  { store }: Kernel,
   caller: Caller,
   quotaId: string,
   request: PermissionRequestRecord | undefined,
@@ -160,7 +155,7 @@ function limitIn(payload: unknown): QuotaLimit | null {
 }
 
 /** What nobody does here. */
-async function outsideWait(deps: ExplainDeps, task: TaskRecord): Promise<Cause | null> {
+async function outsideWait(deps: Kernel, task: TaskRecord): Promise<Cause | null> {
   const store = deps.store.of(task.tenant_id);
   const { host_calls: calls = [], handoff_ids: handoffIds = [], parked } = task;
   const [call] = calls;

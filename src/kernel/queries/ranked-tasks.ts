@@ -2,10 +2,12 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import type { RankedQuery } from "../../store/port.ts";
+import { noteContentRead, placeOf } from "../audit/content-reads.ts";
 import { isVisible, requireScope } from "../authorize.ts";
 import type { TaskRecord } from "../resources/task.ts";
+import type { KernelDeps } from "../unit.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
-import { findVisible, type ListRequest, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
+import { findVisible, type ListRequest, type Page, pageSizeDefault } from "./read.ts";
 
 export interface RankedTasksRequest {
   workspaceId?: string | undefined;
@@ -28,11 +30,12 @@ export interface RankedTasks {
 }
 
 export async function rankedTasks(
-  { store }: ReadDeps,
+  deps: KernelDeps,
   caller: Caller,
   request: RankedTasksRequest,
 ): Promise<RankedTasks> {
   requireScope(caller, "tasks:read");
+  const { store } = deps;
   const { workspaceId, sessionId, agent, statuses, from, beyond, limit } = request;
   const none = { tasks: [], total: 0, next: null };
   if (sessionId !== undefined && (await findVisible(store, caller, "session", sessionId)) === undefined)
@@ -51,8 +54,10 @@ export async function rankedTasks(
   });
   const page = documents.slice(0, limit);
   const last = page.at(-1);
+  const tasks = page.map(({ body }) => body as TaskRecord).filter((task) => isVisible(caller, task));
+  if (tasks.length > 0) await noteContentRead(deps, caller, placeOf(caller, request), "tasks");
   return {
-    tasks: page.map(({ body }) => body as TaskRecord).filter((task) => isVisible(caller, task)),
+    tasks,
     total,
     next: documents.length > limit && last !== undefined ? { rank: last.rank, id: last.id } : null,
   };
@@ -67,7 +72,7 @@ export interface ChangedTasksRequest extends ListRequest {
 
 /** A page of the same, by the protocol's names of states: what was rejected has failed. */
 export async function listChanged(
-  deps: ReadDeps,
+  deps: KernelDeps,
   caller: Caller,
   { status, since, cursor, limit = pageSizeDefault, ...filters }: ChangedTasksRequest,
 ): Promise<Page<TaskRecord>> {

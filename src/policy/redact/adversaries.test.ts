@@ -56,6 +56,8 @@ describe("adversaries", () => {
       "_key",
       "api_key_",
       "TOKEN_A",
+      "password=hunter2hunter2 token: abcdefghijklmnop1234 ",
+      "https://user:pass@example.com/x?token=abcd1234efgh ",
     ],
     ...[
       "bearer ",

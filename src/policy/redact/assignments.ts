@@ -96,10 +96,10 @@ const ulidEnd = /(?:^|_)[0-9A-HJKMNP-TV-Z]{26}$/;
  * colon. Names are made of words: few numbers, few changes of case, and the word begins where a name or a part of it does.
  */
 function isName(before: string, word: string, suffix: string): boolean {
-  const left = /[\w-]*$/.exec(before.split(escapes).at(-1) ?? "")?.[0] ?? "";
+  const left = runAtEnd(afterEscapes(before), /[\w-]/);
   if (left.length >= nameCharsMax || ulidEnd.test(left + word + suffix)) return false;
-  if (isEncoded(`${/[A-Za-z0-9+/]*$/.exec(before)?.[0]}${word}${suffix}`)) return false;
-  const [start = ""] = /[A-Za-z0-9]*$/.exec(left) ?? [];
+  if (isEncoded(`${runAtEnd(before, /[A-Za-z0-9+/]/)}${word}${suffix}`)) return false;
+  const start = runAtEnd(left, /[A-Za-z0-9]/);
   const [end = ""] = /^[A-Za-z0-9]*/.exec(suffix) ?? [];
   // "userpassword" and "PGPASSWORD" are words that grew together; where case divides words, this one is divided too.
   const isGrown = /^[a-z]/.test(word)
@@ -112,6 +112,18 @@ function isName(before: string, word: string, suffix: string): boolean {
   const words = wordsIn(name);
   const isWordy = words.length <= 4 || words.join("").length >= words.length * wordCharsMin;
   return isWordy && (name.match(/[0-9]+/g)?.length ?? 0) <= 1;
+}
+
+function afterEscapes(text: string): string {
+  const mayHoldOne = text.includes("\\") || text.includes("%") || text.includes("\u001b");
+  return mayHoldOne ? (text.split(escapes).at(-1) ?? "") : text;
+}
+
+/** The characters of a class with which a text ends. A pattern would begin at every character before them (R2). */
+function runAtEnd(text: string, character: RegExp): string {
+  let start = text.length;
+  while (start > 0 && character.test(text[start - 1] ?? "")) start -= 1;
+  return text.slice(start);
 }
 
 /** Base64, in which a slash begins no name. */

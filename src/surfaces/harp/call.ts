@@ -5,7 +5,7 @@ import { GatewayRefusal } from "../../approvals/gateway-link.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Principal, Role } from "../../gateway/principal.ts";
 import { refusal } from "../../gateway/refusals.ts";
-import { type Caller, harpIdentities } from "../../policy/caller.ts";
+import { type Caller, harpIdentities, isBound } from "../../policy/caller.ts";
 import { readJson } from "./read.ts";
 
 const idCharsMax = 128;
@@ -55,7 +55,10 @@ export class HarpCall {
   }
 }
 
-/** As whom a caller may act: by the scopes of its credentials. `admin` stands for nobody but the administrator. */
+/**
+ * As whom a caller may act: by the scopes of its credentials. `admin` stands for nobody but the administrator, who is the whole
+ * tenant's: a gateway knows no workspaces, so a key that is bound to some is not it.
+ */
 export class Parties {
   readonly #all: readonly Principal[];
   readonly caller: Caller;
@@ -64,7 +67,7 @@ export class Parties {
     this.caller = caller;
     const { tenantId, actor } = caller;
     const named = harpIdentities(caller).map((identity): Principal => ({ tenantId, ...identity }));
-    const isAdmin = caller.scopes.has("admin");
+    const isAdmin = caller.scopes.has("admin") && !isBound(caller);
     this.#all = isAdmin ? [...named, { tenantId, role: "admin", id: actor }] : named;
   }
 

@@ -9,9 +9,10 @@ import type {
 } from "@modelcontextprotocol/server";
 import { requireScope } from "../../kernel/authorize.ts";
 import { cancelTask } from "../../kernel/commands/cancel-task.ts";
-import { HarnessError, notFound } from "../../kernel/errors.ts";
+import { HarnessError } from "../../kernel/errors.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
-import { findVisible, getRecord } from "../../kernel/queries/read.ts";
+import { findVisible } from "../../kernel/queries/read.ts";
+import { noteTaskRead, readTask } from "../../kernel/queries/tasks.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Position } from "../../store/port.ts";
 import { checker } from "../validate.ts";
@@ -132,6 +133,7 @@ export class ToolCall {
     if (question === null || task?.agent.name !== info.name) {
       throw new HarnessError("invalid_request", "The state is none that this tool gave out.");
     }
+    await noteTaskRead(kernel, caller, task);
     const after = await kernel.store.head();
     const response = this.#context.mcpReq.inputResponses?.[questionKey];
     if (response === undefined) return { task, after };
@@ -244,7 +246,7 @@ export class ToolCall {
     const { kernel, caller } = this.#request;
     const { task_id, wait_seconds = 0 } = checkGet(this.#params.arguments ?? {});
     const after = await kernel.store.head();
-    return await this.#await(await getRecord(kernel, caller, "task", task_id), after, null, wait_seconds);
+    return await this.#await(await readTask(kernel, caller, task_id), after, null, wait_seconds);
   }
 
   async #answer(): Promise<Result> {
@@ -252,9 +254,7 @@ export class ToolCall {
     const { task_id, answer } = checkAnswer(this.#params.arguments ?? {});
     requireScope(caller, "messages:write");
     // The answer is the task as it is then.
-    requireScope(caller, "tasks:read");
-    const task = await findVisible(kernel.store, caller, "task", task_id);
-    if (task === undefined) throw notFound("task", task_id);
+    const task = await readTask(kernel, caller, task_id);
     if (task.pending?.kind === "approval") return await this.#await(task, 0, null, 0);
     const after = await kernel.store.head();
     await answerTask(kernel, caller, task, answer);

@@ -4,10 +4,9 @@
  */
 
 import type { WebSocket } from "ws";
-import { HarnessError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { TraceContext } from "../../kernel/trace.ts";
-import type { Caller } from "../../policy/caller.ts";
+import { callerNow, type OpenedBy } from "../caller-now.ts";
 import { FrameSocket } from "../frame-socket.ts";
 import { parseSyntax, requireSound } from "../json-body.ts";
 import { closeCodes } from "../websocket.ts";
@@ -22,7 +21,7 @@ interface ShellDeps {
 }
 
 interface ShellLine {
-  credential: string;
+  openedBy: OpenedBy;
   trace: TraceContext | null;
 }
 
@@ -38,7 +37,7 @@ export function serveShell(deps: ShellDeps, line: ShellLine, socket: WebSocket):
 
 async function answer(
   { engine, kernel }: ShellDeps,
-  { credential, trace }: ShellLine,
+  { openedBy, trace }: ShellLine,
   frames: FrameSocket,
   text: string,
 ): Promise<void> {
@@ -47,7 +46,7 @@ async function answer(
     const value = parseSyntax(text);
     exchange = engine.open({ value, correlationHeader: null, trace, gone: frames.gone });
     requireSound(value, text);
-    const caller = await callerNow(kernel, credential);
+    const caller = await callerNow(kernel, openedBy);
     const told = engine.follow(await engine.take(exchange, caller));
     let next = await told.next();
     for (; next.done !== true; next = await told.next()) await frames.send(next.value);
@@ -57,11 +56,4 @@ async function answer(
     await frames.send(message);
     if (said.code === "unauthenticated") await frames.close(closeCodes.refused, said.code);
   }
-}
-
-/** A key that was revoked meanwhile asks for nothing any more. */
-async function callerNow(kernel: Kernel, credential: string): Promise<Caller> {
-  const caller = await kernel.authenticate(credential);
-  if (caller !== null) return caller;
-  throw new HarnessError("unauthenticated", "The credentials of this connection are no longer valid.");
 }

@@ -59,7 +59,8 @@ export function openHarness(options: OpenHarnessOptions): (app: FastifyInstance)
       const isStillAllowed = kernel.stillAllowed(credential);
       const socket = await sockets.accept(request, reply, isStillAllowed);
       const trace = traceIn(request.headers);
-      if (socket !== null) serveShell({ engine, kernel }, { credential, trace }, socket);
+      if (socket !== null)
+        serveShell({ engine, kernel }, { openedBy: { credential, address: request.ip }, trace }, socket);
       return reply;
     });
   };

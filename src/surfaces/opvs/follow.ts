@@ -9,6 +9,7 @@ import { asRecorded, findPosition } from "../../kernel/events.ts";
 import { durableCursorUri } from "../../kernel/extension-uris.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { followLog, readLog } from "../../kernel/log-tail.ts";
+import { noteTaskRead } from "../../kernel/queries/tasks.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
@@ -37,6 +38,7 @@ export async function subscribeToTask(
   const head = await kernel.store.head();
   const since = call.extensions.has(durableCursorUri) ? sincePosition(call, head) : null;
   const task = await visibleTask(call, request.id);
+  await noteTaskRead(kernel, call.caller, task);
   const detail = detailOf(undefined);
   if (since === null) {
     // In 0.3 who follows a task that has ended is told how, and that is all.

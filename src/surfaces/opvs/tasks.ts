@@ -15,6 +15,7 @@ import { HarnessError, notFound } from "../../kernel/errors.ts";
 import { isFinal } from "../../kernel/lifecycle.ts";
 import { rankedTasks } from "../../kernel/queries/ranked-tasks.ts";
 import { findVisible } from "../../kernel/queries/read.ts";
+import { noteTaskRead } from "../../kernel/queries/tasks.ts";
 import type { TaskRecord } from "../../kernel/resources/task.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
@@ -36,6 +37,7 @@ export async function visibleTask({ kernel, caller, agent }: Call, id: string): 
 export async function getTask(call: Call, request: GetTaskRequest): Promise<TaskJson> {
   requireHistoryLength(request.historyLength);
   const task = await visibleTask(call, request.id);
+  await noteTaskRead(call.kernel, call.caller, task);
   return await presentRecord(call, task, detailOf(request.historyLength));
 }
 

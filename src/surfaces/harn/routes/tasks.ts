@@ -11,8 +11,8 @@ import { awaitTask } from "../../../kernel/queries/await-task.ts";
 import { explainTask } from "../../../kernel/queries/explain-task.ts";
 import { getOutcome, listOutcomes } from "../../../kernel/queries/outcomes.ts";
 import { listPermissionRequests } from "../../../kernel/queries/permission-requests.ts";
-import { listChanged } from "../../../kernel/queries/ranked-tasks.ts";
 import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import { listTasks, readTask } from "../../../kernel/queries/tasks.ts";
 import type { TaskRecord } from "../../../kernel/resources/task.ts";
 import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";
@@ -129,10 +129,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       async handle(call) {
         const { workspace_id, session_id, status, agent, since, cursor, limit } = call.query;
         const request = { workspaceId: workspace_id, sessionId: session_id, cursor, limit };
-        const page =
-          status === undefined && agent === undefined && since === undefined
-            ? await listRecords(call, call.caller, "task", request)
-            : await listChanged(call, call.caller, { ...request, status, agent, since });
+        const page = await listTasks(call.kernel, call.caller, { ...request, status, agent, since });
         return presentPage(page, (task) => presentTask(task, call));
       },
     }),
@@ -166,7 +163,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       response: ListOf(Task),
       async handle(call) {
         const { id: sessionId } = await getRecord(call, call.caller, "session", call.param("session_id"));
-        const page = await listRecords(call, call.caller, "task", { sessionId, ...call.query });
+        const page = await listTasks(call.kernel, call.caller, { sessionId, ...call.query });
         return presentPage(page, (task) => presentTask(task, call));
       },
     }),
@@ -200,7 +197,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       tag,
       response: Task,
       async handle(call) {
-        return presentTask(await getRecord(call, call.caller, "task", call.param("task_id")), call);
+        return presentTask(await readTask(call.kernel, call.caller, call.param("task_id")), call);
       },
     }),
     route({
@@ -281,7 +278,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
         const { session_id, task_id, cursor, limit } = call.query;
         const request = { sessionId: session_id, taskId: task_id, cursor, limit };
         return presentPage(
-          await listPermissionRequests(call, call.caller, request),
+          await listPermissionRequests(call.kernel, call.caller, request),
           presentPermissionRequest,
         );
       },
@@ -296,7 +293,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       query: PageQuery,
       response: ListOf(PermissionRequest),
       async handle(call) {
-        const { id: taskId } = await getRecord(call, call.caller, "task", call.param("task_id"));
+        const { id: taskId } = await readTask(call.kernel, call.caller, call.param("task_id"));
         const page = await listRecords(call, call.caller, "permission_request", { taskId, ...call.query });
         return presentPage(page, presentPermissionRequest);
       },
@@ -335,7 +332,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       async handle(call) {
         const { task_id, workspace_id, cursor, limit } = call.query;
         const request = { taskId: task_id, workspaceId: workspace_id, cursor, limit };
-        const page = await listOutcomes(call, call.caller, request);
+        const page = await listOutcomes(call.kernel, call.caller, request);
         return presentPage(page, (task) => presentOutcome(task, call));
       },
     }),
@@ -348,7 +345,7 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
       tag: "Outcomes",
       response: Outcome,
       async handle(call) {
-        return presentOutcome(await getOutcome(call, call.caller, call.param("outcome_id")), call);
+        return presentOutcome(await getOutcome(call.kernel, call.caller, call.param("outcome_id")), call);
       },
     }),
   ];

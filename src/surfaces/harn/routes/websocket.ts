@@ -29,7 +29,8 @@ export function webSocketRoutes(options: HarnOptions): Route[] {
         if (facts.isStopping()) throw refusalOf(facts);
         const isStillAllowed = kernel.stillAllowed(credential);
         const socket = await sockets.accept(request, reply, isStillAllowed);
-        if (socket !== null) serveSession(deps, { sessionId, caller, credential }, socket);
+        const openedBy = { credential, address: request.ip };
+        if (socket !== null) serveSession(deps, { sessionId, caller, openedBy }, socket);
       },
     }),
     route({

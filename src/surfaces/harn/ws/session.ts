@@ -15,6 +15,7 @@ import { followEvents } from "../../../kernel/queries/events.ts";
 import { findVisible } from "../../../kernel/queries/read.ts";
 import type { Caller } from "../../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../../store/port.ts";
+import { callerNow, type OpenedBy } from "../../caller-now.ts";
 import { FrameSocket } from "../../frame-socket.ts";
 import { refusalOf, type ServerFacts } from "../../server-facts.ts";
 import { checker } from "../../validate.ts";
@@ -40,7 +41,7 @@ export interface SessionDeps {
 export interface SessionLink {
   sessionId: string;
   caller: Caller;
-  credential: string;
+  openedBy: OpenedBy;
 }
 
 const checkHello = checker(Hello);
@@ -54,16 +55,16 @@ class SessionConnection {
   readonly #deps: SessionDeps;
   readonly #sessionId: string;
   readonly #caller: Caller;
-  readonly #credential: string;
+  readonly #openedBy: OpenedBy;
   readonly #frames: FrameSocket;
   #isReady = false;
   #patience: NodeJS.Timeout | undefined;
 
-  constructor(deps: SessionDeps, { sessionId, caller, credential }: SessionLink, frames: FrameSocket) {
+  constructor(deps: SessionDeps, { sessionId, caller, openedBy }: SessionLink, frames: FrameSocket) {
     this.#deps = deps;
     this.#sessionId = sessionId;
     this.#caller = caller;
-    this.#credential = credential;
+    this.#openedBy = openedBy;
     this.#frames = frames;
   }
 
@@ -103,17 +104,10 @@ class SessionConnection {
     }
     const refusal = refusalOf(this.#deps.facts);
     if (refusal !== null) throw refusal;
-    const caller = await this.#callerNow();
     const { kernel } = this.#deps;
+    const caller = await callerNow(kernel, this.#openedBy);
     const { result, isRepeated } = await carryOutFrame(kernel, caller, this.#sessionId, frame.type, frame);
     await this.#send("ack", frame.id, { result, ...(isRepeated ? { idempotent_replayed: true } : {}) });
-  }
-
-  /** A key that was revoked meanwhile commands nothing any more. */
-  async #callerNow(): Promise<Caller> {
-    const caller = await this.#deps.kernel.authenticate(this.#credential);
-    if (caller !== null) return caller;
-    throw new HarnessError("unauthenticated", "The credentials of this connection are no longer valid.");
   }
 
   async #greet({ id, body }: Frame): Promise<void> {

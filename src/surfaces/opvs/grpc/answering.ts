@@ -3,17 +3,21 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { constants } from "node:http2";
 import { Code, ConnectError, createConnectRouter, createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import {
   compressionGzip,
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
+import { tooManyValues } from "../../large-bodies.ts";
 import { SiteGuard, type SiteRules } from "../../site-guard.ts";
 import type { Opvs } from "../opvs.ts";
 import { Binding, type Peer, peerKey } from "./binding.ts";
 import { allowOrigin, type Request, type Response } from "./cors.ts";
+import { countedBody } from "./counted.ts";
 import { createPeerAddress } from "./peer-address.ts";
+import { connectErrorOf } from "./refusals.ts";
 import { addServices, gate } from "./services.ts";
 import { type GrpcWatch, tellOfCall } from "./watch.ts";
 
@@ -77,7 +81,7 @@ export function createAnswering(options: Answering): (request: Request, response
     const address = addressOf(request.socket.remoteAddress ?? "", textOf(request.headers["x-forwarded-for"]));
     const peer: Peer = { address, requestId, refused: null };
     const values = createContextValues().set(peerKey, peer);
-    const call = universalRequestFromNodeRequest(request, response, undefined, values);
+    const call = countedCall(universalRequestFromNodeRequest(request, response, undefined, values), handler);
     const ended = tellOfCall(options, { requestId, method: handler.method });
     let trailer: Headers | undefined;
     response.once("close", () => {
@@ -96,12 +100,25 @@ export function createAnswering(options: Answering): (request: Request, response
     }
   }
 
+  /** With a body of which no more is parsed than the event loop can bear. */
+  function countedCall(call: UniversalServerRequest, { method }: UniversalHandler): UniversalServerRequest {
+    const isJson = call.header.get("content-type")?.includes("+json") === true;
+    const requestId = call.contextValues?.get(peerKey).requestId ?? newRequestId();
+    const refusal = () => connectErrorOf(opvs.fail(tooManyValues(), requestId));
+    const counted = { input: method.input, isJson, bytesMax: bodyBytesMax, refusal };
+    return isBytes(call.body) ? { ...call, body: countedBody(call.body, counted) } : call;
+  }
+
   return (request, response) => {
     answer(request, response).catch((error: unknown) => {
       if (!response.headersSent) endWith(response, 400);
       logger.debug({ err: error }, "what came to the gRPC port was no call");
     });
   };
+}
+
+function isBytes(body: UniversalServerRequest["body"]): body is AsyncIterable<Uint8Array> {
+  return typeof body === "object" && body !== null && Symbol.asyncIterator in body;
 }
 
 /** The same moment, with words for those whose calls it ends. */
