@@ -24,6 +24,9 @@ export class ReceiptThread implements ReceiptMaker {
   /** The key that the thread signs with. */
   #key: Issuer["key"];
   #head: Position = 0;
+  /** Said with what became of a commit: messages between threads are dear. */
+  #due: DueReceipt[] = [];
+  #isCommitting = false;
   #isClosed = false;
 
   constructor(options: ReceiptThreadOptions) {
@@ -39,7 +42,8 @@ export class ReceiptThread implements ReceiptMaker {
       this.#key = key;
       this.#post(worker, { type: "signer", signer: this.#signer() });
     }
-    this.#post(worker, { type: "note", head, due });
+    if (this.#isCommitting) this.#due.push(...due);
+    else this.#post(worker, { type: "note", note: { head, due } });
   }
 
   async close(): Promise<void> {
@@ -66,16 +70,15 @@ export class ReceiptThread implements ReceiptMaker {
   /** A new thread goes on at the cursor in the store. */
   #ended(): void {
     this.#worker = null;
+    this.#isCommitting = false;
+    this.#due = [];
     if (!this.#isClosed) setTimeout(() => this.#isClosed || this.note(this.#head, []), restartMs).unref();
   }
 
   #receive(worker: Worker, message: FromReceipts): void {
     switch (message.type) {
       case "commit":
-        this.#options.commit(message.batch).then(
-          () => this.#post(worker, { type: "committed" }),
-          (error: unknown) => this.#post(worker, { type: "failed", reason: String(error) }),
-        );
+        void this.#commit(worker, message.batch);
         break;
       case "reached":
         this.#options.onReached(message.position);
@@ -84,6 +87,23 @@ export class ReceiptThread implements ReceiptMaker {
         this.#options.onError(message.error);
         break;
     }
+  }
+
+  async #commit(worker: Worker, batch: Batch): Promise<void> {
+    this.#isCommitting = true;
+    let failure: string | null = null;
+    try {
+      await this.#options.commit(batch);
+      if (batch.cursor !== undefined) this.#options.onReached(batch.cursor.to);
+    } catch (error) {
+      failure = String(error);
+    }
+    if (this.#worker !== worker) return;
+    this.#isCommitting = false;
+    const note = { head: this.#head, due: this.#due.splice(0) };
+    // After a failure the log is read from the cursor, with all that has become due.
+    if (failure === null) this.#post(worker, { type: "committed", note });
+    else this.#post(worker, { type: "failed", reason: failure });
   }
 
   #post(worker: Worker, message: ToReceipts): void {

@@ -20,16 +20,23 @@ export interface Signer {
   issuerId: string;
 }
 
+/** How far the log is, and which receipts became due since it was last said. */
+export interface Note {
+  head: Position;
+  due: readonly DueReceipt[];
+}
+
 export type ToReceipts =
-  | { type: "note"; head: Position; due: readonly DueReceipt[] }
+  | { type: "note"; note: Note }
   /** Sign with this key from now on. */
   | { type: "signer"; signer: Signer }
-  /** What became of the commit that was asked for. */
-  | { type: "committed" }
+  /** The commit that was asked for is on disk. */
+  | { type: "committed"; note: Note }
   | { type: "failed"; reason: string };
 
 export type FromReceipts =
   | { type: "commit"; batch: Batch }
+  /** Everything up to here has its receipt; a commit says so itself. */
   | { type: "reached"; position: Position }
   | { type: "error"; error: unknown };
 
@@ -49,9 +56,15 @@ function post(message: FromReceipts): void {
   parentPort?.postMessage(message);
 }
 
+const store = openSqliteReads(directory);
+/** Up to here the other thread knows. */
+let told: Position = 0;
+
 const projection = new ReceiptProjection({
-  store: openSqliteReads(directory),
+  store,
+  together: store.together,
   commit(batch) {
+    told = batch.cursor?.to ?? told;
     committing = Promise.withResolvers();
     post({ type: "commit", batch });
     return committing.promise;
@@ -64,20 +77,24 @@ const projection = new ReceiptProjection({
     describeReplay: () => issuer.describeReplay(),
   },
   clock: systemClock,
-  onReached: (position) => post({ type: "reached", position }),
+  onReached(position) {
+    if (position > told) post({ type: "reached", position });
+    told = Math.max(told, position);
+  },
   onError: (error) => post({ type: "error", error }),
 });
 
 parentPort?.on("message", (message: ToReceipts) => {
   switch (message.type) {
     case "note":
-      projection.note(message.head, message.due);
+      projection.note(message.note.head, message.note.due);
       break;
     case "signer":
       issuer = issuerFor(message.signer);
       break;
     case "committed":
       committing.resolve();
+      projection.note(message.note.head, message.note.due);
       break;
     case "failed":
       committing.reject(new Error(message.reason));

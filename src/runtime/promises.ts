@@ -8,14 +8,16 @@ export function handled<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** The same object; what its functions return is handled. */
+/** The same object; what its functions return is handled. Nothing is made for functions that are never called. */
 export function guarded<T extends object>(target: T): T {
-  for (const [name, member] of Object.entries(target)) {
-    if (typeof member !== "function") continue;
-    Reflect.set(target, name, (...args: unknown[]) => {
-      const returned = Reflect.apply(member, target, args);
-      return returned instanceof Promise ? handled(returned) : returned;
-    });
-  }
-  return target;
+  return new Proxy<T>(target, { get: guardedMember });
+}
+
+function guardedMember(target: object, name: string | symbol): unknown {
+  const member: unknown = Reflect.get(target, name);
+  if (typeof member !== "function") return member;
+  return (...args: unknown[]) => {
+    const returned: unknown = Reflect.apply(member, target, args);
+    return returned instanceof Promise ? handled(returned) : returned;
+  };
 }

@@ -38,6 +38,16 @@ export class Reader {
     this.#db.close();
   }
 
+  /** Reads of one moment. Pages are kept from one to the next, which they are not when something is committed in between. */
+  async together<T>(read: () => Promise<T>): Promise<T> {
+    this.#db.exec("BEGIN");
+    try {
+      return await read();
+    } finally {
+      this.#db.exec("COMMIT");
+    }
+  }
+
   /** What is read is kept in the cache, if there is one. */
   get(kind: string, id: string, cache?: DocumentCache): StoredDocument | undefined {
     const row = this.#prepare(

@@ -46,6 +46,8 @@ export function tenantReads(
 }
 
 export interface SqliteReads extends Pick<Store, "of">, Pick<WholeReads, "cursor" | "events"> {
+  /** Reads of one moment, one after the other; nothing else is read meanwhile. */
+  together<T>(read: () => Promise<T>): Promise<T>;
   close(): void;
 }
 
@@ -66,6 +68,7 @@ export function openSqliteReads(directory: string): SqliteReads {
     of: tenantViews((tenantId) => tenantReads(reading, tenantId)),
     cursor: async (name) => reader.cursor(name),
     events: async (query) => reader.events(null, query),
+    together: (read) => reader.together(read),
     close: () => reader.close(),
   };
 }
