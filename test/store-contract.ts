@@ -81,6 +81,59 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       assert.deepEqual((await store.get("thing", "a"))?.body, { side: "winner" });
     });
 
+    test("STO-1 documents put several times at once are found as they were left last", async () => {
+      // Given documents that are created and changed without waiting, when all is on disk, then each is found by its last state, with its
+      // first place and all its versions, also after the store is opened again; a rival creation changes nothing.
+      await using at = await opened();
+      const { store } = at;
+      const change = (version: number, status: string) =>
+        batch({
+          expect: [expectation("a", version)],
+          events: [event("a", status)],
+          put: [document("a", { index: { tenantId: "tenant", status }, body: { status } })],
+        });
+      const outcomes = await Promise.allSettled([
+        store.commit(creation("before")),
+        store.commit(creation("a")),
+        store.commit(change(1, "open")),
+        store.commit(creation("a")),
+        store.commit(change(2, "closed")),
+        store.commit(batch({ expect: [expectation("a", 3)], events: [event("a", "noted")] })),
+        store.commit(creation("after")),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status === "fulfilled"),
+        [true, true, true, false, true, true, true],
+      );
+      const assertLeft = async (now: WholeStore) => {
+        const found = await now
+          .of("tenant")
+          .list({ kind: "thing", statuses: ["closed"], order: "oldest_first", limit: 9 });
+        assert.deepEqual(
+          found.map(({ id, version, born, body }) => ({ id, version, born, body })),
+          [{ id: "a", version: 3, born: 2, body: { status: "closed" } }],
+        );
+        const all = await now.of("tenant").list({ kind: "thing", order: "oldest_first", limit: 9 });
+        assert.deepEqual(
+          all.map(({ id }) => id),
+          ["before", "a", "after"],
+        );
+        assert.deepEqual(
+          (await now.events({ after: 0, limit: 9 })).map(({ resource, sequence }) => [resource.id, sequence]),
+          [
+            ["before", 1],
+            ["a", 1],
+            ["a", 2],
+            ["a", 3],
+            ["a", 4],
+            ["after", 1],
+          ],
+        );
+      };
+      await assertLeft(store);
+      await assertLeft(await at.reopen());
+    });
+
     test("STO-1 a batch built on a pending creation follows it, or fails with it", async () => {
       // Given a creation under way, when a batch builds on it, then it is written after it, or not at all when the
       // creation fails.

@@ -54,10 +54,6 @@ export class PendingDocuments {
     this.#updateHead = db.prepare("UPDATE documents SET sequence = ?, last_event = ? WHERE id = ?");
   }
 
-  has(id: string): boolean {
-    return this.#pending.has(id);
-  }
-
   head(id: string): Head | undefined {
     return this.#pending.get(id)?.head;
   }
