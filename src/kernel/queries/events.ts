@@ -37,8 +37,9 @@ export async function listEvents(
   request: EventRange,
 ): Promise<Page<StoredEvent>> {
   const { query, task } = await authorize(deps, caller, request);
-  // The log of a task is whole when its receipt is there.
+  // The log of a task is whole when its receipt is there, and other logs are shown with the receipts of what they have.
   if (task !== null && isFinal(task.status)) await deps.receipts.caughtUp();
+  else await deps.receipts.nearlyCaughtUp();
   const limit = request.limit ?? pageSizeDefault;
   const after = await cursorPosition(deps, caller, request, query);
   const { events, through } = await readVisible(

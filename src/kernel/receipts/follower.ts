@@ -10,12 +10,16 @@ import { type DueReceipt, dueReceipt } from "./due.ts";
 export const receiptsCursor = "receipts";
 /** A reader of receipts does not wait longer. */
 const waitMsMax = 10_000;
+/** Nor does who reads something else, in which receipts are found. */
+const momentMs = 1000;
 /** With no receipts due, the projection is told at least this often how far the log is, so that a restart reads little of it. */
 const quietMax = 10_000;
 
 export interface ReceiptProgress {
   /** Resolves when everything that is on disk now has its receipt. */
   caughtUp(): Promise<void>;
+  /** The same, but waits a moment at most, and does not mind if that was not enough. */
+  nearlyCaughtUp(): Promise<void>;
 }
 
 /** Makes receipts, here or on another thread. */
@@ -93,6 +97,10 @@ export class ReceiptFollower implements ReceiptProgress {
     await this.#wait(position, waitMsMax);
     if (this.#reached < position)
       throw new HarnessError("service_unavailable", "Receipts are behind; try again soon.");
+  }
+
+  async nearlyCaughtUp(): Promise<void> {
+    await this.#wait(this.#lastDue, momentMs);
   }
 
   /** Resolves when everything up to this position has its receipt, or when that takes too long. */
