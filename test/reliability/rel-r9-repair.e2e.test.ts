@@ -162,6 +162,7 @@ test("REL-R9 repair notices that the end of the log is missing and keeps the doc
   const server = await startServer({ data });
   const client = new Client(server);
   const session = await client.createSession();
+  const end = (await client.listAll("/v1/events")).at(-1).id;
   await server.stop();
   const db = new DatabaseSync(join(data, "bridle.db"));
   db.prepare("DELETE FROM log WHERE last >= (SELECT min(last) FROM log WHERE session_id = ?)").run(
@@ -175,5 +176,13 @@ test("REL-R9 repair notices that the end of the log is missing and keeps the doc
   assert.match(lost[0].where, /^\d+ to \d+$/);
   assert.ok(not_backed.includes(session.id));
   await using again = await startServer({ data: to });
-  assert.equal((await new Client(again).get(`/v1/sessions/${session.id}`)).status, 200);
+  const other = new Client(again);
+  assert.equal((await other.get(`/v1/sessions/${session.id}`)).status, 200);
+  // A client that had seen the lost events is not given others under their ids.
+  const next = await other.createSession();
+  const [created] = await other.listAll(`/v1/sessions/${next.id}/events`);
+  assert.ok(created.id > end, `${created.id} after ${end}`);
+  assert.equal((await other.rehearse(next.id, "return on")).status, "COMPLETED");
+  const [{ receipt_id }] = await other.listAll(`/v1/sessions/${next.id}/tasks`);
+  assert.equal((await other.get(`/v1/receipts/${receipt_id}`)).status, 200);
 });

@@ -80,6 +80,8 @@ export class Salvage {
     this.#copy("blob_owners", this.#rows("blob_owners", "content"));
     this.#copy("once", this.#rows("once", "document"));
     this.#copyCursors();
+    // What was lost at the end of the log was seen by those who followed it: its positions are not given out again.
+    if (last < head) this.#setCursor("repaired", head);
     return { events, isLogWhole: lost === 0, contents };
   }
 
@@ -90,8 +92,11 @@ export class Salvage {
       return;
     }
     // The same as in the migration.
-    const insert = this.#target.prepare("INSERT INTO cursors (name, position) VALUES ('receipts', ?)");
-    insert.run(this.#head());
+    this.#setCursor("receipts", this.#head());
+  }
+
+  #setCursor(name: string, position: number): void {
+    this.#target.prepare("INSERT INTO cursors (name, position) VALUES (?, ?)").run(name, position);
   }
 
   /** For databases whose documents are not made of events. */

@@ -9,7 +9,7 @@
  * blobs      content under its SHA-256; blob_owners says which tenants have it
  * once       idempotency records
  * writer     one row: the epoch of the process that may write (`epoch.ts`)
- * cursors    how far those who follow the log have come
+ * cursors    how far those who follow the log have come, and the end of a log that has lost it; no event gets a position up to there
  * texts      the words of documents that can be searched for, by the position that the document was born at
  */
 

@@ -42,7 +42,10 @@ export class BatchWriter {
     this.#undo = db.prepare("ROLLBACK TO batch");
     this.#release = db.prepare("RELEASE batch");
     this.#readHead = db.prepare("SELECT version, sequence, last_event FROM documents WHERE id = ?");
-    this.#readPosition = db.prepare("SELECT coalesce(max(last), 0) AS position FROM log");
+    // After a repair the log may have lost its end, which those who follow it have seen.
+    this.#readPosition = db.prepare(
+      `SELECT max(coalesce((SELECT max(last) FROM log), 0), coalesce((SELECT max(position) FROM cursors), 0)) AS position`,
+    );
     this.#insertLog = db.prepare(
       `INSERT INTO log (checksum, last, first, numbers, tenant_id, workspace_id, session_id, task_id, actor, key_id, created_at, events)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
