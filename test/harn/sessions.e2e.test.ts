@@ -36,8 +36,9 @@ describe("The life of a session", () => {
   test("SES-1 last_event_id of a session is the last of its events", async () => {
     // Given a session, when something happens in it, then last_event_id is the last of its events.
     const { id } = await client.sessionWithTurns("hello");
+    const last = (await eventsOf(id)).at(-1);
     const { body } = await client.get(`/v1/sessions/${id}`);
-    assert.equal(body.last_event_id, (await eventsOf(id)).at(-1).id);
+    assert.equal(body.last_event_id, last.id);
   });
 
   for (const field of ["workspace_id", "persona_id"]) {

@@ -113,7 +113,14 @@ export class Client {
       { prefer: "wait=30" },
     );
     assert.equal(answer.status, 202, JSON.stringify(answer.body));
+    await this.#receipted(answer.body);
     return answer.body;
+  }
+
+  /** Logs and sessions are compared when the receipts are issued that follow the end of a task. */
+  async #receipted(task: Json): Promise<void> {
+    // The server may be one that dies now.
+    if (isFinal(task)) await this.get(`/v1/tasks/${task.id}/events?limit=1`).catch(() => {});
   }
 
   /** Resolves when everything about an ended task is in the log: its events are answered when its receipt is issued. */
@@ -169,7 +176,9 @@ export class Client {
 
   /** The task, once the condition holds for it. */
   async untilTask(taskId: string, holds: (task: Json) => boolean): Promise<Json> {
-    return await until(async () => (await this.get(`/v1/tasks/${taskId}`)).body, holds);
+    const task = await until(async () => (await this.get(`/v1/tasks/${taskId}`)).body, holds);
+    await this.#receipted(task);
+    return task;
   }
 
   async answer(taskId: string, text: string): Promise<Answer> {
