@@ -57,15 +57,15 @@ async function waits(): Promise<number> {
   return times.sort((a, b) => a - b).at(-2) ?? 0;
 }
 
-/** What a hundred requests may take more, whatever they take when nobody else is there: one turn of the loop. */
-const turnMs = 50;
+/** What a hundred requests may take more, whatever they take when nobody else is there: a few turns of the loop. */
+const turnsMs = 100;
 
 test("REL-R3 200 streams that are never read do not slow a healthy client, and are ended", async () => {
   await waits();
   const quiet = await waits();
   const sockets = Array.from({ length: 200 }, () => ask("/v1/events/stream"));
   const busy = await withoutStall(waits);
-  assert.ok(busy < 10 * quiet + turnMs, `${busy} ms instead of ${quiet} ms`);
+  assert.ok(busy < 10 * quiet + turnsMs, `${busy} ms instead of ${quiet} ms`);
   // Nobody reads, so only an error tells that the connection is over.
   await until(
     async () => {
@@ -97,7 +97,7 @@ test("REL-R3 100 WebSockets that are never read and a flood of frames do not slo
   flood.on("error", () => {});
   try {
     const busy = await withoutStall(waits);
-    assert.ok(busy < 10 * quiet + turnMs, `${busy} ms instead of ${quiet} ms`);
+    assert.ok(busy < 10 * quiet + turnsMs, `${busy} ms instead of ${quiet} ms`);
   } finally {
     for (const socket of [...sockets, flood]) socket.terminate();
   }
