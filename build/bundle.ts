@@ -28,6 +28,8 @@ const webLibraries = {
 
 const common = {
   absWorkingDir: root,
+  // Source maps and names of chunks depend on it, and shall be the same wherever the files are then written.
+  outdir: join(root, "lib"),
   // Modules find files of the package relative to themselves, so chunks lie beside the entries.
   entryNames: "[name]",
   chunkNames: "[name]-[hash]",
@@ -56,17 +58,16 @@ export async function bundle(folder: string): Promise<Bundle> {
   const built = await Promise.all([
     build({
       ...common,
-      outdir: folder,
       entryPoints: programs,
       platform: "node",
       target: "node24",
       banner: { js: requireHere },
     }),
-    build({ ...common, outdir: folder, entryPoints: webLibraries, platform: "neutral", target: "es2024" }),
+    build({ ...common, entryPoints: webLibraries, platform: "neutral", target: "es2024" }),
   ]);
   mkdirSync(folder, { recursive: true });
   const written = built.flatMap(({ outputFiles }) => outputFiles);
-  for (const { path, contents } of written) replaceFile(path, contents);
+  for (const { path, contents } of written) replaceFile(join(folder, basename(path)), contents);
   return {
     files: written.map(({ path }) => basename(path)),
     inputs: built.flatMap(({ metafile }) => Object.keys(metafile.inputs)),
