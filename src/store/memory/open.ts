@@ -4,12 +4,12 @@
  */
 
 import { createHash } from "node:crypto";
+import { Ahead } from "../ahead.ts";
 import { heldBlob } from "../held-blob.ts";
 import {
   type Batch,
   BlobTooLarge,
   type CommitListener,
-  type NewEvent,
   type OnceRecord,
   type StagedBlob,
   type StoredDocument,
@@ -32,8 +32,7 @@ interface Waiting {
 export function createMemoryStore(contents = new MemoryContents()): WholeStore {
   const { documents, log, blobs, once } = contents;
   const listeners = new Set<CommitListener>();
-  /** The documents that batches under way will create. */
-  const ahead = new Map<string, { document: StoredDocument; events: readonly NewEvent[] }>();
+  const ahead = new Ahead();
   /** How many uploads of some content were kept and have not been let go of. */
   const wanted = new Map<string, number>();
   let waiting: Waiting[] = [];
@@ -44,7 +43,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     waiting = [];
     const written: StoredEvent[] = [];
     const tell = group.map(({ batch, resolve, reject }) => {
-      for (const { id } of batch.put) ahead.delete(id);
+      ahead.drop(batch);
       try {
         const committed = contents.write(batch);
         written.push(...committed);
@@ -68,10 +67,10 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     get: async (kind, id) => ofTenant(tenantId, await get(kind, id)),
     known: () => undefined,
     async getAhead(kind, id) {
-      const document = ahead.get(id)?.document;
+      const document = ahead.document(id);
       return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));
     },
-    eventsAhead: (id) => ahead.get(id)?.events.filter((event) => event.tenantId === tenantId),
+    eventsAhead: (id) => ahead.events(id)?.filter((event) => event.tenantId === tenantId),
     list: async (query) => list(documents.values(), query, tenantId),
     ranked: async (query) => ranked(documents.values(), query, tenantId),
     search: async (query) => search(documents.values(), query, tenantId),
@@ -93,7 +92,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
       if (isClosed) return Promise.reject(new StoreUnavailable("The store is closed"));
       return new Promise((resolve, reject) => {
         const batch = copyOf(given);
-        for (const document of creations(batch)) ahead.set(document.id, { document, events: batch.events });
+        ahead.add(batch);
         waiting.push({ batch, resolve, reject });
         if (waiting.length === 1) setImmediate(writeGroup);
       });
@@ -191,12 +190,4 @@ async function collect(source: AsyncIterable<Uint8Array>, bytesMax: number): Pro
 /** What goes in is what would come back from a disk, and is nobody else's to change. */
 function copyOf({ blobs, ...rest }: Batch): Batch {
   return { ...JSON.parse(JSON.stringify(rest)), blobs };
-}
-
-/** Changes are not among them: of two rivals for one version only one will be right. */
-function creations({ put, expect }: Batch): StoredDocument[] {
-  const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
-  return put
-    .filter(({ id }) => created.has(id))
-    .map(({ kind, id, index: { tenantId }, body }) => ({ kind, id, tenantId, version: 1, born: 0, body }));
 }

@@ -1,11 +1,10 @@
 /** Search in memory, with the rules and the ranking (BM25) of the full-text index of SQLite. */
 
 import type { FoundDocument, SearchQuery } from "../port.ts";
+import { phrasesOf, wordsOf } from "../words.ts";
 import type { HeldDocument } from "./contents.ts";
 import { compare, isListedIn, isOf, isOfOrNone, shown } from "./queries.ts";
 
-/** More words than this make a search slower, not better. */
-const wordsMax = 16;
 /** How much it counts that a word comes again, and that a text is long. */
 const repetition = 1.2;
 const length = 0.75;
@@ -58,24 +57,9 @@ function byScore(a: { score: number; id: string }, b: { score: number; id: strin
   return a.score - b.score || compare(a.id, b.id);
 }
 
-/** What stands between spaces is looked for as it stands: its words one after the other, the last one perhaps only begun. */
-function phrasesOf(text: string): string[][] {
-  return text
-    .split(/[\s\p{Cc}\p{Cs}]+/u)
-    .map(wordsOf)
-    .filter((phrase) => phrase.length > 0)
-    .slice(0, wordsMax);
-}
-
 function occurrences(words: readonly string[], phrase: readonly string[]): number {
   const last = phrase.length - 1;
   return words.filter((_, at) =>
     phrase.every((word, n) => (n === last ? words[at + n]?.startsWith(word) : words[at + n] === word)),
   ).length;
-}
-
-/** Letters and digits, without accents and capitals. */
-function wordsOf(text: string): string[] {
-  const plain = text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-  return plain.match(/[\p{L}\p{N}\p{Co}]+/gu) ?? [];
 }

@@ -6,6 +6,8 @@
 import type { Worker } from "node:worker_threads";
 import { writerModule } from "../../package-files.ts";
 import { startThread } from "../../start-thread.ts";
+import { Ahead } from "../ahead.ts";
+import { neighbours } from "../neighbours.ts";
 import {
   type Batch,
   BatchFailed,
@@ -14,11 +16,11 @@ import {
   OnceConflict,
   OutcomeUnknown,
   type Position,
-  type StoredDocument,
   type StoredEvent,
   StoreUnavailable,
   VersionConflict,
 } from "../port.ts";
+import { WriteHealth } from "../write-health.ts";
 import type {
   BatchResult,
   BatchRows,
@@ -29,7 +31,6 @@ import type {
   Response,
   WriterOptions,
 } from "./protocol.ts";
-import { WriteHealth } from "./write-health.ts";
 
 /** Batches waiting for the disk; past this the store is hopelessly behind and says so instead of growing. */
 const waitingMax = 20_000;
@@ -69,8 +70,7 @@ export class GroupCommit {
   readonly #watch: CommitWatch;
   readonly #health: WriteHealth;
   #waiting: Waiting[] = [];
-  /** The documents that batches on their way to the disk will create. */
-  readonly #created = new Map<string, { document: StoredDocument; events: readonly NewEvent[] }>();
+  readonly ahead = new Ahead();
   #writing: Waiting[] | null = null;
   #sentAt = 0;
   #scheduled = false;
@@ -99,8 +99,7 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       // What cannot be written as JSON is refused here, before anybody can build on it.
       const rows = toRows(batch);
-      const { events } = batch;
-      for (const document of creations(batch)) this.#created.set(document.id, { document, events });
+      this.ahead.add(batch);
       this.#waiting.push({ batch, rows, resolve, reject });
       this.#schedule();
     });
@@ -108,16 +107,6 @@ export class GroupCommit {
 
   get writeFault(): string | null {
     return this.#refusal()?.fault ?? this.#health.fault;
-  }
-
-  /** A document that a batch on its way to the disk will create. */
-  getAhead(id: string): StoredDocument | undefined {
-    return this.#created.get(id)?.document;
-  }
-
-  /** The events that come with it. */
-  eventsAhead(id: string): readonly NewEvent[] | undefined {
-    return this.#created.get(id)?.events;
   }
 
   async forgetOnce(before: number): Promise<number> {
@@ -200,7 +189,7 @@ export class GroupCommit {
     for (const [index, { events }] of settled.entries()) {
       const waiting = group[index];
       if (waiting === undefined) continue;
-      for (const { id } of waiting.batch.put) this.#created.delete(id);
+      this.ahead.drop(waiting.batch);
       if (events === null) continue;
       this.#observer.committed(waiting.batch, events, (index) => bodyOf(waiting.rows, index).length);
     }
@@ -260,7 +249,7 @@ export class GroupCommit {
     for (const reply of this.#replies.splice(0)) reply.reject(broken);
     this.#writing = null;
     this.#waiting = [];
-    this.#created.clear();
+    this.ahead.clear();
     if (!this.#closing) this.#watch.stopped?.(reason);
   }
 }
@@ -290,17 +279,6 @@ function settle(
     previous: previous[index] ?? null,
   }));
   return { events, tell: () => resolve(events) };
-}
-
-/**
- * The documents that a batch creates. Changes are not among them: two rivals can both be about to make version 6, and
- * whoever built on the one that fails would be taken for building on the other. Nobody else creates the same id.
- */
-function creations({ put, expect }: Batch): StoredDocument[] {
-  const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
-  return put
-    .filter(({ id }) => created.has(id))
-    .map(({ kind, id, index: { tenantId }, body }) => ({ kind, id, tenantId, version: 1, born: 0, body }));
 }
 
 function bodyOf(rows: BatchRows, index: number): string {
@@ -341,29 +319,6 @@ function toDocumentRow({ id, kind, index, body }: NewDocument): DocumentRow {
   const json = JSON.stringify(body);
   const found = [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt] as const;
   return [...found, json, ownerId, rank, label];
-}
-
-/** The events in order, in runs that can share a row. */
-function neighbours(events: readonly NewEvent[]): [NewEvent, ...NewEvent[]][] {
-  const runs: [NewEvent, ...NewEvent[]][] = [];
-  for (const event of events) {
-    const run = runs.at(-1);
-    if (run !== undefined && shareRow(run[0], event)) run.push(event);
-    else runs.push([event]);
-  }
-  return runs;
-}
-
-function shareRow(a: NewEvent, b: NewEvent): boolean {
-  return (
-    a.taskId === b.taskId &&
-    a.sessionId === b.sessionId &&
-    a.workspaceId === b.workspaceId &&
-    a.tenantId === b.tenantId &&
-    a.actor === b.actor &&
-    a.keyId === b.keyId &&
-    a.createdAt === b.createdAt
-  );
 }
 
 function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {

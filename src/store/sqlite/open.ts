@@ -56,10 +56,10 @@ export async function openSqliteStore(
       get: async (kind, id) => ofTenant(tenantId, cache.get(kind, id) ?? reader.get(kind, id, cache)),
       known: (kind, id) => ofTenant(tenantId, cache.get(kind, id)),
       async getAhead(kind, id) {
-        const document = writer.getAhead(id);
+        const document = writer.ahead.document(id);
         return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));
       },
-      eventsAhead: (id) => writer.eventsAhead(id)?.filter((event) => event.tenantId === tenantId),
+      eventsAhead: (id) => writer.ahead.events(id)?.filter((event) => event.tenantId === tenantId),
     });
     return {
       of: tenantViews(viewOf),
