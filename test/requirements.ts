@@ -151,6 +151,13 @@ export const requirements: readonly Requirement[] = [
     "RCP-13": "Receipts need the scope receipts:read; another tenant's are not found.",
     "RCP-14": "A persona whose receipt policy is disabled leaves no receipt.",
     "RCP-15": "Receipts are listed by workspace, session and task, newest first, with cursors.",
+    "RCP-16":
+      "side_effects.network_egress lists, for each step that sent something, where it went, over which protocol and how often; no paths, no content.",
+    "RCP-17": "identifiers.trace_id is the trace that the task came with, or else the task's own.",
+    "RCP-18":
+      "model_route is that of the recorded calls, also of models that agent code declares; a replay says that it was replayed.",
+    "RCP-19":
+      "A receipt of another harness with signed_at in a signature can be valid; that nothing proves signed_at is said by name.",
   }),
   ...section("Receipts", "Privacy and redaction", {
     "RED-1":

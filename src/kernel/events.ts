@@ -119,6 +119,15 @@ export interface ToolCallInput {
   call_id?: string;
 }
 
+/** Where the code of a step sent something, and how often. No paths, no content. */
+export interface NetworkUse {
+  /** Of the requests: https, http; tcp for a connection of any other protocol. */
+  protocol: string;
+  host: string;
+  port: number;
+  requests: number;
+}
+
 /** A piece of what a model says, told while it says it. The record of the step has all of it. */
 export interface ModelDelta {
   step: string;
@@ -317,6 +326,9 @@ export interface EventPayloads {
     spent?: Amounts;
     model_call?: ModelCallEnded;
     tool_call?: ToolCallInput;
+    network?: NetworkUse[];
+    /** Of a model call by the agent's own code: which model it says that it calls. */
+    declared_model?: string;
   };
   "span.failed": StepSpan & {
     result: StepResult;
@@ -326,6 +338,8 @@ export interface EventPayloads {
     spent?: Amounts;
     model_call?: ModelCallEnded;
     tool_call?: ToolCallInput;
+    network?: NetworkUse[];
+    declared_model?: string;
   };
   /** A tool gave something after its time was over, or after the task was: it is known, and nothing is made of it. */
   "vendor.bridle.step.late_result": StepSpan & { result: StepResult };

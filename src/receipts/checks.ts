@@ -5,7 +5,7 @@
  * The hash covers all of a receipt but its signatures. So that no change goes unseen, what a signature's entry says
  * beyond the signature itself is accepted only where it follows from what is covered:
  *
- *   V1  `signed_at` is refused: whatever it says, nothing proves it.
+ *   V1  `signed_at` counts for nothing: no signature covers it, so the verification says that it was not checked.
  *   V2  Keys sign once, and stand in the order of their ids: there is one way to list the same signatures.
  *   V3  The key that the issuer names has signed; its signature cannot be taken away. Those of others can.
  */
@@ -145,28 +145,35 @@ function checkEachSignature(
   keys: readonly PublicJwk[],
   isSigned: Findings["isSigned"],
 ): Check[] {
-  return signatures.map((signature, index) => {
-    const name = `signature[${index}]`;
-    if (!isRecord(signature)) return failed(name, "The signature is not an object.");
-    const { key_id, algorithm, signed_at } = signature;
-    if (algorithm !== "ed25519") return failed(name, "The algorithm is not ed25519.", "ed25519", algorithm);
-    if (signed_at !== undefined) {
-      const message = "signed_at is not covered by a signature; it must not be there.";
-      return failed(name, message, null, signed_at);
-    }
-    const before = index === 0 ? "" : keyIdOf(signatures[index - 1]);
-    if (before === key_id) return failed(name, `The key ${shown(key_id)} signed twice.`, null, key_id);
-    if (String(before) > String(key_id)) {
-      return failed(name, "The signatures do not stand in the order of their key ids.", null, key_id);
-    }
-    const key = keys.find(({ kid }) => kid === key_id);
-    if (key === undefined)
-      return failed(name, `The key ${shown(key_id)} is not in the key set.`, null, key_id);
-    if (typeof signature.signature !== "string" || !isSigned(key, hash, signature.signature)) {
-      return failed(name, `The signature is not one of the key ${key.kid} over the receipt's hash.`, hash);
-    }
-    return passed(name, `The key ${key.kid} signed the receipt's hash.`, hash);
-  });
+  return signatures.flatMap((signature, index) => [
+    checkSignature(signatures, index, { hash, keys, isSigned }),
+    ...(isRecord(signature) && signature.signed_at !== undefined
+      ? [unchecked(`signature[${index}].signed_at`, "No signature covers signed_at: nothing proves it.")]
+      : []),
+  ]);
+}
+
+function checkSignature(
+  signatures: readonly unknown[],
+  index: number,
+  { hash, keys, isSigned }: { hash: string; keys: readonly PublicJwk[]; isSigned: Findings["isSigned"] },
+): Check {
+  const signature = signatures[index];
+  const name = `signature[${index}]`;
+  if (!isRecord(signature)) return failed(name, "The signature is not an object.");
+  const { key_id, algorithm } = signature;
+  if (algorithm !== "ed25519") return failed(name, "The algorithm is not ed25519.", "ed25519", algorithm);
+  const before = index === 0 ? "" : keyIdOf(signatures[index - 1]);
+  if (before === key_id) return failed(name, `The key ${shown(key_id)} signed twice.`, null, key_id);
+  if (String(before) > String(key_id)) {
+    return failed(name, "The signatures do not stand in the order of their key ids.", null, key_id);
+  }
+  const key = keys.find(({ kid }) => kid === key_id);
+  if (key === undefined) return failed(name, `The key ${shown(key_id)} is not in the key set.`, null, key_id);
+  if (typeof signature.signature !== "string" || !isSigned(key, hash, signature.signature)) {
+    return failed(name, `The signature is not one of the key ${key.kid} over the receipt's hash.`, hash);
+  }
+  return passed(name, `The key ${key.kid} signed the receipt's hash.`, hash);
 }
 
 function checkSignatureCount(signatures: readonly unknown[]): Check {

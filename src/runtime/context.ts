@@ -94,7 +94,8 @@ export function createContext(
       // The journal holds what this very step returned before, so it has the step's own type.
       type Output = Awaited<ReturnType<typeof code>>;
       if (kind === "secret") return (await readSecret(run, span, attempt)) as Output;
-      return (await performStep(run, span, attempt, kind === "llm" ? {} : { amounts: oneCall })) as Output;
+      const terms = kind === "llm" ? { declaredModel: model } : { amounts: oneCall };
+      return (await performStep(run, span, attempt, terms)) as Output;
     },
 
     async effect(given, code, { payload = null, simulate = null, ...terms } = {}) {

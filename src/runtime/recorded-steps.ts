@@ -10,6 +10,7 @@ import type { StepResult } from "../kernel/resources/task.ts";
 import type { Unit } from "../kernel/unit.ts";
 import type { JsonValue } from "../store/port.ts";
 import { withinBudget } from "./budget.ts";
+import { networkUses } from "./egress.ts";
 import { AgentFailure } from "./failures.ts";
 import type { Permit } from "./permits.ts";
 import type { Attempted, Run } from "./run.ts";
@@ -27,13 +28,15 @@ export interface StepCost {
 export interface StepTerms extends StepCost {
   /** The approval without which its code must not run. */
   permit?: Permit | undefined;
+  /** The model that code of the agent calls, as it says. */
+  declaredModel?: string | undefined;
 }
 
 export async function performStep(
   run: Run,
   span: StepSpan,
   attempt: () => Promise<Attempted>,
-  { permit, ...cost }: StepTerms = {},
+  { permit, declaredModel, ...cost }: StepTerms = {},
 ): Promise<JsonValue> {
   const { amounts = {} } = cost;
   await withinBudget(run, span.step, amounts);
@@ -47,7 +50,10 @@ export async function performStep(
     const refusal = (await permit?.use(span)) ?? null;
     // What the agent sees now must be what it will see when the step comes from the journal.
     const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
-    await noteResult(run, span, attempted, { ...cost, amounts }, () => ({ started_at }));
+    await noteResult(run, span, attempted, { ...cost, amounts }, () => ({
+      started_at,
+      ...(declaredModel === undefined ? {} : { declared_model: declaredModel }),
+    }));
     return attempted;
   }, span);
   if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
@@ -82,7 +88,10 @@ export function failedStep(error: unknown): Extract<Attempted, { error: unknown 
   return { error: { code, message } };
 }
 
-type Said = Pick<EventPayloads["span.completed"], "from_vault" | "model_call" | "started_at" | "tool_call">;
+type Said = Pick<
+  EventPayloads["span.completed"],
+  "from_vault" | "model_call" | "started_at" | "tool_call" | "declared_model"
+>;
 
 export async function noteResult(
   run: Run,
@@ -92,10 +101,11 @@ export async function noteResult(
   /** What else the record says of the step. */
   said: (unit: Unit) => Said = () => ({}),
 ): Promise<void> {
+  const network = networkUses();
   await run.note(async (unit, task) => {
     if (amounts !== undefined) await settle(unit, task, span.step, amounts);
     const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
-    const record = { ...span, result, ...(spent === undefined ? {} : { spent }), ...said(unit) };
+    const record = { ...span, result, ...(spent === undefined ? {} : { spent }), ...said(unit), ...network };
     return unit.emit(task, "error" in result ? "span.failed" : "span.completed", record);
   });
 }

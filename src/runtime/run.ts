@@ -31,6 +31,7 @@ import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor, Secret } from "../policy/redact/redact.ts";
 import { BatchFailed, type JsonValue, type TenantStore } from "../store/port.ts";
 import { Doings } from "./doings.ts";
+import { watchEgress } from "./egress.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
@@ -468,7 +469,7 @@ export class Run {
     this.#stepsRunning += 1;
     const done = span === undefined ? null : this.doings.begin(span);
     try {
-      return await code();
+      return await watchEgress(async () => await code());
     } finally {
       done?.();
       this.#stepsRunning -= 1;

@@ -253,7 +253,7 @@ describe("Evidence", () => {
     assert.equal(outcome.messages[0].parts[0].value[1].output, "another");
   });
 
-  test("HND-10 the receipt of a task names the remotes that worked for it and verifies", async () => {
+  test("HND-10, RCP-16 the receipt of a task names the remotes that worked for it and verifies", async () => {
     // Given work that went to remotes, when the task has ended, then its receipt names them and verifies.
     const { client } = shared;
     await using remote = await RemoteAgent.start();
@@ -273,6 +273,8 @@ describe("Evidence", () => {
       })),
     );
     assert.equal(receipt.autonomy_budget.consumed.tool_calls, 3);
+    const sent = receipt.side_effects.network_egress.map(({ destination }: Json) => destination);
+    assert.deepEqual(sent, Array(3).fill(remote.url));
     const [delegation] = receipt.metadata.delegations;
     const { delegation_hash: _, url, remote_task_id, ...offered } = delegation;
     assert.deepEqual(remote.messages[0]?.metadata?.["urn:bridle:delegation:1"], offered);

@@ -326,6 +326,7 @@ describe("The receipt of a task", () => {
       session_id: task.session_id,
       task_id: task.id,
       branch_id: task.branch_id,
+      trace_id: sha256(`trace ${task.id}`).slice("sha256:".length, "sha256:".length + 32),
     });
     assert.deepEqual(receipt.lifecycle, {
       created_at: task.created_at,

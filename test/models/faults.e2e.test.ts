@@ -28,7 +28,7 @@ const passing: Record<string, Reply> = {
 
 describe("what may pass", { concurrency: 8 }, () => {
   for (const [what, fault] of Object.entries(passing)) {
-    test(`MTE-8 after ${what} the model is asked again and the agent gets its whole answer`, async () => {
+    test(`MTE-8, RCP-16 after ${what} the model is asked again and the agent gets its whole answer`, async () => {
       // Given ${what}, when the model is asked, then it is asked again and its whole answer is the agent's.
       world.script(what, fault, { text: "All is well.", usage: { input: 3, output: 4 } });
       const task = await world.play([{ do: "stream", prompt: what }]);
@@ -41,7 +41,9 @@ describe("what may pass", { concurrency: 8 }, () => {
         model: "anything",
         served_by: "anything",
       });
-      const { model_route } = await receiptOf(world.client, task);
+      const { model_route, side_effects } = await receiptOf(world.client, task);
+      const [egress] = side_effects.network_egress;
+      assert.deepEqual([egress.metadata.step, egress.metadata.requests], [span.step, 2]);
       assert.equal(model_route.chosen_model.model, "anything");
       assert.deepEqual(model_route.alternatives_considered, []);
       if (what.startsWith("a rate limit")) {

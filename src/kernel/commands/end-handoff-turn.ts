@@ -3,7 +3,7 @@
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
-import type { EventPayloads, StepSpan } from "../events.ts";
+import type { EventPayloads, NetworkUse, StepSpan } from "../events.ts";
 import { isFinal } from "../lifecycle.ts";
 import { settle } from "../quotas/ledger.ts";
 import type { HandoffRecord, Remote, RemoteReceipt } from "../resources/handoff.ts";
@@ -19,13 +19,16 @@ export interface EndHandoffTurn {
   isOver: boolean;
   remote: Remote | null;
   receipt?: RemoteReceipt | undefined;
+  /** Where it was sent to since it was last followed. */
+  network?: NetworkUse[];
   redactor: Redactor;
 }
 
 export const endHandoffTurn: Command<EndHandoffTurn, HandoffRecord | null> = {
   name: "end_handoff_turn",
   scope: "tasks:write",
-  async decide(unit, { handoffId, taskId, step, result, isOver, remote, receipt, redactor }) {
+  async decide(unit, request) {
+    const { handoffId, taskId, step, result, isOver, remote, receipt, network, redactor } = request;
     unit.redactor = redactor;
     // A busy run would otherwise be faster again and again.
     await unit.hold(taskId);
@@ -37,11 +40,12 @@ export const endHandoffTurn: Command<EndHandoffTurn, HandoffRecord | null> = {
     // The person was faster than the remote.
     if (isQuestion(step) && !answersPending) return null;
     if (step === handoff.first_step) await settle(unit, task, step, { tool_calls: 1 });
-    const span: StepSpan & Pick<EventPayloads["span.completed"], "handoff"> = {
+    const span: StepSpan & Pick<EventPayloads["span.completed"], "handoff" | "network"> = {
       step,
       kind: "handoff",
       name: handoff.url,
       handoff: { handoff_id: handoff.id, is_over: isOver, ...ending(handoff, remote, receipt) },
+      ...(network === undefined ? {} : { network }),
     };
     const told =
       "error" in result

@@ -6,6 +6,7 @@ import type { Failure } from "../resources/outcome.ts";
 import type { PermissionRequestRecord } from "../resources/permission-request.ts";
 import type { Budget } from "../resources/quota.ts";
 import type { TaskRecord } from "../resources/task.ts";
+import { traceIdOf } from "../trace.ts";
 import type { Decided, ReceiptedEnding } from "./due.ts";
 import { approvalOf, type TaskFacts } from "./facts.ts";
 import { noModel } from "./model-facts.ts";
@@ -58,7 +59,7 @@ export function draftTaskReceipt({ receiptId, task, ending, facts, at, budget }:
     cost: { currency: "USD", total: usd, provider_breakdown: facts.models.breakdown(facts.spent) },
     side_effects: {
       fs_writes: facts.fileWrites,
-      network_egress: [],
+      network_egress: facts.egress.list,
       tool_calls: facts.toolCalls,
       a2a_handoffs: facts.handoffs.list,
     },
@@ -153,6 +154,7 @@ export function identifiersOf(task: TaskRecord): Receipt["identifiers"] {
     session_id: task.session_id,
     task_id: task.id,
     ...(task.branch_id === null ? {} : { branch_id: task.branch_id }),
+    trace_id: traceIdOf(task),
   };
 }
 

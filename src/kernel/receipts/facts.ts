@@ -26,6 +26,7 @@ import { type Amounts, plus } from "../resources/quota.ts";
 import type { StepResult } from "../resources/task.ts";
 import { stepMark } from "../steps.ts";
 import { hashWhole } from "../well-formed.ts";
+import { EgressFacts } from "./egress-facts.ts";
 import { HandoffFacts } from "./handoff-facts.ts";
 import { ModelFacts } from "./model-facts.ts";
 
@@ -72,6 +73,9 @@ export class TaskFacts {
   /** What a replay really did, where the request allowed it. */
   readonly liveCalls: ToolCall[] = [];
   readonly fileWrites: FileWrite[] = [];
+  readonly egress = new EgressFacts();
+  /** The same of what a replay really did. */
+  readonly liveEgress = new EgressFacts();
   toolCallCount = 0;
   #fileWriteCount = 0;
   /** What was counted against the budget, beside calls and time. */
@@ -146,6 +150,7 @@ export class TaskFacts {
       })),
       ...unlisted("/replay_input/materials", this.#materialCount),
       ...unlisted("/side_effects/fs_writes", this.#fileWriteCount),
+      ...unlisted("/side_effects/network_egress", this.egress.count),
       ...unlisted("/side_effects/tool_calls", this.toolCallCount),
       ...unlisted("/side_effects/a2a_handoffs", this.handoffs.count),
       ...unlisted("/final_artifacts", this.#artifactCount),
@@ -196,7 +201,9 @@ export class TaskFacts {
     if (span.kind === "file" && span.simulated === undefined) this.#addFileWrite(span.result);
     if (span.spent !== undefined) this.spent = plus(this.spent, span.spent);
     this.models.add(span);
+    this.egress.add(span);
     if (isLive) {
+      this.liveEgress.add(span);
       this.liveModels.add(span);
       this.liveSpent = plus(this.liveSpent, span.spent ?? {});
     }

@@ -34,10 +34,22 @@ export class ModelFacts {
   #callsUnrecorded = false;
   #lastFailure: string | null = null;
 
-  add({ kind, model_call }: EventPayloads["span.completed"] | EventPayloads["span.failed"]): void {
+  add(span: EventPayloads["span.completed"] | EventPayloads["span.failed"]): void {
+    const { kind, model_call, declared_model } = span;
     if (kind !== "llm") return;
-    if (model_call === undefined) this.#callsUnrecorded = true;
-    else this.#addCall(model_call);
+    if (model_call !== undefined) this.#addCall(model_call);
+    else if (declared_model !== undefined) this.#addDeclared(declared_model, span.spent ?? {});
+    else this.#callsUnrecorded = true;
+  }
+
+  get wereCalled(): boolean {
+    return this.#answered.size > 0 || this.#callsUnrecorded || this.#lastFailure !== null;
+  }
+
+  /** The agent's own code called it, and says that it was this one. */
+  #addDeclared(model: string, { usd = 0, input_tokens = 0, output_tokens = 0 }: Amounts): void {
+    const usage = { input_tokens, output_tokens };
+    this.#count(refOf(model), "declared by the agent's own code, which called it", usage, usd);
   }
 
   #addCall({ chosen, reason, considered, usage, usd }: ModelCallEnded): void {
@@ -48,17 +60,22 @@ export class ModelFacts {
       this.#lastFailure = reason;
       return;
     }
-    const name = `${chosen.provider}/${chosen.model}`;
+    const version = chosen.served_by === null ? {} : { version: chosen.served_by };
+    const ref = { provider: chosen.provider, model: chosen.model, ...version };
+    this.#count(ref, reason, usage, usd ?? 0);
+  }
+
+  #count(ref: ModelRef, reason: string, usage: ModelCallEnded["usage"], usd: number): void {
+    const name = `${ref.provider}/${ref.model}`;
     const known = this.#answered.get(name);
     if (known === undefined && this.#answered.size >= listedMax) return;
-    const version = chosen.served_by === null ? {} : { version: chosen.served_by };
     const { calls = 0, cost = { amount: 0, input_tokens: 0, output_tokens: 0 } } = known ?? {};
     this.#answered.set(name, {
-      ref: { provider: chosen.provider, model: chosen.model, ...version },
+      ref,
       reason: known?.reason ?? reason,
       calls: calls + 1,
       cost: {
-        amount: rounded(cost.amount + (usd ?? 0)),
+        amount: rounded(cost.amount + usd),
         input_tokens: cost.input_tokens + usage.input_tokens,
         output_tokens: cost.output_tokens + usage.output_tokens,
       },
@@ -110,5 +127,6 @@ export class ModelFacts {
 
 function refOf(name: string): ModelRef {
   const slash = name.indexOf("/");
+  if (slash < 1) return { provider: "unrecorded", model: name };
   return { provider: name.slice(0, slash), model: name.slice(slash + 1) };
 }

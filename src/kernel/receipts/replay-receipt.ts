@@ -84,15 +84,18 @@ export async function draftReplayReceipt(
       determinism: plan.allow_live.length + secretSteps.length > 0 ? "best_effort" : "byte_deterministic",
       materials: [logMaterial(source.id, logged), ...materialsOf(substitutions)],
     },
-    model_route: plan.allow_live.includes("llm")
-      ? replayed.liveModels.route
-      : { ...noModel, route_policy_reason: "replayed from the log; no model call was made" },
+    model_route: routeOf(plan, logged, replayed),
     cost: {
       currency: "USD",
       total: replayed.liveSpent.usd ?? 0,
       provider_breakdown: replayed.liveModels.breakdown(replayed.liveSpent),
     },
-    side_effects: { fs_writes: [], network_egress: [], tool_calls: replayed.liveCalls, a2a_handoffs: [] },
+    side_effects: {
+      fs_writes: [],
+      network_egress: replayed.liveEgress.list,
+      tool_calls: replayed.liveCalls,
+      a2a_handoffs: [],
+    },
     final_artifacts: [...restored.artifacts, ...replayed.artifacts],
     deltas: [...given, ...inSourceOrder(deltas)],
     redactions: [
@@ -110,6 +113,15 @@ export async function draftReplayReceipt(
     },
   };
   return { draft, previousHash: await receiptHashOf(store, source.outcome?.receipt_id ?? null) };
+}
+
+/** A replay uses what models once gave; only where the request allowed it, they were asked again. */
+function routeOf({ allow_live }: ReplayPlan, logged: TaskFacts, replayed: TaskFacts): Receipt["model_route"] {
+  if (allow_live.includes("llm") && replayed.liveModels.wereCalled) return replayed.liveModels.route;
+  if (!logged.models.wereCalled) {
+    return { ...noModel, route_policy_reason: "replayed from the log; no model call was made" };
+  }
+  return { ...logged.models.route, route_policy_reason: "replayed from recorded provider response" };
 }
 
 async function requireTask(store: TenantStore, id: string): Promise<TaskRecord> {

@@ -21,6 +21,7 @@ import type { Fetch } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { DueReader } from "../due-reader.ts";
+import { networkUses, watchEgress } from "../egress.ts";
 
 /** Remotes followed at once; the others take turns with them. */
 const followedMax = 256;
@@ -162,12 +163,14 @@ class Follower {
     const news = followed.abort.signal;
     if (news.aborted) return false;
     const known: Known = { handoff, task, redactor: this.#kernel.redactor };
-    try {
-      return await this.#talk(known, news);
-    } catch (error) {
-      if (!news.aborted) await this.#failed(known, error);
-      return false;
-    }
+    return await watchEgress(async () => {
+      try {
+        return await this.#talk(known, news);
+      } catch (error) {
+        if (!news.aborted) await this.#failed(known, error);
+        return false;
+      }
+    });
   }
 
   /** The client library is heavy; a server that hands nothing off never loads it. */
@@ -266,7 +269,8 @@ class Follower {
     error: { code: string; message: string },
   ): Promise<void> {
     if (step === null) return;
-    const request = { handoffId, taskId, step, result: { error }, isOver: true, remote: null, redactor };
+    const ending = { result: { error }, isOver: true, remote: null, ...networkUses() };
+    const request = { handoffId, taskId, step, redactor, ...ending };
     await carryOut(this.#kernel, endHandoffTurn, systemCaller(tenant_id), request);
   }
 

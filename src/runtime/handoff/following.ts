@@ -19,6 +19,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { HandoffChanges, HandoffRecord, Remote } from "../../kernel/resources/handoff.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
+import { networkUses } from "../egress.ts";
 import { jsonCopy } from "../json.ts";
 import type { Connection } from "./connect.ts";
 import type { Turn } from "./hand-off.ts";
@@ -324,7 +325,7 @@ export class Following {
     ending: Pick<EndHandoffTurn, "result" | "isOver" | "remote" | "receipt">,
   ): Promise<void> {
     const { id: handoffId, task_id: taskId, tenant_id } = this.#handoff;
-    const request = { ...ending, step, handoffId, taskId, redactor: this.#redactor };
+    const request = { ...ending, ...networkUses(), step, handoffId, taskId, redactor: this.#redactor };
     await carryOut(this.#kernel, endHandoffTurn, systemCaller(tenant_id), request);
   }
 

@@ -257,9 +257,10 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       return await presentStarted(event.payload, viewer);
     case "span.completed":
     case "span.failed": {
-      const { result, tool_call, ...span } = event.payload;
+      const { result, tool_call, network, ...span } = event.payload;
       const call = tool_call === undefined ? {} : { tool_call: await presentToolCall(tool_call, viewer) };
-      return { ...span, ...call, result: await presentResult(result, viewer) };
+      const sent = network === undefined ? {} : { network: presentInternal({ value: network }, viewer) };
+      return { ...span, ...call, ...sent, result: await presentResult(result, viewer) };
     }
     case "vendor.bridle.step.late_result": {
       const { result, ...span } = event.payload;
