@@ -14,6 +14,7 @@ const programs = {
   main: "src/cli/main.ts",
   writer: "src/store/sqlite/writer.ts",
   "receipts-worker": "src/receipts-worker.ts",
+  "redaction-worker": "src/redaction-worker.ts",
   index: "src/index.ts",
   testing: "src/testing/index.ts",
 };

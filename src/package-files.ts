@@ -18,3 +18,9 @@ export const receiptsModule: URL = new URL(
   isBundled ? "./receipts-worker.js" : "./receipts-worker.ts",
   import.meta.url,
 );
+
+/** The thread that searches long texts for secrets. */
+export const redactionModule: URL = new URL(
+  isBundled ? "./redaction-worker.js" : "./redaction-worker.ts",
+  import.meta.url,
+);

@@ -28,6 +28,7 @@ import { MasterKeys } from "./policy/master-keys.ts";
 import { createOutbound } from "./policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "./policy/signing-key.ts";
 import { ReceiptThread } from "./receipts-thread.ts";
+import { RedactionThread } from "./redaction-thread.ts";
 import type { Agent } from "./runtime/agent.ts";
 import { startEnforcer } from "./runtime/approvals/enforcer.ts";
 import { followHandoffs } from "./runtime/handoff/follower.ts";
@@ -154,6 +155,13 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   );
   const receiptThread: KernelOptions["makeReceipts"] = (hooks, commit) =>
     new ReceiptThread({ ...hooks, commit, issuer, directory: dataDirectory });
+  const redaction = new RedactionThread((error) =>
+    logger.error(
+      { event: "redaction.failed", err: error },
+      "The thread that searches long texts for secrets failed",
+    ),
+  );
+  built.defer(() => redaction.close());
   const kernel = createKernel({
     store,
     clock: systemClock,
@@ -181,6 +189,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     approvals,
     tracing: traces,
     ...(config.receiptsThread ? { makeReceipts: receiptThread } : {}),
+    searchTexts: redaction.search,
     onReceiptError: (error) =>
       logger.error({ event: "receipts.failed", err: error }, "Receipts cannot be issued; retrying"),
   });

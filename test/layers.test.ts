@@ -39,6 +39,8 @@ const composition = new Set([
   "logger.ts",
   "receipts-thread.ts",
   "receipts-worker.ts",
+  "redaction-thread.ts",
+  "redaction-worker.ts",
   "version.ts",
   "cli",
   "testing",

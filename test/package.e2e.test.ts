@@ -18,7 +18,7 @@ const unpackedBytesMax = 20_000_000;
 const { version, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** Whoever loads one of these starts a program or a thread; the other tests do. */
-const programs = ["main.js", "writer.js", "receipts-worker.js"];
+const programs = ["main.js", "writer.js", "receipts-worker.js", "redaction-worker.js"];
 
 /** Loads every module, those that others may import by their names; and prints what did not work. */
 const loadAll = `

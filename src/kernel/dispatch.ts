@@ -4,6 +4,7 @@
  */
 
 import type { Caller, Scope } from "../policy/caller.ts";
+import { SearchBudget } from "../policy/redact/search-budget.ts";
 import { hashOf } from "../receipts/canonical.ts";
 import { canonicalJson } from "../receipts/canonical-json.ts";
 import {
@@ -198,8 +199,9 @@ async function perform<Request, Result>(
 ): Promise<Omit<Answer<Result>, "replayed">> {
   let isAhead = command.isAhead === true;
   let toHold: readonly string[] = [];
+  const budget = new SearchBudget();
   for (let attempt = 1; ; attempt++) {
-    const unit = new Unit(deps, caller, { isAhead });
+    const unit = new Unit(deps, caller, { isAhead, budget });
     try {
       for (const id of toHold) await unit.hold(id);
       const { result, position } = await decideAndCommit(unit, command, request, once);
@@ -208,6 +210,13 @@ async function perform<Request, Result>(
       if (position !== null) await command.afterwards?.(deps, caller, result, request);
       return { result, position };
     } catch (error) {
+      if (budget.isExceeded) {
+        // Whatever went wrong may be due to texts that were not searched (S1). Others need not wait for the search.
+        unit.release();
+        await budget.refill(deps.searchTexts);
+        attempt -= 1;
+        continue;
+      }
       if (error instanceof StoreUnavailable) {
         throw cannotWrite(error.fault ?? "the write failed", error);
       }
@@ -253,6 +262,7 @@ async function decideAndCommit<Request, Result>(
       expiresAt: clock.now() + (command.keptMs?.(result) ?? onceKeptMs),
     };
   }
+  unit.assertSearched();
   const isEmpty = batch.events.length === 0 && batch.once === undefined && batch.rewrite === undefined;
   if (isEmpty) return { result, position: null };
   const events = await store.commit(batch);

@@ -9,6 +9,7 @@ import { MasterKeys } from "../policy/master-keys.ts";
 import { createOutbound, type Outbound } from "../policy/outbound.ts";
 import { authFailuresMaxDefault, RateLimit } from "../policy/rate-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
+import { type SearchTexts, searchHere } from "../policy/redact/search-budget.ts";
 import { Tickets } from "../policy/tickets.ts";
 import type { Batch } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
@@ -94,6 +95,8 @@ export interface KernelOptions {
   tracing?: Tracing | null;
   /** Makes receipts elsewhere and commits them here; without it they are made in this thread. */
   makeReceipts?: (hooks: MakerHooks, commit: (batch: Batch) => Promise<unknown>) => ReceiptMaker;
+  /** Searches long texts for secrets elsewhere; without it they are searched in this thread. */
+  searchTexts?: SearchTexts;
   /** Hears of receipts that cannot be issued now. */
   onReceiptError?: (error: unknown) => void;
 }
@@ -137,6 +140,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
     issuer,
     receipts,
     redactor: new Redactor([adminKey.key]),
+    searchTexts: options.searchTexts ?? searchHere,
     replaySecrets: new ReplaySecrets(),
     heldStates: new HeldStates(clock, options.heldMs),
     seenSecrets: new Set(),

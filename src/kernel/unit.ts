@@ -10,6 +10,7 @@ import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
+import { SearchBudget, type SearchTexts } from "../policy/redact/search-budget.ts";
 import type {
   Batch,
   Blob,
@@ -59,6 +60,8 @@ export interface KernelDeps {
   receipts: ReceiptProgress;
   issuer: Issuer;
   redactor: Redactor;
+  /** Searches long texts for secrets without holding the event loop. */
+  searchTexts: SearchTexts;
   replaySecrets: ReplaySecrets;
   /** What shells said in confidence, while their runs may need it. */
   heldStates: HeldStates;
@@ -113,20 +116,35 @@ export class Unit {
   readonly #rewrites: Rewrite[] = [];
   readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
   readonly #held = new Map<string, Release>();
-  /** What it takes out of everything that is written. */
-  redactor: Redactor;
+  readonly #budget: SearchBudget;
+  #redactor: Redactor;
   /** While this is set, what is emitted is the work of a replay and says so. */
   mark: ReplayMark | null = null;
 
   readonly #isAhead: boolean;
 
   /** A unit that is ahead builds on commits that are still on their way to the disk; see the store's `getAhead`. */
-  constructor(deps: KernelDeps, caller: Caller, { isAhead = false } = {}) {
+  constructor(deps: KernelDeps, caller: Caller, { isAhead = false, budget = new SearchBudget() } = {}) {
     this.deps = deps;
     this.caller = caller;
     this.#isAhead = isAhead;
-    this.redactor = deps.redactor;
+    this.#budget = budget;
+    this.#redactor = deps.redactor.within(budget);
     this.at = timestamp(deps.clock.now());
+  }
+
+  /** What it takes out of everything that is written. */
+  get redactor(): Redactor {
+    return this.#redactor;
+  }
+
+  set redactor(redactor: Redactor) {
+    this.#redactor = redactor.within(this.#budget);
+  }
+
+  /** Throws when texts were too long to be searched now; then nothing of this unit may be used. */
+  assertSearched(): void {
+    if (this.#budget.isExceeded) throw new Error("Texts have to be searched for secrets first.");
   }
 
   newId(prefix: string): string {

@@ -16,7 +16,10 @@ export async function writeArtifact(run: Run, artifact: ArtifactInput & Artifact
   const recorded = await run.recall(step);
   const known = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
   if (known !== null && !run.isReplay) return known.id;
-  const { bytes, mimeType } = encode(artifact, run.redactor);
+  const { bytes, mimeType } =
+    known === null
+      ? await run.redact((redactor) => encode(artifact, redactor))
+      : encode(artifact, run.redactor);
   const sha256 = sha256Hex(bytes);
   if (known !== null && (await isMadeAgain(run, step, known.sha256, sha256))) return known.id;
   return await keepArtifact(run, step, { mimeType, ...artifact }, { bytes, sha256 });
@@ -89,7 +92,7 @@ function chunkWriter(
     const key = chunkKey(step, index + 1);
     const at = index++;
     if ((await run.recall(key)) !== undefined) return;
-    const whole = last ? wholeOf(run, written) : null;
+    const whole = last ? await run.redact((redactor) => wholeOf(redactor, written)) : null;
     const completed = whole === null ? null : { sha256: whole.sha256, bytes: whole.bytes.length };
     await run.note(async (unit, task) => {
       const current = await unit.require("artifact", artifact.id);
@@ -138,7 +141,7 @@ function replayWriter(
     write: append,
     async close() {
       await append("");
-      const { bytes, sha256 } = wholeOf(run, chunks);
+      const { bytes, sha256 } = wholeOf(run.redactor, chunks);
       if (known === null || !(await isMadeAgain(run, step, recordedHash, sha256))) {
         await keepArtifact(run, step, { mimeType: "text/plain", ...artifact }, { bytes, sha256 });
         return;
@@ -153,8 +156,8 @@ function chunkKey(step: string, number: number): string {
 }
 
 /** The pieces together; what only now shows itself as a secret is taken out of the whole. */
-function wholeOf(run: Run, chunks: readonly string[]): { sha256: string; bytes: Uint8Array } {
-  const bytes = Buffer.from(run.redactor.text(chunks.join("")));
+function wholeOf(redactor: Redactor, chunks: readonly string[]): { sha256: string; bytes: Uint8Array } {
+  const bytes = Buffer.from(redactor.text(chunks.join("")));
   return { sha256: sha256Hex(bytes), bytes };
 }
 

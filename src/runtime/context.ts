@@ -1,6 +1,5 @@
 /** The `ctx` of an agent: each call is a step, taken from the journal if it is there and recorded if it is not. */
 
-import { isDeepStrictEqual } from "node:util";
 import { unseal } from "../kernel/content.ts";
 import type { StepSpan } from "../kernel/events.ts";
 import { requireModel, requireTool } from "../kernel/persona-policy.ts";
@@ -194,11 +193,11 @@ async function isSaidAgain(
 ): Promise<boolean> {
   if (ended?.event !== "agent.message") return true;
   const said = await unseal(ended.payload.message.parts, run.own);
-  const written = run.redactor.value(attempted);
-  if (isDeepStrictEqual(said, written)) {
+  if (run.isRecordedAs(said, attempted)) {
     await run.repeat(step);
     return true;
   }
+  const written = run.redactor.value(attempted);
   await run.differs(`${step} ${JSON.stringify(said)}`, `${step} ${JSON.stringify(written)}`);
   return false;
 }

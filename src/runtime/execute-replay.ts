@@ -38,7 +38,7 @@ export async function executeReplay(run: Replay, agent: Agent): Promise<void> {
 /** A result that is the source's own is told again; another one is the replay's. */
 async function endAsReturned(run: Replay, result: JsonValue | undefined): Promise<void> {
   const { source } = run;
-  const found = run.redactor.value(partsOf(result));
+  const found = await run.redact((redactor) => redactor.value(partsOf(result)));
   const recorded = source.status === "COMPLETED" ? await resultOf(run, source) : null;
   if (recorded !== null && isDeepStrictEqual(found, recorded)) {
     await run.repeatRest();

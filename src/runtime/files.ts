@@ -26,7 +26,7 @@ export function filesOf(run: Run): AgentFiles {
       const span = { ...spanOf(run, "file", path), name: `write ${path}` };
       await allowed(run, span, () => requireCapability(run.task, "files:write"));
       // Like everything that a run puts out, it is without the secrets that the run was given.
-      const content = run.redactor.text(text);
+      const content = await run.redact((redactor) => redactor.text(text));
       const would = { path, sha256: hash("sha256", content, "hex"), bytes: Buffer.byteLength(content) };
       const { output } = await performEffect(
         run,

@@ -101,8 +101,8 @@ async function readStep(
   return await run.perform(async () => {
     const memories = await find();
     // What the agent sees now must be what it will see when the step comes from the journal.
-    const found = run.redactor.value(
-      memories.map(({ id, key, scope, content }) => ({ id, key, scope, content })),
+    const found = await run.redact((redactor) =>
+      redactor.value(memories.map(({ id, key, scope, content }) => ({ id, key, scope, content }))),
     );
     await run.note((unit, task) => {
       const memory_ids = memories.map(({ id }) => id);

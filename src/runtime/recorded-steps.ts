@@ -49,7 +49,8 @@ export async function performStep(
     const started_at = timestamp(run.kernel.clock.now());
     const refusal = (await permit?.use(span)) ?? null;
     // What the agent sees now must be what it will see when the step comes from the journal.
-    const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
+    const made = refusal === null ? await attempt() : { error: refusal };
+    const attempted = await run.redact((redactor) => redactor.value(made));
     await noteResult(run, span, attempted, { ...cost, amounts }, () => ({
       started_at,
       ...(declaredModel === undefined ? {} : { declared_model: declaredModel }),

@@ -17,6 +17,7 @@
  *       later, and that moment is a record of its own: without one, it has not been given yet.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import { setTimer } from "../kernel/clock.ts";
 import { unseal } from "../kernel/content.ts";
 import { carryOut } from "../kernel/dispatch.ts";
@@ -29,6 +30,7 @@ import type { TaskRecord } from "../kernel/resources/task.ts";
 import { type TraceContext, traceOfStep } from "../kernel/trace.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import type { Redactor, Secret } from "../policy/redact/redact.ts";
+import { redactLong } from "../policy/redact/search-budget.ts";
 import { BatchFailed, type JsonValue, type TenantStore } from "../store/port.ts";
 import { Doings } from "./doings.ts";
 import { watchEgress } from "./egress.ts";
@@ -176,6 +178,22 @@ export class Run {
   /** What must not be written, whatever the agent does with it: what looks secret, and the secrets it was given. */
   get redactor(): Redactor {
     return this.#redactor;
+  }
+
+  /** Redacts what is new, however long its texts are. Other steps go on meanwhile, so nothing that was recorded is redacted so. */
+  async redact<T>(use: (redactor: Redactor) => T): Promise<T> {
+    this.#stepsRunning += 1;
+    try {
+      return await redactLong(this.kernel.searchTexts, this.redactor, use);
+    } finally {
+      this.#stepsRunning -= 1;
+      this.#considerParking();
+    }
+  }
+
+  /** Whether a value is what was recorded, which is without secrets; when they are equal, nothing has to be searched. */
+  isRecordedAs(recorded: unknown, value: unknown): boolean {
+    return isDeepStrictEqual(recorded, value) || isDeepStrictEqual(recorded, this.redactor.value(value));
   }
 
   /** From here on these are taken out of everything that the run records. */

@@ -31,6 +31,8 @@ import { emptyWorld, type World } from "./world.ts";
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
 const readyMax = 10_000;
 const sweepEveryMs = 250;
+/** As much of an error's message and stack as the server's log has. */
+const thrownCharsMax = 16_384;
 /** Idempotency records past their day are dropped this often. */
 const forgetEveryMs = 60 * 60 * 1000;
 
@@ -297,7 +299,7 @@ class Scheduler implements Runtime {
     this.#runs.delete(id);
     if (end.how === "crashed") this.#crashed.add(run.task, end.error);
     else this.#crashed.forget(id);
-    if (end.how === "ended" && end.thrown !== undefined) this.#tellThrown(run, end.thrown);
+    if (end.how === "ended" && end.thrown !== undefined) void this.#tellThrown(run, end.thrown);
     if (end.how !== "crashed" && end.how !== "parked") this.#startedWith?.delete(id);
     // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
     const now = this.#kernel.clock.now();
@@ -320,9 +322,17 @@ class Scheduler implements Runtime {
   }
 
   /** The task has the message only; where it was thrown is for whoever wrote the agent. */
-  #tellThrown({ redactor, task }: Run, thrown: unknown): void {
+  async #tellThrown(run: Run, thrown: unknown): Promise<void> {
+    const { task } = run;
     const { message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown));
-    const err = { message: redactor.text(message), stack: redactor.text(stack ?? message) };
+    const whole = await run.redact((redactor) => ({
+      message: redactor.text(message),
+      stack: redactor.text(stack ?? message),
+    }));
+    const err = {
+      message: whole.message.slice(0, thrownCharsMax),
+      stack: whole.stack.slice(0, thrownCharsMax),
+    };
     this.#logger.warn(
       { err, agent: task.agent.name, ...this.#about(task) },
       "an agent's code threw an error",

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { request } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Client, until } from "../support/client.ts";
+import { Client, isFinal, until } from "../support/client.ts";
 import { withoutStall } from "../support/loop-stall.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openSession } from "../support/socket.ts";
@@ -146,7 +146,28 @@ const accepted: { name: string; path(): string; body: string; status: number }[]
     body: `{"workspace_id":"workspace_default","metadata":{${many(2000, (n) => `"k${n}":${n}`)}}}`,
     status: 400,
   },
+  {
+    name: "2 MB of passwords with their names, in one text and in many",
+    path: () => `/v1/sessions/${sessionId}/messages`,
+    body: `{"message":{"role":"user","parts":[${many(500, (n) => textPart(passwords(n === 0 ? 1_000_000 : 2000)))}]}}`,
+    status: 201,
+  },
+  {
+    name: "2 MB of prose",
+    path: () => `/v1/sessions/${sessionId}/messages`,
+    body: `{"message":{"role":"user","parts":[${textPart("A token is what a cookie keeps, and the password key. ".repeat(40_000))}]}}`,
+    status: 201,
+  },
 ];
+
+function textPart(text: string): string {
+  return JSON.stringify({ type: "text", text, visibility: "public" });
+}
+
+function passwords(chars: number): string {
+  const line = 'password="hunter2hunter2x9" api_key: sk-abc123DEF456 token=zx81spectrum48k\n';
+  return line.repeat(Math.ceil(chars / line.length));
+}
 
 for (const { name, path, body, status } of accepted) {
   test(`REL-R11 ${name} do not hold the event loop`, async () => {
@@ -155,6 +176,20 @@ for (const { name, path, body, status } of accepted) {
     assert.equal(answered, status);
   });
 }
+
+test("REL-R11 a task with a long text that is full of secrets does not hold the event loop", async () => {
+  const { id } = await client.createSession();
+  const text = passwords(1_000_000);
+  const task = await withoutStall(async () => {
+    const submitted = await client.submit(id, text);
+    return await client.untilTask(submitted.id, isFinal);
+  });
+  assert.equal(task.status, "COMPLETED");
+  const { body } = await client.get(`/v1/sessions/${id}/messages`);
+  assert.equal(body.data.length, 2);
+  for (const { parts } of body.data)
+    assert.match(parts[0].text, /^(password="\[redacted:\w+\]"(?!.*hunter2).*\n)+$/);
+});
 
 test("REL-R11 one key cannot send large bodies without limit at once, and others are not affected", async () => {
   const other = await client.createKey({ actor: "other" });

@@ -1,5 +1,6 @@
 /** What must hold of a log before anything is made of it: one session's, in the form of its kinds, over, and whole. */
 
+import { redactLong } from "../../policy/redact/search-budget.ts";
 import type { NewEvent } from "../../store/port.ts";
 import { asKernelEvent, type EventKind, terminalEvents } from "../events.ts";
 import { created } from "../fold.ts";
@@ -157,16 +158,18 @@ function assertEnded({ events }: LogBundle): void {
 }
 
 /** Taking something out would break what the receipts say; so it is not taken in. */
-async function assertClean({ redactor }: Unit, { events, blobs }: LogBundle): Promise<void> {
-  const isClean = (value: unknown) => redactor.value(value) === value;
+async function assertClean({ deps }: Unit, { events, blobs }: LogBundle): Promise<void> {
+  // Each has a budget of its own: a decision that is made again for each text would not end.
+  const isClean = (value: unknown) =>
+    redactLong(deps.searchTexts, deps.redactor, (redactor) => redactor.value(value) === value);
   const dirty = () => refused("It holds what looks like a credential.");
   for (const { payload, actor, resource } of events) {
     await nextSlice();
-    if (!isClean(payload) || !isClean(actor) || !isClean(resource.id)) throw dirty();
+    if (!(await isClean([payload, actor, resource.id]))) throw dirty();
   }
   for (const { bytes } of blobs) {
     await nextSlice();
-    if (!isClean(Buffer.from(bytes).toString("utf8"))) throw dirty();
+    if (!(await isClean(Buffer.from(bytes).toString("utf8")))) throw dirty();
   }
 }
 

@@ -17,13 +17,14 @@ import {
   type RedactedKind,
   secretLengthMin,
 } from "./kinds.ts";
-import { applyRules, rulesFor } from "./texts.ts";
+import type { SearchBudget } from "./search-budget.ts";
+import { passesMax, rulesFor, searched } from "./texts.ts";
 
-/** Taking one secret out can lay bare the start of another; beyond this many layers somebody is playing. */
-const passesMax = 4;
 /** Keys come from callers, so what is remembered about them must not grow with what they send. */
 const rememberedKeysMax = 4096;
 const rememberedKeyLengthMax = 128;
+
+const nothing = /(?!)/;
 
 /** What a member's name says about its value. */
 type Role = RedactedKind | "maybe_token" | "maybe_reasoning" | null;
@@ -40,15 +41,28 @@ export class Redactor {
   #given: readonly Secret[] = [];
   #secrets: readonly string[] = [];
   #numbers: ReadonlySet<unknown> = new Set();
-  #secretsOrPlaceholders = /(?!)/;
-  readonly #keys = new Map<string, Key>();
+  #secretsOrPlaceholders = nothing;
+  readonly #keys: Map<string, Key>;
+  #budget: SearchBudget | null = null;
 
   /**
    * The exact values are secret wherever they occur (the administrator's key, say), also as they look inside JSON or
    * a URL. Values shorter than 8 characters are ignored.
    */
-  constructor(secrets: readonly Secret[] = []) {
-    this.#take(secrets);
+  constructor(secrets: readonly Secret[] = [], keys: Map<string, Key> = new Map()) {
+    this.#keys = keys;
+    if (secrets.length > 0) this.#take(secrets);
+  }
+
+  /** The same, but leaves texts beyond the budget for another thread; see there. */
+  within(budget: SearchBudget): Redactor {
+    const metered = new Redactor([], this.#keys);
+    metered.#given = this.#given;
+    metered.#secrets = this.#secrets;
+    metered.#numbers = this.#numbers;
+    metered.#secretsOrPlaceholders = this.#secretsOrPlaceholders;
+    metered.#budget = budget;
+    return metered;
   }
 
   #take(secrets: readonly Secret[]): void {
@@ -79,7 +93,9 @@ export class Redactor {
 
   /** The same, and more exact values. */
   with(more: readonly Secret[]): Redactor {
-    return new Redactor([...this.#given, ...more]);
+    const redactor = new Redactor([...this.#given, ...more]);
+    redactor.#budget = this.#budget;
+    return redactor;
   }
 
   text(text: string): string {
@@ -88,8 +104,9 @@ export class Redactor {
     if (selected === 0 && !this.#holdsExactSecret(text)) return text;
     let before = text;
     for (let pass = 0; pass < passesMax; pass++) {
-      const after = applyRules(this.#withoutExactSecrets(before), selected);
-      if (after === before) break;
+      const rest = this.#withoutExactSecrets(before);
+      const after = this.#budget?.search(rest, selected) ?? searched(rest, selected);
+      if (!this.#holdsExactSecret(after)) return after;
       before = after;
     }
     return before;
@@ -180,7 +197,7 @@ export class Redactor {
       role: roles.get(name.toLowerCase().replace(/[-_]/g, "")) ?? null,
     };
     const isWorthwhile = this.#keys.size < rememberedKeysMax && name.length <= rememberedKeyLengthMax;
-    if (isWorthwhile) this.#keys.set(name, key);
+    if (isWorthwhile && this.#budget?.isExceeded !== true) this.#keys.set(name, key);
     return key;
   }
 }

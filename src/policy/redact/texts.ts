@@ -4,6 +4,9 @@ import { isAssignedSecret, quotedEnd, withoutAssignedSecrets } from "./assignmen
 import { isPlaceholder, placeholder, type RedactedKind } from "./kinds.ts";
 import { escapeEnd, firstFrom, from, matchAt, Pieces } from "./pieces.ts";
 
+/** Taking one secret out can lay bare the start of another; beyond this many layers somebody is playing. */
+export const passesMax = 4;
+
 interface Rule {
   readonly apply: (text: string) => string;
   /** Three characters each, in any case; a text that has none of them holds nothing for this rule. */
@@ -63,7 +66,18 @@ export function rulesFor(text: string): number {
   return found;
 }
 
-export function applyRules(text: string, selected: number): string {
+/** The text without secrets: the rules are applied until nothing changes. */
+export function searched(text: string, selected: number): string {
+  let before = text;
+  for (let pass = 0; pass < passesMax; pass++) {
+    const after = applyRules(before, selected);
+    if (after === before) break;
+    before = after;
+  }
+  return before;
+}
+
+function applyRules(text: string, selected: number): string {
   let rest = text;
   for (const [n, { apply }] of rules.entries()) if (selected & (1 << n)) rest = apply(rest);
   return rest;

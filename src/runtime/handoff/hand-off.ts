@@ -7,7 +7,6 @@
  * without one. So all of it is in the log, in order, and is repeated from there like any other step.
  */
 
-import { isDeepStrictEqual } from "node:util";
 import { sha256Hex, unseal } from "../../kernel/content.ts";
 import type { EventPayloads, KernelEvent, StepSpan } from "../../kernel/events.ts";
 import { abandonHandoff, awaitRemote, createHandoff } from "../../kernel/handoffs.ts";
@@ -269,8 +268,8 @@ class Conversation {
   async #assertSame(step: string, said: Outgoing | null, parts: Part[] | null): Promise<void> {
     const run = this.#run;
     const recorded = said === null ? null : await unseal(said.parts, run.own);
-    const attempted = parts === null ? null : run.redactor.value(parts);
-    if (isDeepStrictEqual(recorded, attempted)) return;
+    if (run.isRecordedAs(recorded, parts)) return;
+    const attempted = run.redactor.value(parts);
     await run.differs(`${step} ${JSON.stringify(recorded)}`, `${step} ${JSON.stringify(attempted)}`);
   }
 }

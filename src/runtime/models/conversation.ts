@@ -20,9 +20,8 @@ export async function conversation(run: Run, last = lastDefault): Promise<ModelM
   const span: StepSpan = { step: run.key("conversation"), kind: "conversation", name: `the last ${last}` };
   const recorded = await run.recall(span.step);
   const given = recorded === undefined ? await note(run, span, last) : await outputOf(run, recorded);
-  const messages = run.redactor.value(
-    isExtent(given) ? await readConversation(run.own, given) : messagesIn(given),
-  );
+  const said = isExtent(given) ? await readConversation(run.own, given) : messagesIn(given);
+  const messages = await run.redact((redactor) => redactor.value(said));
   knownMessages(run).learn(span.step, messages.map(messageHash));
   return messages;
 }

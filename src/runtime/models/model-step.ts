@@ -14,6 +14,7 @@ import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import type { Amounts } from "../../kernel/resources/quota.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { ModelCall, ModelSource } from "../../models/model.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { StreamOptions } from "../agent-model.ts";
@@ -158,7 +159,9 @@ async function perform(
     ...(told.usd === null ? {} : { usd: told.usd }),
   };
   // What the agent sees now must be what it will see when the step comes from the journal.
-  const attempted = run.redactor.value(heard.failure ?? attemptedOf(run, end, allowance));
+  const attempted = await run.redact((redactor) =>
+    redactor.value(heard.failure ?? attemptedOf(redactor, end, allowance)),
+  );
   await noteResult(run, span, attempted, { amounts: spent, spent }, () => ({ model_call: told }));
   if ("error" in attempted) throw new AgentFailure(attempted.error.code, attempted.error.message);
   return answerIn(attempted.output);
@@ -186,7 +189,7 @@ class Listener {
   }
 }
 
-function attemptedOf({ redactor }: Run, end: AttemptsEnd, { outputTokens }: Allowance): Attempted {
+function attemptedOf(redactor: Redactor, end: AttemptsEnd, { outputTokens }: Allowance): Attempted {
   if ("error" in end) return { error: end.error };
   const { model, isCut, told } = end;
   const answer = withoutHalfSecret(end.answer, redactor);

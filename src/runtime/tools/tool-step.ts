@@ -8,7 +8,6 @@
  *   T3  What comes after the call was given up, or after the task was over, is recorded as late, and nothing else.
  */
 
-import { isDeepStrictEqual } from "node:util";
 import { timestamp } from "../../kernel/clock.ts";
 import { noteLateResult } from "../../kernel/commands/note-late-result.ts";
 import { unseal } from "../../kernel/content.ts";
@@ -46,7 +45,8 @@ export async function performTool(run: Run, step: ToolStep, permit?: Permit): Pr
     const started_at = timestamp(run.kernel.clock.now());
     const refusal = await begin(run, step, permit);
     // What the agent sees now must be what it will see when the step comes from the journal.
-    const attempted = run.redactor.value(refusal === null ? await attempt() : { error: refusal });
+    const made = refusal === null ? await attempt() : { error: refusal };
+    const attempted = await run.redact((redactor) => redactor.value(made));
     await noteResult(run, span, attempted, { amounts: oneCall }, (unit) => ({
       started_at,
       tool_call: { input: unit.seal(input), effect, ...(callId === undefined ? {} : { call_id: callId }) },
@@ -108,8 +108,8 @@ async function assertSameInput(
   const call = isSpan ? event.payload.tool_call : undefined;
   if (call === undefined) return;
   const given = await unseal(call.input, run.own);
+  if (run.isRecordedAs(given, input)) return;
   const attempted = run.redactor.value(input);
-  if (isDeepStrictEqual(given, attempted)) return;
   await run.differs(`${key} ${JSON.stringify(given)}`, `${key} ${JSON.stringify(attempted)}`);
 }
 

@@ -7,6 +7,7 @@ import { type BlobSource, type Content, unsealShown } from "../../kernel/content
 import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
 import type { ModelMessage, ReasoningContent, ToolOutput } from "../../models/messages.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
+import { redactLong, type SearchTexts } from "../../policy/redact/search-budget.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { type Attributes, known } from "./span.ts";
 
@@ -16,11 +17,18 @@ const contentCharsMax = 8192;
 export class ContentReader {
   readonly #source: BlobSource;
   readonly #redactor: Redactor;
+  readonly #searchTexts: SearchTexts;
   readonly isWanted: boolean;
 
-  constructor(options: { source: BlobSource; redactor: Redactor; isWanted: boolean }) {
+  constructor(options: {
+    source: BlobSource;
+    redactor: Redactor;
+    searchTexts: SearchTexts;
+    isWanted: boolean;
+  }) {
     this.#source = options.source;
     this.#redactor = options.redactor;
+    this.#searchTexts = options.searchTexts;
     this.isWanted = options.isWanted;
   }
 
@@ -30,19 +38,21 @@ export class ContentReader {
     return "value" in found ? found.value : null;
   }
 
-  text(text: string): string | null {
-    return this.isWanted ? cut(this.#redactor.text(text)) : null;
+  async text(text: string): Promise<string | null> {
+    if (!this.isWanted) return null;
+    return cut(await redactLong(this.#searchTexts, this.#redactor, (redactor) => redactor.text(text)));
   }
 
-  json(value: JsonValue | undefined): string | null {
+  async json(value: JsonValue | undefined): Promise<string | null> {
     if (value === undefined || !this.isWanted) return null;
     // As a value, because the name of a member can say that it is a secret.
-    return this.text(JSON.stringify(this.#redactor.value(value)));
+    const redacted = await redactLong(this.#searchTexts, this.#redactor, (redactor) => redactor.value(value));
+    return await this.text(JSON.stringify(redacted));
   }
 
   async sealed(content: Content<JsonValue> | undefined): Promise<string | null> {
     if (!this.isWanted || content === undefined) return null;
-    return this.json((await this.open(content)) ?? undefined);
+    return await this.json((await this.open(content)) ?? undefined);
   }
 
   /** What the model was told for the first time. */
@@ -55,14 +65,14 @@ export class ContentReader {
     const system = messages.filter(({ role }) => role === "system").flatMap(partsOf);
     const said = messages.filter(({ role }) => role !== "system").map(toldOf);
     return known({
-      "gen_ai.system_instructions": system.length === 0 ? null : this.json(system),
-      "gen_ai.input.messages": said.length === 0 ? null : this.json(said),
+      "gen_ai.system_instructions": system.length === 0 ? null : await this.json(system),
+      "gen_ai.input.messages": said.length === 0 ? null : await this.json(said),
     });
   }
 
-  output(message: ModelMessage, finishReason: string): Attributes {
+  async output(message: ModelMessage, finishReason: string): Promise<Attributes> {
     return known({
-      "gen_ai.output.messages": this.json([{ ...toldOf(message), finish_reason: finishReason }]),
+      "gen_ai.output.messages": await this.json([{ ...toldOf(message), finish_reason: finishReason }]),
     });
   }
 }

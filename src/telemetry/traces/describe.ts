@@ -10,11 +10,11 @@ import type { StepEnd, TaskEnd } from "./task-trace.ts";
 
 export type Described = Pick<SpanFacts, "name" | "kind" | "attributes">;
 
-export function describeTask(
+export async function describeTask(
   task: TaskRecord,
   { status, agent, startedAt, endedAt, failure }: TaskEnd,
   { reader, source }: { reader: ContentReader; source: TaskRecord | null },
-): SpanFacts {
+): Promise<SpanFacts> {
   return {
     name: `invoke_agent ${agent.name}`,
     kind: "internal",
@@ -38,7 +38,7 @@ export function describeTask(
       "bridle.workspace.id": task.workspace_id,
       "bridle.persona.id": task.persona_id,
     },
-    error: failure === null ? null : { code: failure.code, message: reader.text(failure.message) },
+    error: failure === null ? null : { code: failure.code, message: await reader.text(failure.message) },
     moments: startedAt === null ? [] : [{ name: "task.started", at: startedAt }],
     // A replay is a trace of its own, from which one gets to what it repeats.
     links: source === null ? [] : [{ traceId: traceIdOf(source), spanId: taskSpanId(source.id) }],
@@ -71,7 +71,7 @@ export async function describeStep(
       ...(ended === null ? { "bridle.step.unfinished": true } : {}),
       ...(error === null ? {} : { "error.type": error.code }),
     },
-    error: error === null ? null : { code: error.code, message: reader.text(error.message) },
+    error: error === null ? null : { code: error.code, message: await reader.text(error.message) },
     moments: [],
     links: [],
   };

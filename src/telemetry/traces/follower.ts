@@ -78,10 +78,10 @@ export class Follower {
   private constructor(options: FollowerOptions, { position, at }: Cursor) {
     this.#options = options;
     const { kernel, otel, settings } = options;
-    const { store, redactor } = kernel;
+    const { store, redactor, searchTexts } = kernel;
     const isWanted = settings.withContent;
     const readerFor = (tenantId: string) =>
-      new ContentReader({ source: store.of(tenantId), redactor, isWanted });
+      new ContentReader({ source: store.of(tenantId), redactor, searchTexts, isWanted });
     this.#batch = { spans: [], through: position };
     this.#saved = position;
     this.#gatherer = new Gatherer({ kernel, tracing: otel, readerFor, seenAt: at });

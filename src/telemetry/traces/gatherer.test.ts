@@ -28,11 +28,12 @@ const patient = defineAgent({
 const all: Tracing = { isSampled: () => true };
 
 function gathererFor({ kernel }: TracedStage, tracing = all, seenAt = 0): Gatherer {
-  const { store, redactor } = kernel;
+  const { store, redactor, searchTexts } = kernel;
   return new Gatherer({
     kernel,
     tracing,
-    readerFor: (tenantId) => new ContentReader({ source: store.of(tenantId), redactor, isWanted: false }),
+    readerFor: (tenantId) =>
+      new ContentReader({ source: store.of(tenantId), redactor, searchTexts, isWanted: false }),
     seenAt,
   });
 }

@@ -62,7 +62,7 @@ export class Gatherer {
     }
     if (end === null) return spans;
     const source = task.replay === null ? null : await this.#read(task.tenant_id, task.replay.source_task_id);
-    return [...spans, describeTask(task, end, { reader, source })];
+    return [...spans, await describeTask(task, end, { reader, source })];
   }
 
   async #traceOf(taskId: string, event: RecordedEvent): Promise<TaskTrace | null> {

@@ -86,6 +86,6 @@ async function answerOf(
   const { finish_reason, message } = output;
   if (typeof finish_reason !== "string") return {};
   // The output of a model call is written by the runtime only, with the message that it came with.
-  const said = reader.isWanted ? reader.output(message as ModelMessage, finish_reason) : {};
+  const said = reader.isWanted ? await reader.output(message as ModelMessage, finish_reason) : {};
   return { "gen_ai.response.finish_reasons": [finish_reason], ...said };
 }

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { pino } from "pino";
 import { TracedStage } from "../../../test/support/traced-stage.ts";
 import { Redactor } from "../../policy/redact/redact.ts";
+import { searchHere } from "../../policy/redact/search-budget.ts";
 import { defineAgent } from "../../runtime/agent.ts";
 import { ContentReader } from "./content.ts";
 import { exporterSecrets } from "./settings.ts";
@@ -14,18 +15,19 @@ test("TRC-12 redacts secrets from span content before truncating it", async () =
   // cut.
   const secret = 'pass"word\nwith-quotes';
   const redactor = new Redactor([secret]);
-  const reader = new ContentReader({ source: { blob: async () => undefined }, redactor, isWanted: true });
+  const source = { blob: async () => undefined };
+  const reader = new ContentReader({ source, redactor, searchTexts: searchHere, isWanted: true });
   const long = `${"long ".repeat(1637)}${secret}`;
   const message = { role: "assistant", content: [{ type: "text", text: secret }] } as const;
   const shown = [
-    reader.text(`it failed: ${secret}`),
-    reader.text(long),
+    await reader.text(`it failed: ${secret}`),
+    await reader.text(long),
     await reader.sealed({ inline: { headers: { cookie: "plain-words-only" }, note: secret } }),
-    JSON.stringify(reader.output({ ...message, content: [...message.content] }, "stop")),
+    JSON.stringify(await reader.output({ ...message, content: [...message.content] }, "stop")),
   ].join("\n");
   assert.doesNotMatch(shown, /pass.{0,3}word|with-quotes|plain-words-only/s);
   assert.match(shown, /it failed: /);
-  assert.ok((reader.text(long) ?? "").length <= 8192);
+  assert.ok(((await reader.text(long)) ?? "").length <= 8192);
 });
 
 test("TRC-13 no log line has collector credentials that an export error quotes, even in part", async () => {
