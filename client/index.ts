@@ -34,7 +34,7 @@ export type { ConnectSession, LiveSession, SayOptions } from "./live/live-sessio
 export type { Question } from "./live/questions.ts";
 export type { Said } from "./messages.ts";
 export type { Quotas } from "./quotas.ts";
-export type { Receipts, VerifyReceipt } from "./receipts.ts";
+export type { ReceiptSubject, Receipts, VerifyReceipt } from "./receipts.ts";
 export type { CreateSession, ForkSession, ListSessions, Sessions } from "./sessions.ts";
 export { isFinal, type ListTasks, type SubmitTask, type Tasks, type WaitOptions } from "./tasks.ts";
 export type { ClientOptions } from "./transport.ts";

@@ -13,15 +13,22 @@ import {
 import { readJson, readText, unreadable } from "./answers.ts";
 import { readLines } from "./json-lines.ts";
 import { segment, type Transport } from "./transport.ts";
-import type { CallOptions, ReceiptProof } from "./types.ts";
+import type { CallOptions, ReceiptProof, WriteOptions } from "./types.ts";
 
 export interface VerifyReceipt extends CallOptions {
   /** The issuer's keys, as learnt from the issuer. Without any, those that the server publishes now. */
   keys?: readonly PublicJwk[];
 }
 
+export interface ReceiptSubject {
+  object: "outcome" | "event" | "artifact" | "tool_call";
+  id: string;
+}
+
 export interface Receipts {
   get(id: string, options?: CallOptions): Promise<Receipt>;
+  /** The receipt of an outcome, an event, an artifact or a tool call (`<task_id>/<step>`). It is issued once. */
+  request(subject: ReceiptSubject, options?: WriteOptions): Promise<Receipt>;
   /** One of the server's by its id, or one from anywhere. */
   verify(receipt: string | Receipt, options?: VerifyReceipt): Promise<Verification>;
   /** What it takes to see that a receipt is in the chain of its workspace: for `verifyInclusion` of `bridle/verify`. */
@@ -51,6 +58,12 @@ export function createReceipts(transport: Transport): Receipts {
     async get(id, { signal } = {}) {
       const receipt = await read(id, signal);
       if (isReceipt(receipt) && receipt.receipt_id === id) return receipt;
+      throw unreadable("the receipt that was asked for");
+    },
+    async request(subject, { signal, idempotencyKey } = {}) {
+      const ask = { method: "POST", body: { subject }, idempotencyKey, signal } as const;
+      const receipt: unknown = parseStrictJson(await transport.request("/v1/receipts", ask, readText));
+      if (isReceipt(receipt) && receipt.subject.id === subject.id) return receipt;
       throw unreadable("the receipt that was asked for");
     },
     async verify(receipt, { keys: given, signal } = {}) {

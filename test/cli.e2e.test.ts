@@ -526,6 +526,13 @@ describe("bridle receipt export, and verify for a bundle", () => {
     assert.equal(signal, null, "it ended by itself");
     assertNoStack({ code: exporting.exitCode, stdout: "", stderr });
   });
+
+  test("RCP-20 bridle receipt request prints the receipt of a part of a task", async () => {
+    const { subject } = JSON.parse(bundle.at(-1) ?? "");
+    const id = subject.id.replace(/^task_/, "outcome_");
+    const ended = await bridle(["receipt", "request", "outcome", id], { server: travel.server });
+    assert.deepEqual(JSON.parse(succeeded(ended)).subject, { object: "outcome", id });
+  });
 });
 
 describe("bridle replay", () => {
@@ -1133,6 +1140,12 @@ const commands: { name: string; args: string[]; options: string[]; isRemote: boo
   },
   { name: "check", args: ["check"], options: ["--agents", "--agent", "--since"], isRemote: true },
   { name: "receipt verify", args: ["receipt", "verify", "file"], options: ["--jwks"], isRemote: false },
+  {
+    name: "receipt request",
+    args: ["receipt", "request", "outcome", "outcome_1"],
+    options: [],
+    isRemote: true,
+  },
   {
     name: "receipt export",
     args: ["receipt", "export", "--workspace", "workspace_default"],

@@ -156,6 +156,8 @@ export const requirements: readonly Requirement[] = [
     "RCP-17": "identifiers.trace_id is the trace that the task came with, or else the task's own.",
     "RCP-18":
       "model_route is that of the recorded calls, also of models that agent code declares; a replay says that it was replayed.",
+    "RCP-20":
+      "POST /v1/receipts issues the receipt of an outcome, an event, an artifact or a tool call into the same chain; the same subject has one receipt.",
     "RCP-19":
       "A receipt of another harness with signed_at in a signature can be valid; that nothing proves signed_at is said by name.",
   }),

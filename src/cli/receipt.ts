@@ -1,7 +1,8 @@
 /** `bridle receipt`: verify receipts without a server, and take a workspace's chain along. */
 
-import type { Command } from "commander";
-import { about, type JsonSettings, withJson, withProgress, writeLines } from "./output.ts";
+import { Argument, type Command } from "commander";
+import type { ReceiptSubject } from "../../client/index.ts";
+import { about, type JsonSettings, show, withJson, withProgress, writeLines } from "./output.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "./remote.ts";
 import { showWritten, withOut } from "./transfer.ts";
 
@@ -32,6 +33,23 @@ export function addReceiptCommands(program: Command): void {
       isWhole ? verifyBundleFile(file, keys, settings) : verifyFile(file, keys ?? [], settings),
     );
     if (!valid) process.exitCode = 1;
+  });
+  withRemoteOptions(
+    receipt
+      .command("request")
+      .description("Issue the receipt of a part of a task and print it. The same part has one receipt.")
+      .addArgument(
+        new Argument("<object>", "what the receipt is about").choices([
+          "outcome",
+          "event",
+          "artifact",
+          "tool_call",
+        ]),
+      )
+      .argument("<id>", "its ID; of a tool call, <task_id>/<step>"),
+  ).action(async (object: ReceiptSubject["object"], id: string, settings: RemoteSettings) => {
+    const issued = await new Remote(settings).client.receipts.request({ object, id });
+    show({ json: true }, issued, () => "");
   });
   withRemoteOptions(
     withOut(

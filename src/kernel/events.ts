@@ -11,6 +11,7 @@ import type { JsonObject, JsonValue, NewEvent, Position, StoredEvent } from "../
 import type { Content } from "./content.ts";
 import { HarnessError } from "./errors.ts";
 import type { TaskStatus } from "./lifecycle.ts";
+import type { RequestedSubject } from "./receipts/subjects.ts";
 import type { ApiKeyRecord } from "./resources/api-key.ts";
 import type { ApprovalAuditRecord } from "./resources/approval-audit.ts";
 import type { ApprovalNonceRecord } from "./resources/approval-nonce.ts";
@@ -344,6 +345,8 @@ export interface EventPayloads {
   /** A tool gave something after its time was over, or after the task was: it is known, and nothing is made of it. */
   "vendor.bridle.step.late_result": StepSpan & { result: StepResult };
 
+  /** Somebody wants the receipt of a part of what the task did. */
+  "vendor.bridle.receipt.requested": { receipt_id: string; subject: RequestedSubject };
   "receipt.issued": ReceiptIssued;
   /** A receipt of another server, taken over with the log that it is about. */
   "vendor.bridle.receipt.imported": ReceiptIssued;

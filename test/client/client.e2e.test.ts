@@ -262,6 +262,11 @@ describe("tasks by the client", () => {
     const receipt = await bridle.receipts.get(receipt_id);
     assert.equal(receipt.identifiers.task_id, id);
     const keys = await bridle.receipts.keys();
+    const ofOutcome = await bridle.receipts.request({
+      object: "outcome",
+      id: receipt.subject.id.replace(/^task_/, "outcome_"),
+    });
+    assert.equal((await bridle.receipts.verify(ofOutcome, { keys })).valid, true);
     assert.equal((await bridle.receipts.verify(receipt, { keys })).valid, true);
     const tampered = { ...receipt, identifiers: { ...receipt.identifiers, task_id: "task_other" } };
     const refused = await bridle.receipts.verify(tampered, { keys });

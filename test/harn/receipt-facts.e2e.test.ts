@@ -26,6 +26,7 @@ const reacher = defineAgent({
       socket.destroy();
     });
     await ctx.step("quiet", () => 1);
+    await ctx.artifact({ name: "notes.txt", text: "some notes" });
     await ctx.step("complete", () => "Hello.", { kind: "llm", model: "acme/large" });
     return "done";
   },
@@ -109,4 +110,60 @@ test("RCP-18 a replay's receipt names the model that was recorded, and no egress
   assert.equal(receipt.model_route.route_policy_reason, "replayed from recorded provider response");
   assert.deepEqual(receipt.side_effects.network_egress, []);
   assert.equal(receipt.identifiers.trace_id, before.identifiers.trace_id);
+});
+
+test("RCP-20 an outcome, an event, an artifact and a tool call each get one receipt that verifies", async () => {
+  const task = await run();
+  const [event] = (await client.get(`/v1/tasks/${task.id}/events?limit=1`)).body.data;
+  const [artifact] = (await client.get(`/v1/artifacts?task_id=${task.id}`)).body.data;
+  const subjects = [
+    { object: "outcome", id: task.outcome_id },
+    { object: "event", id: event.id },
+    { object: "artifact", id: artifact.id },
+    { object: "tool_call", id: `${task.id}/step:twice:1` },
+  ];
+  for (const subject of subjects) {
+    const answers = await Promise.all([1, 2].map(() => client.post("/v1/receipts", { subject })));
+    const [first, second] = answers.map(({ status, body }) => {
+      assert.equal(status, 201, JSON.stringify(body));
+      return body;
+    });
+    assert.deepEqual(first, second);
+    assert.deepEqual(first.subject, subject);
+    assert.equal(first.identifiers.task_id, task.id);
+    const verified = await client.post(`/v1/receipts/${first.receipt_id}/verify`);
+    assert.equal(verified.body.valid, true, JSON.stringify(verified.body));
+    const proof = await client.get(`/v1/receipts/${first.receipt_id}/proof`);
+    assert.equal(proof.body.receipt_hash, first.chain.receipt_hash);
+  }
+  const { body: call } = await client.post("/v1/receipts", { subject: subjects[3] });
+  assert.deepEqual(
+    call.side_effects.tool_calls.map(({ tool, status }: Json) => [tool, status]),
+    [["twice", "succeeded"]],
+  );
+  assert.equal(call.side_effects.network_egress.length, 1);
+  const { body: listed } = await client.get(`/v1/tasks/${task.id}/receipts`);
+  assert.equal(listed.data.length, 5);
+  const alias = await client.post("/v1/receipts", { subject: { ...subjects[3], object: "tool_use" } });
+  assert.deepEqual(alias.body, call);
+});
+
+test("RCP-20 what is not there, not of a task or not the caller's gets no receipt", async () => {
+  const task = await run();
+  const ask = (object: string, id: string, from = client) =>
+    from.post("/v1/receipts", { subject: { object, id } });
+  for (const [object, id, status] of [
+    ["task", task.id, 400],
+    ["tool_call", "step:twice:1", 400],
+    ["tool_call", `${task.id}/step:thrice:1`, 404],
+    ["event", "evt_9999999999999999", 404],
+    ["outcome", task.id, 404],
+    ["artifact", "artifact_none", 404],
+  ] as const) {
+    assert.equal((await ask(object, id)).status, status, `${object} ${id}`);
+  }
+  const { data } = (await client.get("/v1/events?workspace_id=workspace_default&limit=1")).body;
+  assert.equal((await ask("event", data[0].id)).body.error.param, "subject.id");
+  const reader = await client.withScopes("receipts:read", "tasks:read");
+  assert.equal((await ask("tool_call", `${task.id}/step:twice:1`, reader)).status, 403);
 });

@@ -11,13 +11,14 @@ export interface ReceiptedEnding {
 }
 
 export type Ended = Extract<RecordedEvent, { event: "task.completed" | "task.failed" | "task.canceled" }>;
+export type Requested = Extract<RecordedEvent, { event: "vendor.bridle.receipt.requested" }>;
 export type Decided = Extract<RecordedEvent, { event: "tool.approved" | "tool.denied" }>;
 
 /** A receipt that an event calls for, as it is said across threads: the event is in the log. */
 export interface DueReceipt {
   receiptId: string;
-  /** Whether the task ended, or somebody decided about a permission. */
-  kind: "ended" | "decided";
+  /** Whether the task ended, somebody decided about a permission, or somebody asked for the receipt of a part. */
+  kind: "ended" | "decided" | "requested";
   tenantId: string;
   taskId: string;
   /** Where the event is. */
@@ -28,12 +29,13 @@ export interface DueReceipt {
 export function dueReceipt(stored: StoredEvent): DueReceipt | null {
   const event = asRecorded(stored);
   const isOver = isEnded(event);
-  if (!isOver && !isDecided(event)) return null;
+  if (!isOver && !isDecided(event) && !isRequested(event)) return null;
   const receiptId = isOver ? event.payload.outcome.receipt_id : event.payload.receipt_id;
   const { tenantId, taskId, position, replay, imported } = event;
   const isElsewhere = replay?.is_copy === true || imported !== undefined;
   if (isElsewhere || receiptId === null || taskId === null) return null;
-  return { receiptId, kind: isOver ? "ended" : "decided", tenantId, taskId, position };
+  const kind = isOver ? "ended" : isRequested(event) ? "requested" : "decided";
+  return { receiptId, kind, tenantId, taskId, position };
 }
 
 export function isEnded(event: RecordedEvent): event is Ended {
@@ -42,6 +44,10 @@ export function isEnded(event: RecordedEvent): event is Ended {
 
 export function isDecided(event: RecordedEvent): event is Decided {
   return event.event === "tool.approved" || event.event === "tool.denied";
+}
+
+export function isRequested(event: RecordedEvent): event is Requested {
+  return event.event === "vendor.bridle.receipt.requested";
 }
 
 export function endingOf(event: Ended): ReceiptedEnding {

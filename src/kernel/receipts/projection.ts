@@ -151,10 +151,11 @@ export class ReceiptProjection implements ReceiptMaker {
     });
     const pending: PendingReceipt[] = [];
     for (const run of runs) {
-      const isReplay = run.task.replay !== null;
-      if (isReplay && pending.length > 0) await this.#commit(pending.splice(0), run.due.position - 1);
+      // A replay continues from the receipt of its source; what two ask for at once is asked for twice.
+      const isAlone = run.task.replay !== null || run.due.kind === "requested";
+      if (isAlone && pending.length > 0) await this.#commit(pending.splice(0), run.due.position - 1);
       // Equal replays share a receipt, and after a repair of the store the cursor may be old.
-      const mayBeThere = isReplay || this.#failures > 0;
+      const mayBeThere = isAlone || this.#failures > 0;
       if (!mayBeThere || !(await this.#isThere(run.due))) pending.push(await this.#prepare(run));
     }
     await this.#commit(pending, through);

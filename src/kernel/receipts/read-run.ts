@@ -9,14 +9,25 @@ import type { TaskRecord } from "../resources/task.ts";
 import { nextSlice } from "../slices.ts";
 import type { PendingReceipt } from "./chains.ts";
 import { draftApprovalReceipt, draftTaskReceipt } from "./drafts.ts";
-import { type Decided, type DueReceipt, type Ended, endingOf, isDecided, isEnded } from "./due.ts";
+import {
+  type Decided,
+  type DueReceipt,
+  type Ended,
+  endingOf,
+  isDecided,
+  isEnded,
+  isRequested,
+  type Requested,
+} from "./due.ts";
 import { TaskFacts } from "./facts.ts";
 import { draftReplayReceipt } from "./replay-receipt.ts";
+import { SubjectFacts } from "./subjects.ts";
 
 /** The task as it was when it ended or when somebody decided, and what its log says. */
 export type Run = { due: DueReceipt; task: TaskRecord } & (
   | { about: "end"; event: Ended; facts: TaskFacts }
   | { about: "decision"; event: Decided }
+  | { about: "subject"; event: Requested; facts: SubjectFacts }
   | { about: "unreadable"; problem: string }
 );
 
@@ -24,7 +35,14 @@ export type Run = { due: DueReceipt; task: TaskRecord } & (
 const page = { limit: 200, bytesMax: 256 * 1024 };
 
 export async function readRun(store: TenantStore, due: DueReceipt): Promise<Run> {
-  return due.kind === "ended" ? await readEnded(store, due) : await readDecision(store, due);
+  switch (due.kind) {
+    case "ended":
+      return await readEnded(store, due);
+    case "decided":
+      return await readDecision(store, due);
+    case "requested":
+      return await readSubject(store, due);
+  }
 }
 
 async function readEnded(store: TenantStore, due: DueReceipt): Promise<Run> {
@@ -48,11 +66,25 @@ function afterEvent(task: TaskRecord | undefined, event: RecordedEvent, id: stri
   return created(event).find((record): record is TaskRecord => record.object === "task" && record.id === id);
 }
 
-async function readDecision(store: TenantStore, due: DueReceipt): Promise<Run> {
-  const { position } = due;
+/** What was asked for is known from the event that asks; the log up to there has the rest. */
+async function readSubject(store: TenantStore, due: DueReceipt): Promise<Run> {
+  const event = await readOne(store, due);
+  if (event === undefined || !isRequested(event)) throw new Error(`Event ${due.position} asks for nothing`);
+  const facts = new SubjectFacts(event.payload.subject);
+  for await (const events of historyOf(store, due.taskId, due.position - 1)) {
+    for (const each of events) facts.add(each);
+  }
+  return { due, task: await requireTask(store, due), about: "subject", event, facts };
+}
+
+async function readOne(store: TenantStore, { position }: DueReceipt): Promise<RecordedEvent | undefined> {
   const [stored] = await store.events({ after: position - 1, through: position, limit: 1 });
-  const event = stored === undefined ? undefined : asRecorded(stored);
-  if (event === undefined || !isDecided(event)) throw new Error(`Event ${position} is no decision`);
+  return stored === undefined ? undefined : asRecorded(stored);
+}
+
+async function readDecision(store: TenantStore, due: DueReceipt): Promise<Run> {
+  const event = await readOne(store, due);
+  if (event === undefined || !isDecided(event)) throw new Error(`Event ${due.position} is no decision`);
   return { due, task: await requireTask(store, due), about: "decision", event };
 }
 
@@ -79,6 +111,9 @@ export async function draftOf(
   if (run.about === "decision") {
     const request = await requestOf(store, run.event.resource.id);
     return { draft: draftApprovalReceipt(receiptId, task, request, run.event), after: null };
+  }
+  if (run.about === "subject") {
+    return { draft: run.facts.draft(receiptId, task, run.event.createdAt), after: null };
   }
   const { event, facts } = run;
   const ending = endingOf(event);

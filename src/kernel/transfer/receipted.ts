@@ -37,7 +37,11 @@ export async function assertAsReceipted({ events, blobs }: LogBundle): Promise<v
     if (event.event === "vendor.bridle.receipt.imported" && event.payload.record.index !== null) {
       throw refused(`The receipt ${event.payload.record.id} claims a place in a chain here.`);
     }
-    if (event.event === "tool.approved" || event.event === "tool.denied") {
+    if (
+      event.event === "tool.approved" ||
+      event.event === "tool.denied" ||
+      event.event === "vendor.bridle.receipt.requested"
+    ) {
       const { receipt_id } = event.payload;
       if (receipt_id !== null) named.push({ taskId, receiptId: receipt_id });
     }

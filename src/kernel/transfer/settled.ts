@@ -56,7 +56,7 @@ const idForms: Partial<Record<Kind, RegExp>> = {
   artifact: /^artifact_(?:[0-9A-Z]{26}|replay_[0-9a-f]{1,64})$/,
   permission_request: /^perm_[0-9A-Z]{26}$/,
   handoff: /^handoff_[0-9A-Z]{26}$/,
-  receipt: /^receipt_(?:[0-9A-Z]{26}|replay_(?:[0-9a-f]{1,64}|live_[0-9A-Z]{26}))$/,
+  receipt: /^receipt_(?:[0-9A-Z]{26}|replay_(?:[0-9a-f]{1,64}|live_[0-9A-Z]{26})|subject_[0-9a-f]{32})$/,
   approval_nonce: /^nonce_[0-9a-f]{64}$/,
 };
 

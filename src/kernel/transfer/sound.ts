@@ -58,6 +58,7 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "span.completed",
   "span.failed",
   "vendor.bridle.step.late_result",
+  "vendor.bridle.receipt.requested",
   "receipt.issued",
   "receipt.verified",
   "receipt.verification_failed",

@@ -121,6 +121,7 @@ function receiptOf(event: KernelEvent): string | null {
       return event.payload.outcome.receipt_id;
     case "tool.approved":
     case "tool.denied":
+    case "vendor.bridle.receipt.requested":
       return event.payload.receipt_id;
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":

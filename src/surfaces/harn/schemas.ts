@@ -483,6 +483,13 @@ export const HarnAgentCard = Envelope("harn_agent_card", {
   }),
 });
 
+/** A tool call is `<task_id>/<step>`; `tool_use` is another name of it. */
+export const RequestReceiptRequest = Type.Object({
+  subject: Type.Object({
+    object: Type.Enum(["outcome", "event", "artifact", "tool_call", "tool_use"]),
+    id: Type.String({ minLength: 1, maxLength: 1000 }),
+  }),
+});
 export const ReceiptProofQuery = Type.Object({
   tree_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 40 })),
 });

@@ -2,10 +2,12 @@
 
 import type { Static } from "typebox";
 import { timestamp } from "../../../kernel/clock.ts";
+import { requestReceipt } from "../../../kernel/commands/request-receipt.ts";
 import { publicKeys, publishedKeys, rotateSigningKey } from "../../../kernel/commands/signing-keys.ts";
 import { verifyStoredReceipt } from "../../../kernel/commands/verify-receipt.ts";
 import { HarnessError } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { taskOfSubject } from "../../../kernel/queries/receipt-subject.ts";
 import {
   getReceipt,
   listReceipts,
@@ -31,6 +33,7 @@ import {
   ReceiptProof,
   ReceiptProofQuery,
   ReceiptVerification,
+  RequestReceiptRequest,
   SigningKey,
   VerifyForeignReceiptRequest,
   VerifyReceiptRequest,
@@ -92,6 +95,25 @@ export function receiptRoutes(kernel: Kernel): Route[] {
         const { workspace_id, session_id, task_id, cursor, limit } = call.query;
         const request = { workspaceId: workspace_id, sessionId: session_id, taskId: task_id, cursor, limit };
         return presentPage(await listReceipts(call.kernel, call.caller, request), (receipt) => receipt);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/receipts",
+      operationId: "requestReceipt",
+      scope: "receipts:write",
+      summary:
+        "Issue the receipt of an outcome, an event, an artifact or a tool call; the same subject has one receipt.",
+      tag,
+      status: 201,
+      body: RequestReceiptRequest,
+      response: ReceiptSchema,
+      async handle(call) {
+        const { object, id } = call.body.subject;
+        const subject = { object: object === "tool_use" ? ("tool_call" as const) : object, id };
+        const taskId = await taskOfSubject(call.kernel, call.caller, subject);
+        const { receiptId } = await call.dispatch(requestReceipt, { subject, taskId });
+        return await getReceipt(call.kernel, call.caller, receiptId);
       },
     }),
     route({
