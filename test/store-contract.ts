@@ -71,7 +71,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
         });
       const winner = store.commit(change(1, "winner"));
       const loser = store.commit(change(1, "loser"));
-      const ahead = await store.of("tenant").getAhead("thing", "a");
+      const ahead = store.of("tenant").proposed("thing", "a");
       const third = store.commit(change(ahead?.version ?? 0, "third"));
       const outcomes = await Promise.allSettled([winner, loser, third]);
       assert.deepEqual(
@@ -146,7 +146,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
           put: [document(id, { body: { followed: true } })],
         });
       const created = store.commit(creation("a"));
-      assert.equal((await store.of("tenant").getAhead("thing", "a"))?.version, 1);
+      assert.equal(store.of("tenant").proposed("thing", "a")?.version, 1);
       const followed = store.commit(successor("a"));
       await Promise.all([created, followed]);
       assert.deepEqual((await store.get("thing", "a"))?.body, { followed: true });
@@ -154,7 +154,7 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const doomed = batch({ ...creation("b"), expect: [...creation("b").expect, expectation("a", 7)] });
       const outcomes = await Promise.allSettled([store.commit(doomed), store.commit(successor("b"))]);
       for (const outcome of outcomes) assertRejectedWith(outcome, VersionConflict);
-      assert.equal(await store.of("tenant").getAhead("thing", "b"), undefined);
+      assert.equal(store.of("tenant").proposed("thing", "b"), undefined);
     });
 
     test("STO-1 of two batches that expect one version exactly one commits", async () => {
@@ -875,8 +875,8 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       const place = { tenantId: "t1", workspaceId: "w", sessionId: "s", taskId: "k" };
       const made = { ...creation("a", { index }), events: [event("a", "created", place)], blobs: [content] };
       const committed = store.commit(made);
-      assert.equal(await store.of("t2").getAhead("thing", "a"), undefined);
-      assert.deepEqual(store.of("t2").eventsAhead("a") ?? [], []);
+      assert.equal(store.of("t2").proposed("thing", "a"), undefined);
+      assert.deepEqual(store.of("t2").proposedEvents("a") ?? [], []);
       await committed;
       const seenBy = async (tenant: TenantStore) => ({
         get: (await tenant.get("thing", "a"))?.id,

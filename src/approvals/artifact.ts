@@ -96,18 +96,22 @@ export async function assertHash(artifact: Artifact): Promise<void> {
   throw new HarpError("HARP_ERR_HASH_MISMATCH", "The artifact is not the one that its hash was made of.");
 }
 
-/** A gateway sees the hash; the salt keeps it from confirming a guess of what was hashed. */
-export async function finishArtifact(
-  draft: Omit<Artifact, "artifactHash" | "artifactHashAlg">,
-): Promise<Artifact> {
+type Draft = Omit<Artifact, "artifactHash" | "artifactHashAlg">;
+
+export async function finishArtifact(draft: Draft): Promise<Artifact> {
+  const salted = saltedArtifact(draft);
+  return readArtifact({ ...salted, artifactHash: await hashOfArtifact(salted) });
+}
+
+/** What is hashed. A gateway sees the hash; the salt keeps it from confirming a guess of what was hashed. */
+export function saltedArtifact(draft: Draft): Omit<Artifact, "artifactHash"> {
   const ours = object(draft.extensions?.[ourExtension] ?? {}, `extensions.${ourExtension}`);
   const salt = encodeBase64url(crypto.getRandomValues(new Uint8Array(saltBytes)));
-  const salted = {
+  return {
     ...draft,
-    artifactHashAlg: "SHA-256" as const,
+    artifactHashAlg: "SHA-256",
     extensions: { ...draft.extensions, [ourExtension]: { salt, ...ours } },
   };
-  return readArtifact({ ...salted, artifactHash: await hashOfArtifact(salted) });
 }
 
 /** Null where the artifact offers nothing beyond the default. */

@@ -35,10 +35,22 @@ export async function nextAuditRecord(
   event: string,
   facts: Record<string, unknown> = {},
 ): Promise<AuditRecord> {
+  const record = draftAuditRecord(prev, ts, event, facts);
+  return { ...record, hash: await hashOfRecord(record) };
+}
+
+export type AuditDraft = Pick<AuditRecord, "seq" | "ts" | "event" | "prev"> & Record<string, unknown>;
+
+/** The same without its hash, which is over the canonical form of all the rest. */
+export function draftAuditRecord(
+  prev: Pick<AuditRecord, "seq" | "hash"> | null,
+  ts: string,
+  event: string,
+  facts: Record<string, unknown>,
+): AuditDraft {
   const taken = Object.keys(facts).find((name) => ownMembers.includes(name));
   if (taken !== undefined) throw new TypeError(`A record has its own ${taken}; a fact needs another name`);
-  const record = { ...facts, seq: (prev?.seq ?? 0) + 1, ts, event, prev: prev?.hash ?? noRecordHash };
-  return { ...record, hash: await hashOfRecord(record) };
+  return { ...facts, seq: (prev?.seq ?? 0) + 1, ts, event, prev: prev?.hash ?? noRecordHash };
 }
 
 /** From the first record on. Never throws, whatever it is handed. */
@@ -74,7 +86,7 @@ function readAuditRecord(value: unknown): AuditRecord {
   };
 }
 
-async function hashOfRecord(record: Omit<AuditRecord, "hash">): Promise<string> {
+async function hashOfRecord(record: object): Promise<string> {
   const hashed: Record<string, unknown> = { ...record };
   delete hashed.hash;
   return await sha256Hex(canonicalBytes(hashed));

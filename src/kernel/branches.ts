@@ -13,10 +13,10 @@ export function assertOpen({ id, state, merged_into }: BranchRecord): void {
 }
 
 /** A branch that can be merged or abandoned: it is open, and not the main path of its workspace. */
-export async function closableBranch(unit: Unit, id: string): Promise<BranchRecord> {
-  const branch = await unit.require("branch", id);
+export function closableBranch(unit: Unit, id: string): BranchRecord {
+  const branch = unit.require("branch", id);
   assertOpen(branch);
-  const workspace = await unit.require("workspace", branch.workspace_id);
+  const workspace = unit.require("workspace", branch.workspace_id);
   if (workspace.default_branch_id !== branch.id) return branch;
   throw new HarnessError(
     "conflict",

@@ -8,6 +8,7 @@ import { SearchBudget } from "../policy/redact/search-budget.ts";
 import { hashOf } from "../receipts/canonical.ts";
 import { canonicalJson } from "../receipts/canonical-json.ts";
 import {
+  type Batch,
   OnceConflict,
   OutcomeUnknown,
   type Position,
@@ -17,11 +18,13 @@ import {
 import { type AuditFacts, recordAudit } from "./audit/record.ts";
 import { requireScope } from "./authorize.ts";
 import { sha256Hex } from "./content.ts";
+import { decided } from "./decided.ts";
 import { cannotWrite, HarnessError, outcomeUnknown } from "./errors.ts";
+import { Loaded } from "./loaded.ts";
 import { OutOfTurn } from "./locks.ts";
 import { requireRoom } from "./room.ts";
 import { pauseIfLate } from "./slices.ts";
-import { type KernelDeps, Unit } from "./unit.ts";
+import type { KernelDeps, RecordKey, Unit } from "./unit.ts";
 import { hashWhole } from "./well-formed.ts";
 
 /** A document contended by more writers than this at once answers `conflict` instead of trying for ever. */
@@ -32,8 +35,13 @@ const onceKeptMs = 24 * 60 * 60 * 1000;
 export interface Command<Request, Result> {
   name: string;
   scope: Scope;
-  /** Loads, checks and emits through the unit; may run again from the start with fresh data. */
-  decide(unit: Unit, request: Request): Promise<Result>;
+  /**
+   * Checks, and emits through the unit. It is synchronous and changes nothing else: where the unit lacks something it is left, and runs
+   * again from the start when that is loaded, or with fresh data after a conflict.
+   */
+  decide(unit: Unit, request: Request): Result;
+  /** The records that the request itself names, so that they are read at once before the first decision. It saves rounds, no more. */
+  needs?(request: Request): readonly RecordKey[];
   /**
    * What the audit log says of it, in the same commit; null for nothing. Asked only when the command recorded something. Ids and names,
    * never content or secrets.
@@ -107,7 +115,7 @@ export function createDispatch(deps: KernelDeps): Dispatch {
         isLookedFor = true;
       }
       if (isLookedFor) {
-        const recorded = await recall<Awaited<ReturnType<typeof command.decide>>>(deps, key, fingerprint);
+        const recorded = await recall<ReturnType<typeof command.decide>>(deps, key, fingerprint);
         if (recorded !== undefined) return { ...recorded, replayed: true };
         if (underWay.has(key)) continue;
       }
@@ -139,7 +147,7 @@ async function performWithRoom<Request, Result>(
   request: Request,
   once?: { key: string; fingerprint: string },
 ): Promise<Omit<Answer<Result>, "replayed">> {
-  if (addsData(command, request)) await requireRoom(deps, caller);
+  if (addsData(command, request)) await decided(deps, caller, requireRoom);
   return await perform(deps, command, caller, request, once);
 }
 
@@ -201,18 +209,21 @@ async function perform<Request, Result>(
   let toHold: readonly string[] = [];
   const budget = new SearchBudget();
   for (let attempt = 1; ; attempt++) {
-    const unit = new Unit(deps, caller, { isAhead, budget });
+    const loaded = new Loaded(deps, { isAhead, budget });
     try {
-      for (const id of toHold) await unit.hold(id);
-      const { result, position } = await decideAndCommit(unit, command, request, once);
+      if (toHold.length > 0) await loaded.waitFor(toHold);
+      const decide = (unit: Unit) => decideWhole(unit, command, request, once);
+      const { result, batch } = await decided(deps, caller, decide, loaded);
+      const events = isEmpty(batch) ? [] : await deps.store.commit(batch);
+      const position = events.at(-1)?.position ?? null;
       // It is on disk, and what is left to do may need the same locks.
-      unit.release();
+      loaded.release();
       if (position !== null) await command.afterwards?.(deps, caller, result, request);
       return { result, position };
     } catch (error) {
       if (budget.isExceeded) {
         // Whatever went wrong may be due to texts that were not searched (S1). Others need not wait for the search.
-        unit.release();
+        loaded.release();
         await budget.refill(deps.searchTexts);
         attempt -= 1;
         continue;
@@ -222,7 +233,7 @@ async function perform<Request, Result>(
       }
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error);
       if (error instanceof HarnessError) {
-        unit.release();
+        loaded.release();
         // The same request as before is not refused, whatever has changed since.
         if (await isRecorded(deps, once)) throw new OnceConflict(once?.key ?? "");
         await command.refused?.(deps, caller, error, request);
@@ -238,33 +249,35 @@ async function perform<Request, Result>(
         );
       }
     } finally {
-      unit.release();
+      loaded.release();
     }
   }
 }
 
-async function decideAndCommit<Request, Result>(
+/** The decision with everything that goes into its commit. */
+function decideWhole<Request, Result>(
   unit: Unit,
   command: Command<Request, Result>,
   request: Request,
   once: { key: string; fingerprint: string } | undefined,
-): Promise<{ result: Result; position: Position | null }> {
-  const { store, clock } = unit.deps;
-  const result = await command.decide(unit, request);
+): { result: Result; batch: Batch } {
+  unit.prefetch(command.needs?.(request) ?? []);
+  const result = command.decide(unit, request);
   const audited = unit.hasEvents ? (command.audit?.(request, result, unit) ?? null) : null;
-  if (audited !== null) await recordAudit(unit, audited);
+  if (audited !== null) recordAudit(unit, audited);
   const batch = unit.batch();
   if (once !== undefined) {
     const kept = command.forRecord === undefined ? result : command.forRecord(result);
     batch.once = {
       ...once,
       result: JSON.stringify(unit.redactor.value(kept)),
-      expiresAt: clock.now() + (command.keptMs?.(result) ?? onceKeptMs),
+      expiresAt: unit.deps.clock.now() + (command.keptMs?.(result) ?? onceKeptMs),
     };
   }
   unit.assertSearched();
-  const isEmpty = batch.events.length === 0 && batch.once === undefined && batch.rewrite === undefined;
-  if (isEmpty) return { result, position: null };
-  const events = await store.commit(batch);
-  return { result, position: events.at(-1)?.position ?? null };
+  return { result, batch };
+}
+
+function isEmpty({ events, once, rewrite }: Batch): boolean {
+  return events.length === 0 && once === undefined && rewrite === undefined;
 }

@@ -3,7 +3,7 @@
 import { hashOf } from "../receipts/canonical.ts";
 import { contentHash } from "./receipts/facts.ts";
 import type { Delegation, HandoffRecord, Outgoing } from "./resources/handoff.ts";
-import { chainIdOf, type ReceiptChainRecord } from "./resources/receipt.ts";
+import { chainIdOf } from "./resources/receipt.ts";
 import type { TaskRecord } from "./resources/task.ts";
 import type { Unit } from "./unit.ts";
 import { hashWhole } from "./well-formed.ts";
@@ -13,11 +13,11 @@ export type NewHandoff = Pick<
   "id" | "first_step" | "url" | "credentials" | "trust" | "expires_at"
 > & { outgoing: Outgoing };
 
-export async function createHandoff(
+export function createHandoff(
   unit: Unit,
   task: TaskRecord,
   { id, first_step, url, credentials, trust, expires_at, outgoing }: NewHandoff,
-): Promise<HandoffRecord> {
+): HandoffRecord {
   const handoff: HandoffRecord = {
     ...unit.envelope("handoff", "handoff"),
     id,
@@ -30,7 +30,7 @@ export async function createHandoff(
     url,
     credentials,
     trust,
-    delegation: await delegationOf(unit, task, id, outgoing),
+    delegation: delegationOf(unit, task, id, outgoing),
     outgoing,
     remote: null,
     status: "open",
@@ -42,14 +42,8 @@ export async function createHandoff(
   return unit.emit(handoff, "vendor.bridle.handoff.created", { handoff });
 }
 
-async function delegationOf(
-  unit: Unit,
-  task: TaskRecord,
-  handoffId: string,
-  { parts }: Outgoing,
-): Promise<Delegation> {
-  const document = await unit.own.get("receipt_chain", chainIdOf(task.workspace_id));
-  const chain = document?.body as ReceiptChainRecord | undefined;
+function delegationOf(unit: Unit, task: TaskRecord, handoffId: string, { parts }: Outgoing): Delegation {
+  const chain = unit.peek("receipt_chain", chainIdOf(task.workspace_id));
   return {
     issuer: unit.deps.issuer.id,
     workspace_id: task.workspace_id,
@@ -68,20 +62,20 @@ function taskHash({ id, created_at, created_by, persona_id, session_id, input }:
 }
 
 /** Another step of the run waits for the remote from here on. */
-export async function awaitRemote(
+export function awaitRemote(
   unit: Unit,
   handoffId: string,
   { step, outgoing = null }: { step: string; outgoing?: Outgoing | null },
-): Promise<void> {
-  const handoff = await unit.require("handoff", handoffId);
+): void {
+  const handoff = unit.require("handoff", handoffId);
   unit.emit(handoff, "vendor.bridle.handoff.updated", {
     changes: { step, outgoing, attempts: 0, problem: null, look_at: unit.at },
   });
 }
 
 /** Nobody waits any more: the remote is told, if it can be. */
-export async function abandonHandoff(unit: Unit, handoffId: string): Promise<void> {
-  const handoff = await unit.find("handoff", handoffId);
+export function abandonHandoff(unit: Unit, handoffId: string): void {
+  const handoff = unit.find("handoff", handoffId);
   if (handoff === undefined || handoff.status !== "open") return;
   unit.emit(handoff, "vendor.bridle.handoff.updated", {
     changes: { status: "canceling", step: null, attempts: 0, look_at: unit.at },

@@ -5,6 +5,7 @@
 
 import { foldedActor, whyNoActor } from "../policy/actor.ts";
 import { harpIdentities, type Scope } from "../policy/caller.ts";
+import type { TenantStore } from "../store/port.ts";
 import { findRegistry } from "./approvals/registry.ts";
 import { HarnessError } from "./errors.ts";
 import { everyPage } from "./every-page.ts";
@@ -12,12 +13,12 @@ import { descendantsOf } from "./made-by-key.ts";
 import type { ApiKeyRecord } from "./resources/api-key.ts";
 import type { Unit } from "./unit.ts";
 
-export async function assertMayName(unit: Unit, actor: string): Promise<void> {
+export function assertMayName(unit: Unit, actor: string): void {
   assertNotReserved(actor);
   if (unit.caller.scopes.has("admin") || actor === unit.caller.actor) return;
   // Two that take the same new name at once are one after the other.
-  await unit.hold(`actors:${unit.caller.tenantId}`);
-  if (!(await isTaken(unit, actor))) return;
+  unit.hold(`actors:${unit.caller.tenantId}`);
+  if (!isTaken(unit, actor)) return;
   throw new HarnessError(
     "permission_denied",
     `${JSON.stringify(actor)} is the name of somebody else. Without the scope admin, set actor to your own (${JSON.stringify(unit.caller.actor)}), to that of a key that yours made, or to a new name.`,
@@ -36,26 +37,34 @@ function assertNotReserved(actor: string): void {
 }
 
 /** Names of ended keys stay taken: the log still has what was done under them. */
-async function isTaken(unit: Unit, actor: string): Promise<boolean> {
+function isTaken(unit: Unit, actor: string): boolean {
   const name = foldedActor(actor);
   const { caller } = unit;
   const isName = (other: string) => foldedActor(other) === name;
-  if (isName(caller.actor) || (await unit.findForHarness("persona", actor)) !== undefined) return true;
+  if (isName(caller.actor) || unit.findForHarness("persona", actor) !== undefined) return true;
   const ownNames = new Set(approversOf(caller.scopes));
-  const approvers = (await findRegistry(unit))?.keys ?? [];
+  const approvers = findRegistry(unit)?.keys ?? [];
   if (approvers.some(({ approverId }) => isName(approverId) && !ownNames.has(approverId))) return true;
-  const ownKeys = await ownKeyIds(unit);
-  for await (const page of everyPage(unit.own, { kind: "api_key" })) {
+  return unit.awaited("name", () => isNameOfKey(unit.own, caller.keyId, isName));
+}
+
+/** Of a key that is not the caller's own, nor made by it. */
+async function isNameOfKey(
+  own: TenantStore,
+  keyId: string | undefined,
+  isName: (name: string) => boolean,
+): Promise<boolean> {
+  const ownKeys = await ownKeyIds(own, keyId);
+  for await (const page of everyPage(own, { kind: "api_key" })) {
     const others = page.map(({ body }) => body as ApiKeyRecord).filter(({ id }) => !ownKeys.has(id));
     if (others.some((key) => isName(key.actor) || approversOf(key.scopes).some(isName))) return true;
   }
   return false;
 }
 
-async function ownKeyIds(unit: Unit): Promise<ReadonlySet<string>> {
-  const { keyId } = unit.caller;
+async function ownKeyIds(own: TenantStore, keyId: string | undefined): Promise<ReadonlySet<string>> {
   if (keyId === undefined) return new Set();
-  return new Set([keyId, ...(await descendantsOf(unit, keyId)).map(({ id }) => id)]);
+  return new Set([keyId, ...(await descendantsOf(own, keyId)).map(({ id }) => id)]);
 }
 
 function approversOf(scopes: Iterable<Scope>): string[] {

@@ -4,6 +4,7 @@ import { normalizedRange } from "../policy/address-ranges.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import { type KeyBounds, widerBound } from "./authorize.ts";
 import { HarnessError, notFound } from "./errors.ts";
+import type { Kind } from "./fold.ts";
 import { findVisible } from "./queries/read.ts";
 import type { Unit } from "./unit.ts";
 
@@ -17,9 +18,10 @@ export interface AskedBounds {
   allowedCidrs?: Asked;
 }
 
-export async function boundsFor(unit: Unit, tenantId: string, asked: AskedBounds): Promise<KeyBounds> {
-  for (const id of asked.workspaceIds ?? []) await requireIn(unit, tenantId, "workspace", id);
-  for (const id of asked.personaIds ?? []) await requireIn(unit, tenantId, "persona", id);
+export function boundsFor(unit: Unit, tenantId: string, asked: AskedBounds): KeyBounds {
+  if (tenantId === unit.caller.tenantId) prefetchNamed(unit, asked);
+  for (const id of asked.workspaceIds ?? []) requireIn(unit, tenantId, "workspace", id);
+  for (const id of asked.personaIds ?? []) requireIn(unit, tenantId, "persona", id);
   for (const name of asked.agentNames ?? []) {
     if (unit.deps.agents.find(name) === undefined) throw notFound("agent", name);
   }
@@ -31,6 +33,11 @@ export async function boundsFor(unit: Unit, tenantId: string, asked: AskedBounds
   };
   assertNarrower(unit.caller, bounds);
   return bounds;
+}
+
+function prefetchNamed(unit: Unit, { workspaceIds, personaIds }: AskedBounds): void {
+  const keysOf = (kind: Kind, ids: Asked) => (ids ?? []).map((id) => ({ kind, id }));
+  unit.prefetch([...keysOf("workspace", workspaceIds), ...keysOf("persona", personaIds)]);
 }
 
 /** Nobody lets somebody in where they cannot go themselves. */
@@ -62,15 +69,10 @@ function rangeOf(text: string): string {
 }
 
 /** Something of the tenant that the key is for. */
-async function requireIn(
-  unit: Unit,
-  tenantId: string,
-  kind: "workspace" | "persona",
-  id: string,
-): Promise<void> {
+function requireIn(unit: Unit, tenantId: string, kind: "workspace" | "persona", id: string): void {
   const own = tenantId === unit.caller.tenantId;
   const record = own
-    ? await unit.find(kind, id)
-    : await findVisible(unit.deps.store, systemCaller(tenantId), kind, id);
+    ? unit.find(kind, id)
+    : unit.awaited(`${kind} ${id}`, () => findVisible(unit.deps.store, systemCaller(tenantId), kind, id));
   if (record === undefined) throw notFound(kind, id);
 }

@@ -62,8 +62,8 @@ export class KeyUse {
 const noteKeyUse: Command<{ keyId: string }, void> = {
   name: "note_key_use",
   scope: "admin",
-  async decide(unit, { keyId }) {
-    const key = await unit.find("api_key", keyId);
+  decide(unit, { keyId }) {
+    const key = unit.find("api_key", keyId);
     if (key === undefined) return;
     const before = key.last_used_at === undefined ? Number.NEGATIVE_INFINITY : Date.parse(key.last_used_at);
     if (Date.parse(unit.at) - before >= everyMs) unit.emit(key, "vendor.bridle.api_key.used", {});

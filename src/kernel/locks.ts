@@ -34,22 +34,25 @@ function rankOf(id: string): number {
 export class Locks {
   readonly #last = new Map<string, Promise<void>>();
 
-  isFree(id: string): boolean {
-    return !this.#last.has(id);
+  /** Without waiting, where nobody holds it; null otherwise. */
+  acquireNow(id: string): Release | null {
+    return this.#last.has(id) ? null : this.#queue(id);
   }
 
   /** Resolves when everybody who asked before has released. */
   async acquire(id: string): Promise<Release> {
     const before = this.#last.get(id);
-    let release: Release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    this.#last.set(id, held);
+    const release = this.#queue(id);
     if (before !== undefined) await before;
+    return release;
+  }
+
+  #queue(id: string): Release {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#last.set(id, promise);
     return () => {
-      if (this.#last.get(id) === held) this.#last.delete(id);
-      release();
+      if (this.#last.get(id) === promise) this.#last.delete(id);
+      resolve();
     };
   }
 }

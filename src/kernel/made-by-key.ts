@@ -1,11 +1,11 @@
 /** What an API key made, for those who end it or give it a new secret. */
 
+import type { TenantStore } from "../store/port.ts";
 import { everyPage } from "./every-page.ts";
 import type { Records } from "./fold.ts";
 import type { ApiKeyRecord } from "./resources/api-key.ts";
 import type { PersonaRecord } from "./resources/persona.ts";
 import type { ScheduleRecord } from "./resources/schedule.ts";
-import type { Unit } from "./unit.ts";
 
 /** The ids of what a key, the keys that it made, and so on, created. */
 export interface MadeByKey {
@@ -15,19 +15,19 @@ export interface MadeByKey {
   connector_ids: string[];
 }
 
-export async function madeByKey(unit: Pick<Unit, "own">, keyId: string): Promise<MadeByKey> {
-  const api_key_ids = (await descendantsOf(unit, keyId)).map(({ id }) => id);
+export async function madeByKey(own: TenantStore, keyId: string): Promise<MadeByKey> {
+  const api_key_ids = (await descendantsOf(own, keyId)).map(({ id }) => id);
   const keyIds = new Set([keyId, ...api_key_ids]);
   return {
     api_key_ids,
-    persona_ids: await idsMadeBy(unit, "persona", keyIds),
-    schedule_ids: await schedulesMadeBy(unit, keyIds),
-    connector_ids: await idsMadeBy(unit, "connector", keyIds),
+    persona_ids: await idsMadeBy(own, "persona", keyIds),
+    schedule_ids: await schedulesMadeBy(own, keyIds),
+    connector_ids: await idsMadeBy(own, "connector", keyIds),
   };
 }
 
 /** The keys that a key made, and those that they made, and so on. */
-export async function descendantsOf({ own }: Pick<Unit, "own">, keyId: string): Promise<ApiKeyRecord[]> {
+export async function descendantsOf(own: TenantStore, keyId: string): Promise<ApiKeyRecord[]> {
   const children = new Map<string, ApiKeyRecord[]>();
   for await (const page of everyPage(own, { kind: "api_key" })) {
     for (const record of page.map(({ body }) => body as ApiKeyRecord)) {
@@ -47,7 +47,7 @@ export async function descendantsOf({ own }: Pick<Unit, "own">, keyId: string): 
 }
 
 async function idsMadeBy(
-  { own }: Pick<Unit, "own">,
+  own: TenantStore,
   kind: "persona" | "connector",
   keyIds: ReadonlySet<string>,
 ): Promise<string[]> {
@@ -62,7 +62,7 @@ async function idsMadeBy(
 }
 
 /** Schedules are found through their personas. */
-async function schedulesMadeBy({ own }: Pick<Unit, "own">, keyIds: ReadonlySet<string>): Promise<string[]> {
+async function schedulesMadeBy(own: TenantStore, keyIds: ReadonlySet<string>): Promise<string[]> {
   const found: string[] = [];
   for await (const page of everyPage(own, { kind: "persona" })) {
     for (const { schedules = [] } of page.map(({ body }) => body as PersonaRecord)) {

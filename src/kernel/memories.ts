@@ -10,16 +10,16 @@ const contentBytesMax = 16 * 1024;
 export const memoryKeyCharsMax = 200;
 
 /** A new memory or, under a key that is known already, the old one with new content. */
-export async function emitMemory(
+export function emitMemory(
   unit: Unit,
   owner: MemoryOwner,
   key: string | null,
   content: MemoryContent,
-): Promise<MemoryRecord> {
+): MemoryRecord {
   assertSize(content.content);
   const fresh = unit.envelope("memory", "memory");
   const id = key === null ? fresh.id : memoryIdOf(fresh.tenant_id, owner, key);
-  const known = key === null ? undefined : await unit.findEvenDeleted("memory", id);
+  const known = key === null ? undefined : unit.findEvenDeleted("memory", id);
   if (known !== undefined) {
     const reborn = known.deleted_at === null ? {} : { created_at: unit.at };
     return unit.emit(known, "vendor.bridle.memory.updated", { changes: { ...content, ...reborn } });

@@ -6,16 +6,16 @@ import { syncSchedules } from "./schedules.ts";
 import type { Unit } from "./unit.ts";
 
 /** A version that was taken meanwhile is counted up. */
-export async function applyPersonaChanges(
+export function applyPersonaChanges(
   unit: Unit,
   persona: PersonaRecord,
   { version: wanted, ...others }: PersonaChanges,
   by: Submitter = callerAsSubmitter(unit.caller),
-): Promise<PersonaRecord> {
+): PersonaRecord {
   const before = persona.schedules ?? [];
   const version = wanted === undefined || isTaken(persona, wanted) ? nextVersion(persona) : wanted;
   const updated = unit.emit(persona, "vendor.bridle.persona.updated", { changes: { ...others, version } });
-  await syncSchedules(unit, updated, before, by);
+  syncSchedules(unit, updated, before, by);
   return updated;
 }
 

@@ -7,27 +7,24 @@
  */
 
 import type { Caller } from "../policy/caller.ts";
-import type { Shortage, TenantStore } from "../store/port.ts";
+import type { Shortage } from "../store/port.ts";
 import { defaultTenantId } from "./commands/ensure-tenant.ts";
 import { HarnessError } from "./errors.ts";
 import { QuotaRefusal } from "./quotas/refusal.ts";
 import type { QuotaRecord } from "./resources/quota.ts";
-import type { TenantRecord } from "./resources/tenant.ts";
-import type { KernelDeps } from "./unit.ts";
-
-type Deps = Pick<KernelDeps, "store" | "files">;
+import type { KernelDeps, Unit } from "./unit.ts";
 
 /** Throws if there is no room for more data. */
-export async function requireRoom(deps: Deps, caller: Caller): Promise<void> {
-  const shortage = deps.store.shortage();
+export function requireRoom(unit: Unit): void {
+  const shortage = unit.deps.store.shortage();
   if (shortage !== null) throw outOfRoom(shortage);
-  await requireStorage(deps, caller, 1);
+  requireStorage(unit, 1);
 }
 
 /** Throws if the tenant may not store this many bytes more. */
-export async function requireStorage(deps: Deps, caller: Caller, bytes: number): Promise<void> {
-  const tightest = await storageLeft(deps, caller);
-  if (tightest !== null && bytes > tightest.left) throw storageRefusal(caller, tightest);
+export function requireStorage(unit: Unit, bytes: number): void {
+  const tightest = storageLeft(unit);
+  if (tightest !== null && bytes > tightest.left) throw storageRefusal(unit.caller, tightest);
 }
 
 export interface StorageLimit {
@@ -38,15 +35,15 @@ export interface StorageLimit {
 }
 
 /** The limit that leaves the tenant least; null if nothing limits it. */
-export async function storageLeft(deps: Deps, { tenantId }: Caller): Promise<StorageLimit | null> {
-  const limits: { quota: QuotaRecord; most: number }[] = [];
-  for (const quota of await tenantQuotas(deps, tenantId)) {
+export function storageLeft(unit: Unit): StorageLimit | null {
+  const limits = tenantQuotas(unit).flatMap((quota) => {
     const { storage_bytes: most } = quota.limits;
-    if (most !== undefined && quota.hard_limit) limits.push({ quota, most });
-  }
+    return most !== undefined && quota.hard_limit ? [{ quota, most }] : [];
+  });
   const [tightest] = limits.sort((a, b) => a.most - b.most);
   if (tightest === undefined) return null;
-  const { storage_bytes: used } = await storageOf(deps, tenantId);
+  const { deps, caller } = unit;
+  const { storage_bytes: used } = unit.awaited("storage", () => storageOf(deps, caller.tenantId));
   return { ...tightest, used, left: Math.max(0, tightest.most - used) };
 }
 
@@ -61,7 +58,10 @@ export interface Storage {
   file_bytes: number;
 }
 
-export async function storageOf({ store, files }: Deps, tenantId: string): Promise<Storage> {
+export async function storageOf(
+  { store, files }: Pick<KernelDeps, "store" | "files">,
+  tenantId: string,
+): Promise<Storage> {
   const [{ log, blobs }, ofFiles] = await Promise.all([
     store.of(tenantId).storedBytes(),
     files.bytesOf(tenantId),
@@ -69,24 +69,25 @@ export async function storageOf({ store, files }: Deps, tenantId: string): Promi
   return { storage_bytes: log + blobs + ofFiles, log_bytes: log, blob_bytes: blobs, file_bytes: ofFiles };
 }
 
-/** Read, not loaded: that one of them changes at this moment is no reason to decide again. */
-async function tenantQuotas({ store }: Deps, tenantId: string): Promise<QuotaRecord[]> {
-  const [own, organization] = [store.of(tenantId), store.of(defaultTenantId)];
-  const of = async (view: TenantStore, id: string) =>
-    (view.known("tenant", id) ?? (await view.get("tenant", id)))?.body as TenantRecord | undefined;
-  const tenant = await of(own, tenantId);
-  const server = tenantId === defaultTenantId ? tenant : await of(organization, defaultTenantId);
-  const found: QuotaRecord[] = [];
-  for (const [view, ids] of [
-    [own, tenant?.quota_ids ?? []],
-    [organization, server?.organization_quota_ids ?? []],
-  ] as const) {
-    for (const id of ids) {
-      const quota = (await view.get("quota", id))?.body as QuotaRecord | undefined;
-      if (quota !== undefined && quota.deleted_at === null) found.push(quota);
-    }
-  }
-  return found;
+/** Peeked at: that one of them changes at this moment is no reason to decide again. */
+function tenantQuotas(unit: Unit): QuotaRecord[] {
+  const { tenantId } = unit.caller;
+  const isPeek = true;
+  unit.prefetch(
+    [tenantId, defaultTenantId].map((id) => ({ kind: "tenant", id, tenantId: id })),
+    { isPeek },
+  );
+  const own = unit.peek("tenant", tenantId)?.quota_ids ?? [];
+  const organization = unit.peek("tenant", defaultTenantId, defaultTenantId)?.organization_quota_ids ?? [];
+  const keys = [
+    ...own.map((id) => ({ kind: "quota", id, tenantId }) as const),
+    ...organization.map((id) => ({ kind: "quota", id, tenantId: defaultTenantId }) as const),
+  ];
+  unit.prefetch(keys, { isPeek });
+  return keys.flatMap(({ id, tenantId: of }) => {
+    const quota = unit.peek("quota", id, of);
+    return quota === undefined || quota.deleted_at !== null ? [] : [quota];
+  });
 }
 
 const mebibyte = 1024 * 1024;

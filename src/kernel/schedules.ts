@@ -35,19 +35,21 @@ export function nameSchedules(
 }
 
 /** Starts the schedules that are new and stops those that are gone. */
-export async function syncSchedules(
+export function syncSchedules(
   unit: Unit,
   { id: personaId, schedules = [] }: PersonaRecord,
   before: readonly Schedule[] = [],
   by: Submitter = callerAsSubmitter(unit.caller),
-): Promise<void> {
+): void {
   const isIn = (list: readonly Schedule[], { id }: Schedule) => list.some((other) => other.id === id);
   for (const gone of before.filter((schedule) => !isIn(schedules, schedule))) {
-    const record = gone.id === undefined ? undefined : await unit.find("schedule", gone.id);
+    const record = gone.id === undefined ? undefined : unit.find("schedule", gone.id);
     if (record !== undefined) unit.emit(record, "vendor.bridle.schedule.stopped", {});
   }
-  for (const definition of schedules.filter((schedule) => !isIn(before, schedule))) {
-    await pauseIfLate();
+  const fresh = schedules.filter((schedule) => !isIn(before, schedule));
+  const ticks =
+    fresh.length === 0 ? [] : unit.awaited(`ticks of ${personaId}`, () => ticksOf(fresh, unit.at));
+  for (const [index, definition] of fresh.entries()) {
     const envelope = unit.envelope("schedule", "schedule");
     const schedule: ScheduleRecord = {
       ...envelope,
@@ -56,12 +58,21 @@ export async function syncSchedules(
       persona_id: personaId,
       definition,
       session_id: definition.session_id ?? null,
-      next_at: nextTick(definition, Date.parse(unit.at)),
+      next_at: ticks[index] ?? null,
       ...unit.madeBy,
       set_up_by: by,
     };
     unit.emit(schedule, "vendor.bridle.schedule.created", { schedule });
   }
+}
+
+async function ticksOf(schedules: readonly Schedule[], at: string): Promise<(string | null)[]> {
+  const ticks: (string | null)[] = [];
+  for (const schedule of schedules) {
+    await pauseIfLate();
+    ticks.push(nextTick(schedule, Date.parse(at)));
+  }
+  return ticks;
 }
 
 function assertCron(schedule: Schedule, index: number): void {

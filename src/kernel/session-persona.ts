@@ -1,7 +1,7 @@
 /** A session that is bound to a persona takes work for that persona only, however the work comes. */
 
 import { HarnessError, notFound } from "./errors.ts";
-import { personaForAgent } from "./queries/agent-persona.ts";
+import { personaOfAgent } from "./queries/agent-persona.ts";
 import { mayReachAgent } from "./queries/reachable-agents.ts";
 import type { SessionRecord } from "./resources/session.ts";
 import type { Unit } from "./unit.ts";
@@ -16,9 +16,9 @@ export function assertSessionPersona({ id, persona_id }: SessionRecord, personaI
 }
 
 /** For surfaces on which an agent is named and no persona: the session's, if it runs that agent, or the agent's own. */
-export async function personaToCall(unit: Unit, agent: string, session: SessionRecord): Promise<string> {
+export function personaToCall(unit: Unit, agent: string, session: SessionRecord): string {
   if (session.persona_id !== null) {
-    const bound = await unit.require("persona", session.persona_id);
+    const bound = unit.require("persona", session.persona_id);
     if (bound.entry_workflow === agent) return bound.id;
     throw new HarnessError(
       "policy_violation",
@@ -27,7 +27,7 @@ export async function personaToCall(unit: Unit, agent: string, session: SessionR
     );
   }
   if (!mayReachAgent(unit.caller, agent)) throw notFound("agent", agent);
-  const personaId = await personaForAgent(unit.deps.store, unit.caller, agent);
+  const personaId = personaOfAgent(unit, agent);
   if (personaId !== null) return personaId;
   throw new HarnessError(
     "policy_violation",

@@ -25,15 +25,15 @@ function findLoadedSkill(agents: AgentDirectory, id: string): LoadedSkill | unde
   return loadedSkills(agents.list()).find((skill) => skill.id === id);
 }
 
-export async function requireSkill(unit: Unit, id: string): Promise<void> {
+export function requireSkill(unit: Unit, id: string): void {
   if (findLoadedSkill(unit.deps.agents, id) !== undefined) return;
-  if ((await unit.find("skill", id)) === undefined) throw notFound("skill", id);
+  if (unit.find("skill", id) === undefined) throw notFound("skill", id);
 }
 
 /** One that can be changed: it was registered here. */
-export async function requireRegistered(unit: Unit, id: string): Promise<SkillRecord> {
+export function requireRegistered(unit: Unit, id: string): SkillRecord {
   const loaded = findLoadedSkill(unit.deps.agents, id);
-  if (loaded === undefined) return await unit.require("skill", id);
+  if (loaded === undefined) return unit.require("skill", id);
   throw new HarnessError(
     "conflict",
     `Skill ${id} comes with the agent ${loaded.agent.name} and changes with its code.`,
@@ -44,17 +44,17 @@ export async function requireRegistered(unit: Unit, id: string): Promise<SkillRe
 }
 
 /** A payload for a skill that is named in a task's metadata must be what the skill takes. */
-export async function assertFitsSkill(
+export function assertFitsSkill(
   unit: Unit,
   agentName: string,
   skillId: JsonValue | undefined,
   input: { payload: JsonObject } | { message: MessageInput },
-): Promise<void> {
+): void {
   if (typeof skillId !== "string") return;
   const param = "metadata.skill_id";
   const loaded = findLoadedSkill(unit.deps.agents, skillId);
   if (loaded === undefined) {
-    if ((await unit.find("skill", skillId)) !== undefined) return;
+    if (unit.find("skill", skillId) !== undefined) return;
     throw new HarnessError("invalid_request", `${param} names no skill that is known here.`, { param });
   }
   if (loaded.agent.name !== agentName) {

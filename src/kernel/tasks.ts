@@ -61,25 +61,25 @@ export type Ending =
   | { status: "CANCELED"; reason: string | null };
 
 /** Ends a task for good, with its outcome, and hands the result to a parent that waits for it. */
-export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Promise<TaskRecord> {
+export function endTask(unit: Unit, task: TaskRecord, given: Ending): TaskRecord {
   // A summary is cut, and nothing may be cut in two before it is taken out.
   const ending = unit.redactor.value(given);
   // A run can go on without the answer it asked for (it raced the question against a timer, say).
   const able = mayMove(task.status, ending.status)
     ? task
     : moveTask(unit, task, "WORKING", "no longer waits");
-  await withdrawPermission(unit, task, "canceled", `The task is ${ending.status}.`);
-  for (const id of task.handoff_ids ?? []) await abandonHandoff(unit, id);
-  const receiptId = await taskReceiptId(unit, able, { failure: null, ...ending });
-  const budget = receiptId === null ? undefined : await budgetLimit(unit, task);
-  await releaseTask(unit, task, receiptId);
+  withdrawPermission(unit, task, "canceled", `The task is ${ending.status}.`);
+  for (const id of task.handoff_ids ?? []) abandonHandoff(unit, id);
+  const receiptId = taskReceiptId(unit, able, { failure: null, ...ending });
+  const budget = receiptId === null ? undefined : budgetLimit(unit, task);
+  releaseTask(unit, task, receiptId);
   const outcome: Outcome = {
     status: ending.status === "COMPLETED" ? "SUCCEEDED" : ending.status,
     summary: summarize(ending),
     message_ids: ending.status === "COMPLETED" ? ending.messageIds : [],
     receipt_id: receiptId,
   };
-  await tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
+  tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
   const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);
   const ended = { outcome, ...(budget === undefined ? {} : { budget }) };
   switch (ending.status) {
@@ -93,14 +93,14 @@ export async function endTask(unit: Unit, task: TaskRecord, given: Ending): Prom
 }
 
 /** Nobody can answer any more what the task no longer waits for: the request is closed as denied. */
-export async function withdrawPermission(
+export function withdrawPermission(
   unit: Unit,
   task: TaskRecord,
   decision: "timeout" | "canceled",
   reason: string,
-): Promise<void> {
+): void {
   const requestId = task.pending?.permission_request_id;
-  const request = requestId == null ? undefined : await unit.find("permission_request", requestId);
+  const request = requestId == null ? undefined : unit.find("permission_request", requestId);
   if (request?.status !== "pending") return;
   const response = unit.redactor.value<PermissionResponse>({
     approved: false,
@@ -128,10 +128,10 @@ function shorten(text: string): string {
   return text.length <= summaryCharsMax ? text : `${text.slice(0, summaryCharsMax - 1)}…`;
 }
 
-async function tellParent(unit: Unit, task: TaskRecord, outcome: Outcome, output: JsonValue): Promise<void> {
+function tellParent(unit: Unit, task: TaskRecord, outcome: Outcome, output: JsonValue): void {
   if (task.parent_task_id === null || task.parent_step === null) return;
   // Whoever ended the child may not see its parent, which has to hear of it all the same.
-  const parent = await unit.findForHarness("task", task.parent_task_id);
+  const parent = unit.findForHarness("task", task.parent_task_id);
   if (parent === undefined || isFinal(parent.status)) return;
   const { status, summary, receipt_id } = outcome;
   unit.emit(parent, "span.completed", {

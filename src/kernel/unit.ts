@@ -1,7 +1,8 @@
 /**
- * One unit of work: what a command loads, what it emits, and the batch that comes of it.
+ * One unit of work: what a command decides by, what it emits, and the batch that comes of it. Nothing here waits: what is not
+ * loaded yet throws `NotLoaded`, and the command is decided again when it is there (`loaded.ts`).
  *
- * Everything loaded here is expected unchanged at commit, so a decision never rests on something that has moved.
+ * Everything found here is expected unchanged at commit, so a decision never rests on something that has moved.
  */
 
 import type { WorkspaceFiles } from "../files/workspace-files.ts";
@@ -10,14 +11,19 @@ import type { Caller } from "../policy/caller.ts";
 import type { MasterKeys } from "../policy/master-keys.ts";
 import type { Outbound } from "../policy/outbound.ts";
 import type { Redactor } from "../policy/redact/redact.ts";
-import { SearchBudget, type SearchTexts } from "../policy/redact/search-budget.ts";
+import type { SearchTexts } from "../policy/redact/search-budget.ts";
 import type {
   Batch,
   Blob,
+  DocumentQuery,
+  EventQuery,
+  NewEvent,
+  Position,
   Rewrite,
   StagedBlob,
   Store,
   StoredDocument,
+  StoredEvent,
   TenantStore,
   Trim,
 } from "../store/port.ts";
@@ -26,9 +32,9 @@ import type { AgentDirectory } from "./agents.ts";
 import type { ApprovalAccess } from "./approvals/access.ts";
 import { isVisible } from "./authorize.ts";
 import type { Chance } from "./chance.ts";
-import { type Clock, timestamp } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 import type { ReplaySecrets } from "./commands/replay-task.ts";
-import { type Content, seal } from "./content.ts";
+import { type Content, seal, unseal } from "./content.ts";
 import { HarnessError, notFound } from "./errors.ts";
 import { asKernelEvent, type EventKind, type EventPayloads, type KernelEvent } from "./events.ts";
 import {
@@ -42,7 +48,8 @@ import {
   workspaceOf,
 } from "./fold.ts";
 import type { NewId } from "./ids.ts";
-import { comesBefore, type Locks, OutOfTurn, type Release } from "./locks.ts";
+import { Loaded, NotLoaded } from "./loaded.ts";
+import type { Locks } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
 import type { Operations } from "./operations.ts";
 import type { ReceiptProgress } from "./receipts/follower.ts";
@@ -103,11 +110,17 @@ interface Tracked {
   dirty: boolean;
 }
 
+/** A document by its kind and id, of the caller's tenant unless another is named. */
+export interface RecordKey {
+  kind: Kind;
+  id: string;
+  tenantId?: string;
+}
+
 export class Unit {
   readonly deps: KernelDeps;
   readonly caller: Caller;
-  /** One time for everything that happens in this unit. */
-  readonly at: string;
+  readonly #loaded: Loaded;
   readonly #tracked = new Map<string, Tracked>();
   readonly #events: Batch["events"] = [];
   readonly #audit: Batch["events"] = [];
@@ -115,22 +128,22 @@ export class Unit {
   readonly #staged: { sha256: string; stagedBytes: number }[] = [];
   readonly #rewrites: Rewrite[] = [];
   readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
-  readonly #held = new Map<string, Release>();
-  readonly #budget: SearchBudget;
+  readonly #beforeCommit: (() => void)[] = [];
+  #idCount = 0;
   #redactor: Redactor;
   /** While this is set, what is emitted is the work of a replay and says so. */
   mark: ReplayMark | null = null;
 
-  readonly #isAhead: boolean;
-
-  /** A unit that is ahead builds on commits that are still on their way to the disk; see the store's `getAhead`. */
-  constructor(deps: KernelDeps, caller: Caller, { isAhead = false, budget = new SearchBudget() } = {}) {
+  constructor(deps: KernelDeps, caller: Caller, loaded = new Loaded(deps)) {
     this.deps = deps;
     this.caller = caller;
-    this.#isAhead = isAhead;
-    this.#budget = budget;
-    this.#redactor = deps.redactor.within(budget);
-    this.at = timestamp(deps.clock.now());
+    this.#loaded = loaded;
+    this.#redactor = deps.redactor.within(loaded.budget);
+  }
+
+  /** One time for everything that happens in this unit. */
+  get at(): string {
+    return this.#loaded.at;
   }
 
   /** What it takes out of everything that is written. */
@@ -139,16 +152,16 @@ export class Unit {
   }
 
   set redactor(redactor: Redactor) {
-    this.#redactor = redactor.within(this.#budget);
+    this.#redactor = redactor.within(this.#loaded.budget);
   }
 
   /** Throws when texts were too long to be searched now; then nothing of this unit may be used. */
   assertSearched(): void {
-    if (this.#budget.isExceeded) throw new Error("Texts have to be searched for secrets first.");
+    if (this.#loaded.budget.isExceeded) throw new Error("Texts have to be searched for secrets first.");
   }
 
   newId(prefix: string): string {
-    return this.deps.newId(prefix);
+    return this.#loaded.id(this.#idCount++, prefix);
   }
 
   /** What every new record starts with. */
@@ -169,59 +182,100 @@ export class Unit {
   }
 
   /** The record, if it exists and the caller may see it. */
-  async find<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
-    const record = this.#loaded(kind, id) ?? (await this.findForHarness(kind, id));
-    return record === undefined || isDeleted(record) || !isVisible(this.caller, record) ? undefined : record;
+  find<K extends Kind>(kind: K, id: string): Records[K] | undefined {
+    const record = this.findEvenDeleted(kind, id);
+    return record === undefined || isDeleted(record) ? undefined : record;
   }
 
   /** The same, for what can come back under the same name. */
-  async findEvenDeleted<K extends Kind>(kind: K, id: string): Promise<Records[K] | undefined> {
-    const record = this.#loaded(kind, id) ?? (await this.findForHarness(kind, id));
+  findEvenDeleted<K extends Kind>(kind: K, id: string): Records[K] | undefined {
+    const record = this.findForHarness(kind, id);
     return record !== undefined && isVisible(this.caller, record) ? record : undefined;
   }
 
-  /** What the caller's tenant has. */
-  get own(): TenantStore {
-    return this.deps.store.of(this.caller.tenantId);
+  require<K extends Kind>(kind: K, id: string): Records[K] {
+    const record = this.find(kind, id);
+    if (record === undefined) throw notFound(kind, id);
+    return record;
+  }
+
+  requireAll<K extends Kind>(kind: K, ids: readonly string[]): Records[K][] {
+    this.prefetch(ids.map((id) => ({ kind, id })));
+    return ids.map((id) => this.require(kind, id));
+  }
+
+  /** Those of them that there are. */
+  findAll<K extends Kind>(kind: K, ids: readonly string[]): Records[K][] {
+    this.prefetch(ids.map((id) => ({ kind, id })));
+    return ids.flatMap((id) => this.find(kind, id) ?? []);
   }
 
   /**
    * The record whatever the caller may see of its tenant: for what the harness itself decides by, and never to be shown. Another
    * tenant is named for what a server has for all of them.
    */
-  async findForHarness<K extends Kind>(
+  findForHarness<K extends Kind>(
     kind: K,
     id: string,
     tenantId = this.caller.tenantId,
-  ): Promise<Records[K] | undefined> {
-    const loaded = this.#loaded(kind, id, tenantId);
-    if (loaded !== undefined || this.#tracked.has(id)) return loaded;
-    const store = this.deps.store.of(tenantId);
-    const document = await (this.#isAhead ? store.getAhead(kind, id) : store.get(kind, id));
-    return document === undefined ? undefined : this.#track<K>(document);
-  }
-
-  /** The record without waiting, where it is in memory. */
-  #loaded<K extends Kind>(kind: K, id: string, tenantId = this.caller.tenantId): Records[K] | undefined {
+  ): Records[K] | undefined {
     const tracked = this.#tracked.get(id);
     if (tracked !== undefined) {
       // Records are tracked under their own kind, by this class only.
       return tracked.record.object === kind ? (tracked.record as Records[K]) : undefined;
     }
-    const known = this.deps.store.of(tenantId).known(kind, id);
-    return known === undefined ? undefined : this.#track<K>(known);
-  }
-
-  #track<K extends Kind>({ id, version, body }: StoredDocument): Records[K] {
-    const record = body as Records[K];
-    this.#tracked.set(id, { record, version, dirty: false });
+    const document = this.#loaded.document({ tenantId, kind, id });
+    if (document === undefined) return undefined;
+    const record = document.body as Records[K];
+    this.#tracked.set(id, { record, version: document.version, dirty: false });
     return record;
   }
 
-  async require<K extends Kind>(kind: K, id: string): Promise<Records[K]> {
-    const record = await this.find(kind, id);
-    if (record === undefined) throw notFound(kind, id);
-    return record;
+  /** The record as it is or was a moment ago: that it changes meanwhile is no reason to decide again. */
+  peek<K extends Kind>(kind: K, id: string, tenantId = this.caller.tenantId): Records[K] | undefined {
+    const document = this.#loaded.document({ tenantId, kind, id, isPeek: true });
+    return document?.body as Records[K] | undefined;
+  }
+
+  /** Has all of these read at once, before they are asked for one by one. */
+  prefetch(keys: readonly RecordKey[], { isPeek = false } = {}): void {
+    const { tenantId } = this.caller;
+    const documents = keys
+      .filter(({ id }) => isPeek || !this.#tracked.has(id))
+      .map((key) => ({ tenantId, ...key, isPeek }))
+      .filter((key) => this.#loaded.lacks(key));
+    if (documents.length > 0) throw new NotLoaded({ documents });
+  }
+
+  /**
+   * What comes of something that takes time, done once for this decision under its name: a read that is no single document, or a
+   * check of a signature. The name says all that it depends on.
+   */
+  awaited<T>(name: string, work: () => Promise<T>): T {
+    return this.#loaded.result(name, work);
+  }
+
+  list(query: DocumentQuery): StoredDocument[] {
+    return this.awaited(`list ${JSON.stringify(query)}`, () => this.own.list(query));
+  }
+
+  events(query: EventQuery): StoredEvent[] {
+    return this.awaited(`events ${JSON.stringify(query)}`, () => this.own.events(query));
+  }
+
+  /** The last position on disk. */
+  head(): Position {
+    return this.awaited("head", () => this.deps.store.head());
+  }
+
+  unseal<T>(content: Content<T>): T {
+    if ("inline" in content) return content.inline;
+    return this.awaited(`content ${JSON.stringify(content)}`, () => unseal(content, this.own));
+  }
+
+  /** What the caller's tenant has, for what is awaited. */
+  get own(): TenantStore {
+    return this.deps.store.of(this.caller.tenantId);
   }
 
   /** Records a fact about a resource and gives the resource as it is after it. What looks like a secret stays out. */
@@ -245,7 +299,7 @@ export class Unit {
     const known = this.#tracked.get(record.id);
     const isSame = known?.record.object === record.object && known.record.tenant_id === record.tenant_id;
     if (known !== undefined && !(replacingEvents.has(event) && isSame)) {
-      throw new HarnessError("conflict", `${record.id} is in use already.`);
+      throw inUse(record.id);
     }
     this.#tracked.set(record.id, { record, version: known?.version ?? 0, dirty: true });
   }
@@ -255,12 +309,10 @@ export class Unit {
     return this.#events.length > 0;
   }
 
-  /** All events of a task so far, this unit's own included. */
-  async *history(taskId: string): AsyncGenerator<KernelEvent[]> {
-    const ahead = this.#isAhead ? this.own.eventsAhead(taskId) : undefined;
-    if (ahead !== undefined) yield ahead.filter((event) => event.taskId === taskId).map(asKernelEvent);
-    else for await (const events of readLog(this.own, { taskId, after: 0 })) yield events.map(asKernelEvent);
-    yield this.#events.filter((event) => event.taskId === taskId).map(asKernelEvent);
+  /** All events of a task so far, this unit's own included: for what is awaited. */
+  history(taskId: string): AsyncGenerator<KernelEvent[]> {
+    const isOfTask = (event: NewEvent) => event.taskId === taskId;
+    return historyOf(this.own, taskId, this.#events.filter(isOfTask).map(asKernelEvent));
   }
 
   #append(about: Subject, event: EventKind, payload: object): KernelEvent {
@@ -281,18 +333,13 @@ export class Unit {
     return asKernelEvent(fact);
   }
 
-  /** Appends an event of another log as it was recorded there. It can make new records and change those, no others. */
-  adopt(event: KernelEvent): void {
-    this.#events.push(event);
-    for (const record of created(event)) this.#create(record, event.event);
-    const current = this.#tracked.get(event.resource.id);
-    if (current === undefined || current.version !== 0 || current.record.object !== event.resource.object) {
-      throw new HarnessError(
-        "invalid_request",
-        `${event.event} is about ${event.resource.id}, which is unknown.`,
-      );
+  /** Takes over events of another log as they were recorded there, and the new records that they make. */
+  adopt(events: readonly KernelEvent[], records: Iterable<AnyRecord>): void {
+    for (const event of events) this.#events.push(event);
+    for (const record of records) {
+      if (this.#tracked.has(record.id)) throw inUse(record.id);
+      this.#tracked.set(record.id, { record, version: 0, dirty: true });
     }
-    current.record = changed(current.record, event);
   }
 
   /** The records that this unit makes, as they are now, under the ids that they will be stored under. */
@@ -316,19 +363,14 @@ export class Unit {
     this.mark = mark;
   }
 
-  /** Waits for its turn with this record. It must not have been loaded before. */
-  async hold(id: string): Promise<void> {
-    if (this.#held.has(id)) return;
-    const { locks } = this.deps;
-    const isInOrder = ![...this.#held.keys()].some((held) => comesBefore(id, held));
-    if (!isInOrder && !locks.isFree(id)) throw new OutOfTurn(this.#held.keys(), id);
-    this.#held.set(id, await locks.acquire(id));
+  /** Takes turns with everybody else who holds these, in this order, until the commit. */
+  hold(...ids: string[]): void {
+    this.#loaded.hold(ids);
   }
 
-  /** After the commit, or when there is none. */
-  release(): void {
-    for (const release of this.#held.values()) release();
-    this.#held.clear();
+  /** What has to be done in memory once this is decided, right before it is committed. */
+  beforeCommit(act: () => void): void {
+    this.#beforeCommit.push(act);
   }
 
   /** Whoever decides about this record at the same time has to decide again, although nothing in it changes. */
@@ -338,10 +380,11 @@ export class Unit {
   }
 
   /** Replaces the content of events on disk, and the records that are folded from them. */
-  async rewrite(changes: readonly Rewrite[], records: Iterable<AnyRecord>): Promise<void> {
+  rewrite(changes: readonly Rewrite[], records: readonly AnyRecord[]): void {
     this.#rewrites.push(...changes);
+    this.prefetch(records.map(({ object: kind, id, tenant_id: tenantId }) => ({ kind, id, tenantId })));
     for (const record of records) {
-      await this.findForHarness(record.object, record.id, record.tenant_id);
+      this.findForHarness(record.object, record.id, record.tenant_id);
       const tracked = this.#tracked.get(record.id);
       if (tracked === undefined) throw new Error(`${record.id} has events and no document`);
       tracked.record = record;
@@ -350,14 +393,11 @@ export class Unit {
   }
 
   /** Removes events and records from the store. What the events were folded into must be told by another event. */
-  async trim({
-    events,
-    documents,
-    unlisted,
-  }: Trim & { documents: { kind: Kind; id: string }[] }): Promise<void> {
+  trim({ events, documents, unlisted }: Trim & { documents: { kind: Kind; id: string }[] }): void {
+    this.prefetch(documents);
     for (const { kind, id } of documents) {
       // Expected unchanged, like everything that is loaded.
-      if ((await this.findForHarness(kind, id)) !== undefined) this.#trim.documents.push({ kind, id });
+      if (this.findForHarness(kind, id) !== undefined) this.#trim.documents.push({ kind, id });
     }
     this.#trim.events.push(...events);
     this.#trim.unlisted.push(...unlisted);
@@ -377,7 +417,9 @@ export class Unit {
     this.#staged.push({ sha256, stagedBytes });
   }
 
+  /** What it comes to, to be committed at once. */
   batch(): Batch {
+    for (const act of this.#beforeCommit) act();
     const tracked = [...this.#tracked];
     const { tenantId } = this.caller;
     return {
@@ -395,6 +437,21 @@ export class Unit {
       ...(this.#trim.events.length === 0 ? {} : { trim: this.#trim }),
     };
   }
+}
+
+function inUse(id: string): HarnessError {
+  return new HarnessError("conflict", `${id} is in use already.`);
+}
+
+async function* historyOf(
+  store: TenantStore,
+  taskId: string,
+  own: KernelEvent[],
+): AsyncGenerator<KernelEvent[]> {
+  const proposed = store.proposedEvents(taskId)?.filter((event) => event.taskId === taskId);
+  if (proposed !== undefined) yield proposed.map(asKernelEvent);
+  else for await (const events of readLog(store, { taskId, after: 0 })) yield events.map(asKernelEvent);
+  yield own;
 }
 
 /** An audit log is found in the store as the log of a session is. */

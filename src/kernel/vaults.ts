@@ -89,8 +89,8 @@ function intact<T>(vaultId: string, open: () => T): T {
 }
 
 /** A vault that the caller may change. One of the whole tenant is not for those who see a part of it only. */
-export async function requireChangeable(unit: Unit, vaultId: string): Promise<VaultRecord> {
-  const vault = await unit.require("vault", vaultId);
+export function requireChangeable(unit: Unit, vaultId: string): VaultRecord {
+  const vault = unit.require("vault", vaultId);
   assertWholeTenant(unit, vault.workspace_id);
   return vault;
 }

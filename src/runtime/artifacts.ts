@@ -42,10 +42,10 @@ async function keepArtifact(
 ): Promise<string> {
   // A replay that goes on after a crash has written it before.
   const id = run.artifactId(step) ?? run.kernel.newId("artifact");
-  await run.note(async (unit, task) => {
+  await run.note((unit, task) => {
     const made = newArtifact(unit, task, artifact, id);
     // An equal replay has made it before: the same name, the same content.
-    const existing = run.isReplay ? await unit.find("artifact", made.id) : undefined;
+    const existing = run.isReplay ? unit.find("artifact", made.id) : undefined;
     if (existing !== undefined) {
       unit.repeat(task, "artifact.created", { artifact: existing, step });
       return task;
@@ -94,8 +94,8 @@ function chunkWriter(
     if ((await run.recall(key)) !== undefined) return;
     const whole = last ? await run.redact((redactor) => wholeOf(redactor, written)) : null;
     const completed = whole === null ? null : { sha256: whole.sha256, bytes: whole.bytes.length };
-    await run.note(async (unit, task) => {
-      const current = await unit.require("artifact", artifact.id);
+    await run.note((unit, task) => {
+      const current = unit.require("artifact", artifact.id);
       if (whole !== null) unit.keepBlob(whole);
       const { visibility } = artifact;
       unit.emit(current, "artifact.updated", {

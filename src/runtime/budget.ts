@@ -49,9 +49,9 @@ async function tryReserve(
   isPatient = false,
 ): Promise<Obstacle | null> {
   const seen: { obstacle: Obstacle | null } = { obstacle: null };
-  await run.record(async (unit, task) => {
-    seen.obstacle = await reserve(unit, task, step, amounts, isPatient);
-    return await unit.require("task", task.id);
+  await run.record((unit, task) => {
+    seen.obstacle = reserve(unit, task, step, amounts, isPatient);
+    return unit.require("task", task.id);
   });
   await run.flush();
   return seen.obstacle;

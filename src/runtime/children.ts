@@ -72,8 +72,8 @@ async function submitChild(
     input: inputOf(input),
   };
   const seen: { refusal: HarnessError | null } = { refusal: null };
-  await run.note(async (unit, task) => {
-    const child = await submitOrRefuse(unit, request);
+  await run.note((unit, task) => {
+    const child = submitOrRefuse(unit, request);
     seen.refusal = child instanceof HarnessError ? child : null;
     if (child instanceof HarnessError) {
       const { code, message } = child;
@@ -102,12 +102,12 @@ function isParts(input: JsonObject | Part[]): input is Part[] {
 }
 
 /** Submits the child with the records of its parent. A refusal leaves nothing of the child behind. */
-async function submitOrRefuse(unit: Unit, request: SubmitTask): Promise<TaskRecord | HarnessError> {
+function submitOrRefuse(unit: Unit, request: SubmitTask): TaskRecord | HarnessError {
   try {
-    return await submitTask.decide(unit, request);
+    return submitTask.decide(unit, request);
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;
-    if (error instanceof QuotaRefusal) await noteRefusal(unit, error.quotaId);
+    if (error instanceof QuotaRefusal) noteRefusal(unit, error.quotaId);
     return error;
   }
 }

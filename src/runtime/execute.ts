@@ -50,7 +50,7 @@ export function start(unit: Unit, task: TaskRecord, { name, version }: Agent): T
   return unit.emit(moveTask(unit, task, "WORKING"), "task.started", { agent: { name, version } });
 }
 
-function complete(unit: Unit, task: TaskRecord, result: JsonValue | undefined): Promise<TaskRecord> {
+function complete(unit: Unit, task: TaskRecord, result: JsonValue | undefined): TaskRecord {
   return endTask(unit, task, completed(result, sayResult(unit, task, result)));
 }
 
@@ -79,7 +79,7 @@ export async function readInput({ own, task }: Run): Promise<RunInput> {
     return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
   }
   const { message_id: messageId } = task.input;
-  const document = await own.getAhead("message", messageId);
+  const document = own.proposed("message", messageId) ?? (await own.get("message", messageId));
   if (document === undefined)
     throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
   const sealed = (document.body as MessageRecord).parts;

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import type { FileEntry, WorkspacePlace } from "../files/workspace-files.ts";
 import { fileLock } from "../kernel/commands/write-workspace-file.ts";
+import { decided } from "../kernel/decided.ts";
 import { HarnessError } from "../kernel/errors.ts";
 import type { FileStepKind, StepSpan } from "../kernel/events.ts";
 import { asRefusal, placeOf } from "../kernel/files.ts";
@@ -86,7 +87,7 @@ async function write(
 ): Promise<FileWritten & { before_sha256: string | null }> {
   const release = await run.kernel.locks.acquire(fileLock(run.task.workspace_id, path));
   try {
-    await requireStorage(run.kernel, run.caller, Buffer.byteLength(content));
+    await decided(run.kernel, run.caller, (unit) => requireStorage(unit, Buffer.byteLength(content)));
     return await run.kernel.files.write(await place(run), path, content);
   } finally {
     release();

@@ -98,11 +98,11 @@ async function awaitHost(run: Run, span: StepSpan, { call_id, expires_at }: Begu
   const expired = new NobodyServed(span.name, expires_at);
   const { code, message } = expired;
   const seen = { isOpen: true };
-  await run.note(async (unit, task) => {
+  await run.note((unit, task) => {
     // An answer that was accepted in the last moment counts.
     seen.isOpen = task.host_calls?.some((call) => call.call_id === call_id) ?? false;
     if (!seen.isOpen) return task;
-    await settle(unit, task, span.step, oneCall);
+    settle(unit, task, span.step, oneCall);
     return unit.emit(task, "span.failed", { ...span, result: { error: { code, message } } });
   });
   await run.flush();

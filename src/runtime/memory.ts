@@ -45,8 +45,8 @@ export function createMemory(run: Run): AgentMemory {
       const owner = ownerIn(run, scope);
       const id = memoryIdOf(run.task.tenant_id, owner, key);
       const provenance = { actor: run.caller.actor, task_id: run.task.id, step: span.step };
-      await run.note(async (unit, task) => {
-        await emitMemory(unit, owner, key, {
+      await run.note((unit, task) => {
+        emitMemory(unit, owner, key, {
           content,
           provenance,
           expires_at: expiresInMs === undefined ? null : timestamp(run.kernel.clock.now() + expiresInMs),

@@ -25,8 +25,8 @@ export class Permit {
   /** Records that the step begins, or why it must not. It is on disk when this resolves. */
   async use(span: StepSpan): Promise<Refusal | null> {
     const seen: { refusal: Refusal | null } = { refusal: null };
-    await this.#run.note(async (unit, task) => {
-      seen.refusal = await useApproval(unit, task, this.#requestId(), this.#binding);
+    await this.#run.note((unit, task) => {
+      seen.refusal = useApproval(unit, task, this.#requestId(), this.#binding);
       return seen.refusal === null ? unit.emit(task, "span.started", span) : task;
     });
     await this.#run.flush();
@@ -35,10 +35,10 @@ export class Permit {
 
   /** Uses it, unless an earlier run has. */
   async consume(): Promise<void> {
-    await this.#run.record(async (unit, task) => {
-      const { use } = await unit.require("permission_request", this.#requestId());
-      if (use === undefined) await useApproval(unit, task, this.#requestId(), this.#binding);
-      return await unit.require("task", task.id);
+    await this.#run.record((unit, task) => {
+      const { use } = unit.require("permission_request", this.#requestId());
+      if (use === undefined) useApproval(unit, task, this.#requestId(), this.#binding);
+      return unit.require("task", task.id);
     });
     await this.#run.flush();
   }

@@ -37,11 +37,11 @@ async function awaitPerson(
   const expired = new WaitExpired(pending.prompt, pending.expires_at);
   const { code, message } = expired;
   const seen = { unanswered: true };
-  await run.note(async (unit, task) => {
+  await run.note((unit, task) => {
     // An answer that was accepted in the last moment counts.
     seen.unanswered = task.pending?.step === pending.step;
     if (!seen.unanswered) return task;
-    await withdrawPermission(unit, task, "timeout", message);
+    withdrawPermission(unit, task, "timeout", message);
     const failed = unit.emit(task, "span.failed", {
       step: pending.step,
       kind: pending.kind === "input" ? "ask" : "approve",

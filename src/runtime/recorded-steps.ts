@@ -103,8 +103,8 @@ export async function noteResult(
   said: (unit: Unit) => Said = () => ({}),
 ): Promise<void> {
   const network = networkUses();
-  await run.note(async (unit, task) => {
-    if (amounts !== undefined) await settle(unit, task, span.step, amounts);
+  await run.note((unit, task) => {
+    if (amounts !== undefined) settle(unit, task, span.step, amounts);
     const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
     const record = { ...span, result, ...(spent === undefined ? {} : { spent }), ...said(unit), ...network };
     return unit.emit(task, "error" in result ? "span.failed" : "span.completed", record);

@@ -200,9 +200,9 @@ export class Replay extends Run {
   /** What the replay itself brings about: other words than before, or the result of a live step. */
   override async note(change: Change): Promise<void> {
     if (this.#isEmitted()) return;
-    await this.record(async (unit, task) => {
+    await this.record((unit, task) => {
       unit.mark = this.ownMark();
-      const after = await change(unit, task);
+      const after = change(unit, task);
       unit.mark = null;
       return after;
     });

@@ -248,16 +248,18 @@ export type CommitListener = (events: readonly StoredEvent[]) => void;
 export interface TenantStore {
   readonly tenantId: string;
   get(kind: string, id: string): Promise<StoredDocument | undefined>;
+  /** The same for many at once, in the order of the keys. */
+  getMany(keys: readonly { kind: string; id: string }[]): Promise<(StoredDocument | undefined)[]>;
   /** The same without waiting, for what is in memory as it is on disk. Nothing says only that it must be read. */
   known(kind: string, id: string): StoredDocument | undefined;
   /**
-   * The same, and also documents that a commit under way will create. Only for what will itself be a commit: commits are
-   * in order and ids unique, so what builds on a creation is written after it or, if that fails, not at all. Never to be
-   * shown to anybody.
+   * A document that a commit under way will create; nothing once that is on disk or has failed. Only for what will itself be a
+   * commit: commits are in order and ids unique, so what builds on a creation is written after it or, if that fails, not at all.
+   * Never to be shown to anybody.
    */
-  getAhead(kind: string, id: string): Promise<StoredDocument | undefined>;
-  /** The events of the commit under way that will create a document; nothing once that is on disk or has failed. */
-  eventsAhead(id: string): readonly NewEvent[] | undefined;
+  proposed(kind: string, id: string): StoredDocument | undefined;
+  /** The events of the commit under way that will create a document. */
+  proposedEvents(id: string): readonly NewEvent[] | undefined;
   list(query: DocumentQuery): Promise<StoredDocument[]>;
   ranked(query: RankedQuery): Promise<RankedDocuments>;
   /** Best first. What has no word in it finds nothing. */

@@ -1724,7 +1724,7 @@ describe("A persona that wants none", () => {
   const createPersona: Command<Wish, PersonaRecord> = {
     name: "create_persona",
     scope: "admin",
-    async decide(unit, { id, receipt_policy }) {
+    decide(unit, { id, receipt_policy }) {
       const persona: PersonaRecord = {
         ...unit.envelope("persona", "persona"),
         id,

@@ -3,10 +3,12 @@
  * permission request whenever it is needed, so that what is compared at the end is what the server itself holds then.
  */
 
-import { type Artifact, type ArtifactType, finishArtifact } from "../../approvals/artifact.ts";
+import { type Artifact, type ArtifactType, readArtifact, saltedArtifact } from "../../approvals/artifact.ts";
+import { canonicalBytes } from "../../approvals/canonical.ts";
 import { sha256Of } from "../../receipts/canonical.ts";
 import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { sha256Hex } from "../content.ts";
 import type { Exchange } from "../resources/exchange.ts";
 import type { PermissionRequestRecord } from "../resources/permission-request.ts";
 import type { PolicyChangeRecord } from "../resources/policy-change.ts";
@@ -52,18 +54,23 @@ export function artifactHashOf(shown: JsonObject, binding: string): string {
 
 type Terms = Pick<Exchange, "request_id" | "salt" | "created_at" | "expires_at">;
 
-export async function artifactFor(subject: ApprovalSubject, terms: Terms): Promise<Artifact> {
-  return await (subject.object === "policy_change"
+export function artifactFor(subject: ApprovalSubject, terms: Terms): Artifact {
+  return subject.object === "policy_change"
     ? artifactForChange(subject, terms)
-    : artifactForTask(subject, terms));
+    : artifactForTask(subject, terms);
+}
+
+function finished(draft: Parameters<typeof saltedArtifact>[0]): Artifact {
+  const salted = saltedArtifact(draft);
+  return readArtifact({ ...salted, artifactHash: sha256Hex(canonicalBytes(salted)) });
 }
 
 /** What it would change, and for which server's tenant: nothing else can be signed with it. */
-async function artifactForChange(
+function artifactForChange(
   { id, tenant_id, action, details }: PolicyChangeRecord,
   exchange: Terms,
-): Promise<Artifact> {
-  return await finishArtifact({
+): Artifact {
+  return finished({
     requestId: exchange.request_id,
     artifactType: "plan.review",
     repoRef: `tenant:${tenant_id}`,
@@ -74,9 +81,9 @@ async function artifactForChange(
   });
 }
 
-async function artifactForTask(request: PermissionRequestRecord, exchange: Terms): Promise<Artifact> {
+function artifactForTask(request: PermissionRequestRecord, exchange: Terms): Artifact {
   const { action, payload = null, risk = "medium", kind = "approve" } = request.request;
-  return await finishArtifact({
+  return finished({
     requestId: exchange.request_id,
     sessionId: request.session_id,
     artifactType: reviewTypes[isKind(kind) ? kind : "approve"],

@@ -3,7 +3,9 @@
  * with what it tells of, in one commit, and holds no content.
  */
 
-import { type AuditRecord, nextAuditRecord } from "../../approvals/audit.ts";
+import { type AuditRecord, draftAuditRecord } from "../../approvals/audit.ts";
+import { canonicalBytes } from "../../approvals/canonical.ts";
+import { sha256Hex } from "../content.ts";
 import { type ApprovalAuditRecord, approvalAuditId } from "../resources/approval-audit.ts";
 import type { Unit } from "../unit.ts";
 
@@ -23,23 +25,24 @@ export type AuditEvent =
   | "prompt.refused"
   | "transport.failed";
 
-export async function audit(
+export function audit(
   unit: Unit,
   event: AuditEvent,
   facts: Record<string, string | number | null>,
-): Promise<AuditRecord> {
-  const chain = await findOrBegin(unit);
+): AuditRecord {
+  const chain = findOrBegin(unit);
   // Before the record is hashed: ids come from outside too, and what is written is written without what looks like a secret.
-  const record = await nextAuditRecord(chain.last, unit.at, event, unit.redactor.value(facts));
+  const draft = draftAuditRecord(chain.last, unit.at, event, unit.redactor.value(facts));
+  const record = { ...draft, hash: sha256Hex(canonicalBytes(draft)) };
   unit.emit(chain, "vendor.bridle.approvals.audited", { record });
   return record;
 }
 
-async function findOrBegin(unit: Unit): Promise<ApprovalAuditRecord> {
+function findOrBegin(unit: Unit): ApprovalAuditRecord {
   const id = approvalAuditId(unit.caller.tenantId);
   // Everybody in the tenant writes here; in turns nobody has to begin again.
-  await unit.hold(id);
-  const found = await unit.findForHarness("approval_audit", id);
+  unit.hold(id);
+  const found = unit.findForHarness("approval_audit", id);
   if (found !== undefined) return found;
   const chain: ApprovalAuditRecord = {
     ...unit.envelope("approval_audit", "approval_audit"),

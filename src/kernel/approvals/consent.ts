@@ -12,6 +12,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type ApproverKey, maySign } from "../../approvals/approver-key.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { everyPage } from "../every-page.ts";
 import {
   type ApprovalPolicy,
@@ -42,18 +43,16 @@ export function consentToPersona(
   return consentUnder([policy], keys, { waitMs: approvals.keyWaitMs, nowMs: clock.now() });
 }
 
-export async function consentToKey(
-  unit: Unit,
-  keys: readonly ApproverKey[],
-  approverId: string,
-): Promise<Consent | null> {
+export function consentToKey(unit: Unit, keys: readonly ApproverKey[], approverId: string): Consent | null {
   const { approvals, clock } = unit.deps;
   const waitMs = approvals.keyWaitMs;
   if (everApproved(keys, { approvers: [approverId] }).size > 0) {
     const policies = [{ quorum: 1, approvers: [approverId] }];
     return waitMs === 0 ? null : { policies, asksEverybody: true, waitMs };
   }
-  return consentUnder(await policiesThatAsk(unit, approverId), keys, { waitMs, nowMs: clock.now() });
+  const { own } = unit;
+  const policies = unit.awaited(`policies ${approverId}`, () => policiesThatAsk(own, approverId));
+  return consentUnder(policies, keys, { waitMs, nowMs: clock.now() });
 }
 
 /** Any change of the policy: which one is weaker depends on who the approvers are, and only they know. */
@@ -99,7 +98,7 @@ function everApproved(keys: readonly ApproverKey[], { approvers }: ApprovalPolic
 }
 
 /** Of all personas that want signatures and would ask this approver. */
-async function policiesThatAsk({ own }: Unit, approverId: string): Promise<ApprovalPolicy[]> {
+async function policiesThatAsk(own: TenantStore, approverId: string): Promise<ApprovalPolicy[]> {
   const found: ApprovalPolicy[] = [];
   for await (const page of everyPage(own, { kind: "persona" })) {
     for (const { approval_policy: policy } of page.map(({ body }) => body as PersonaRecord)) {

@@ -21,13 +21,13 @@ const saltBytes = 16;
 export const refusedDecision = "a decision came that does not count";
 
 /** Asks whoever has to be asked and is not; takes back what is out of date. Gives the request as it is then. */
-export async function openExchanges(
+export function openExchanges(
   unit: Unit,
   request: ApprovalSubject,
   policies: AskedPolicies,
-): Promise<ApprovalSubject> {
+): ApprovalSubject {
   const nowMs = unit.deps.clock.now();
-  const registry = await findRegistry(unit);
+  const registry = findRegistry(unit);
   const eligible = askedApprovers(registry?.keys ?? [], policies, nowMs);
   let current: ApprovalSubject = request;
   for (const exchange of exchangesOf(request).filter(isLive)) {
@@ -36,7 +36,7 @@ export async function openExchanges(
     else if (!eligible.has(approver_id)) current = close(unit, current, request_id, "no longer an approver");
   }
   for (const approverId of eligible.keys()) {
-    if (mayAsk(current, approverId)) current = await ask(unit, current, approverId, nowMs);
+    if (mayAsk(current, approverId)) current = ask(unit, current, approverId, nowMs);
   }
   return current;
 }
@@ -56,12 +56,7 @@ function mayAsk(request: ApprovalSubject, approverId: string): boolean {
   return (own.at(-1)?.refusals ?? 0) < refusalsMax;
 }
 
-async function ask(
-  unit: Unit,
-  request: ApprovalSubject,
-  approverId: string,
-  nowMs: number,
-): Promise<ApprovalSubject> {
+function ask(unit: Unit, request: ApprovalSubject, approverId: string, nowMs: number): ApprovalSubject {
   const expiresMs = Math.min(Date.parse(request.expires_at), nowMs + unit.deps.approvals.exchangeMsMax);
   if (expiresMs - nowMs < exchangeMsMin) return request;
   const before = exchangesOf(request).findLast(({ approver_id }) => approver_id === approverId);
@@ -71,7 +66,7 @@ async function ask(
     created_at: timestamp(nowMs),
     expires_at: timestamp(expiresMs),
   };
-  const { artifactHash } = await artifactFor(request, terms);
+  const { artifactHash } = artifactFor(request, terms);
   const exchange: Exchange = {
     ...terms,
     approver_id: approverId,

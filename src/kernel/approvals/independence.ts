@@ -5,19 +5,20 @@
  */
 
 import type { HarpScope } from "../../policy/caller.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
 import type { ApiKeyRecord } from "../resources/api-key.ts";
 import type { Unit } from "../unit.ts";
 import { findRegistry } from "./registry.ts";
 
-export async function assertIndependent(unit: Unit, approverId: string): Promise<void> {
+export function assertIndependent(unit: Unit, approverId: string): void {
   const scope: HarpScope = `harp:approver:${approverId}`;
   const { actor, keyId, scopes } = unit.caller;
   if (scopes.has(scope)) throw isThatApprover(approverId);
-  const holders = await keysWith(unit, scope);
+  const holders = unit.awaited(`keys with ${scope}`, () => keysWith(unit.own, scope));
   if (holders.some((key) => key.id === keyId || key.actor === actor)) throw isThatApprover(approverId);
-  const keys = (await findRegistry(unit))?.keys ?? [];
+  const keys = findRegistry(unit)?.keys ?? [];
   const isFirst = keys.every((key) => key.approverId === approverId);
   if (!isFirst && holders.some((key) => key.created_by_key_id === keyId)) {
     throw new HarnessError(
@@ -29,7 +30,7 @@ export async function assertIndependent(unit: Unit, approverId: string): Promise
 }
 
 /** The keys that are, or were, good for being this approver. */
-async function keysWith({ own }: Unit, scope: HarpScope): Promise<ApiKeyRecord[]> {
+async function keysWith(own: TenantStore, scope: HarpScope): Promise<ApiKeyRecord[]> {
   const found: ApiKeyRecord[] = [];
   for await (const page of everyPage(own, { kind: "api_key" })) {
     const keys = page.map(({ body }) => body as ApiKeyRecord);

@@ -17,12 +17,12 @@ import { policyChangePrefix } from "./subjects.ts";
 /** How long approvers have to sign; then it is asked for again, or not. */
 const signMs = 7 * 24 * 60 * 60 * 1000;
 
-export async function requestChange(
+export function requestChange(
   unit: Unit,
   change: PolicyChange,
   { policies, asksEverybody, waitMs }: Consent,
   { action, details }: { action: string; details: object },
-): Promise<PolicyChangeRecord> {
+): PolicyChangeRecord {
   const nowMs = unit.deps.clock.now();
   const record: PolicyChangeRecord = {
     ...unit.envelope("policy_change", policyChangePrefix),
@@ -41,7 +41,7 @@ export async function requestChange(
     outcome: null,
   };
   const requested = unit.emit(record, "vendor.bridle.policy_change.requested", { policy_change: record });
-  await audit(unit, "change.requested", { changeId: record.id, kind: change.kind });
+  audit(unit, "change.requested", { changeId: record.id, kind: change.kind });
   return requested;
 }
 
@@ -66,68 +66,64 @@ export function consentOf(
 }
 
 /** After a decision of an approver was recorded. */
-export async function judgeChange(
-  unit: Unit,
-  record: PolicyChangeRecord,
-  refusedBy: string | null,
-): Promise<void> {
+export function judgeChange(unit: Unit, record: PolicyChangeRecord, refusedBy: string | null): void {
   if (refusedBy !== null) {
-    await settleChange(unit, record, { decision: "denied", reason: null, decided_by: refusedBy });
+    settleChange(unit, record, { decision: "denied", reason: null, decided_by: refusedBy });
     return;
   }
-  const keys = (await findRegistry(unit))?.keys ?? [];
+  const keys = findRegistry(unit)?.keys ?? [];
   const proof = consentOf(record, keys, unit.deps.clock.now());
   if (proof === null) return;
   const decided_by = proof.decisions.map(({ approverId }) => approverId).join(", ");
-  await settleChange(unit, record, { decision: "approved", reason: null, decided_by, proof });
+  settleChange(unit, record, { decision: "approved", reason: null, decided_by, proof });
 }
 
 /** Its time has come: it takes effect because nobody refused it, or is over because too few agreed. */
-export async function settleDueChange(unit: Unit, record: PolicyChangeRecord): Promise<PolicyChangeRecord> {
+export function settleDueChange(unit: Unit, record: PolicyChangeRecord): PolicyChangeRecord {
   if (Date.parse(record.expires_at) > unit.deps.clock.now()) return record;
   const isUnopposed = record.effective_at !== null;
-  return await settleChange(unit, record, {
+  return settleChange(unit, record, {
     decision: isUnopposed ? "unopposed" : "timeout",
     reason: isUnopposed ? "Nobody refused it in time." : "Not enough approvers agreed in time.",
     decided_by: "system",
   });
 }
 
-export async function settleChange(
+export function settleChange(
   unit: Unit,
   record: PolicyChangeRecord,
   outcome: ChangeOutcome,
-): Promise<PolicyChangeRecord> {
+): PolicyChangeRecord {
   const settled = unit.emit(record, "vendor.bridle.policy_change.settled", { outcome });
-  await audit(unit, "change.settled", { changeId: record.id, decision: outcome.decision });
+  audit(unit, "change.settled", { changeId: record.id, decision: outcome.decision });
   const { change } = settled;
-  if (change.kind === "persona") await settlePersona(unit, settled, change.persona_id, change.changes);
-  else await settleKey(unit, settled, change);
+  if (change.kind === "persona") settlePersona(unit, settled, change.persona_id, change.changes);
+  else settleKey(unit, settled, change);
   return settled;
 }
 
-async function settlePersona(
+function settlePersona(
   unit: Unit,
   { id, status, requested_by, requester = { actor: requested_by } }: PolicyChangeRecord,
   personaId: string,
   changes: Parameters<typeof applyPersonaChanges>[2],
-): Promise<void> {
-  const persona = await unit.require("persona", personaId);
+): void {
+  const persona = unit.require("persona", personaId);
   if (persona.pending_change?.id !== id) return;
   const free = unit.emit(persona, "vendor.bridle.persona.change_settled", { change_id: id });
-  if (status === "approved") await applyPersonaChanges(unit, free, changes, requester);
+  if (status === "approved") applyPersonaChanges(unit, free, changes, requester);
 }
 
 /** A key that was refused is forgotten; the audit log knows of it. */
-async function settleKey(
+function settleKey(
   unit: Unit,
   { status }: PolicyChangeRecord,
   change: Extract<PolicyChange, { kind: "approver_key" }>,
-): Promise<void> {
+): void {
   const { signer_key_id: signerKeyId, replaces, overlap_ms } = change;
   const until = timestamp(unit.deps.clock.now() + overlap_ms);
   const isApproved = status === "approved";
-  await changeKeys(unit, (keys) =>
+  changeKeys(unit, (keys) =>
     keys.flatMap((key): ApproverKey[] => {
       if (key.signerKeyId === signerKeyId && key.state === "pending") {
         return isApproved ? [activated(key, unit.at)] : [];
@@ -136,7 +132,7 @@ async function settleKey(
       return [isReplaced ? deprecated(key, unit.at, until) : key];
     }),
   );
-  await audit(unit, isApproved ? "key.provisioned" : "key.refused", { signerKeyId });
+  audit(unit, isApproved ? "key.provisioned" : "key.refused", { signerKeyId });
 }
 
 function activated({ pendingUntil: _, changeId: __, ...key }: ApproverKey, at: string): ApproverKey {

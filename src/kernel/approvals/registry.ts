@@ -23,9 +23,9 @@ export function requireManager(caller: Caller): void {
 }
 
 /** Null when nobody was ever paired. Throws when the list is not the one that this server wrote. */
-export async function findRegistry(unit: Unit): Promise<ApproverRegistryRecord | null> {
+export function findRegistry(unit: Unit): ApproverRegistryRecord | null {
   const { tenantId } = unit.caller;
-  const registry = await unit.findForHarness("approver_registry", approverRegistryId(tenantId));
+  const registry = unit.findForHarness("approver_registry", approverRegistryId(tenantId));
   if (registry === undefined) return null;
   assertOurs(unit.deps, registry);
   return registry;
@@ -43,11 +43,11 @@ export function assertOurs(deps: KernelDeps, registry: ApproverRegistryRecord): 
 }
 
 /** Writes the list as it is from now on. */
-export async function changeKeys(
+export function changeKeys(
   unit: Unit,
   change: (keys: readonly ApproverKey[]) => ApproverKey[],
-): Promise<readonly ApproverKey[]> {
-  const registry = (await findRegistry(unit)) ?? create(unit);
+): readonly ApproverKey[] {
+  const registry = findRegistry(unit) ?? create(unit);
   // As they are going to be written: the code must be over that.
   const keys = unit.redactor.value(change(registry.keys));
   unit.emit(registry, "vendor.bridle.approvers.changed", {

@@ -16,17 +16,17 @@ export function subjectKindOf(id: string): SubjectKind {
   return id.startsWith(`${policyChangePrefix}_`) ? "policy_change" : "permission_request";
 }
 
-export async function findSubject(unit: Unit, id: string): Promise<ApprovalSubject | undefined> {
-  return await unit.find(subjectKindOf(id), id);
+export function findSubject(unit: Unit, id: string): ApprovalSubject | undefined {
+  return unit.find(subjectKindOf(id), id);
 }
 
 /** The policies under which somebody is asked; no policy names no approvers, and means all of them. */
 export type AskedPolicies = readonly (ApprovalTerms | undefined)[];
 
 /** Null when it is about a task that is gone or no longer waits for it. */
-export async function askedPolicies(unit: Unit, subject: ApprovalSubject): Promise<AskedPolicies | null> {
+export function askedPolicies(unit: Unit, subject: ApprovalSubject): AskedPolicies | null {
   if (subject.object === "policy_change") return policiesOfChange(subject);
-  const task = await unit.find("task", subject.task_id);
+  const task = unit.find("task", subject.task_id);
   return task?.pending?.permission_request_id === subject.id ? [termsFor(task)] : null;
 }
 

@@ -21,18 +21,18 @@ export interface Refusal {
 }
 
 /** Uses the approval up. Null when what it is for may be done now. */
-export async function useApproval(
+export function useApproval(
   unit: Unit,
   task: TaskRecord,
   permissionRequestId: string,
   binding: string,
-): Promise<Refusal | null> {
-  const request = await unit.require("permission_request", permissionRequestId);
+): Refusal | null {
+  const request = unit.require("permission_request", permissionRequestId);
   if (request.use !== undefined) return request.use.refusal ?? usedUp(request);
-  const refusal = await reasonAgainst(unit, task, request, binding);
+  const refusal = reasonAgainst(unit, task, request, binding);
   unit.emit(request, "vendor.bridle.approval.used", { use: { used_at: unit.at, refusal } });
   if (refusal !== null || request.response?.proof !== undefined) {
-    await audit(unit, refusal === null ? "execution.allowed" : "execution.refused", {
+    audit(unit, refusal === null ? "execution.allowed" : "execution.refused", {
       permissionRequestId,
       taskId: task.id,
       code: refusal?.code ?? null,
@@ -48,12 +48,12 @@ export function usedUp({ action }: Pick<PermissionRequestRecord, "action">): Ref
   };
 }
 
-async function reasonAgainst(
+function reasonAgainst(
   unit: Unit,
   task: TaskRecord,
   request: PermissionRequestRecord,
   binding: string,
-): Promise<Refusal | null> {
+): Refusal | null {
   const what = JSON.stringify(request.action);
   if (request.status !== "approved") {
     return { code: "approval_denied", message: `${what} was not approved.` };
@@ -66,7 +66,7 @@ async function reasonAgainst(
   }
   if (request.response?.proof === undefined) return null;
   try {
-    return await reasonAgainstSignatures(unit, task, request);
+    return reasonAgainstSignatures(unit, task, request);
   } catch (error) {
     if (!(error instanceof HarpError)) throw error;
     return { code: "approval_unverifiable", message: error.message };
@@ -74,15 +74,15 @@ async function reasonAgainst(
 }
 
 /** What was signed must still be good: keys are taken back, and time passes. */
-async function reasonAgainstSignatures(
+function reasonAgainstSignatures(
   unit: Unit,
   task: TaskRecord,
   request: PermissionRequestRecord,
-): Promise<Refusal | null> {
+): Refusal | null {
   const what = JSON.stringify(request.action);
   const { clock, approvals } = unit.deps;
   const policy = termsFor(task);
-  const keys = (await findRegistry(unit))?.keys ?? [];
+  const keys = findRegistry(unit)?.keys ?? [];
   const standing = new Set<string>();
   for (const exchange of exchangesOf(request).filter(isAllowed)) {
     const { decision, approver_id, expires_at } = exchange;
@@ -92,7 +92,7 @@ async function reasonAgainstSignatures(
     if (ends.some((end) => isExpired(end, clock.now(), approvals.skewMs))) {
       return { code: "approval_expired", message: `The approval of ${what} ended at ${decision.expiresAt}.` };
     }
-    const { artifactHash } = await artifactFor(request, exchange);
+    const { artifactHash } = artifactFor(request, exchange);
     if (artifactHash !== decision.artifactHash) {
       return {
         code: "approval_mismatch",

@@ -6,8 +6,8 @@ import { type AuditFacts, recordAudit } from "./record.ts";
 export const noteAudit: Command<AuditFacts, null> = {
   name: "note_audit",
   scope: "admin",
-  async decide(unit, facts) {
-    await recordAudit(unit, facts);
+  decide(unit, facts) {
+    recordAudit(unit, facts);
     return null;
   },
 };

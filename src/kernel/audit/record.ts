@@ -37,15 +37,15 @@ const textCharsMax = 256;
 /** More than any list of scopes has. */
 const listMax = 100;
 
-export async function recordAudit(unit: Unit, facts: AuditFacts): Promise<void> {
+export function recordAudit(unit: Unit, facts: AuditFacts): void {
   const by = facts.by ?? unit.caller;
   const tenantIds = new Set([unit.caller.tenantId, by.tenantId, ...(facts.tenantIds ?? [])]);
   // In the order of their ids, as locks are taken.
-  for (const id of [...tenantIds].sort()) await addTo(unit, id, by, facts);
+  for (const id of [...tenantIds].sort()) addTo(unit, id, by, facts);
 }
 
-async function addTo(unit: Unit, tenantId: string, by: AuditActor, facts: AuditFacts): Promise<void> {
-  const log = await findOrBegin(unit, tenantId);
+function addTo(unit: Unit, tenantId: string, by: AuditActor, facts: AuditFacts): void {
+  const log = findOrBegin(unit, tenantId);
   const isForeign = by.tenantId !== tenantId;
   // Before it is hashed: names come from outside, and what looks like a secret is taken out of everything.
   const record = wellFormed(
@@ -67,11 +67,11 @@ async function addTo(unit: Unit, tenantId: string, by: AuditActor, facts: AuditF
   unit.emit(log, "vendor.bridle.audit.recorded", { ...record, hash });
 }
 
-async function findOrBegin(unit: Unit, tenantId: string): Promise<AuditLogRecord> {
+function findOrBegin(unit: Unit, tenantId: string): AuditLogRecord {
   const id = auditLogId(tenantId);
   // Everybody in the tenant writes here; in turns nobody has to begin again.
-  await unit.hold(id);
-  return (await unit.findForHarness("audit_log", id, tenantId)) ?? emptyAuditLog(tenantId, unit.at);
+  unit.hold(id);
+  return unit.findForHarness("audit_log", id, tenantId) ?? emptyAuditLog(tenantId, unit.at);
 }
 
 function bounded(details: AuditDetails): AuditDetails {

@@ -13,8 +13,8 @@ export const abandonBranch: Command<AbandonBranch, BranchRecord> = {
   name: "abandon_branch",
   scope: "branches:write",
   isAllowedWithoutRoom: true,
-  async decide(unit, { branchId, reason = null }) {
-    const branch = await closableBranch(unit, branchId);
+  decide(unit, { branchId, reason = null }) {
+    const branch = closableBranch(unit, branchId);
     return unit.emit(branch, "branch.abandoned", { reason });
   },
 };

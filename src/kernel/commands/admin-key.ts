@@ -1,6 +1,7 @@
 /** The administrator's key: replace it, switch it off, switch it on again, without a restart. */
 
 import { type Caller, isBound } from "../../policy/caller.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -33,9 +34,9 @@ export const rotateAdminKey: Command<Nothing, RotatedAdminKey> = {
   scope: "admin",
   isAllowedWithoutRoom: true,
   audit: () => audited("admin_key.rotate", resource),
-  async decide(unit) {
+  decide(unit) {
     const { adminKey } = unit.deps;
-    const tenant = await loadTenant(unit);
+    const tenant = loadTenant(unit);
     assertMayHold(unit.caller);
     if (adminKey.origin === "setting") {
       throw new HarnessError(
@@ -43,7 +44,7 @@ export const rotateAdminKey: Command<Nothing, RotatedAdminKey> = {
         "The administrator's key is set by BRIDLE_API_KEY (--api-key), so the server cannot replace it. Change the setting and restart, or disable the key.",
       );
     }
-    const key = prepareNext(unit);
+    const key = unit.awaited("next admin key", async () => prepareNext(unit));
     return { ...stateOf(unit.emit(tenant, changed, { change: "rotated" })), key };
   },
   async afterwards({ adminKey }) {
@@ -57,10 +58,10 @@ export const disableAdminKey: Command<Nothing, AdminKeyState> = {
   scope: "admin",
   isAllowedWithoutRoom: true,
   audit: () => audited("admin_key.disable", resource),
-  async decide(unit) {
-    const tenant = await loadTenant(unit);
+  decide(unit) {
+    const tenant = loadTenant(unit);
     if (tenant.admin_key_disabled_at != null) return stateOf(tenant);
-    await requireSuccessor(unit);
+    requireSuccessor(unit);
     return stateOf(unit.emit(tenant, changed, { change: "disabled" }));
   },
   async afterwards({ adminKey }) {
@@ -73,8 +74,8 @@ export const enableAdminKey: Command<Nothing, AdminKeyState> = {
   scope: "admin",
   isAllowedWithoutRoom: true,
   audit: () => audited("admin_key.enable", resource),
-  async decide(unit) {
-    const tenant = await loadTenant(unit);
+  decide(unit) {
+    const tenant = loadTenant(unit);
     if (tenant.admin_key_disabled_at == null) return stateOf(tenant);
     return stateOf(unit.emit(tenant, changed, { change: "enabled" }));
   },
@@ -85,15 +86,15 @@ export const enableAdminKey: Command<Nothing, AdminKeyState> = {
 
 const changed = "vendor.bridle.tenant.admin_key_changed";
 
-async function loadTenant(unit: Unit): Promise<TenantRecord> {
+function loadTenant(unit: Unit): TenantRecord {
   if (unit.caller.tenantId !== defaultTenantId || isBound(unit.caller)) {
     throw new HarnessError(
       "permission_denied",
       "The administrator's key is the server's: use a key for all of the default tenant.",
     );
   }
-  await unit.hold(lock);
-  return await unit.require("tenant", defaultTenantId);
+  unit.hold(lock);
+  return unit.require("tenant", defaultTenantId);
 }
 
 function stateOf({ admin_key_disabled_at: disabledAt = null }: TenantRecord): AdminKeyState {
@@ -121,19 +122,24 @@ function prepareNext({ deps: { adminKey, redactor } }: Unit): string {
   }
 }
 
-async function requireSuccessor(unit: Unit): Promise<void> {
+function requireSuccessor(unit: Unit): void {
   const until = Date.parse(unit.at) + successorMsMin;
-  for await (const page of everyPage(unit.own, { kind: "api_key" })) {
-    for (const { id, scopes, revoked_at } of page.map(({ body }) => body as ApiKeyRecord)) {
-      if (revoked_at !== null || !scopes.includes("admin")) continue;
-      // Through the unit: a key that is revoked at the same time makes this decision void.
-      const key = await unit.require("api_key", id);
-      if (isBound(callerOf(key)) || (await usableKey(unit.own, id, until)) === null) continue;
-      return;
-    }
-  }
+  const found = unit.awaited("successor", () => findSuccessor(unit.own, until));
+  // Through the unit: a key that is revoked at the same time makes this decision void.
+  if (found !== null && unit.find("api_key", found)?.revoked_at === null) return;
   throw new HarnessError(
     "conflict",
     "Nobody could run the server without the administrator's key. First make an API key of the default tenant with the scope admin that is bound to no workspaces, agents or personas and does not expire within a day: bridle key create NAME --scope admin",
   );
+}
+
+/** A key of the whole tenant that may do everything, and is good until then. */
+async function findSuccessor(own: TenantStore, until: number): Promise<string | null> {
+  for await (const page of everyPage(own, { kind: "api_key" })) {
+    for (const key of page.map(({ body }) => body as ApiKeyRecord)) {
+      if (key.revoked_at !== null || !key.scopes.includes("admin") || isBound(callerOf(key))) continue;
+      if ((await usableKey(own, key.id, until)) !== null) return key.id;
+    }
+  }
+  return null;
 }

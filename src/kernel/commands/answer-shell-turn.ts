@@ -23,8 +23,8 @@ export interface AnswerShellTurn {
 export const answerShellTurn: Command<AnswerShellTurn, ShellLinkRecord> = {
   name: "answer_shell_turn",
   scope: "tasks:write",
-  async decide(unit, { taskId, turn, through, asked, question, continueMs, latencyMs }) {
-    const link = await unit.require("shell_link", shellLinkIdOf(taskId));
+  decide(unit, { taskId, turn, through, asked, question, continueMs, latencyMs }) {
+    const link = unit.require("shell_link", shellLinkIdOf(taskId));
     if ((link.told?.turn ?? 0) >= turn) return link;
     if (link.turn !== turn) {
       throw new HarnessError("conflict", `Turn ${turn} of ${taskId} was left without an answer.`);

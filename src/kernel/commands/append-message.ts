@@ -8,8 +8,8 @@ import { openSession } from "./submit-task.ts";
 export const appendMessage: Command<{ sessionId: string; message: MessageInput }, MessageRecord> = {
   name: "append_message",
   scope: "messages:write",
-  async decide(unit, { sessionId, message: input }) {
-    const session = await openSession(unit, sessionId);
+  decide(unit, { sessionId, message: input }) {
+    const session = openSession(unit, sessionId);
     const message = append(unit, { session, taskId: null }, input);
     unit.emit(session, "session.message_appended", { message_id: message.id, role: message.role });
     return message;

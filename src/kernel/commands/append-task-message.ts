@@ -25,8 +25,8 @@ export interface AppendTaskMessage {
 export const appendTaskMessage: Command<AppendTaskMessage, MessageRecord> = {
   name: "append_task_message",
   scope: "messages:write",
-  async decide(unit, { taskId, kind, message }) {
-    const task = await unit.require("task", taskId);
+  decide(unit, { taskId, kind, message }) {
+    const task = unit.require("task", taskId);
     if (isFinal(task.status)) {
       throw new HarnessError(
         "invalid_state_transition",
@@ -38,7 +38,7 @@ export const appendTaskMessage: Command<AppendTaskMessage, MessageRecord> = {
       case "input":
         return answerQuestion(unit, task, message);
       case "tool_confirmation":
-        return await confirm(unit, task, message);
+        return confirm(unit, task, message);
       case "interrupt":
         return append(unit, task, message);
     }
@@ -63,7 +63,7 @@ function answerQuestion(unit: Unit, task: TaskRecord, input: MessageInput): Mess
   return message;
 }
 
-async function confirm(unit: Unit, task: TaskRecord, input: MessageInput): Promise<MessageRecord> {
+function confirm(unit: Unit, task: TaskRecord, input: MessageInput): MessageRecord {
   const requestId = task.pending?.permission_request_id;
   if (requestId == null) throw notWaiting(task, "permission");
   requireScope(unit.caller, "approvals:write");
@@ -84,7 +84,7 @@ async function confirm(unit: Unit, task: TaskRecord, input: MessageInput): Promi
   const message = append(unit, task, input);
   // The decision is for everybody to see; what else an internal part says is not.
   const reason = part?.visibility === "public" && typeof json.reason === "string" ? json.reason : null;
-  await decidePermission(unit, { requestId, approved: json.approved, reason });
+  decidePermission(unit, { requestId, approved: json.approved, reason });
   return message;
 }
 

@@ -41,11 +41,10 @@ export const addApprover: Command<AddApprover, ApproverKey> = {
   scope: "approvers:write",
   audit: (_, key) =>
     audited("approver.add", approverOf(key), { approver_id: key.approverId, fingerprint: key.fingerprint }),
-  async decide(unit, request) {
+  decide(unit, request) {
     requireManager(unit.caller);
     const { approverId, replaces, overlapMs = overlapMsDefault, label } = request;
-    const bundle = await readBundle(request.bundle);
-    const fingerprint = await pairingFingerprint(bundle.ed25519, bundle.x25519);
+    const { bundle, fingerprint } = unit.awaited("bundle", () => readBundle(request.bundle));
     if (fingerprint !== request.fingerprint) {
       throw new HarnessError(
         "conflict",
@@ -67,20 +66,20 @@ export const addApprover: Command<AddApprover, ApproverKey> = {
       createdAt: bundle.createdAt,
       ...(label === undefined ? {} : { label }),
     };
-    await assertIndependent(unit, approverId);
-    const keys = (await findRegistry(unit))?.keys ?? [];
+    assertIndependent(unit, approverId);
+    const keys = findRegistry(unit)?.keys ?? [];
     assertNew(keys, key.signerKeyId);
     if (replaces !== undefined) assertReplaceable(keys, replaces, approverId);
     const overlap = Math.min(overlapMs, overlapMsMax);
-    const consent = await consentToKey(unit, keys, approverId);
-    if (consent !== null) return await waitForConsent(unit, key, consent, { replaces, overlap });
+    const consent = consentToKey(unit, keys, approverId);
+    if (consent !== null) return waitForConsent(unit, key, consent, { replaces, overlap });
     const until = timestamp(unit.deps.clock.now() + overlap);
-    await changeKeys(unit, (known) => [
+    changeKeys(unit, (known) => [
       ...known.map((other) => (other.signerKeyId === replaces ? deprecated(other, unit.at, until) : other)),
       key,
     ]);
-    await audit(unit, "key.provisioned", { signerKeyId: key.signerKeyId, approverId, fingerprint });
-    if (replaces !== undefined) await audit(unit, "key.deprecated", { signerKeyId: replaces, approverId });
+    audit(unit, "key.provisioned", { signerKeyId: key.signerKeyId, approverId, fingerprint });
+    if (replaces !== undefined) audit(unit, "key.deprecated", { signerKeyId: replaces, approverId });
     return key;
   },
 };
@@ -90,14 +89,14 @@ function approverOf({ signerKeyId }: ApproverKey): { object: string; id: string 
 }
 
 /** Until the approvers have agreed, or the time has passed in which they can refuse, the key counts for nothing. */
-async function waitForConsent(
+function waitForConsent(
   unit: Unit,
   key: ApproverKey,
   consent: Consent,
   { replaces, overlap }: { replaces: string | undefined; overlap: number },
-): Promise<ApproverKey> {
+): ApproverKey {
   const { signerKeyId: signer_key_id, approverId, fingerprint, ed25519, x25519, deviceId } = key;
-  const change = await requestChange(
+  const change = requestChange(
     unit,
     { kind: "approver_key", signer_key_id, replaces: replaces ?? null, overlap_ms: overlap },
     consent,
@@ -121,14 +120,15 @@ async function waitForConsent(
     pendingUntil: change.effective_at,
     changeId: change.id,
   };
-  await changeKeys(unit, (known) => [...known, pending]);
-  await audit(unit, "key.pending", { signerKeyId: signer_key_id, approverId, fingerprint });
+  changeKeys(unit, (known) => [...known, pending]);
+  audit(unit, "key.pending", { signerKeyId: signer_key_id, approverId, fingerprint });
   return pending;
 }
 
-async function readBundle(text: string): Promise<ApproverBundle> {
+async function readBundle(text: string): Promise<{ bundle: ApproverBundle; fingerprint: string }> {
   try {
-    return await readApproverBundle(text);
+    const bundle = await readApproverBundle(text);
+    return { bundle, fingerprint: await pairingFingerprint(bundle.ed25519, bundle.x25519) };
   } catch (error) {
     if (!(error instanceof HarpError)) throw error;
     throw new HarnessError("invalid_request", `What the approver sent is no key: ${error.message}`);
@@ -161,11 +161,11 @@ export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
   scope: "approvers:write",
   audit: (_, key) => audited("approver.revoke", approverOf(key), { approver_id: key.approverId }),
   isAllowedWithoutRoom: true,
-  async decide(unit, { signerKeyId }) {
+  decide(unit, { signerKeyId }) {
     requireManager(unit.caller);
-    const found = (await findRegistry(unit))?.keys.find((key) => key.signerKeyId === signerKeyId);
-    if (found?.state === "pending") return await refusePending(unit, found);
-    const keys = await changeKeys(unit, (known) =>
+    const found = findRegistry(unit)?.keys.find((key) => key.signerKeyId === signerKeyId);
+    if (found?.state === "pending") return refusePending(unit, found);
+    const keys = changeKeys(unit, (known) =>
       known.map(
         (key): ApproverKey =>
           key.signerKeyId === signerKeyId && key.state !== "revoked"
@@ -175,15 +175,15 @@ export const revokeApprover: Command<{ signerKeyId: string }, ApproverKey> = {
     );
     const revoked = keys.find((key) => key.signerKeyId === signerKeyId);
     if (revoked === undefined) throw notFound("approver key", signerKeyId);
-    await audit(unit, "key.revoked", { signerKeyId, approverId: revoked.approverId });
+    audit(unit, "key.revoked", { signerKeyId, approverId: revoked.approverId });
     return revoked;
   },
 };
 
 /** A key that still waits for consent is refused by an administrator as well. */
-async function refusePending(unit: Unit, key: ApproverKey): Promise<ApproverKey> {
-  const change = await unit.require("policy_change", key.changeId ?? "");
+function refusePending(unit: Unit, key: ApproverKey): ApproverKey {
+  const change = unit.require("policy_change", key.changeId ?? "");
   const { actor } = unit.caller;
-  await settleChange(unit, change, { decision: "denied", reason: null, decided_by: actor });
+  settleChange(unit, change, { decision: "denied", reason: null, decided_by: actor });
   return { ...key, state: "revoked", revokedAt: unit.at };
 }

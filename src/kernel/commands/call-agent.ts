@@ -25,14 +25,14 @@ export interface CallAgent {
 export const callAgent: Command<CallAgent, TaskRecord> = {
   name: "call_agent",
   scope: "tasks:write",
-  async decide(unit, { agent, sessionId, input, metadata, trace }) {
+  decide(unit, { agent, sessionId, input, metadata, trace }) {
     if (unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
     const session =
       sessionId === null
-        ? await createSession.decide(unit, { workspaceId: await workspaceFor(unit) })
-        : await unit.require("session", sessionId);
-    const personaId = await personaToCall(unit, agent, session);
-    return await submitTask.decide(unit, { sessionId: session.id, personaId, input, metadata, trace });
+        ? createSession.decide(unit, { workspaceId: workspaceFor(unit) })
+        : unit.require("session", sessionId);
+    const personaId = personaToCall(unit, agent, session);
+    return submitTask.decide(unit, { sessionId: session.id, personaId, input, metadata, trace });
   },
   refused: tellQuota,
 };

@@ -1,7 +1,7 @@
 /** Cancel a task: from any state that is not final to CANCELED, for good, and the children it waits for with it. */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { Position } from "../../store/port.ts";
+import type { Position, TenantStore } from "../../store/port.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
@@ -17,11 +17,11 @@ export const cancelTask: Command<{ taskId: string; reason?: string | null | unde
   name: "cancel_task",
   scope: "tasks:write",
   isAllowedWithoutRoom: true,
-  async decide(unit, { taskId, reason = null }) {
+  decide(unit, { taskId, reason = null }) {
     // A busy run, or that of a parent which waits for this one, would otherwise be faster again and again.
-    await holdParent(unit, taskId);
-    await unit.hold(taskId);
-    const task = await unit.require("task", taskId);
+    holdParent(unit, taskId);
+    unit.hold(taskId);
+    const task = unit.require("task", taskId);
     // A client that lost our first answer asks again; it must hear the same thing, not a conflict.
     if (task.status === "CANCELED") return task;
     if (isFinal(task.status)) {
@@ -29,10 +29,9 @@ export const cancelTask: Command<{ taskId: string; reason?: string | null | unde
         details: { task_id: task.id, status: task.status },
       });
     }
-    const children = await holdChildren(unit, task.id);
-    const canceled = await cancelOne(unit, task, reason);
-    for (const child of children)
-      await cancelOne(unit, child, parentCanceled(child.parent_task_id ?? task.id));
+    const children = holdChildren(unit, task.id);
+    const canceled = cancelOne(unit, task, reason);
+    for (const child of children) cancelOne(unit, child, parentCanceled(child.parent_task_id ?? task.id));
     return canceled;
   },
   afterwards: (deps, caller, { id }) => cancelTasks(deps, caller, { taskId: id }, parentCanceled(id)),
@@ -43,33 +42,42 @@ function parentCanceled(taskId: string): string {
 }
 
 /** Parents come before children; who the parent is never changes. */
-async function holdParent(unit: Unit, taskId: string): Promise<void> {
-  const document = await unit.own.get("task", taskId);
-  const task = document?.body as TaskRecord | undefined;
-  if (task?.parent_task_id != null && task.parent_step !== null) await unit.hold(task.parent_task_id);
+function holdParent(unit: Unit, taskId: string): void {
+  const task = unit.peek("task", taskId);
+  if (task?.parent_task_id != null && task.parent_step !== null) unit.hold(task.parent_task_id);
 }
 
-async function cancelOne(unit: Unit, task: TaskRecord, reason: string | null): Promise<TaskRecord> {
+function cancelOne(unit: Unit, task: TaskRecord, reason: string | null): TaskRecord {
   const requested = unit.emit(task, "user.cancel_requested", { reason });
-  return await endTask(unit, requested, { status: "CANCELED", reason });
+  return endTask(unit, requested, { status: "CANCELED", reason });
 }
 
-/** The unfinished tasks below this one, all held before the first is ended: ending one holds quotas, and those come last. */
-async function holdChildren(unit: Unit, taskId: string): Promise<TaskRecord[]> {
-  const children = await unit.own.list({
-    kind: "task",
-    by: { taskId },
-    statuses: unfinished,
-    order: "oldest_first",
-    limit: childrenMax,
-  });
+/**
+ * The unfinished tasks below this one, all held before the first is ended: ending one holds quotas, and those come last. Level by
+ * level, and each is held before its children are looked for, so that it cannot get another one meanwhile.
+ */
+function holdChildren(unit: Unit, taskId: string): TaskRecord[] {
   const held: TaskRecord[] = [];
-  for (const { id } of children) {
-    await unit.hold(id);
-    const child = await unit.findForHarness("task", id);
-    if (child !== undefined && !isFinal(child.status)) held.push(child, ...(await holdChildren(unit, id)));
+  for (let parents = [taskId]; parents.length > 0; ) {
+    const name = `children of ${parents.join()}`;
+    const ids = unit.awaited(name, () => unfinishedChildren(unit.own, parents));
+    unit.hold(...ids);
+    unit.prefetch(ids.map((id) => ({ kind: "task", id })));
+    const children = ids.flatMap((id) => unit.findForHarness("task", id) ?? []);
+    const running = children.filter(({ status }) => !isFinal(status));
+    held.push(...running);
+    parents = running.map(({ id }) => id);
   }
   return held;
+}
+
+async function unfinishedChildren(own: TenantStore, parentIds: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const taskId of parentIds) {
+    const query = { kind: "task", by: { taskId }, statuses: unfinished, order: "oldest_first" } as const;
+    found.push(...(await own.list({ ...query, limit: childrenMax })).map(({ id }) => id));
+  }
+  return found;
 }
 
 /** Cancels tasks that have not ended, each in a commit of its own. */

@@ -8,8 +8,8 @@ export const closeSession: Command<{ sessionId: string }, SessionRecord> = {
   name: "close_session",
   scope: "sessions:write",
   isAllowedWithoutRoom: true,
-  async decide(unit, { sessionId }) {
-    const session = await unit.require("session", sessionId);
+  decide(unit, { sessionId }) {
+    const session = unit.require("session", sessionId);
     return session.state === "CLOSED" ? session : unit.emit(session, "session.closed", {});
   },
   // Once it is closed nothing new comes in, so this finds everything.

@@ -4,7 +4,7 @@
  * says where that is. What stands before the first turn (a system prompt, say) is no part of any turn and stays.
  */
 
-import type { Position } from "../../store/port.ts";
+import type { Position, TenantStore } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { eventId } from "../events.ts";
 import { unfinished } from "../lifecycle.ts";
@@ -18,7 +18,6 @@ import {
   type TranscriptRange,
 } from "../resources/session.ts";
 import { walkTranscript } from "../transcript.ts";
-import type { Unit } from "../unit.ts";
 import { openSession } from "./submit-task.ts";
 
 export interface CompactSession {
@@ -36,13 +35,13 @@ export interface CompactResult {
 export const compactSession: Command<CompactSession, CompactResult> = {
   name: "compact_session",
   scope: "sessions:write",
-  async decide(unit, { sessionId, keepLast, summary }) {
-    const session = await openSession(unit, sessionId);
-    const head = await unit.deps.store.head();
-    const fold = await findFold(unit, session, keepLast, head);
+  decide(unit, { sessionId, keepLast, summary }) {
+    const session = openSession(unit, sessionId);
+    const head = unit.head();
+    const fold = unit.awaited("fold", () => findFold(unit.own, session, keepLast, head));
     if (fold.turnCount === 0) return { compactedTurnCount: 0, keptTurnCount: fold.keptCount, session };
     const found = cutRanges(rangesAfter(session.ranges, fold.from - 1), fold.through);
-    const { eventCount, artifactIds, last } = await contentsOf(unit, found);
+    const { eventCount, artifactIds, last } = unit.awaited("contents", () => contentsOf(unit.own, found));
     const ranges = cutRanges(found, last);
     const counts = {
       turn_count: fold.turnCount,
@@ -76,8 +75,13 @@ interface Fold {
 }
 
 /** Turns that a task still works in stay, and those after them. */
-async function findFold(unit: Unit, session: SessionRecord, keepLast: number, head: Position): Promise<Fold> {
-  const [oldest] = await unit.own.list({
+async function findFold(
+  own: TenantStore,
+  session: SessionRecord,
+  keepLast: number,
+  head: Position,
+): Promise<Fold> {
+  const [oldest] = await own.list({
     kind: "task",
     by: { sessionId: session.id },
     statuses: unfinished,
@@ -88,7 +92,7 @@ async function findFold(unit: Unit, session: SessionRecord, keepLast: number, he
   const starts: Position[] = [];
   const messages: Position[] = [];
   let after = 0;
-  for await (const { message, position } of walkTranscript(unit.own, cutRanges(session.ranges, head))) {
+  for await (const { message, position } of walkTranscript(own, cutRanges(session.ranges, head))) {
     if (message.role === "user") starts.push(position);
     if (starts.length === 0) after = position;
     else messages.push(position);
@@ -109,7 +113,7 @@ async function findFold(unit: Unit, session: SessionRecord, keepLast: number, he
 }
 
 async function contentsOf(
-  { own }: Unit,
+  own: TenantStore,
   ranges: readonly TranscriptRange[],
 ): Promise<{ eventCount: number; artifactIds: string[]; last: Position }> {
   let eventCount = 0;

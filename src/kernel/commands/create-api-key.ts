@@ -34,14 +34,14 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
     ...audited("api_key.create", record, keyFacts(record)),
     tenantIds: [record.tenant_id],
   }),
-  async decide(unit, request) {
+  decide(unit, request) {
     const tenantId = tenantFor(unit, request.tenantId);
     const scopes = request.scopes.map((scope) => grantable(unit.caller, scope));
-    const bounds = await boundsFor(unit, tenantId, request);
-    await assertMayName(unit, request.actor);
+    const bounds = boundsFor(unit, tenantId, request);
+    assertMayName(unit, request.actor);
     const expiresAt = expiryFor(unit, request.expiresAt);
     if (tenantId !== unit.caller.tenantId)
-      await carryOut(unit.deps, ensureTenant, systemCaller(tenantId), { tenantId });
+      unit.awaited("tenant", () => carryOut(unit.deps, ensureTenant, systemCaller(tenantId), { tenantId }));
     const envelope = unit.envelope("api_key", "key");
     const { key, hash } = newApiKey(envelope.id);
     const record: ApiKeyRecord = {

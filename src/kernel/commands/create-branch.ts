@@ -17,10 +17,10 @@ export interface CreateBranch {
 export const createBranch: Command<CreateBranch, BranchRecord> = {
   name: "create_branch",
   scope: "branches:write",
-  async decide(unit, request) {
-    const session = await unit.require("session", request.sessionId);
-    if (request.parentBranchId != null) await unit.require("branch", request.parentBranchId);
-    if (request.taskId != null) await unit.require("task", request.taskId);
+  decide(unit, request) {
+    const session = unit.require("session", request.sessionId);
+    if (request.parentBranchId != null) unit.require("branch", request.parentBranchId);
+    if (request.taskId != null) unit.require("task", request.taskId);
     const branch: BranchRecord = {
       ...unit.envelope("branch", "branch"),
       metadata: request.metadata ?? {},

@@ -26,13 +26,13 @@ export const createConnector: Command<CreateConnector, CreatedConnector> = {
   name: "create_connector",
   scope: "connectors:write",
   audit: (_, { record }) => audited("connector.create", record, { workspace_id: record.workspace_id }),
-  async decide(unit, { workspaceId, ...settings }) {
-    const workspace = await unit.require("workspace", workspaceId);
-    await assertTargets(unit, workspace.id, settings);
-    await requireOwnTarget(unit, settings.target_persona_id);
+  decide(unit, { workspaceId, ...settings }) {
+    const workspace = unit.require("workspace", workspaceId);
+    assertTargets(unit, workspace.id, settings);
+    requireOwnTarget(unit, settings.target_persona_id);
     const envelope = unit.envelope("connector", "connector");
     const secret = `whsec_${randomBytes(secretBytes).toString("base64")}`;
-    await unit.hold(wrappingLock);
+    unit.hold(wrappingLock);
     const dataKey = newDataKey();
     const connector: ConnectorRecord = {
       ...envelope,
@@ -52,9 +52,9 @@ export const createConnector: Command<CreateConnector, CreatedConnector> = {
 };
 
 /** Without a target, deliveries go to whichever persona the session or the tenant has. */
-export async function requireOwnTarget(unit: Unit, targetPersonaId: string | null): Promise<void> {
+export function requireOwnTarget(unit: Unit, targetPersonaId: string | null): void {
   if (!isBoundToAgents(unit.caller)) return;
-  if (targetPersonaId !== null) return void (await unit.require("persona", targetPersonaId));
+  if (targetPersonaId !== null) return void unit.require("persona", targetPersonaId);
   throw new HarnessError(
     "permission_denied",
     "A key bound to agents or personas needs a target_persona_id of its own for a connector.",
@@ -63,14 +63,14 @@ export async function requireOwnTarget(unit: Unit, targetPersonaId: string | nul
 }
 
 /** Where its tasks go must be there, and in its workspace. */
-export async function assertTargets(
+export function assertTargets(
   unit: Unit,
   workspaceId: string,
   { target_persona_id, target_session_id }: Partial<ConnectorSettings>,
-): Promise<void> {
-  if (target_persona_id != null) await unit.require("persona", target_persona_id);
+): void {
+  if (target_persona_id != null) unit.require("persona", target_persona_id);
   if (target_session_id == null) return;
-  const session = await unit.require("session", target_session_id);
+  const session = unit.require("session", target_session_id);
   if (session.workspace_id === workspaceId) return;
   throw new HarnessError("invalid_request", "The target session belongs to another workspace.", {
     param: "target_session_id",

@@ -35,14 +35,14 @@ export interface CreateMemory {
 export const createMemory: Command<CreateMemory, MemoryRecord> = {
   name: "create_memory",
   scope: "memories:write",
-  async decide(unit, request) {
+  decide(unit, request) {
     if (request.content === null)
       throw invalid("content", "content is text, JSON or a reference to an artifact, not null.");
-    const owner = await ownerOf(unit, request);
+    const owner = ownerOf(unit, request);
     const key = request.key ?? null;
-    if (key !== null) await assertKeyIsFree(unit, owner, key);
+    if (key !== null) assertKeyIsFree(unit, owner, key);
     const artifactId = artifactOf(request.content);
-    if (artifactId !== null) await unit.require("artifact", artifactId);
+    if (artifactId !== null) unit.require("artifact", artifactId);
     const content = {
       content: request.content,
       provenance: request.provenance,
@@ -53,11 +53,11 @@ export const createMemory: Command<CreateMemory, MemoryRecord> = {
       confidence: request.confidence ?? null,
       metadata: request.metadata ?? {},
     };
-    return await emitMemory(unit, owner, key, content);
+    return emitMemory(unit, owner, key, content);
   },
 };
 
-async function ownerOf(unit: Unit, request: CreateMemory): Promise<MemoryOwner> {
+function ownerOf(unit: Unit, request: CreateMemory): MemoryOwner {
   const { scope, ownerId: owner_id } = request;
   if (request.workspaceId != null && scope !== "persona") {
     throw invalid(
@@ -67,13 +67,13 @@ async function ownerOf(unit: Unit, request: CreateMemory): Promise<MemoryOwner> 
   }
   switch (scope) {
     case "session":
-      return { scope, owner_id, workspace_id: (await unit.require("session", owner_id)).workspace_id };
+      return { scope, owner_id, workspace_id: unit.require("session", owner_id).workspace_id };
     case "workspace":
-      return { scope, owner_id, workspace_id: (await unit.require("workspace", owner_id)).id };
+      return { scope, owner_id, workspace_id: unit.require("workspace", owner_id).id };
     case "persona": {
-      await unit.require("persona", owner_id);
+      unit.require("persona", owner_id);
       if (request.workspaceId == null) requireWholeTenant(unit.caller, "workspace_id");
-      else await unit.require("workspace", request.workspaceId);
+      else unit.require("workspace", request.workspaceId);
       return { scope, owner_id, workspace_id: request.workspaceId ?? null };
     }
     case "tenant": {
@@ -85,8 +85,8 @@ async function ownerOf(unit: Unit, request: CreateMemory): Promise<MemoryOwner> 
   }
 }
 
-async function assertKeyIsFree(unit: Unit, owner: MemoryOwner, key: string): Promise<void> {
-  const known = await unit.find("memory", memoryIdOf(unit.caller.tenantId, owner, key));
+function assertKeyIsFree(unit: Unit, owner: MemoryOwner, key: string): void {
+  const known = unit.find("memory", memoryIdOf(unit.caller.tenantId, owner, key));
   if (known === undefined || isExpired(known, unit.deps.clock.now())) return;
   throw new HarnessError("conflict", `There is a memory under this key already: ${known.id}.`, {
     param: "key",

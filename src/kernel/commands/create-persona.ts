@@ -16,9 +16,9 @@ export const createPersona: Command<CreatePersona, PersonaRecord> = {
   name: "create_persona",
   scope: "personas:write",
   audit: (_, persona) => audited("persona.create", persona, { name: persona.name }),
-  async decide(unit, { metadata, ...fields }) {
+  decide(unit, { metadata, ...fields }) {
     refuseBoundKeys(unit);
-    await requireReferences(unit, fields);
+    requireReferences(unit, fields);
     const persona: PersonaRecord = {
       ...unit.envelope("persona", "persona"),
       metadata: metadata ?? {},
@@ -27,7 +27,7 @@ export const createPersona: Command<CreatePersona, PersonaRecord> = {
       ...(fields.schedules === undefined ? {} : { schedules: nameSchedules(unit, fields.schedules, []) }),
     };
     const created = unit.emit(persona, "vendor.bridle.persona.created", { persona });
-    await syncSchedules(unit, created);
+    syncSchedules(unit, created);
     return created;
   },
 };
@@ -42,7 +42,7 @@ export function refuseBoundKeys({ caller }: Unit): void {
 }
 
 /** What a persona names must be there. */
-export async function requireReferences(unit: Unit, fields: Partial<PersonaFields>): Promise<void> {
+export function requireReferences(unit: Unit, fields: Partial<PersonaFields>): void {
   const { quorum = 1, approvers } = fields.approval_policy ?? {};
   if (approvers !== undefined && new Set(approvers).size < quorum) {
     throw new HarnessError(
@@ -51,9 +51,9 @@ export async function requireReferences(unit: Unit, fields: Partial<PersonaField
       { param: "approval_policy.quorum" },
     );
   }
-  if (fields.quota_id != null) await requireQuotaFor(unit, fields.quota_id, "persona");
+  if (fields.quota_id != null) requireQuotaFor(unit, fields.quota_id, "persona");
   for (const schedule of fields.schedules ?? []) {
-    if (schedule.workspace_id !== undefined) await unit.require("workspace", schedule.workspace_id);
-    if (schedule.session_id !== undefined) await unit.require("session", schedule.session_id);
+    if (schedule.workspace_id !== undefined) unit.require("workspace", schedule.workspace_id);
+    if (schedule.session_id !== undefined) unit.require("session", schedule.session_id);
   }
 }

@@ -54,10 +54,10 @@ export const createPushConfig: Command<{ taskId: string; config: PushConfigInput
   name: "create_push_config",
   scope: "tasks:write",
   audit: (_, config) => audited("webhook.create", config, webhookFacts(config.task_id, config.url)),
-  async decide(unit, { taskId, config }) {
+  decide(unit, { taskId, config }) {
     // A busy run would otherwise be faster again and again.
-    await unit.hold(taskId);
-    return await addPushConfig(unit, await unit.require("task", taskId), config);
+    unit.hold(taskId);
+    return addPushConfig(unit, unit.require("task", taskId), config);
   },
   // A plain hash of a short secret is as good as the secret.
   fingerprint: (deps, canonical) => {
@@ -72,21 +72,17 @@ export function webhookFacts(taskId: string, url: string): AuditDetails {
 }
 
 /** The same inside another command: the webhook is there from the first event of the same commit on. */
-export async function addPushConfig(
-  unit: Unit,
-  task: TaskRecord,
-  input: PushConfigInput,
-): Promise<PushConfigRecord> {
+export function addPushConfig(unit: Unit, task: TaskRecord, input: PushConfigInput): PushConfigRecord {
   // A webhook receives what reading the task would show.
   requireScope(unit.caller, readScope.task);
   assertInput(unit, input, (field) => (input.path === undefined ? field : `${input.path}.${field}`));
-  await assertTakesWebhooks(unit, task);
+  assertTakesWebhooks(unit, task);
   const { id: configId = unit.newId("pushcfg"), url, authentication } = input;
   const id = pushConfigId(task.id, configId);
-  await unit.hold(`push_configs:${task.id}`);
-  const known = await unit.findEvenDeleted("push_config", id);
+  unit.hold(`push_configs:${task.id}`);
+  const known = unit.findEvenDeleted("push_config", id);
   const before = known?.deleted_at === null ? known : undefined;
-  if (before === undefined) await assertRoom(unit, task.id);
+  if (before === undefined) assertRoom(unit, task.id);
   const envelope = { ...unit.envelope("push_config", "push"), id };
   const state = stateAfter(task, before);
   const push_config: PushConfigRecord = {
@@ -104,10 +100,10 @@ export async function addPushConfig(
     with_history: mayUse(unit.caller, "messages:read"),
     with_artifacts: mayUse(unit.caller, "artifacts:read"),
     trace: traceOfTask(unit.deps.tracing, task),
-    ...(await sealFor(unit, envelope, state, input)),
+    ...sealFor(unit, envelope, state, input),
     ...unit.madeBy,
     state,
-    delivered_through_event_id: before?.delivered_through_event_id ?? eventId(await unit.deps.store.head()),
+    delivered_through_event_id: before?.delivered_through_event_id ?? eventId(unit.head()),
     delivered_count: before?.delivered_count ?? 0,
     attempts: 0,
     next_attempt_at: null,
@@ -124,19 +120,19 @@ function stateAfter(task: TaskRecord, before: PushConfigRecord | undefined): Pus
   return isOver ? "ended" : "active";
 }
 
-async function sealFor(
+function sealFor(
   unit: Unit,
   owner: { id: string; tenant_id: string },
   state: PushState,
   { url, token, authentication }: PushConfigInput,
-): Promise<Pick<PushConfigRecord, "sealed_secrets" | "data_key">> {
+): Pick<PushConfigRecord, "sealed_secrets" | "data_key"> {
   if (state !== "active") return { sealed_secrets: "", data_key: null };
   const secrets: PushSecrets = {
     url,
     token: token ?? null,
     credentials: authentication?.credentials ?? null,
   };
-  await unit.hold(wrappingLock);
+  unit.hold(wrappingLock);
   const dataKey = newDataKey();
   return {
     sealed_secrets: sealSecret(dataKey, JSON.stringify(secrets), [owner.tenant_id, owner.id]),
@@ -194,8 +190,8 @@ function assertHeader(value: string, param: string): void {
   );
 }
 
-async function assertTakesWebhooks(unit: Unit, task: TaskRecord): Promise<void> {
-  assertNotErased(await unit.require("session", task.session_id));
+function assertTakesWebhooks(unit: Unit, task: TaskRecord): void {
+  assertNotErased(unit.require("session", task.session_id));
   if (task.trimmed === undefined) return;
   throw new HarnessError(
     "conflict",
@@ -206,8 +202,8 @@ async function assertTakesWebhooks(unit: Unit, task: TaskRecord): Promise<void> 
   );
 }
 
-async function assertRoom(unit: Unit, taskId: string): Promise<void> {
-  const live = await unit.own.list({
+function assertRoom(unit: Unit, taskId: string): void {
+  const live = unit.list({
     kind: "push_config",
     by: { taskId },
     statuses: ["live"],

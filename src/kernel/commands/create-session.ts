@@ -26,14 +26,14 @@ export interface CreateSession {
 export const createSession: Command<CreateSession, SessionRecord> = {
   name: "create_session",
   scope: "sessions:write",
-  async decide(unit, request) {
-    const workspace = await unit.require("workspace", request.workspaceId);
-    if (request.personaId != null) await unit.require("persona", request.personaId);
+  decide(unit, request) {
+    const workspace = unit.require("workspace", request.workspaceId);
+    if (request.personaId != null) unit.require("persona", request.personaId);
     const memoryIds = [...new Set(request.memoryIds ?? [])];
     const skillIds = [...new Set(request.skillIds ?? [])];
-    for (const id of memoryIds) await requireMemory(unit, workspace.id, id);
-    for (const id of skillIds) await requireSkill(unit, id);
-    for (const id of request.vaultIds ?? []) await requireVault(unit, id, workspace.id);
+    for (const id of memoryIds) requireMemory(unit, workspace.id, id);
+    for (const id of skillIds) requireSkill(unit, id);
+    for (const id of request.vaultIds ?? []) requireVault(unit, id, workspace.id);
     const fresh = unit.envelope("session", "session");
     const envelope = { ...fresh, id: request.sessionId ?? fresh.id };
     const session: SessionRecord = {
@@ -63,8 +63,8 @@ export const createSession: Command<CreateSession, SessionRecord> = {
   },
 };
 
-async function requireMemory(unit: Unit, workspaceId: string, id: string): Promise<void> {
-  const memory = await unit.require("memory", id);
+function requireMemory(unit: Unit, workspaceId: string, id: string): void {
+  const memory = unit.require("memory", id);
   if (isExpired(memory, unit.deps.clock.now())) throw notFound("memory", id);
   if (memory.workspace_id === null || memory.workspace_id === workspaceId) return;
   throw new HarnessError("invalid_request", `Memory ${id} belongs to another workspace.`, {
@@ -73,8 +73,8 @@ async function requireMemory(unit: Unit, workspaceId: string, id: string): Promi
 }
 
 /** A vault of the session's workspace, or of the whole tenant. */
-async function requireVault(unit: Unit, id: string, workspaceId: string): Promise<void> {
-  const vault = await unit.require("vault", id);
+function requireVault(unit: Unit, id: string, workspaceId: string): void {
+  const vault = unit.require("vault", id);
   if (vault.workspace_id === null || vault.workspace_id === workspaceId) return;
   throw new HarnessError("invalid_request", `Vault ${id} is of another workspace than the session.`, {
     param: "vault_ids",

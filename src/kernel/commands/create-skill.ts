@@ -10,7 +10,7 @@ export const createSkill: Command<SkillFields, SkillRecord> = {
   name: "create_skill",
   scope: "skills:write",
   audit: (_, skill) => audited("skill.create", skill, { name: skill.name }),
-  async decide(unit, fields) {
+  decide(unit, fields) {
     requireWholeTenant(unit.caller, "name");
     assertSchemas(fields);
     const skill: SkillRecord = { ...unit.envelope("skill", "skill"), ...fields, deleted_at: null };

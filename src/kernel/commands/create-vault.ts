@@ -20,7 +20,7 @@ export const createVault: Command<CreateVault, VaultRecord> = {
   name: "create_vault",
   scope: "vaults:write",
   audit: (_, vault) => audited("vault.create", vault, { workspace_id: vault.workspace_id }),
-  async decide(unit, { provider, capabilities, workspaceId = null, metadata = {} }) {
+  decide(unit, { provider, capabilities, workspaceId = null, metadata = {} }) {
     if (provider !== "local") {
       throw new HarnessError("invalid_request", 'The only provider here is "local".', {
         param: "provider",
@@ -28,8 +28,8 @@ export const createVault: Command<CreateVault, VaultRecord> = {
       });
     }
     assertWholeTenant(unit, workspaceId);
-    if (workspaceId !== null) await unit.require("workspace", workspaceId);
-    await unit.hold(wrappingLock);
+    if (workspaceId !== null) unit.require("workspace", workspaceId);
+    unit.hold(wrappingLock);
     const envelope = unit.envelope("vault", "vault");
     const vault: VaultRecord = {
       ...envelope,

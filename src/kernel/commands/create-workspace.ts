@@ -21,7 +21,7 @@ export const createWorkspace: Command<CreateWorkspace, WorkspaceRecord> = {
   name: "create_workspace",
   scope: "workspaces:write",
   audit: (_, workspace) => audited("workspace.create", workspace, { name: workspace.name }),
-  async decide(unit, request) {
+  decide(unit, request) {
     if (isBound(unit.caller)) {
       throw new HarnessError(
         "permission_denied",

@@ -9,8 +9,8 @@ export const deleteConnector: Command<{ connectorId: string }, ConnectorRecord> 
   scope: "connectors:write",
   audit: (_, connector) => audited("connector.delete", connector),
   isAllowedWithoutRoom: true,
-  async decide(unit, { connectorId }) {
-    const connector = await unit.require("connector", connectorId);
+  decide(unit, { connectorId }) {
+    const connector = unit.require("connector", connectorId);
     return unit.emit(connector, "vendor.bridle.connector.deleted", {});
   },
 };

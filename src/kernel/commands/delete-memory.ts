@@ -8,14 +8,14 @@ export const deleteMemory: Command<{ memoryId: string; reason: MemoryDeletion },
   name: "delete_memory",
   scope: "memories:write",
   isAllowedWithoutRoom: true,
-  async decide(unit, { memoryId, reason }) {
+  decide(unit, { memoryId, reason }) {
     if (reason === "requested") {
-      const memory = await unit.require("memory", memoryId);
+      const memory = unit.require("memory", memoryId);
       if (isExpired(memory, unit.deps.clock.now())) throw notFound("memory", memoryId);
       return unit.emit(memory, "vendor.bridle.memory.deleted", { reason });
     }
     // It may have been deleted or written again since it was found to be over.
-    const memory = await unit.find("memory", memoryId);
+    const memory = unit.find("memory", memoryId);
     if (memory === undefined || !isExpired(memory, unit.deps.clock.now())) return null;
     return unit.emit(memory, "vendor.bridle.memory.deleted", { reason });
   },

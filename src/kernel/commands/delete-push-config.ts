@@ -17,10 +17,10 @@ export const deletePushConfig: Command<{ taskId: string; configId: string }, nul
           { task_id: taskId },
         ),
   isAllowedWithoutRoom: true,
-  async decide(unit, { taskId, configId }) {
-    await unit.hold(taskId);
-    const task = await unit.require("task", taskId);
-    const config = await unit.find("push_config", pushConfigId(task.id, configId));
+  decide(unit, { taskId, configId }) {
+    unit.hold(taskId);
+    const task = unit.require("task", taskId);
+    const config = unit.find("push_config", pushConfigId(task.id, configId));
     if (config !== undefined) unit.emit(config, "vendor.bridle.push_config.deleted", {});
     return null;
   },

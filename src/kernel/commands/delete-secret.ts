@@ -12,8 +12,8 @@ export const deleteSecret: Command<{ vaultId: string; name: string }, VaultSecre
   audit: ({ vaultId }, { name, version }) =>
     audited("secret.delete", { object: "vault", id: vaultId }, { name, version }),
   isAllowedWithoutRoom: true,
-  async decide(unit, { vaultId, name }) {
-    const vault = await requireChangeable(unit, vaultId);
+  decide(unit, { vaultId, name }) {
+    const vault = requireChangeable(unit, vaultId);
     assertAllows(vault, "delete");
     const secret = vault.secrets.find((each) => each.name === name);
     if (secret === undefined) throw notFound("secret", name);

@@ -11,8 +11,8 @@ export const deleteSkill: Command<{ skillId: string }, SkillRecord> = {
   scope: "skills:write",
   audit: (_, skill) => audited("skill.delete", skill),
   isAllowedWithoutRoom: true,
-  async decide(unit, { skillId }) {
-    const skill = await requireRegistered(unit, skillId);
+  decide(unit, { skillId }) {
+    const skill = requireRegistered(unit, skillId);
     requireWholeTenant(unit.caller, "skill_id");
     return unit.emit(skill, "vendor.bridle.skill.deleted", {});
   },

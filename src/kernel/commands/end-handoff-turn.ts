@@ -27,19 +27,19 @@ export interface EndHandoffTurn {
 export const endHandoffTurn: Command<EndHandoffTurn, HandoffRecord | null> = {
   name: "end_handoff_turn",
   scope: "tasks:write",
-  async decide(unit, request) {
+  decide(unit, request) {
     const { handoffId, taskId, step, result, isOver, remote, receipt, network, redactor } = request;
     unit.redactor = redactor;
     // A busy run would otherwise be faster again and again.
-    await unit.hold(taskId);
-    const handoff = await unit.find("handoff", handoffId);
-    const task = await unit.find("task", taskId);
+    unit.hold(taskId);
+    const handoff = unit.find("handoff", handoffId);
+    const task = unit.find("task", taskId);
     if (handoff?.status !== "open" || handoff.step !== step) return null;
     if (task === undefined || isFinal(task.status)) return null;
     const answersPending = task.pending?.step === step;
     // The person was faster than the remote.
     if (isQuestion(step) && !answersPending) return null;
-    if (step === handoff.first_step) await settle(unit, task, step, { tool_calls: 1 });
+    if (step === handoff.first_step) settle(unit, task, step, { tool_calls: 1 });
     const span: StepSpan & Pick<EventPayloads["span.completed"], "handoff" | "network"> = {
       step,
       kind: "handoff",

@@ -21,11 +21,11 @@ export const ensurePersona: Command<EnsurePersona, PersonaRecord> = {
     audited("persona.update", persona, { version: persona.version, changed: Object.keys(changes) }),
   isAllowedWithoutRoom: true,
   /** The one of this name is changed, if it is different; what is not said stays as it is. */
-  async decide(unit, { version, ...changes }) {
-    const known = await namedPersona(unit, changes.name);
-    if (known === undefined) return await createPersona.decide(unit, { version: version ?? "1", ...changes });
+  decide(unit, { version, ...changes }) {
+    const known = namedPersona(unit, changes.name);
+    if (known === undefined) return createPersona.decide(unit, { version: version ?? "1", ...changes });
     const isNew = version !== undefined && ![known.version, ...(known.past_versions ?? [])].includes(version);
-    return await updatePersona.decide(unit, {
+    return updatePersona.decide(unit, {
       personaId: known.id,
       changes: isNew ? { ...changes, version } : changes,
     });

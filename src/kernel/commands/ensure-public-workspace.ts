@@ -14,8 +14,8 @@ export const ensurePublicWorkspace: Command<Record<string, never>, WorkspaceReco
   name: "ensure_public_workspace",
   scope: "admin",
   isAllowedWithoutRoom: true,
-  async decide(unit) {
+  decide(unit) {
     const id = publicWorkspaceId(unit.caller.tenantId);
-    return (await unit.find("workspace", id)) ?? emitWorkspace(unit, { name: "Public", root: "." }, id);
+    return unit.find("workspace", id) ?? emitWorkspace(unit, { name: "Public", root: "." }, id);
   },
 };

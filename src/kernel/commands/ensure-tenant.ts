@@ -18,15 +18,14 @@ export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {
   scope: "admin",
   isAllowedWithoutRoom: true,
   /** The caller must be of this tenant. */
-  async decide(unit, { tenantId }) {
-    const known = await unit.find("tenant", tenantId);
+  decide(unit, { tenantId }) {
+    const known = unit.find("tenant", tenantId);
     const tenant = known ?? newTenant(unit, tenantId);
     if (!unit.deps.defaultPersonas) return tenant;
     const agents = unit.deps.agents.list().filter((agent) => agent.name !== defaultAgent);
     for (const agent of agents) {
       const id = personaIdOf(agent.name, tenantId);
-      if ((await unit.find("persona", id)) === undefined)
-        emitPersona(unit, id, agent.name, agent.description);
+      if (unit.find("persona", id) === undefined) emitPersona(unit, id, agent.name, agent.description);
     }
     return tenant;
   },

@@ -4,6 +4,7 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
+import { decided } from "../decided.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
 import type { ScheduleFired, ScheduleRecord } from "../resources/schedule.ts";
@@ -18,14 +19,14 @@ type Refused = ScheduleFired["refused"];
 const fireSchedule: Command<{ scheduleId: string; refused: Refused }, null> = {
   name: "fire_schedule",
   scope: "tasks:write",
-  async decide(unit, { scheduleId, refused }) {
-    const schedule = await unit.require("schedule", scheduleId);
+  decide(unit, { scheduleId, refused }) {
+    const schedule = unit.require("schedule", scheduleId);
     const now = Date.parse(unit.at);
     // Somebody else was faster.
     if (schedule.next_at === null || Date.parse(schedule.next_at) > now) return null;
     const next_at = nextTick(schedule.definition, now);
     const tick = schedule.next_at;
-    const submitted = refused === null ? await submit(unit, schedule, tick) : null;
+    const submitted = refused === null ? submit(unit, schedule, tick) : null;
     unit.emit(schedule, "vendor.bridle.schedule.fired", {
       tick,
       next_at,
@@ -38,14 +39,10 @@ const fireSchedule: Command<{ scheduleId: string; refused: Refused }, null> = {
   refused: tellQuota,
 };
 
-async function submit(
-  unit: Unit,
-  schedule: ScheduleRecord,
-  tick: string,
-): Promise<{ sessionId: string; taskId: string }> {
+function submit(unit: Unit, schedule: ScheduleRecord, tick: string): { sessionId: string; taskId: string } {
   const { definition, persona_id: personaId } = schedule;
-  const sessionId = schedule.session_id ?? (await ownSession(unit, schedule));
-  const task = await submitTask.decide(unit, {
+  const sessionId = schedule.session_id ?? ownSession(unit, schedule);
+  const task = submitTask.decide(unit, {
     sessionId,
     personaId,
     configuredBy: schedule.set_up_by ?? null,
@@ -55,9 +52,9 @@ async function submit(
   return { sessionId, taskId: task.id };
 }
 
-async function ownSession(unit: Unit, { definition, persona_id, id }: ScheduleRecord): Promise<string> {
-  const tenant = await unit.require("tenant", unit.caller.tenantId);
-  const session = await createSession.decide(unit, {
+function ownSession(unit: Unit, { definition, persona_id, id }: ScheduleRecord): string {
+  const tenant = unit.require("tenant", unit.caller.tenantId);
+  const session = createSession.decide(unit, {
     workspaceId: definition.workspace_id ?? tenant.default_workspace_id,
     personaId: persona_id,
     metadata: { schedule_id: id },
@@ -69,7 +66,7 @@ async function ownSession(unit: Unit, { definition, persona_id, id }: ScheduleRe
 export async function fire(deps: KernelDeps, tenantId: string, scheduleId: string): Promise<void> {
   const caller: Caller = { ...systemCaller(tenantId), actor: `schedule:${scheduleId}` };
   try {
-    await requireStorage(deps, caller, 1);
+    await decided(deps, caller, (unit) => requireStorage(unit, 1));
     await carryOut(deps, fireSchedule, caller, { scheduleId, refused: null });
   } catch (error) {
     // Not the tick's fault: the same will be tried again.

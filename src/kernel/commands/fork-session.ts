@@ -19,14 +19,14 @@ export interface ForkSession {
 export const forkSession: Command<ForkSession, SessionRecord> = {
   name: "fork_session",
   scope: "sessions:write",
-  async decide(unit, request) {
-    const parent = await unit.require("session", request.sessionId);
-    const through = await forkPoint(unit, parent, request.atEventId ?? null);
+  decide(unit, request) {
+    const parent = unit.require("session", request.sessionId);
+    const through = forkPoint(unit, parent, request.atEventId ?? null);
     const envelope = unit.envelope("session", "session");
     const branch =
       request.branchId == null
         ? newBranch(unit, parent, envelope.id, through)
-        : await unit.require("branch", request.branchId);
+        : unit.require("branch", request.branchId);
     assertOpen(branch);
     const session: SessionRecord = {
       ...parent,
@@ -68,10 +68,10 @@ function transcriptAt(
   };
 }
 
-async function forkPoint(unit: Unit, parent: SessionRecord, atEventId: string | null): Promise<number> {
-  if (atEventId === null) return await unit.deps.store.head();
+function forkPoint(unit: Unit, parent: SessionRecord, atEventId: string | null): number {
+  if (atEventId === null) return unit.head();
   const position = positionOf(atEventId, "at_event_id");
-  const [event] = await unit.own.events({
+  const [event] = unit.events({
     sessionId: parent.id,
     after: position - 1,
     through: position,

@@ -8,7 +8,7 @@ import { audited } from "../audit/record.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import { asKernelEvent, type KernelEvent } from "../events.ts";
-import { created, type Kind } from "../fold.ts";
+import { type AnyRecord, changed, created } from "../fold.ts";
 import { exchangesOf } from "../resources/exchange.ts";
 import type { ReceiptIssued } from "../resources/receipt.ts";
 import type { ImportMark } from "../resources/resource.ts";
@@ -19,7 +19,7 @@ import { issuedBy } from "../transfer/receipted.ts";
 import { asWritten, refused } from "../transfer/refused.ts";
 import { assertSettled } from "../transfer/settled.ts";
 import { assertSound } from "../transfer/sound.ts";
-import type { Unit } from "../unit.ts";
+import type { RecordKey, Unit } from "../unit.ts";
 import { emitWorkspace } from "./create-workspace.ts";
 import { nameIn } from "./ensure-tenant.ts";
 
@@ -30,41 +30,40 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
   // An id that is in use, by whomever, stays so.
   triesMax: 3,
   gaveUp: "Something in this file has an id that is in use already.",
-  async decide(unit, { bundle }) {
+  decide(unit, { bundle }) {
     const { tenant_id, session_id, task_id, workspace } = bundle.header;
     if (task_id !== null) throw refused("It is the log of one task; a session's log is needed.");
     if (tenant_id !== unit.caller.tenantId) {
       throw refused(`It is of the tenant ${tenant_id}; import it with a key of a tenant of that name.`);
     }
-    if ((await unit.find("session", session_id)) !== undefined) {
+    if (unit.find("session", session_id) !== undefined) {
       throw new HarnessError("conflict", `Session ${session_id} is here already.`, {
         details: { session_id },
       });
     }
-    await assertSound(unit, bundle);
-    if ((await unit.find("workspace", workspace.id)) === undefined) {
+    const { deps, caller, at } = unit;
+    unit.awaited("sound", () => assertSound(deps, bundle));
+    if (unit.find("workspace", workspace.id) === undefined) {
       // A key bound to workspaces can neither make this one nor learn that it is there.
-      if (unit.caller.workspaceIds !== null) throw notFound("workspace", workspace.id);
-      assertOwnWorkspaceId(unit.caller.tenantId, workspace.id);
-      await assertFree(unit, "workspace", workspace.id);
+      if (caller.workspaceIds !== null) throw notFound("workspace", workspace.id);
+      assertOwnWorkspaceId(caller.tenantId, workspace.id);
+      assertFree(unit, [{ kind: "workspace", id: workspace.id }]);
       emitWorkspace(unit, { name: workspace.name, root: workspace.root }, workspace.id);
     }
     for (const blob of bundle.blobs) unit.keepBlob(blob);
-    const before = new Set(unit.made().map(([, record]) => record));
-    for (const event of bundle.events) {
-      await nextSlice();
-      const adopted = asImported(event, { by: unit.caller.actor, at: unit.at });
-      for (const { object, id } of asWritten(event, () => created(adopted)))
-        await assertFree(unit, object, id);
-      asWritten(event, () => unit.adopt(adopted));
-    }
-    leaveOthers(unit);
-    assertSettled(
-      unit.made().filter(([, record]) => !before.has(record)),
-      bundle,
-      unit.caller,
+    const { events, records } = unit.awaited("folded", () => folded(bundle, { by: caller.actor, at }));
+    assertFree(
+      unit,
+      [...records.values()].map(({ object: kind, id }) => ({ kind, id })),
     );
-    return await unit.require("session", session_id);
+    unit.adopt(events, records.values());
+    leaveOthers(unit, records.keys());
+    assertSettled(
+      unit.made().filter(([id]) => records.has(id)),
+      bundle,
+      caller,
+    );
+    return unit.require("session", session_id);
   },
 };
 
@@ -74,15 +73,52 @@ function assertOwnWorkspaceId(tenantId: string, id: string): void {
   throw refused(`${id} is not an id that a workspace of this tenant can have.`);
 }
 
+/** The events as they are recorded here, and the records that they make. It takes long, in slices. */
+async function folded(
+  { events }: LogBundle,
+  mark: ImportMark,
+): Promise<{ events: KernelEvent[]; records: Map<string, AnyRecord> }> {
+  const adopted: KernelEvent[] = [];
+  const records = new Map<string, AnyRecord>();
+  for (const event of events) {
+    await nextSlice();
+    const typed = asImported(event, mark);
+    adopted.push(typed);
+    asWritten(event, () => fold(records, typed));
+  }
+  return { events: adopted, records };
+}
+
+/** An event can make new records and change those, no others. */
+function fold(records: Map<string, AnyRecord>, event: KernelEvent): void {
+  for (const record of created(event)) {
+    if (records.has(record.id)) throw inUse("record", record.id);
+    records.set(record.id, record);
+  }
+  const { id, object } = event.resource;
+  const current = records.get(id);
+  if (current === undefined || current.object !== object) {
+    throw new HarnessError("invalid_request", `${event.event} is about ${id}, which is unknown.`);
+  }
+  records.set(id, changed(current, event));
+}
+
 /** What is here already is left as it is, whoever's it is. */
-async function assertFree(unit: Unit, kind: Kind, id: string): Promise<void> {
-  if ((await unit.findForHarness(kind, id)) === undefined) return;
-  throw new HarnessError("conflict", `${id} is in use already.`, { details: { [`${kind}_id`]: id } });
+function assertFree(unit: Unit, keys: readonly RecordKey[]): void {
+  unit.prefetch(keys);
+  const taken = keys.find(({ kind, id }) => unit.findForHarness(kind, id) !== undefined);
+  if (taken !== undefined) throw inUse(taken.kind, taken.id);
+}
+
+function inUse(kind: string, id: string): HarnessError {
+  return new HarnessError("conflict", `${id} is in use already.`, { details: { [`${kind}_id`]: id } });
 }
 
 /** Remote agents, and the gateways that were asked through, are the business of the server that did so. */
-function leaveOthers(unit: Unit): void {
-  for (const [, record] of unit.made()) {
+function leaveOthers(unit: Unit, ids: Iterable<string>): void {
+  const adopted = new Set(ids);
+  for (const [id, record] of unit.made()) {
+    if (!adopted.has(id)) continue;
     if (record.object === "handoff" && record.status !== "ended") {
       unit.emit(record, "vendor.bridle.handoff.updated", { changes: { status: "ended", step: null } });
     }

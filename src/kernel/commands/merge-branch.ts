@@ -3,6 +3,8 @@
  * transcript into the other; the events say at which events of both sessions it happened, so that a reader finds the rest.
  */
 
+import type { Caller } from "../../policy/caller.ts";
+import type { Store } from "../../store/port.ts";
 import { assertOpen, closableBranch } from "../branches.ts";
 import type { Command } from "../dispatch.ts";
 import { HarnessError } from "../errors.ts";
@@ -22,24 +24,24 @@ export interface MergeBranch {
 export const mergeBranch: Command<MergeBranch, BranchRecord> = {
   name: "merge_branch",
   scope: "branches:write",
-  async decide(unit, { branchId, intoBranchId }) {
-    const branch = await closableBranch(unit, branchId);
+  decide(unit, { branchId, intoBranchId }) {
+    const branch = closableBranch(unit, branchId);
     if (intoBranchId === branchId) throw refused("A branch cannot be merged into itself.");
-    const into = await unit.require("branch", intoBranchId);
+    const into = unit.require("branch", intoBranchId);
     assertOpen(into);
     if (into.workspace_id !== branch.workspace_id)
       throw refused("The branches belong to different workspaces; merge inside one.");
-    await assertNoDescendant(unit, into, branch);
+    assertNoDescendant(unit, into, branch);
 
-    const parentSessionId = await parentSessionOf(unit, branch);
+    const parentSessionId = parentSessionOf(unit, branch);
     const tips = {
       into_branch_id: into.id,
-      tip_event_id: await tipOf(unit, branch.session_id),
-      into_tip_event_id: await tipOf(unit, parentSessionId ?? into.session_id),
+      tip_event_id: tipOf(unit, branch.session_id),
+      into_tip_event_id: tipOf(unit, parentSessionId ?? into.session_id),
     };
     const merged = unit.emit(branch, "branch.merged", tips);
     if (parentSessionId !== null && branch.session_id !== null) {
-      const parent = await unit.require("session", parentSessionId);
+      const parent = unit.require("session", parentSessionId);
       const thread = { session_id: branch.session_id, branch_id: branch.id, ...tips };
       unit.emit(parent, "session.thread_merged", thread);
     }
@@ -47,31 +49,37 @@ export const mergeBranch: Command<MergeBranch, BranchRecord> = {
   },
 };
 
+function assertNoDescendant(unit: Unit, into: BranchRecord, branch: BranchRecord): void {
+  const { deps, caller } = unit;
+  if (!unit.awaited("descent", () => isDescendant(deps.store, caller, into, branch.id))) return;
+  throw refused(`Branch ${into.id} comes from branch ${branch.id}, which cannot be merged into it.`);
+}
+
 /** Parents never change, so what is read here need not be expected unchanged. */
-async function assertNoDescendant(unit: Unit, into: BranchRecord, branch: BranchRecord): Promise<void> {
-  let parentId = into.parent_branch_id;
+async function isDescendant(
+  store: Store,
+  caller: Caller,
+  { parent_branch_id }: BranchRecord,
+  ancestorId: string,
+): Promise<boolean> {
+  let parentId = parent_branch_id;
   for (let depth = 0; parentId !== null && depth < ancestorsMax; depth++) {
-    if (parentId === branch.id)
-      throw refused(`Branch ${into.id} comes from branch ${branch.id}, which cannot be merged into it.`);
-    const parent: BranchRecord | undefined = await findVisible(
-      unit.deps.store,
-      unit.caller,
-      "branch",
-      parentId,
-    );
+    if (parentId === ancestorId) return true;
+    const parent: BranchRecord | undefined = await findVisible(store, caller, "branch", parentId);
     parentId = parent?.parent_branch_id ?? null;
   }
+  return false;
 }
 
 /** The session that the branch's session was forked from. */
-async function parentSessionOf(unit: Unit, { kind, session_id }: BranchRecord): Promise<string | null> {
+function parentSessionOf(unit: Unit, { kind, session_id }: BranchRecord): string | null {
   if (kind !== "session" || session_id === null) return null;
-  return (await unit.require("session", session_id)).parent_session_id;
+  return unit.require("session", session_id).parent_session_id;
 }
 
-async function tipOf(unit: Unit, sessionId: string | null): Promise<string | null> {
+function tipOf(unit: Unit, sessionId: string | null): string | null {
   if (sessionId === null) return null;
-  const [last] = await unit.own.events({ sessionId, after: 0, limit: 1, newestFirst: true });
+  const [last] = unit.events({ sessionId, after: 0, limit: 1, newestFirst: true });
   return last === undefined ? null : eventId(last.position);
 }
 

@@ -15,8 +15,8 @@ const toleranceMs = 60_000;
 const moveSchedule: Command<{ scheduleId: string }, null> = {
   name: "move_schedule",
   scope: "tasks:write",
-  async decide(unit, { scheduleId }) {
-    const schedule = await unit.require("schedule", scheduleId);
+  decide(unit, { scheduleId }) {
+    const schedule = unit.require("schedule", scheduleId);
     const now = Date.parse(unit.at);
     if (!isTooLate(schedule, now)) return null;
     unit.emit(schedule, "vendor.bridle.schedule.moved", { next_at: nextTick(schedule.definition, now) });

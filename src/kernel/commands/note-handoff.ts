@@ -17,13 +17,13 @@ export interface NoteHandoff {
 export const noteHandoff: Command<NoteHandoff, HandoffRecord | null> = {
   name: "note_handoff",
   scope: "tasks:write",
-  async decide(unit, { handoffId, taskId, changes, acceptedAs, redactor }) {
+  decide(unit, { handoffId, taskId, changes, acceptedAs, redactor }) {
     unit.redactor = redactor;
-    if (acceptedAs !== undefined) await unit.hold(taskId);
-    const handoff = await unit.find("handoff", handoffId);
+    if (acceptedAs !== undefined) unit.hold(taskId);
+    const handoff = unit.find("handoff", handoffId);
     if (handoff === undefined || handoff.status === "ended") return null;
     if (acceptedAs !== undefined) {
-      const task = await unit.find("task", taskId);
+      const task = unit.find("task", taskId);
       // The log of a task that has ended is closed; that the remote took it stays in the record.
       if (task !== undefined && !isFinal(task.status)) {
         const { first_step: step, url } = handoff;

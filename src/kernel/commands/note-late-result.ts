@@ -16,10 +16,10 @@ export interface LateResultOf {
 export const noteLateResult: Command<LateResultOf, null> = {
   name: "note_late_result",
   scope: "tasks:write",
-  async decide(unit, { taskId, span, result, redactor }) {
+  decide(unit, { taskId, span, result, redactor }) {
     unit.redactor = redactor;
-    await unit.hold(taskId);
-    const task = await unit.find("task", taskId);
+    unit.hold(taskId);
+    const task = unit.find("task", taskId);
     if (task === undefined) return null;
     const sealed = "error" in result ? redactor.value(result) : { output: unit.seal(result.output) };
     unit.emit(task, "vendor.bridle.step.late_result", { ...span, result: sealed });

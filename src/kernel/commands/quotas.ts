@@ -25,7 +25,7 @@ export const createQuota: Command<CreateQuota, QuotaRecord> = {
   name: "create_quota",
   scope: "quotas:write",
   audit: (_, quota) => audited("quota.create", quota, { scope: quota.scope }),
-  async decide(unit, request) {
+  decide(unit, request) {
     refuseUnlessInCharge(unit, request.scope);
     requireCountable(request.scope, request.limits);
     const window = request.resetWindow ?? null;
@@ -48,7 +48,7 @@ export const createQuota: Command<CreateQuota, QuotaRecord> = {
     };
     const created = unit.emit(quota, "vendor.bridle.quota.created", { quota });
     if (quota.scope === "tenant" || quota.scope === "organization") {
-      const tenant = await unit.require("tenant", unit.caller.tenantId);
+      const tenant = unit.require("tenant", unit.caller.tenantId);
       unit.emit(tenant, "vendor.bridle.tenant.quota_added", { quota_id: quota.id, scope: quota.scope });
     }
     return created;
@@ -61,8 +61,8 @@ export const updateQuota: Command<{ quotaId: string; changes: QuotaChanges }, Qu
   audit: ({ changes }, quota) => audited("quota.update", quota, { changed: Object.keys(changes) }),
   // Raising a limit is a way out; metadata only add to what is there.
   isAllowedWithoutRoom: ({ changes }) => changes.metadata === undefined,
-  async decide(unit, { quotaId, changes }) {
-    const quota = await requireQuota(unit, quotaId);
+  decide(unit, { quotaId, changes }) {
+    const quota = requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);
     requireCountable(quota.scope, changes.limits ?? {});
     const reset =
@@ -78,11 +78,11 @@ export const deleteQuota: Command<{ quotaId: string }, QuotaRecord> = {
   scope: "quotas:write",
   audit: (_, quota) => audited("quota.delete", quota, { scope: quota.scope }),
   isAllowedWithoutRoom: true,
-  async decide(unit, { quotaId }) {
-    const quota = await requireQuota(unit, quotaId);
+  decide(unit, { quotaId }) {
+    const quota = requireQuota(unit, quotaId);
     refuseUnlessInCharge(unit, quota.scope);
     if (quota.scope === "tenant" || quota.scope === "organization") {
-      const tenant = await unit.require("tenant", quota.tenant_id);
+      const tenant = unit.require("tenant", quota.tenant_id);
       unit.emit(tenant, "vendor.bridle.tenant.quota_removed", { quota_id: quota.id });
     }
     return unit.emit(quota, "vendor.bridle.quota.deleted", {});
@@ -93,8 +93,8 @@ export const deleteQuota: Command<{ quotaId: string }, QuotaRecord> = {
 export const noteExhaustion: Command<{ quotaId: string }, null> = {
   name: "note_exhaustion",
   scope: "tasks:write",
-  async decide(unit, { quotaId }) {
-    await noteRefusal(unit, quotaId);
+  decide(unit, { quotaId }) {
+    noteRefusal(unit, quotaId);
     return null;
   },
 };
@@ -111,9 +111,9 @@ function requireCountable(scope: QuotaRecord["scope"], { storage_bytes }: QuotaR
   );
 }
 
-async function requireQuota(unit: Unit, id: string): Promise<QuotaRecord> {
-  await unit.hold(id);
-  const quota = await unit.require("quota", id);
+function requireQuota(unit: Unit, id: string): QuotaRecord {
+  unit.hold(id);
+  const quota = unit.require("quota", id);
   if (quota.deleted_at !== null) throw notFound("quota", id);
   return quota;
 }

@@ -4,7 +4,7 @@
  */
 
 import type { ApproverKey } from "../../approvals/approver-key.ts";
-import type { Decision } from "../../approvals/decision.ts";
+import { type Decision, readDecisionBody } from "../../approvals/decision.ts";
 import { checkDecision } from "../../approvals/enforcement.ts";
 import { HarpError } from "../../approvals/harp-error.ts";
 import type { ApprovalProof } from "../../approvals/proof.ts";
@@ -50,29 +50,29 @@ interface Asked {
 export const receiveDecision: Command<ReceivedDecision, DecisionVerdict> = {
   name: "receive_decision",
   scope: "admin",
-  async decide(unit, received) {
+  decide(unit, received) {
     try {
-      const asked = await findAsked(unit, received.requestId);
-      const decision = await check(unit, asked, received);
-      await accept(unit, asked, decision, received.reason);
+      const asked = findAsked(unit, received.requestId);
+      const decision = check(unit, asked, received);
+      accept(unit, asked, decision, received.reason);
       return { accepted: true, decision: decision.decision };
     } catch (error) {
       if (!(error instanceof HarpError)) throw error;
-      return await refuse(unit, received, error);
+      return refuse(unit, received, error);
     }
   },
 };
 
-async function findAsked(unit: Unit, requestId: string): Promise<Asked> {
-  const request = await findSubject(unit, subjectIdOf(requestId));
+function findAsked(unit: Unit, requestId: string): Asked {
+  const request = findSubject(unit, subjectIdOf(requestId));
   const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
-  const policies = request && (await policiesOf(unit, request));
+  const policies = request && policiesOf(unit, request);
   if (request === undefined || exchange === undefined || policies === undefined) {
     throw new HarpError("HARP_ERR_HASH_MISMATCH", "Nobody was asked under this name.", {
       reason: "unknown_request",
     });
   }
-  const registry = await findRegistry(unit);
+  const registry = findRegistry(unit);
   if (registry === null) {
     throw new HarpError("HARP_ERR_SIGNATURE_INVALID", "There are no approvers.", { reason: "unknown_key" });
   }
@@ -80,41 +80,43 @@ async function findAsked(unit: Unit, requestId: string): Promise<Asked> {
 }
 
 /** Also of a task that has gone on without the decision: it is refused as what it is, too late. */
-async function policiesOf(unit: Unit, request: ApprovalSubject): Promise<AskedPolicies | undefined> {
+function policiesOf(unit: Unit, request: ApprovalSubject): AskedPolicies | undefined {
   if (request.object === "policy_change") return policiesOfChange(request);
-  const task = await unit.find("task", request.task_id);
+  const task = unit.find("task", request.task_id);
   return task && [termsFor(task)];
 }
 
-async function check(
+function check(
   unit: Unit,
   { request, exchange, policies, registry }: Asked,
   { requestId, body }: ReceivedDecision,
-): Promise<Decision> {
+): Decision {
   const { clock, approvals } = unit.deps;
-  const artifact = await artifactFor(request, exchange);
-  const session =
-    request.object === "policy_change" ? undefined : await unit.find("session", request.session_id);
-  return await checkDecision(
-    { requestId, body },
-    {
-      artifact,
-      hashNow: artifact.artifactHash,
-      // The gateway may be quicker than the record that it has the request.
-      state: exchange.state === "CREATED" ? "AWAITING_DECISION" : exchange.state,
-      nowMs: clock.now(),
-      skewMs: approvals.skewMs,
-      keyOf: (signerKeyId) => keyOf(registry, signerKeyId),
-      isUsed: async (nonce, signerKeyId) =>
-        (await unit.findForHarness("approval_nonce", approvalNonceId(signerKeyId, nonce))) !== undefined,
-      mayApprove: (key) => key.approverId === exchange.approver_id && isAsked(key, policies, clock.now()),
-      liveSessionId: session === undefined || session.state === "CLOSED" ? null : session.id,
-      refuses: () => (request.status === "pending" ? null : `The request is ${request.status}.`),
-    },
+  const artifact = artifactFor(request, exchange);
+  const session = request.object === "policy_change" ? undefined : unit.find("session", request.session_id);
+  const { nonce, signerKeyId } = readDecisionBody(body);
+  const isUsed = unit.findForHarness("approval_nonce", approvalNonceId(signerKeyId, nonce)) !== undefined;
+  return unit.awaited("decision", () =>
+    checkDecision(
+      { requestId, body },
+      {
+        artifact,
+        hashNow: artifact.artifactHash,
+        // The gateway may be quicker than the record that it has the request.
+        state: exchange.state === "CREATED" ? "AWAITING_DECISION" : exchange.state,
+        nowMs: clock.now(),
+        skewMs: approvals.skewMs,
+        keyOf: (signerKeyId) => keyOf(registry, signerKeyId),
+        isUsed: () => isUsed,
+        mayApprove: (key) => key.approverId === exchange.approver_id && isAsked(key, policies, clock.now()),
+        liveSessionId: session === undefined || session.state === "CLOSED" ? null : session.id,
+        refuses: () => (request.status === "pending" ? null : `The request is ${request.status}.`),
+      },
+    ),
   );
 }
 
-async function accept(unit: Unit, asked: Asked, decision: Decision, reason: string | null): Promise<void> {
+function accept(unit: Unit, asked: Asked, decision: Decision, reason: string | null): void {
   const { request, exchange } = asked;
   const nonce: ApprovalNonceRecord = {
     ...unit.envelope("approval_nonce", "nonce"),
@@ -128,7 +130,7 @@ async function accept(unit: Unit, asked: Asked, decision: Decision, reason: stri
     decision,
     nonce,
   });
-  await audit(unit, "decision.accepted", {
+  audit(unit, "decision.accepted", {
     requestId: exchange.request_id,
     artifactHash: decision.artifactHash,
     decision: decision.decision,
@@ -136,12 +138,12 @@ async function accept(unit: Unit, asked: Asked, decision: Decision, reason: stri
   });
   const isDenied = decision.decision === "deny";
   if (decided.object === "policy_change") {
-    await judgeChange(unit, decided, isDenied ? exchange.approver_id : null);
+    judgeChange(unit, decided, isDenied ? exchange.approver_id : null);
     return;
   }
   const proof = proofOf(unit, decided, asked);
   if (!isDenied && proof.decisions.length < proof.quorum) return;
-  await decidePermission(unit, {
+  decidePermission(unit, {
     requestId: request.id,
     approved: !isDenied,
     reason,
@@ -182,15 +184,11 @@ function keyOf({ keys }: ApproverRegistryRecord, signerKeyId: string): ApproverK
 }
 
 /** A gateway takes one decision for a request. When that one does not count, the approver is asked anew. */
-async function refuse(
-  unit: Unit,
-  { requestId }: ReceivedDecision,
-  error: HarpError,
-): Promise<DecisionVerdict> {
+function refuse(unit: Unit, { requestId }: ReceivedDecision, error: HarpError): DecisionVerdict {
   const { code, message, details } = error;
   const reason = typeof details.reason === "string" ? details.reason : null;
-  await audit(unit, "decision.refused", { requestId, code, reason });
-  const request = await findSubject(unit, subjectIdOf(requestId));
+  audit(unit, "decision.refused", { requestId, code, reason });
+  const request = findSubject(unit, subjectIdOf(requestId));
   const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
   if (request !== undefined && exchange !== undefined && isLive(exchange)) {
     const over = close(unit, request, requestId, refusedDecision);

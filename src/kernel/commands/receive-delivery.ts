@@ -5,7 +5,7 @@
  */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { JsonObject, JsonValue, TenantStore } from "../../store/port.ts";
 import { sha256Hex } from "../content.ts";
 import { type Command, carryOut } from "../dispatch.ts";
 import { HarnessError, notFound } from "../errors.ts";
@@ -70,8 +70,8 @@ export async function refuseDelivery(
 const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Received> = {
   name: "receive_delivery",
   scope: "connectors:write",
-  async decide(unit, { connectorId, delivery }) {
-    const connector = await unit.require("connector", connectorId);
+  decide(unit, { connectorId, delivery }) {
+    const connector = unit.require("connector", connectorId);
     assertTakes(connector);
     const { webhookId, text, body, trace } = delivery;
     const deliveryId = unit.newId("delivery");
@@ -83,7 +83,7 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
     });
     const eventKind = kindOf(body);
     const personaIds = isPassedOn(connector.event_kinds, eventKind)
-      ? await personasFor(unit, connector, eventKind)
+      ? personasFor(unit, connector, eventKind)
       : [];
     unit.emit(connector, "connector.normalized", {
       delivery_id: deliveryId,
@@ -93,7 +93,7 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
     const payload: JsonObject = { delivery_id: deliveryId, event_kind: eventKind, body };
     const taskIds: string[] = [];
     for (const personaId of personaIds) {
-      taskIds.push(await submit(unit, connector, personaId, { payload, trace }));
+      taskIds.push(submit(unit, connector, personaId, { payload, trace }));
     }
     return { deliveryId, taskIds, windowMs: connector.dedupe_policy.window_seconds * 1000 };
   },
@@ -108,8 +108,8 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
 const noteDuplicate: Command<{ connectorId: string; webhookId: string; received: Received }, null> = {
   name: "note_duplicate_delivery",
   scope: "connectors:write",
-  async decide(unit, { connectorId, webhookId, received }) {
-    const connector = await unit.find("connector", connectorId);
+  decide(unit, { connectorId, webhookId, received }) {
+    const connector = unit.find("connector", connectorId);
     if (connector === undefined) return null;
     const { deliveryId, taskIds } = received;
     unit.emit(connector, "connector.delivery_deduped", {
@@ -131,8 +131,8 @@ interface Refusal {
 const noteFailure: Command<Refusal, null> = {
   name: "note_failed_delivery",
   scope: "connectors:write",
-  async decide(unit, { connectorId, webhookId, code, reason }) {
-    const connector = await unit.find("connector", connectorId);
+  decide(unit, { connectorId, webhookId, code, reason }) {
+    const connector = unit.find("connector", connectorId);
     if (connector === undefined) return null;
     unit.emit(connector, "connector.failed", { webhook_id: webhookId, code, reason });
     return null;
@@ -163,15 +163,15 @@ function isPassedOn(eventKinds: readonly string[], kind: string | null): boolean
  * session's or the tenant's persona does it, which is what null stands for. A disabled persona does not keep the others
  * from their work; where all are disabled, the delivery is refused.
  */
-async function personasFor(
+function personasFor(
   unit: Unit,
   { id, target_persona_id }: ConnectorRecord,
   kind: string | null,
-): Promise<(string | null)[]> {
+): (string | null)[] {
   const found = new Set<string>(target_persona_id === null ? [] : [target_persona_id]);
   const disabled = new Set<string>();
   let isTriggered = false;
-  for await (const persona of allPersonas(unit)) {
+  for (const persona of unit.awaited("personas", () => allPersonas(unit.own))) {
     if (persona.disabled === true) disabled.add(persona.id);
     const triggers = (persona.triggers ?? []).filter(({ connector_id }) => connector_id === id);
     isTriggered ||= triggers.length > 0;
@@ -182,20 +182,22 @@ async function personasFor(
   return enabled.length > 0 ? enabled : [...found];
 }
 
-async function* allPersonas({ own }: Unit): AsyncGenerator<PersonaRecord> {
+async function allPersonas(own: TenantStore): Promise<PersonaRecord[]> {
+  const found: PersonaRecord[] = [];
   for await (const page of everyPage(own, { kind: "persona" })) {
-    for (const { body } of page) yield body as PersonaRecord;
+    found.push(...page.map(({ body }) => body as PersonaRecord));
   }
+  return found;
 }
 
-async function submit(
+function submit(
   unit: Unit,
   connector: ConnectorRecord,
   personaId: string | null,
   { payload, trace }: { payload: JsonObject; trace: TraceContext | null },
-): Promise<string> {
-  const session = await sessionOf(unit, connector);
-  const task = await submitTask.decide(unit, {
+): string {
+  const session = sessionOf(unit, connector);
+  const task = submitTask.decide(unit, {
     sessionId: session.id,
     personaId: personaId ?? session.persona_id,
     configuredBy: connector.set_up_by ?? null,
@@ -211,20 +213,20 @@ async function submit(
 }
 
 /** The session it was told to use, or one of its own that still takes work. */
-async function sessionOf(unit: Unit, connector: ConnectorRecord): Promise<SessionRecord> {
+function sessionOf(unit: Unit, connector: ConnectorRecord): SessionRecord {
   // As it is now: the first of several tasks may have made the session.
-  const { target_session_id, own_session_id, target_persona_id, workspace_id } = await unit.require(
+  const { target_session_id, own_session_id, target_persona_id, workspace_id } = unit.require(
     "connector",
     connector.id,
   );
   if (target_session_id !== null) {
-    const session = await unit.find("session", target_session_id);
+    const session = unit.find("session", target_session_id);
     if (session === undefined) throw notFound("session", target_session_id);
     return session;
   }
-  const own = own_session_id === null ? undefined : await unit.find("session", own_session_id);
+  const own = own_session_id === null ? undefined : unit.find("session", own_session_id);
   if (own?.state === "ACTIVE") return own;
-  const session = await createSession.decide(unit, {
+  const session = createSession.decide(unit, {
     workspaceId: workspace_id,
     personaId: target_persona_id,
     metadata: { connector_id: connector.id },

@@ -79,21 +79,21 @@ function tooMany({ message, details }: HarnessError): HarpError {
 const receivePrompt: Command<ReceivedPrompt, Verdict> = {
   name: "receive_prompt",
   scope: "tasks:write",
-  async decide(unit, { value, secondsToWait }) {
+  decide(unit, { value, secondsToWait }) {
     const prompt = readPrompt(value);
     const { requestId, sessionId } = prompt;
-    const session = sessionId === undefined ? undefined : await unit.find("session", sessionId);
-    const known = await unit.findForHarness("harp_prompt", harpPromptId(unit.caller.tenantId, requestId));
+    const session = sessionId === undefined ? undefined : unit.find("session", sessionId);
+    const known = unit.findForHarness("harp_prompt", harpPromptId(unit.caller.tenantId, requestId));
     const wait = () => secondsToWait(session?.id ?? null);
-    const outcome = await judge(unit, prompt, { session, known, wait });
-    if (outcome instanceof HarpError) return { refused: await refuse(unit, prompt, outcome, wait) };
+    const outcome = judge(unit, prompt, { session, known, wait });
+    if (outcome instanceof HarpError) return { refused: refuse(unit, prompt, outcome, wait) };
     const { ack, deliver } = outcome;
     if (deliver !== null && session !== undefined) {
-      return { ack: delivered(ack, await handOver(unit, deliver, session)) };
+      return { ack: delivered(ack, handOver(unit, deliver, session)) };
     }
     if (known !== undefined && ack.status === "delivered") return { ack: delivered(ack, known) };
     const code = ack.status === "expired" ? "HARP_ERR_EXPIRED" : "HARP_ERR_POLICY_DENY";
-    await audit(unit, "prompt.refused", { ...factsOf(prompt), code });
+    audit(unit, "prompt.refused", { ...factsOf(prompt), code });
     return { ack };
   },
   async refused(deps, caller, refusal, { value }) {
@@ -109,23 +109,25 @@ interface Circumstances {
   wait(): number;
 }
 
-async function judge(
+function judge(
   unit: Unit,
   prompt: Prompt,
   { session, known, wait }: Circumstances,
-): Promise<PromptOutcome | HarpError> {
+): PromptOutcome | HarpError {
   // Of what the caller may not see it does not hear that it is there.
   const isTold = known !== undefined && isVisible(unit.caller, known);
   const refusal = known !== undefined && !isTold ? noSuchSession : whyRefused(unit, prompt, session);
   try {
-    return await acceptPrompt(prompt, {
-      nowMs: unit.deps.clock.now(),
-      skewMs: unit.deps.approvals.skewMs,
-      known: isTold ? { promptHash: known.prompt_hash, status: "delivered" } : null,
-      targets,
-      refuses: () => refusal,
-      isRateLimited: () => wait() > 0,
-    });
+    return unit.awaited("prompt", () =>
+      acceptPrompt(prompt, {
+        nowMs: unit.deps.clock.now(),
+        skewMs: unit.deps.approvals.skewMs,
+        known: isTold ? { promptHash: known.prompt_hash, status: "delivered" } : null,
+        targets,
+        refuses: () => refusal,
+        isRateLimited: () => wait() > 0,
+      }),
+    );
   } catch (error) {
     if (error instanceof HarpError) return error;
     throw error;
@@ -135,8 +137,8 @@ async function judge(
 const noteRefusal: Command<{ prompt: Prompt }, null> = {
   name: "note_refused_prompt",
   scope: "tasks:write",
-  async decide(unit, { prompt }) {
-    await audit(unit, "prompt.refused", { ...factsOf(prompt), code: "HARP_ERR_POLICY_DENY" });
+  decide(unit, { prompt }) {
+    audit(unit, "prompt.refused", { ...factsOf(prompt), code: "HARP_ERR_POLICY_DENY" });
     return null;
   },
 };
@@ -161,9 +163,9 @@ function whyRefused(
   return null;
 }
 
-async function handOver(unit: Unit, prompt: Prompt, session: SessionRecord): Promise<HarpPromptRecord> {
+function handOver(unit: Unit, prompt: Prompt, session: SessionRecord): HarpPromptRecord {
   const { requestId, promptHash, text } = prompt;
-  const task = await submitTask.decide(unit, {
+  const task = submitTask.decide(unit, {
     sessionId: session.id,
     input: { message: { role: "user", parts: [textPart(text)] } },
   });
@@ -176,7 +178,7 @@ async function handOver(unit: Unit, prompt: Prompt, session: SessionRecord): Pro
     prompt_hash: promptHash,
     delivered: { session_id: session.id, task_id: task.id },
   };
-  await audit(unit, "prompt.delivered", { ...factsOf(prompt), promptHash, taskId: task.id });
+  audit(unit, "prompt.delivered", { ...factsOf(prompt), promptHash, taskId: task.id });
   return unit.emit(record, "vendor.bridle.harp_prompt.delivered", { harp_prompt: record });
 }
 
@@ -185,16 +187,11 @@ function delivered(ack: PromptAck, record: HarpPromptRecord): PromptAck {
 }
 
 /** A flood is not written down: there would be as much of it on disk as in the air. */
-async function refuse(
-  unit: Unit,
-  prompt: Prompt,
-  error: HarpError,
-  secondsToWait: () => number,
-): Promise<HarpErrorObject> {
+function refuse(unit: Unit, prompt: Prompt, error: HarpError, secondsToWait: () => number): HarpErrorObject {
   if (error.code === "HARP_PROMPT_ERR_RATE_LIMIT") {
     return { ...error.toJSON(), details: { retryAfterSeconds: secondsToWait() } };
   }
-  await audit(unit, "prompt.refused", { ...factsOf(prompt), code: error.code });
+  audit(unit, "prompt.refused", { ...factsOf(prompt), code: error.code });
   return error.toJSON();
 }
 

@@ -24,8 +24,8 @@ export interface RegisterArtifact {
 export const registerArtifact: Command<RegisterArtifact, ArtifactRecord> = {
   name: "register_artifact",
   scope: "artifacts:write",
-  async decide(unit, { uri = null, sha256, ...described }) {
-    return await emitArtifact(unit, described, {
+  decide(unit, { uri = null, sha256, ...described }) {
+    return emitArtifact(unit, described, {
       name: null,
       uri,
       sha256: sha256?.toLowerCase() ?? null,
@@ -39,14 +39,14 @@ export const registerArtifact: Command<RegisterArtifact, ArtifactRecord> = {
 export type ArtifactDescription = Omit<RegisterArtifact, "uri" | "sha256">;
 
 /** Puts an artifact into the log, and into the receipt of its task if that has not ended yet. */
-export async function emitArtifact(
+export function emitArtifact(
   unit: Unit,
   request: ArtifactDescription,
   content: Pick<ArtifactRecord, "name" | "uri" | "sha256" | "bytes" | "blob" | "is_upload">,
   id?: string,
-): Promise<ArtifactRecord> {
-  const place = await placeOf(unit, request);
-  const task = place.task_id === null ? undefined : await unit.find("task", place.task_id);
+): ArtifactRecord {
+  const place = placeOf(unit, request);
+  const task = place.task_id === null ? undefined : unit.find("task", place.task_id);
   const isOver = task !== undefined && isFinal(task.status);
   // The receipt of a task that is about to end lists this artifact too.
   if (task !== undefined && !isOver) unit.touch(task);
@@ -69,16 +69,16 @@ export async function emitArtifact(
 type Place = Pick<ArtifactRecord, "workspace_id" | "session_id" | "task_id">;
 
 /** A task says its session and a session its workspace; what the request says must agree. */
-export async function placeOf(unit: Unit, request: ArtifactDescription): Promise<Place> {
-  const task = request.taskId == null ? null : await unit.require("task", request.taskId);
+export function placeOf(unit: Unit, request: ArtifactDescription): Place {
+  const task = request.taskId == null ? null : unit.require("task", request.taskId);
   const sessionId = agree("session_id", request.sessionId, task?.session_id);
-  const session = sessionId === null ? null : await unit.require("session", sessionId);
+  const session = sessionId === null ? null : unit.require("session", sessionId);
   if (session !== null) assertNotErased(session);
   const workspaceId = agree("workspace_id", request.workspaceId, session?.workspace_id);
-  if (workspaceId !== null) await unit.require("workspace", workspaceId);
-  const fallback = async () => (await unit.require("tenant", unit.caller.tenantId)).default_workspace_id;
+  if (workspaceId !== null) unit.require("workspace", workspaceId);
+  const fallback = () => unit.require("tenant", unit.caller.tenantId).default_workspace_id;
   return {
-    workspace_id: workspaceId ?? (await fallback()),
+    workspace_id: workspaceId ?? fallback(),
     session_id: sessionId,
     task_id: task?.id ?? null,
   };

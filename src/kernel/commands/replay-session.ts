@@ -7,9 +7,9 @@ import type { SessionRecord } from "../resources/session.ts";
 export const replaySession: Command<{ sessionId: string }, SessionRecord> = {
   name: "replay_session",
   scope: "events:read",
-  async decide(unit, { sessionId }) {
-    const session = await unit.require("session", sessionId);
-    const [last] = await unit.own.events({ sessionId, after: 0, limit: 1, newestFirst: true });
+  decide(unit, { sessionId }) {
+    const session = unit.require("session", sessionId);
+    const [last] = unit.events({ sessionId, after: 0, limit: 1, newestFirst: true });
     return unit.emit(session, "session.replayed", { through_event_id: eventId(last?.position ?? 0) });
   },
 };

@@ -31,14 +31,14 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     const live = task.replay?.allow_live ?? [];
     return live.length === 0 ? null : audited("task.replay_live", task, { source_task_id: taskId, live });
   },
-  async decide(unit, request) {
-    const source = await unit.require("task", request.taskId);
+  decide(unit, request) {
+    const source = unit.require("task", request.taskId);
     assertReplayable(source);
     // A replay is of the code that ran, unless the request is for another version.
     const agent = { ...source.agent, version: request.agentVersion ?? source.agent.version };
     assertLoaded(unit, agent);
-    await assertContentHeld(unit, source);
-    const { plan, substitutions, secrets } = await planReplay(unit, source, request);
+    assertContentHeld(unit, source);
+    const { plan, substitutions, secrets } = planReplay(unit, source, request);
     // A secret may stand elsewhere in the request too.
     unit.redactor = unit.redactor.with([...secrets.values()].flatMap(textsIn));
     const isLive = plan.allow_live.length > 0;
@@ -54,27 +54,25 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
       parent_task_id: source.id,
       parent_step: null,
       replay: { ...plan, substitutions: unit.seal(substitutions) },
-      policy: isLive
-        ? await livePolicy(unit, source, plan.allow_live, Object.keys(substitutions))
-        : source.policy,
+      policy: isLive ? livePolicy(unit, source, plan.allow_live, Object.keys(substitutions)) : source.policy,
       // What comes from the log uses nothing.
       quota_ids: isLive ? source.quota_ids : [],
       // It is the work of whoever asks for it, and not of those who asked for its source.
       ...(request.trace == null ? {} : { trace: request.trace }),
     };
-    await admitTask(unit, task.quota_ids, task.id);
-    unit.deps.replaySecrets.keep(task.id, secrets);
+    admitTask(unit, task.quota_ids, task.id);
+    unit.beforeCommit(() => unit.deps.replaySecrets.keep(task.id, secrets));
     return unit.emit(task, "task.submitted", { task });
   },
 };
 
 /** What really runs does so under the stricter of what its persona allows now and allowed then. */
-async function livePolicy(
+function livePolicy(
   unit: Unit,
   source: TaskRecord,
   allowLive: readonly LiveKind[],
   substituted: string[],
-): Promise<TaskPolicy> {
+): TaskPolicy {
   requireScope(unit.caller, "replays:live");
   if (source.imported !== undefined) {
     throw new HarnessError(
@@ -83,7 +81,7 @@ async function livePolicy(
       { param: "metadata.allow_live" },
     );
   }
-  const persona = await unit.require("persona", source.persona_id);
+  const persona = unit.require("persona", source.persona_id);
   assertEnabled(persona);
   const acting = allowLive.filter((kind) => actingKinds.has(kind));
   if (acting.length > 0 && substituted.some((step) => step.startsWith("llm:"))) {

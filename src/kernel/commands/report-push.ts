@@ -18,8 +18,8 @@ export type PushReport =
 const recordReport: Command<{ id: string; revision: number; report: PushReport }, PushConfigRecord | null> = {
   name: "report_push",
   scope: "admin",
-  async decide(unit, { id, revision, report }) {
-    const config = await unit.find("push_config", id);
+  decide(unit, { id, revision, report }) {
+    const config = unit.find("push_config", id);
     // It was deleted, or replaced, while the webhook was told.
     if (config === undefined || config.state !== "active" || config.revision !== revision) return null;
     switch (report.outcome) {

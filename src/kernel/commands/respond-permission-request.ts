@@ -41,32 +41,32 @@ export const respondPermissionRequest: Command<PermissionAnswer, PermissionReque
 export const denyUndeliverable: Command<{ requestId: string; problem: string }, null> = {
   name: "deny_undeliverable",
   scope: "admin",
-  async decide(unit, { requestId, problem }) {
-    const request = await findSubject(unit, requestId);
+  decide(unit, { requestId, problem }) {
+    const request = findSubject(unit, requestId);
     const reason = `It could not be put to the approvers (${problem}).`;
     if (request?.object === "policy_change") {
       const outcome = { decision: "denied", reason, decided_by: "system" } as const;
-      if (request.status === "pending") await settleChange(unit, request, outcome);
+      if (request.status === "pending") settleChange(unit, request, outcome);
       return null;
     }
-    const task = request && (await unit.find("task", request.task_id));
+    const task = request && unit.find("task", request.task_id);
     if (request?.status !== "pending" || task === undefined) return null;
     for (const { request_id } of exchangesOf(request).filter(({ state }) => state === "CREATED")) {
-      close(unit, await unit.require("permission_request", requestId), request_id, problem);
+      close(unit, unit.require("permission_request", requestId), request_id, problem);
     }
     if (!demandsHarp(task.policy.approval_policy)) return null;
-    await decidePermission(unit, { requestId, approved: false, reason, isUndeliverable: true });
+    decidePermission(unit, { requestId, approved: false, reason, isUndeliverable: true });
     return null;
   },
 };
 
-export async function decidePermission(
+export function decidePermission(
   unit: Unit,
   answer: PermissionAnswer & { proof?: ApprovalProof; isUndeliverable?: boolean },
-): Promise<PermissionRequestRecord> {
+): PermissionRequestRecord {
   const { requestId, approved, reason, proof } = answer;
-  const request = await unit.require("permission_request", requestId);
-  const task = await unit.require("task", request.task_id);
+  const request = unit.require("permission_request", requestId);
+  const task = unit.require("task", request.task_id);
   assertSameArtifact(request, answer);
   const status = approved ? "approved" : "denied";
   if (request.status === status) return request;

@@ -24,11 +24,11 @@ export const revokeApiKey: Command<{ keyId: string }, RevokedApiKey> = {
   scope: "api_keys:write",
   audit: (_, { record }) => audited("api_key.revoke", record, { name: record.name, actor: record.actor }),
   isAllowedWithoutRoom: true,
-  async decide(unit, { keyId }) {
-    const key = await unit.require("api_key", keyId);
+  decide(unit, { keyId }) {
+    const key = unit.require("api_key", keyId);
     assertMayRevoke(unit.caller, key);
-    for (const made of await descendants(unit, key)) revoke(unit, made);
-    return { record: revoke(unit, key), made: await madeByKey(unit, key.id) };
+    for (const made of descendants(unit, key)) revoke(unit, made);
+    return { record: revoke(unit, key), made: unit.awaited("made", () => madeByKey(unit.own, key.id)) };
   },
   async afterwards(deps, caller, { record }) {
     await deleteWebhooks(deps, caller, record.id);
@@ -49,13 +49,10 @@ function assertMayRevoke(caller: Caller, key: ApiKeyRecord): void {
 }
 
 /** The keys that a key made, and those that they made, and so on. */
-async function descendants(unit: Unit, key: ApiKeyRecord): Promise<ApiKeyRecord[]> {
-  const found: ApiKeyRecord[] = [];
-  for (const { id } of await descendantsOf(unit, key.id)) {
-    const record = await unit.findForHarness("api_key", id);
-    if (record !== undefined) found.push(record);
-  }
-  return found;
+function descendants(unit: Unit, key: ApiKeyRecord): ApiKeyRecord[] {
+  const ids = unit.awaited("descendants", () => descendantsOf(unit.own, key.id)).map(({ id }) => id);
+  unit.prefetch(ids.map((id) => ({ kind: "api_key", id })));
+  return ids.flatMap((id) => unit.findForHarness("api_key", id) ?? []);
 }
 
 /** Nothing more is told to somebody whose key is gone. */
@@ -63,7 +60,7 @@ async function deleteWebhooks(deps: KernelDeps, caller: Caller, keyId: string): 
   const own = deps.store.of(caller.tenantId);
   // What the keys registered may be on tasks that the caller does not see.
   const harness: Caller = { ...systemCaller(caller.tenantId), actor: caller.actor };
-  const keys = [keyId, ...(await descendantsOf({ own }, keyId)).map(({ id }) => id)];
+  const keys = [keyId, ...(await descendantsOf(own, keyId)).map(({ id }) => id)];
   for (const ownerId of keys) {
     for await (const page of everyPage(own, { kind: "push_config", by: { ownerId }, statuses: ["live"] })) {
       for (const { body } of page) {

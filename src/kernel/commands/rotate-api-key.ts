@@ -5,6 +5,7 @@
 
 import { newApiKey, overlapSecondsDefault } from "../../policy/api-key.ts";
 import { type Caller, isHarpScope, mayGrant } from "../../policy/caller.ts";
+import type { TenantStore } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import { timestamp } from "../clock.ts";
 import type { Command } from "../dispatch.ts";
@@ -35,18 +36,18 @@ export const rotateApiKey: Command<RotateApiKey, RotatedApiKey> = {
       actor: record.actor,
       overlap_seconds: overlapSeconds,
     }),
-  async decide(unit, { keyId, overlapSeconds = overlapSecondsDefault }) {
-    const before = await unit.require("api_key", keyId);
+  decide(unit, { keyId, overlapSeconds = overlapSecondsDefault }) {
+    const before = unit.require("api_key", keyId);
     assertUsable(before, unit.at);
-    await assertMayRotate(unit, before);
-    await assertNewestSecret(unit);
+    assertMayRotate(unit, before);
+    assertNewestSecret(unit);
     assertMayHold(unit.caller, before);
     const { key, hash } = newApiKey(keyId);
     // Before the key ends: nothing that the old secret makes lasts as long as the key.
     const until = timestamp(Math.min(Date.parse(unit.at) + overlapSeconds * 1000, expiryOf(before) - 1));
     const previous = overlapSeconds === 0 ? null : { hash: before.hash, until };
     const record = unit.emit(before, "vendor.bridle.api_key.rotated", { hash, previous });
-    return { record, key, made: await madeByKey(unit, keyId) };
+    return { record, key, made: unit.awaited("made", () => madeByKey(unit.own, keyId)) };
   },
   forRecord: ({ record, made }) => ({ record, key: null, made }),
 };
@@ -61,7 +62,7 @@ function assertUsable({ id, revoked_at, expires_at }: ApiKeyRecord, at: string):
  * Whoever rotates a key can act as its actor. So without `admin` it must be the caller's own key or one that it made. For an
  * approver or enforcer it must be the maker itself, even with `admin`: the maker counts when approvers are confirmed.
  */
-async function assertMayRotate(unit: Unit, key: ApiKeyRecord): Promise<void> {
+function assertMayRotate(unit: Unit, key: ApiKeyRecord): void {
   const { keyId, scopes } = unit.caller;
   if (keyId === key.id) return;
   const isMaker = keyId === key.created_by_key_id;
@@ -72,7 +73,9 @@ async function assertMayRotate(unit: Unit, key: ApiKeyRecord): Promise<void> {
       `Key ${key.id} is for an approver or enforcer: only the key itself or the credential that made it can rotate it. Revoke it and make a new key.`,
     );
   }
-  if (scopes.has("admin") || (await isMadeBy(unit, key, keyId))) return;
+  const isTheirs =
+    keyId !== undefined && unit.awaited(`maker ${key.id}`, () => isMadeBy(unit.own, key, keyId));
+  if (scopes.has("admin") || isTheirs) return;
   throw new HarnessError(
     "permission_denied",
     `Without the scope admin, a key can rotate only itself and keys that it made; ${key.id} is neither.`,
@@ -80,21 +83,20 @@ async function assertMayRotate(unit: Unit, key: ApiKeyRecord): Promise<void> {
   );
 }
 
-/** Whether a key made another, or one of those that led to it. */
-async function isMadeBy(unit: Unit, key: ApiKeyRecord, makerId: string | undefined): Promise<boolean> {
-  if (makerId === undefined) return false;
+/** Whether a key made another, or one of those that led to it. Who made a key never changes. */
+async function isMadeBy(own: TenantStore, key: ApiKeyRecord, makerId: string): Promise<boolean> {
   for (let parent = key.created_by_key_id; parent !== undefined; ) {
     if (parent === makerId) return true;
-    parent = (await unit.findForHarness("api_key", parent))?.created_by_key_id;
+    parent = ((await own.get("api_key", parent))?.body as ApiKeyRecord | undefined)?.created_by_key_id;
   }
   return false;
 }
 
 /** An old secret in its overlap, or a token, may be in other hands than the newest secret. */
-async function assertNewestSecret(unit: Unit): Promise<void> {
+function assertNewestSecret(unit: Unit): void {
   const { keyId, secretVersion } = unit.caller;
   if (keyId === undefined) return;
-  const own = await unit.findForHarness("api_key", keyId);
+  const own = unit.findForHarness("api_key", keyId);
   if (own !== undefined && secretVersion === (own.rotations ?? 0)) return;
   throw new HarnessError(
     "permission_denied",

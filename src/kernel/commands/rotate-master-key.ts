@@ -15,19 +15,21 @@ export const rotateMasterKey: Command<Record<string, never>, MasterKeyRotation> 
   name: "rotate_master_key",
   scope: "admin",
   isAllowedWithoutRoom: true,
-  async decide(unit) {
+  decide(unit) {
     const { deps, caller } = unit;
     if (caller.tenantId !== defaultTenantId || isBound(caller)) {
       throw new HarnessError("permission_denied", "The master key is the server's: its own tenant turns it.");
     }
-    await unit.hold(wrappingLock);
+    unit.hold(wrappingLock);
     const { masterKeys } = deps;
     currentMasterKey(deps);
-    if (!masterKeys.isFixed) masterKeys.turn();
-    const rotation = await deps.operations.rewrapDataKeys();
+    const rotation = unit.awaited("rotation", async () => {
+      if (!masterKeys.isFixed) masterKeys.turn();
+      return await deps.operations.rewrapDataKeys();
+    });
     if (masterKeys.isFixed && rotation.rewrapped === 0) throw onlyTheOperatorCan();
     const key = { object: "master_key", id: rotation.masterKeyId };
-    await recordAudit(unit, audited("master_key.rotate", key, { rewrapped: rotation.rewrapped }));
+    recordAudit(unit, audited("master_key.rotate", key, { rewrapped: rotation.rewrapped }));
     return rotation;
   },
 };

@@ -11,9 +11,9 @@ export const rotateVault: Command<{ vaultId: string }, VaultRecord> = {
   scope: "vaults:write",
   audit: (_, vault) => audited("vault.rotate", vault, { key_version: vault.data_key.version }),
   isAllowedWithoutRoom: true,
-  async decide(unit, { vaultId }) {
-    await unit.hold(wrappingLock);
-    const vault = await requireChangeable(unit, vaultId);
+  decide(unit, { vaultId }) {
+    unit.hold(wrappingLock);
+    const vault = requireChangeable(unit, vaultId);
     const before = openDataKey(unit.deps, vault);
     const next = newDataKey();
     const data_key = wrapFor(unit.deps, vault, next, vault.data_key.version + 1);

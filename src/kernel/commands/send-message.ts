@@ -51,18 +51,18 @@ export const sendMessage: Command<SendMessage, SentMessage> = {
     taskId === null || pushConfig === undefined
       ? null
       : audited("webhook.create", { object: "task", id }, webhookFacts(taskId, pushConfig.url)),
-  async decide(unit, request) {
+  decide(unit, request) {
     const { taskId, pushConfig } = request;
-    const task = taskId === null ? await begin(unit, request) : await goOn(unit, request, taskId);
-    if (pushConfig !== undefined) await addPushConfig(unit, task, pushConfig);
+    const task = taskId === null ? begin(unit, request) : goOn(unit, request, taskId);
+    if (pushConfig !== undefined) addPushConfig(unit, task, pushConfig);
     return { id: task.id, task };
   },
   refused: tellQuota,
 };
 
-async function goOn(unit: Unit, request: SendMessage, taskId: string): Promise<TaskRecord> {
+function goOn(unit: Unit, request: SendMessage, taskId: string): TaskRecord {
   const { agent, contextId, message } = request;
-  const task = await unit.require("task", taskId);
+  const task = unit.require("task", taskId);
   if (agent !== null && task.agent.name !== agent) throw notFound("task", taskId);
   if (contextId !== null && contextId !== contextIdOf(task)) {
     throw new HarnessError("invalid_request", "The task belongs to another context.", {
@@ -71,16 +71,16 @@ async function goOn(unit: Unit, request: SendMessage, taskId: string): Promise<T
   }
   // What is said while nothing was asked is there for a run that looks into the transcript.
   const kind = task.pending?.kind === "input" ? "input" : "interrupt";
-  await appendTaskMessage.decide(unit, { taskId, kind, message });
-  return await unit.require("task", taskId);
+  appendTaskMessage.decide(unit, { taskId, kind, message });
+  return unit.require("task", taskId);
 }
 
-async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
+function begin(unit: Unit, request: SendMessage): TaskRecord {
   const { agent, message, metadata, trace, newTaskId } = request;
   if (agent !== null && unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
-  const session = await conversation(unit, request);
-  const personaId = agent === null ? undefined : await personaToCall(unit, agent, session);
-  return await submitTask.decide(unit, {
+  const session = conversation(unit, request);
+  const personaId = agent === null ? undefined : personaToCall(unit, agent, session);
+  return submitTask.decide(unit, {
     sessionId: session.id,
     taskId: newTaskId,
     personaId,
@@ -90,24 +90,24 @@ async function begin(unit: Unit, request: SendMessage): Promise<TaskRecord> {
   });
 }
 
-async function conversation(unit: Unit, { contextId, newSessionId }: SendMessage): Promise<SessionRecord> {
-  const workspaceId = await workspaceFor(unit);
-  if (contextId === null) return await createSession.decide(unit, { workspaceId, sessionId: newSessionId });
+function conversation(unit: Unit, { contextId, newSessionId }: SendMessage): SessionRecord {
+  const workspaceId = workspaceFor(unit);
+  if (contextId === null) return createSession.decide(unit, { workspaceId, sessionId: newSessionId });
   const sessionId = sessionIdOf(unit.caller, contextId);
-  const known = await unit.find("session", sessionId);
+  const known = unit.find("session", sessionId);
   if (known !== undefined) return known;
   if (isOurs(contextId)) {
     throw new HarnessError("invalid_request", "There is no such context here.", {
       param: "message.contextId",
     });
   }
-  return await createSession.decide(unit, { workspaceId, sessionId, contextId });
+  return createSession.decide(unit, { workspaceId, sessionId, contextId });
 }
 
 /** The tenant's own, or the first of those that the caller is bound to. */
-export async function workspaceFor(unit: Unit): Promise<string> {
+export function workspaceFor(unit: Unit): string {
   const { tenantId, workspaceIds } = unit.caller;
-  const tenant = await unit.findForHarness("tenant", tenantId);
+  const tenant = unit.findForHarness("tenant", tenantId);
   if (tenant === undefined) throw notFound("tenant", tenantId);
   const usual = tenant.default_workspace_id;
   if (workspaceIds === null || workspaceIds.includes(usual)) return usual;

@@ -25,10 +25,10 @@ export const setSecret: Command<SetSecret, VaultSecret> = {
   scope: "vaults:write",
   audit: ({ vaultId }, { name, version }) =>
     audited("secret.set", { object: "vault", id: vaultId }, { name, version }),
-  async decide(unit, { vaultId, name, value, metadata = {} }) {
+  decide(unit, { vaultId, name, value, metadata = {} }) {
     assertName(unit, name);
     assertSmall(value, metadata);
-    const vault = await requireChangeable(unit, vaultId);
+    const vault = requireChangeable(unit, vaultId);
     assertAllows(vault, "write");
     const before = vault.secrets.find((secret) => secret.name === name);
     if (before === undefined && vault.secrets.length >= secretsMax) {

@@ -19,8 +19,8 @@ export const ensureSigningKey: Command<{ key: SigningKey }, SigningKeyRecord> = 
   name: "ensure_signing_key",
   scope: "admin",
   isAllowedWithoutRoom: true,
-  async decide(unit, { key }) {
-    return (await unit.find("signing_key", key.kid)) ?? (await addKey(unit, key));
+  decide(unit, { key }) {
+    return unit.find("signing_key", key.kid) ?? addKey(unit, key);
   },
 };
 
@@ -29,7 +29,7 @@ export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord
   name: "rotate_signing_key",
   scope: "admin",
   isAllowedWithoutRoom: true,
-  async decide(unit, { next }) {
+  decide(unit, { next }) {
     if (unit.caller.tenantId !== defaultTenantId || isBound(unit.caller)) {
       throw new HarnessError(
         "permission_denied",
@@ -37,25 +37,25 @@ export const rotateSigningKey: Command<{ next: NewSigningKey }, SigningKeyRecord
       );
     }
     // If the process dies here, the next start finds the new key and puts it into the log.
-    unit.deps.issuer.keep(next);
-    return await addKey(unit, next.key);
+    unit.awaited("keep", async () => unit.deps.issuer.keep(next));
+    return addKey(unit, next.key);
   },
   async afterwards({ issuer }, _caller, _result, { next }) {
     issuer.use(next);
   },
 };
 
-async function addKey(unit: Unit, key: SigningKey): Promise<SigningKeyRecord> {
+function addKey(unit: Unit, key: SigningKey): SigningKeyRecord {
   const { store } = unit.deps;
   // Also when the operator put another key file in place. The first key is no change.
-  if ((await listSigningKeys(store)).length > 0) {
-    await recordAudit(unit, audited("signing_key.rotate", { object: "signing_key", id: key.kid }));
+  if (unit.awaited("any key", () => listSigningKeys(store)).length > 0) {
+    recordAudit(unit, audited("signing_key.rotate", { object: "signing_key", id: key.kid }));
   }
   // Listed under the lock of the audit log: a rotation at the same time has its key in the list.
-  const before = await listSigningKeys(store);
+  const before = unit.awaited("keys before", () => listSigningKeys(store));
   for (const { id, retired_at } of before) {
     if (retired_at === null)
-      unit.emit(await unit.require("signing_key", id), "vendor.bridle.signing_key.retired", {});
+      unit.emit(unit.require("signing_key", id), "vendor.bridle.signing_key.retired", {});
   }
   const signing_key: SigningKeyRecord = {
     ...unit.envelope("signing_key", "key"),

@@ -27,8 +27,8 @@ export const submitHostResult: Command<HostResult, AcceptedHostResult> = {
   name: "submit_host_result",
   scope: "tasks:write",
   isAllowedWithoutRoom: true,
-  async decide(unit, { sessionId, callId, isShell, result }) {
-    const task = await unit.find("task", taskOfCall(callId));
+  decide(unit, { sessionId, callId, isShell, result }) {
+    const task = unit.find("task", taskOfCall(callId));
     if (task === undefined || task.session_id !== sessionId) throw notFound("host_call", callId);
     const call = task.host_calls?.find((open) => open.call_id === callId);
     if (call === undefined) {
@@ -38,7 +38,7 @@ export const submitHostResult: Command<HostResult, AcceptedHostResult> = {
         { param: "call_id", details: { task_id: task.id, status: task.status } },
       );
     }
-    const session = await unit.require("session", sessionId);
+    const session = unit.require("session", sessionId);
     const madeBy = isShell === true ? task.created_by : session.created_by;
     assertMayHost(unit.caller, { madeBy, capability: call.capability });
     const span: StepSpan & { call_id: string } = {
@@ -47,7 +47,7 @@ export const submitHostResult: Command<HostResult, AcceptedHostResult> = {
       name: call.capability,
       call_id: callId,
     };
-    await settle(unit, task, call.step, { tool_calls: 1 });
+    settle(unit, task, call.step, { tool_calls: 1 });
     if ("error" in result) unit.emit(task, "span.failed", { ...span, result });
     else unit.emit(task, "span.completed", { ...span, result: { output: unit.seal(result.output) } });
     return { call_id: callId, task_id: task.id, status: "error" in result ? "failed" : "completed" };

@@ -46,8 +46,8 @@ export interface SubmitTask {
 export const submitTask: Command<SubmitTask, TaskRecord> = {
   name: "submit_task",
   scope: "tasks:write",
-  async decide(unit, request) {
-    const session = await openSession(unit, request.sessionId);
+  decide(unit, request) {
+    const session = openSession(unit, request.sessionId);
     if (request.workspaceId !== undefined && request.workspaceId !== session.workspace_id) {
       throw new HarnessError("invalid_request", "The session belongs to another workspace.", {
         param: "workspace_id",
@@ -56,14 +56,14 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     // A run hands work on as its persona allows; the operator's schedules and connectors say themselves to whom.
     const isBound = request.parentStep === undefined && request.configuredBy === undefined;
     if (isBound) assertSessionPersona(session, request.personaId ?? null);
-    const persona = await personaOf(unit, request.personaId ?? session.persona_id);
+    const persona = personaOf(unit, request.personaId ?? session.persona_id);
     const agent = agentOf(unit, persona);
-    const branch = await branchOf(unit, request.branchId ?? null, session);
-    await assertFitsSkill(unit, persona.entry_workflow, request.metadata?.skill_id, request.input);
+    const branch = branchOf(unit, request.branchId ?? null, session);
+    assertFitsSkill(unit, persona.entry_workflow, request.metadata?.skill_id, request.input);
     assertFitsAgent(agent, request.input);
-    const parent = request.parentTaskId == null ? null : await unit.require("task", request.parentTaskId);
+    const parent = request.parentTaskId == null ? null : unit.require("task", request.parentTaskId);
     if (parent !== null) requireHandoff(parent, persona.id);
-    const quotaIds = await applicableQuotas(unit, persona, session.workspace_id);
+    const quotaIds = applicableQuotas(unit, persona, session.workspace_id);
 
     const fresh = unit.envelope("task", "task");
     const envelope = { ...fresh, id: request.taskId ?? fresh.id };
@@ -88,7 +88,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       ...(request.shell === undefined ? {} : { shell: request.shell }),
       ...traceFor(unit, request, parent),
     };
-    if (quotaIds.length > 0) await admitTask(unit, quotaIds, task.id);
+    if (quotaIds.length > 0) admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
   },
   refused: tellQuota,
@@ -125,8 +125,8 @@ function submitterFor(
 }
 
 /** A session that still takes work. */
-export async function openSession(unit: Unit, id: string): Promise<SessionRecord> {
-  const session = await unit.require("session", id);
+export function openSession(unit: Unit, id: string): SessionRecord {
+  const session = unit.require("session", id);
   if (session.state !== "ACTIVE") {
     throw new HarnessError("conflict", `Session ${id} is ${session.state} and takes no more work.`, {
       details: { session_id: id, state: session.state },
@@ -136,23 +136,19 @@ export async function openSession(unit: Unit, id: string): Promise<SessionRecord
 }
 
 /** The branch that the work is done on. That of an imported session may be somewhere else. */
-async function branchOf(
-  unit: Unit,
-  named: string | null,
-  session: SessionRecord,
-): Promise<BranchRecord | undefined> {
+function branchOf(unit: Unit, named: string | null, session: SessionRecord): BranchRecord | undefined {
   const branch =
     named !== null
-      ? await unit.require("branch", named)
+      ? unit.require("branch", named)
       : session.branch_id === null
         ? undefined
-        : await unit.find("branch", session.branch_id);
+        : unit.find("branch", session.branch_id);
   if (branch !== undefined) assertOpen(branch);
   return branch;
 }
 
-async function personaOf(unit: Unit, personaId: string | null): Promise<PersonaRecord> {
-  const persona = personaId === null ? await defaultPersona(unit) : await unit.require("persona", personaId);
+function personaOf(unit: Unit, personaId: string | null): PersonaRecord {
+  const persona = personaId === null ? defaultPersona(unit) : unit.require("persona", personaId);
   assertEnabled(persona);
   return persona;
 }
@@ -166,9 +162,9 @@ export function assertEnabled({ id, disabled }: PersonaRecord): void {
   );
 }
 
-async function defaultPersona(unit: Unit): Promise<PersonaRecord> {
-  const { default_persona_id: id } = await unit.require("tenant", unit.caller.tenantId);
-  if ((await unit.findForHarness("persona", id)) !== undefined) return await unit.require("persona", id);
+function defaultPersona(unit: Unit): PersonaRecord {
+  const { default_persona_id: id } = unit.require("tenant", unit.caller.tenantId);
+  if (unit.findForHarness("persona", id) !== undefined) return unit.require("persona", id);
   throw new HarnessError("invalid_request", "There is no default persona here: name one with persona_id.", {
     param: "persona_id",
   });

@@ -12,7 +12,6 @@ import { isFinal } from "../lifecycle.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
 import type { SessionRecord } from "../resources/session.ts";
 import { type ShellIdentity, type ShellLinkRecord, shellLinkIdOf } from "../resources/shell-link.ts";
-import type { TaskRecord } from "../resources/task.ts";
 import { type Brought, takeBrought } from "../shell/bring.ts";
 import { type Continuation, callerName, requireContinued } from "../shell/continuations.ts";
 import { type GivenEnvironment, protectGiven, recordEnvironment } from "../shell/environments.ts";
@@ -74,21 +73,21 @@ export const takeShellTurn: Command<TakeShellTurn, TakenTurn> = {
   },
 };
 
-async function begin(unit: Unit, request: TakeShellTurn): Promise<TakenTurn> {
+function begin(unit: Unit, request: TakeShellTurn): TakenTurn {
   const { sop, intent, attachments, identity, hint, environment, newTaskId, trace } = request;
   if (intent === null) {
     throw new HarnessError("invalid_request", "A run begins with a user_intent.", {
       param: "request.context.user_intent",
     });
   }
-  const persona = sop === null ? null : await requireSop(unit, sop.name, sop.param);
+  const persona = sop === null ? null : requireSop(unit, sop.name, sop.param);
   protectGiven(unit, environment, ownWords(unit, newTaskId, persona));
-  const session = await conversationOf(unit, request.conversation);
-  const task = await submitTask.decide(unit, {
+  const session = conversationOf(unit, request.conversation);
+  const task = submitTask.decide(unit, {
     sessionId: session.id,
     taskId: newTaskId,
     personaId: persona?.id,
-    input: { message: await messageOf(unit, intent, attachments) },
+    input: { message: messageOf(unit, intent, attachments) },
     shell: { identity, hint },
     trace,
   });
@@ -111,14 +110,14 @@ async function begin(unit: Unit, request: TakeShellTurn): Promise<TakenTurn> {
   return { task_id: task.id, session_id: task.session_id, turn: 1, not_taken: [] };
 }
 
-async function resume(unit: Unit, request: TakeShellTurn, continuation: Continuation): Promise<TakenTurn> {
+function resume(unit: Unit, request: TakeShellTurn, continuation: Continuation): TakenTurn {
   const { identity, environment, cancel } = request;
-  if (cancel !== null) await cancelContinued(unit, continuation, cancel.reason);
-  const link = await requireContinued(unit, continuation);
-  const task = await unit.require("task", link.task_id);
+  if (cancel !== null) cancelContinued(unit, continuation, cancel.reason);
+  const link = requireContinued(unit, continuation);
+  const task = unit.require("task", link.task_id);
   protectGiven(unit, environment, task);
   const capabilities = request.capabilities ?? link.capabilities;
-  const not_taken = await takeBrought(unit, link, request, capabilities);
+  const not_taken = takeBrought(unit, link, request, capabilities);
   const turn = link.turn + 1;
   unit.emit(link, "vendor.bridle.shell_link.turn_taken", {
     turn: {
@@ -132,11 +131,10 @@ async function resume(unit: Unit, request: TakeShellTurn, continuation: Continua
 }
 
 /** First of all: a cancellation waits for its turn with the task before it is loaded. */
-async function cancelContinued(unit: Unit, continuation: Continuation, reason: string | null): Promise<void> {
-  const { task_id: taskId } = await requireContinued(unit, { ...continuation, sopId: null });
-  const document = await unit.own.get("task", taskId);
-  const task = document?.body as TaskRecord | undefined;
-  if (task !== undefined && !isFinal(task.status)) await cancelTask.decide(unit, { taskId, reason });
+function cancelContinued(unit: Unit, continuation: Continuation, reason: string | null): void {
+  const { task_id: taskId } = requireContinued(unit, { ...continuation, sopId: null });
+  const task = unit.peek("task", taskId);
+  if (task !== undefined && !isFinal(task.status)) cancelTask.decide(unit, { taskId, reason });
 }
 
 /** What the record of the run will say of itself. */
@@ -145,12 +143,12 @@ function ownWords(unit: Unit, taskId: string, persona: PersonaRecord | null): ob
   return [taskId, tenantId, actor, workspaceIds, persona];
 }
 
-async function conversationOf(unit: Unit, name: ConversationName | null): Promise<SessionRecord> {
-  const workspaceId = await workspaceFor(unit);
-  if (name === null) return await createSession.decide(unit, { workspaceId });
+function conversationOf(unit: Unit, name: ConversationName | null): SessionRecord {
+  const workspaceId = workspaceFor(unit);
+  if (name === null) return createSession.decide(unit, { workspaceId });
   const sessionId = sessionIdOf(unit, name);
-  const known = await unit.find("session", sessionId);
-  return known ?? (await createSession.decide(unit, { workspaceId, sessionId }));
+  const known = unit.find("session", sessionId);
+  return known ?? createSession.decide(unit, { workspaceId, sessionId });
 }
 
 /** Equal names of two tenants, or of keys that see different workspaces, are different conversations. */

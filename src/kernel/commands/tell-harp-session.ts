@@ -12,7 +12,7 @@ import {
 } from "../../approvals/session.ts";
 import { isFromTheFuture } from "../../approvals/times.ts";
 import { requireWholeTenant } from "../authorize.ts";
-import { type Content, unseal } from "../content.ts";
+import type { Content } from "../content.ts";
 import type { Command } from "../dispatch.ts";
 import { type HarpSessionRecord, type HarpSessionTold, harpSessionId } from "../resources/harp-session.ts";
 import type { Unit } from "../unit.ts";
@@ -20,16 +20,16 @@ import type { Unit } from "../unit.ts";
 export const tellHarpSession: Command<{ value: unknown }, { isDuplicate: boolean }> = {
   name: "tell_harp_session",
   scope: "sessions:write",
-  async decide(unit, { value }) {
+  decide(unit, { value }) {
     // The session is no workspace's: whoever reads it sees what was told of it anywhere in the tenant.
     requireWholeTenant(unit.caller, "sessionId");
     const event = readSessionEvent(value);
     assertNotFromTheFuture(unit, event);
     const id = harpSessionId(unit.caller.tenantId, event.sessionId);
-    await unit.hold(id);
-    const known = await unit.findForHarness("harp_session", id);
-    const state = known === undefined ? null : await stateOf(unit, known);
-    const { session, isDuplicate } = await applySessionEvent(state, event);
+    unit.hold(id);
+    const known = unit.findForHarness("harp_session", id);
+    const state = known === undefined ? null : stateOf(unit, known);
+    const { session, isDuplicate } = unit.awaited("session", () => applySessionEvent(state, event));
     if (isDuplicate) return { isDuplicate };
     assertKeptAsItIs(unit, event);
     const record = known ?? begin(unit, id, event.sessionId);
@@ -64,19 +64,19 @@ function assertKeptAsItIs(unit: Unit, event: SessionEvent): void {
   });
 }
 
-async function stateOf(unit: Unit, record: HarpSessionRecord): Promise<SessionRecord> {
+function stateOf(unit: Unit, record: HarpSessionRecord): SessionRecord {
   const { harp_session_id: sessionId, start, status, end, snapshots } = record;
   return {
     sessionId,
-    start: await known(unit, start),
-    status: await known(unit, status),
+    start: known(unit, start),
+    status: known(unit, status),
     snapshots: snapshots.map(({ id, hash }) => ({ snapshotId: id, snapshotHash: hash })),
-    end: await known(unit, end),
+    end: known(unit, end),
   };
 }
 
 /** What was erased cannot be compared with what comes, so that nothing is added to it. */
-async function known<T>(unit: Unit, content: Content<T> | null): Promise<T | null> {
+function known<T>(unit: Unit, content: Content<T> | null): T | null {
   if (content === null) return null;
   if ("erased" in content) {
     throw new HarpError(
@@ -84,7 +84,7 @@ async function known<T>(unit: Unit, content: Content<T> | null): Promise<T | nul
       "What is known of the session was erased, by request; nothing is added to it.",
     );
   }
-  return await unseal(content, unit.own);
+  return unit.unseal(content);
 }
 
 function begin(unit: Unit, id: string, sessionId: string): HarpSessionRecord {

@@ -11,12 +11,12 @@ import { exchangesOf, isLive } from "../resources/exchange.ts";
 export const askApprovers: Command<{ subjectId: string }, ApprovalSubject | null> = {
   name: "ask_approvers",
   scope: "admin",
-  async decide(unit, { subjectId }) {
-    const found = await findSubject(unit, subjectId);
+  decide(unit, { subjectId }) {
+    const found = findSubject(unit, subjectId);
     if (found === undefined || found.status !== "pending") return found ?? null;
-    const subject = found.object === "policy_change" ? await settleDueChange(unit, found) : found;
-    const policies = subject.status === "pending" ? await askedPolicies(unit, subject) : null;
-    return policies === null ? subject : await openExchanges(unit, subject, policies);
+    const subject = found.object === "policy_change" ? settleDueChange(unit, found) : found;
+    const policies = subject.status === "pending" ? askedPolicies(unit, subject) : null;
+    return policies === null ? subject : openExchanges(unit, subject, policies);
   },
 };
 
@@ -33,8 +33,8 @@ export type ExchangeNote =
 export const noteExchange: Command<{ requestId: string } & ExchangeNote, null> = {
   name: "note_exchange",
   scope: "admin",
-  async decide(unit, { requestId, ...noted }) {
-    const request = await findSubject(unit, subjectIdOf(requestId));
+  decide(unit, { requestId, ...noted }) {
+    const request = findSubject(unit, subjectIdOf(requestId));
     const exchange = request && exchangesOf(request).find(({ request_id }) => request_id === requestId);
     if (request === undefined || exchange === undefined) return null;
     const about = { request_id: requestId };
@@ -52,7 +52,7 @@ export const noteExchange: Command<{ requestId: string } & ExchangeNote, null> =
         // Said once, however often it is tried.
         if (exchange.reason !== null) break;
         unit.emit(request, "vendor.bridle.approval.delayed", { ...about, problem: noted.problem });
-        await audit(unit, "transport.failed", {
+        audit(unit, "transport.failed", {
           requestId,
           code: "HARP_ERR_TRANSPORT",
           problem: noted.problem,

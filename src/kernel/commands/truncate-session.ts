@@ -3,11 +3,10 @@
  * Tasks submitted in a dropped turn are canceled first. Nothing is deleted: the log keeps every event.
  */
 
-import type { Position } from "../../store/port.ts";
+import type { Position, TenantStore } from "../../store/port.ts";
 import type { Command } from "../dispatch.ts";
 import { cutRanges, type SessionRecord } from "../resources/session.ts";
 import { walkTranscript } from "../transcript.ts";
-import type { Unit } from "../unit.ts";
 import { cancelTasks } from "./cancel-task.ts";
 import { openSession } from "./submit-task.ts";
 
@@ -24,15 +23,17 @@ export const truncateSession: Command<
 > = {
   name: "truncate_session",
   scope: "sessions:write",
-  async decide(unit, { sessionId, keepFirst, reason }) {
-    const session = await openSession(unit, sessionId);
-    const turns = await countTurns(unit, session, keepFirst);
+  decide(unit, { sessionId, keepFirst, reason }) {
+    const session = openSession(unit, sessionId);
+    const turns = unit.awaited("turns", () => countTurns(unit.own, session, keepFirst));
     if (turns.removed === 0) {
       return { keptTurnCount: turns.kept, removedTurnCount: 0, newTipTurnId: turns.tip, session };
     }
     const { deps, caller } = unit;
-    await cancelTasks(deps, caller, { sessionId }, "Its turn was truncated.", turns.droppedFrom);
-    const head = await unit.deps.store.head();
+    unit.awaited("cancellations", () =>
+      cancelTasks(deps, caller, { sessionId }, "Its turn was truncated.", turns.droppedFrom),
+    );
+    const head = unit.head();
     const truncated = unit.emit(session, "session.truncated", {
       kept_turn_count: turns.kept,
       removed_turn_count: turns.removed,
@@ -63,7 +64,7 @@ interface Turns {
 }
 
 /** What comes before the first user message (a system prompt, say) belongs to no turn and stays. */
-async function countTurns(unit: Unit, session: SessionRecord, keepFirst: number): Promise<Turns> {
+async function countTurns(own: TenantStore, session: SessionRecord, keepFirst: number): Promise<Turns> {
   const turns: Turns = {
     kept: 0,
     removed: 0,
@@ -71,7 +72,7 @@ async function countTurns(unit: Unit, session: SessionRecord, keepFirst: number)
     keptThrough: 0,
     droppedFrom: Number.POSITIVE_INFINITY,
   };
-  for await (const { message, position } of walkTranscript(unit.own, session.ranges)) {
+  for await (const { message, position } of walkTranscript(own, session.ranges)) {
     if (message.role === "user") {
       if (turns.kept < keepFirst) {
         turns.kept += 1;

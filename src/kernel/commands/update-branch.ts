@@ -6,8 +6,8 @@ import type { BranchChanges, BranchRecord } from "../resources/branch.ts";
 export const updateBranch: Command<{ branchId: string; changes: BranchChanges }, BranchRecord> = {
   name: "update_branch",
   scope: "branches:write",
-  async decide(unit, { branchId, changes }) {
-    const branch = await unit.require("branch", branchId);
+  decide(unit, { branchId, changes }) {
+    const branch = unit.require("branch", branchId);
     if (Object.keys(changes).length === 0) return branch;
     return unit.emit(branch, "branch.updated", { changes });
   },

@@ -16,11 +16,11 @@ export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
   scope: "connectors:write",
   audit: ({ changes }, connector) =>
     audited("connector.update", connector, { changed: Object.keys(changes) }),
-  async decide(unit, { connectorId, changes }) {
-    const connector = await unit.require("connector", connectorId);
-    await assertTargets(unit, connector.workspace_id, changes);
+  decide(unit, { connectorId, changes }) {
+    const connector = unit.require("connector", connectorId);
+    assertTargets(unit, connector.workspace_id, changes);
     const { target_persona_id = connector.target_persona_id } = changes;
-    await requireOwnTarget(unit, target_persona_id);
+    requireOwnTarget(unit, target_persona_id);
     if (Object.keys(changes).length === 0) return connector;
     const set_up_by = changedBy(unit.caller, connector.set_up_by);
     return unit.emit(connector, "vendor.bridle.connector.updated", { changes: { ...changes, set_up_by } });

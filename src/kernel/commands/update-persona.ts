@@ -29,10 +29,10 @@ export const updatePersona: Command<{ personaId: string; changes: PersonaChanges
     }),
   // What stops work is small, and needed most when the disk is full.
   isAllowedWithoutRoom: ({ changes }) => Object.keys(changes).every((name) => stopping.has(name)),
-  async decide(unit, { personaId, changes: given }) {
+  decide(unit, { personaId, changes: given }) {
     refuseBoundKeys(unit);
-    const persona = await unit.require("persona", personaId);
-    await requireReferences(unit, given);
+    const persona = unit.require("persona", personaId);
+    requireReferences(unit, given);
     const changes =
       given.schedules === undefined
         ? given
@@ -45,10 +45,10 @@ export const updatePersona: Command<{ personaId: string; changes: PersonaChanges
         { param: "version" },
       );
     }
-    const keys = (await findRegistry(unit))?.keys ?? [];
+    const keys = findRegistry(unit)?.keys ?? [];
     const consent = consentToPersona(unit, keys, persona, changes);
-    if (consent === null) return await applyPersonaChanges(unit, persona, changes);
-    return await askFor(unit, persona, changes, consent);
+    if (consent === null) return applyPersonaChanges(unit, persona, changes);
+    return askFor(unit, persona, changes, consent);
   },
 };
 
@@ -57,33 +57,28 @@ export const withdrawPersonaChange: Command<{ personaId: string }, PersonaRecord
   name: "withdraw_persona_change",
   scope: "personas:write",
   audit: (_, persona) => audited("persona.update", persona, { version: persona.version, is_withdrawn: true }),
-  async decide(unit, { personaId }) {
+  decide(unit, { personaId }) {
     refuseBoundKeys(unit);
-    const persona = await unit.require("persona", personaId);
+    const persona = unit.require("persona", personaId);
     if (persona.pending_change === undefined) throw notFound("pending change of persona", personaId);
-    return await withdraw(unit, persona, "It was withdrawn.");
+    return withdraw(unit, persona, "It was withdrawn.");
   },
 };
 
-async function askFor(
+function askFor(
   unit: Unit,
   persona: PersonaRecord,
   changes: PersonaChanges,
   consent: Consent,
-): Promise<PersonaRecord> {
+): PersonaRecord {
   const { pending_change: pending } = persona;
   if (isDeepStrictEqual(pending?.changes, changes)) return persona;
-  const free = pending === undefined ? persona : await withdraw(unit, persona, "Another one took its place.");
+  const free = pending === undefined ? persona : withdraw(unit, persona, "Another one took its place.");
   const change = { kind: "persona", persona_id: persona.id, changes } as const;
-  const { id, requested_by, created_at, effective_at, expires_at } = await requestChange(
-    unit,
-    change,
-    consent,
-    {
-      action: `Change persona ${persona.name} (${persona.id})`,
-      details: { from: before(persona, changes), to: changes },
-    },
-  );
+  const { id, requested_by, created_at, effective_at, expires_at } = requestChange(unit, change, consent, {
+    action: `Change persona ${persona.name} (${persona.id})`,
+    details: { from: before(persona, changes), to: changes },
+  });
   return unit.emit(free, "vendor.bridle.persona.change_requested", {
     pending_change: { id, changes, requested_by, requested_at: created_at, effective_at, expires_at },
   });
@@ -94,8 +89,8 @@ function before(persona: PersonaRecord, changes: PersonaChanges): Partial<Person
   return Object.fromEntries(Object.entries(persona).filter(([name]) => names.includes(name)));
 }
 
-async function withdraw(unit: Unit, persona: PersonaRecord, reason: string): Promise<PersonaRecord> {
-  const pending = await unit.require("policy_change", persona.pending_change?.id ?? "");
-  await settleChange(unit, pending, { decision: "withdrawn", reason, decided_by: unit.caller.actor });
-  return await unit.require("persona", persona.id);
+function withdraw(unit: Unit, persona: PersonaRecord, reason: string): PersonaRecord {
+  const pending = unit.require("policy_change", persona.pending_change?.id ?? "");
+  settleChange(unit, pending, { decision: "withdrawn", reason, decided_by: unit.caller.actor });
+  return unit.require("persona", persona.id);
 }

@@ -7,8 +7,8 @@ import type { SessionChanges, SessionRecord } from "../resources/session.ts";
 export const updateSession: Command<{ sessionId: string; changes: SessionChanges }, SessionRecord> = {
   name: "update_session",
   scope: "sessions:write",
-  async decide(unit, { sessionId, changes }) {
-    const session = await unit.require("session", sessionId);
+  decide(unit, { sessionId, changes }) {
+    const session = unit.require("session", sessionId);
     assertNotErased(session);
     if (Object.keys(changes).length === 0) return session;
     return unit.emit(session, "vendor.bridle.session.updated", { changes });

@@ -11,8 +11,8 @@ export const updateSkill: Command<{ skillId: string; changes: Partial<SkillField
   name: "update_skill",
   scope: "skills:write",
   audit: ({ changes }, skill) => audited("skill.update", skill, { changed: Object.keys(changes) }),
-  async decide(unit, { skillId, changes }) {
-    const skill = await requireRegistered(unit, skillId);
+  decide(unit, { skillId, changes }) {
+    const skill = requireRegistered(unit, skillId);
     requireWholeTenant(unit.caller, "skill_id");
     assertSchemas(changes);
     if (Object.keys(changes).length === 0) return skill;

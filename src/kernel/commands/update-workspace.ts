@@ -10,10 +10,10 @@ export const updateWorkspace: Command<{ workspaceId: string; changes: WorkspaceC
   scope: "workspaces:write",
   audit: ({ changes }, workspace) =>
     audited("workspace.update", workspace, { changed: Object.keys(changes) }),
-  async decide(unit, { workspaceId, changes }) {
-    const workspace = await unit.require("workspace", workspaceId);
+  decide(unit, { workspaceId, changes }) {
+    const workspace = unit.require("workspace", workspaceId);
     if (Object.keys(changes).length === 0) return workspace;
-    if (changes.quota_id != null) await requireQuotaFor(unit, changes.quota_id, "workspace");
+    if (changes.quota_id != null) requireQuotaFor(unit, changes.quota_id, "workspace");
     return unit.emit(workspace, "vendor.bridle.workspace.updated", { changes });
   },
 };

@@ -3,11 +3,12 @@
 import type { Caller } from "../../policy/caller.ts";
 import { BlobTooLarge, type StagedBlob, StoreUnavailable } from "../../store/port.ts";
 import { requireScope } from "../authorize.ts";
+import { decided } from "../decided.ts";
 import type { Command } from "../dispatch.ts";
 import { cannotWrite, HarnessError } from "../errors.ts";
 import type { ArtifactRecord } from "../resources/artifact.ts";
 import { requireRoom, requireStorage, storageLeft, storageRefusal } from "../room.ts";
-import { type KernelDeps, Unit } from "../unit.ts";
+import type { KernelDeps } from "../unit.ts";
 import { type ArtifactDescription, emitArtifact, placeOf } from "./register-artifact.ts";
 
 export interface UploadArtifact extends ArtifactDescription {
@@ -37,10 +38,13 @@ export async function receiveUpload(
   arriving: Arriving,
 ): Promise<StagedBlob> {
   requireScope(caller, scope);
-  await requireRoom(deps, caller);
-  await placeOf(new Unit(deps, caller), request);
-  if (arriving.length !== null && arriving.length > arriving.bytesMax) throw tooLarge(arriving);
-  if (arriving.length !== null) await requireStorage(deps, caller, arriving.length);
+  const { length } = arriving;
+  await decided(deps, caller, (unit) => {
+    requireRoom(unit);
+    placeOf(unit, request);
+    if (length !== null && length > arriving.bytesMax) throw tooLarge(arriving);
+    if (length !== null) requireStorage(unit, length);
+  });
   const before = underWay.get(deps.locks) ?? 0;
   if (before >= uploadsMax) {
     throw new HarnessError("rate_limited", `${uploadsMax} uploads are under way already; try again soon.`);
@@ -54,7 +58,7 @@ export async function receiveUpload(
 }
 
 async function stage(deps: KernelDeps, caller: Caller, arriving: Arriving): Promise<StagedBlob> {
-  const limit = await storageLeft(deps, caller);
+  const limit = await decided(deps, caller, storageLeft);
   const isLimited = limit !== null && limit.left < arriving.bytesMax;
   const bytesMax = isLimited ? limit.left : arriving.bytesMax;
   const staged = await deps.store.stageBlob(arriving.source, bytesMax).catch((error: unknown) => {
@@ -80,14 +84,14 @@ function tooLarge({ bytesMax }: Arriving): HarnessError {
 export const uploadArtifact: Command<UploadArtifact & { staged: StagedBlob }, ArtifactRecord> = {
   name: "upload_artifact",
   scope,
-  async decide(unit, { staged, name, ...described }) {
+  decide(unit, { staged, name, ...described }) {
     const { sha256, bytes } = staged;
     const id = unit.newId("artifact");
     const uri = `/v1/artifacts/${id}/content`;
     const content = { name, uri, sha256, bytes, blob: sha256, is_upload: true } as const;
     unit.keepStaged(staged);
-    const artifact = await emitArtifact(unit, described, content, id);
-    await staged.keep();
+    const artifact = emitArtifact(unit, described, content, id);
+    unit.awaited("keep", () => staged.keep());
     return artifact;
   },
 };

@@ -20,16 +20,19 @@ export interface CheckedReceipt extends Verification {
 export const verifyStoredReceipt: Command<VerifyStoredReceipt, CheckedReceipt> = {
   name: "verify_receipt",
   scope: "receipts:read",
-  async decide(unit, { receiptId, trustAnchor, atTime }) {
+  decide(unit, { receiptId, trustAnchor, atTime }) {
     const { store, receipts } = unit.deps;
-    await receipts.caughtUp();
-    const record = await unit.require("receipt", receiptId);
-    const verification = verifyReceipt(await readReceipt(unit.own, receiptId), {
-      keys: await publicKeys(store),
-      chain: await chainFacts(unit.own, record),
-      trustAnchor,
-      atTime,
-    });
+    unit.awaited("receipts", () => receipts.caughtUp());
+    const record = unit.require("receipt", receiptId);
+    const { own } = unit;
+    const verification = unit.awaited("verification", async () =>
+      verifyReceipt(await readReceipt(own, receiptId), {
+        keys: await publicKeys(store),
+        chain: await chainFacts(own, record),
+        trustAnchor,
+        atTime,
+      }),
+    );
     const checks: JsonObject = Object.fromEntries(verification.checks.map(({ name, ok }) => [name, ok]));
     unit.emit(record, verification.valid ? "receipt.verified" : "receipt.verification_failed", { checks });
     return { ...verification, checkedAt: unit.at };

@@ -18,18 +18,21 @@ export interface WriteWorkspaceFile {
 export const writeWorkspaceFile: Command<WriteWorkspaceFile, WrittenFile> = {
   name: "write_workspace_file",
   scope: "workspaces:write",
-  async decide(unit, { workspaceId, path, content, metadata = {} }) {
-    await asRefusal(async () => parsePath(path));
-    if (unit.redactor.text(path) !== path) {
+  decide(unit, { workspaceId, path, content, metadata = {} }) {
+    const { deps, redactor } = unit;
+    unit.awaited("path", () => asRefusal(async () => parsePath(path)));
+    if (redactor.text(path) !== path) {
       throw new HarnessError("invalid_request", "The path looks like a secret; it would be in the log.", {
         param: "path",
       });
     }
     // One after the other, so that the last event about a path is about what is there.
-    await unit.hold(fileLock(workspaceId, path));
-    const workspace = await unit.require("workspace", workspaceId);
-    await requireStorage(unit.deps, unit.caller, Buffer.byteLength(content));
-    const written = await asRefusal(() => unit.deps.files.write(placeOf(workspace), path, content));
+    unit.hold(fileLock(workspaceId, path));
+    const workspace = unit.require("workspace", workspaceId);
+    requireStorage(unit, Buffer.byteLength(content));
+    const written = unit.awaited("file", () =>
+      asRefusal(() => deps.files.write(placeOf(workspace), path, content)),
+    );
     const { sha256, bytes } = written;
     unit.emit(workspace, "vendor.bridle.workspace.file_written", { path, sha256, bytes, metadata });
     return written;

@@ -20,24 +20,35 @@ export interface EraseEvents {
 export const eraseEvents: Command<EraseEvents, null> = {
   name: "erase_events",
   scope: "admin",
-  async decide(unit, { read, growing }) {
+  decide(unit, { read, growing }) {
     if (growing !== undefined) {
       // In turns with those who add to it, or it could be overtaken for ever.
-      await unit.hold(growing.id);
+      unit.hold(growing.id);
       // Loaded first: whatever is recorded after this is a conflict, and not a gap in what is folded again.
-      await unit.findForHarness(growing.kind, growing.id);
+      unit.findForHarness(growing.kind, growing.id);
     }
-    const events = (await read(unit.own)).filter(({ resource }) => holdsContent(resource.object));
-    const erased: StoredEvent[] = [];
-    for (const event of events) erased.push(await eraseEvent(event, unit.own));
-    const changes = erased.flatMap((event, index): Rewrite[] => {
-      const { position, payload, replay } = event;
-      return JSON.stringify(event) === JSON.stringify(events[index]) ? [] : [{ position, payload, replay }];
-    });
-    if (changes.length > 0) await unit.rewrite(changes, refolded(erased));
+    const { changes, records } = unit.awaited("erased", () => readErased(unit.own, read));
+    if (changes.length > 0) unit.rewrite(changes, records);
     return null;
   },
 };
+
+/** How the events with content change, and the records that are folded from them. */
+async function readErased(
+  own: TenantStore,
+  read: EraseEvents["read"],
+): Promise<{ changes: Rewrite[]; records: AnyRecord[] }> {
+  const events = (await read(own)).filter(({ resource }) => holdsContent(resource.object));
+  const changes: Rewrite[] = [];
+  const erased: StoredEvent[] = [];
+  for (const event of events) {
+    const after = await eraseEvent(event, own);
+    erased.push(after);
+    const { position, payload, replay } = after;
+    if (JSON.stringify(after) !== JSON.stringify(event)) changes.push({ position, payload, replay });
+  }
+  return { changes, records: refolded(erased) };
+}
 
 /** Receipts hold hashes, are signed, and stay as they are. */
 export function holdsContent(object: string): boolean {

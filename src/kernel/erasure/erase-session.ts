@@ -37,8 +37,8 @@ export const requestErasure: Command<EraseSession, SessionRecord> = {
   // What is erased with its tenant is told by the record of that.
   audit: (_, session, { caller }) => (caller.actor === "system" ? null : audited("session.erase", session)),
   isAllowedWithoutRoom: true,
-  async decide(unit, { sessionId, reason = null }) {
-    const session = await unit.require("session", sessionId);
+  decide(unit, { sessionId, reason = null }) {
+    const session = unit.require("session", sessionId);
     if (session.erasure !== undefined) return session;
     return unit.emit(session, "vendor.bridle.session.erasure_requested", {
       erasure: {
@@ -96,8 +96,8 @@ export async function replaceContent(
 export const recordErased: Command<{ sessionId: string; eventCount: number }, SessionRecord> = {
   name: "record_erased",
   scope: "admin",
-  async decide(unit, { sessionId, eventCount }) {
-    const session = await unit.require("session", sessionId);
+  decide(unit, { sessionId, eventCount }) {
+    const session = unit.require("session", sessionId);
     if (session.erasure?.erased_at !== null) return session;
     return unit.emit(session, "vendor.bridle.session.erased", { event_count: eventCount });
   },

@@ -54,8 +54,8 @@ const requestTenantErasure: Command<EraseTenant & { by: Caller }, TenantRecord> 
   name: "erase_tenant",
   scope: "admin",
   audit: ({ by }, tenant) => ({ ...audited("tenant.erase", tenant), by }),
-  async decide(unit, { tenantId, reason = null }) {
-    const tenant = await unit.require("tenant", tenantId);
+  decide(unit, { tenantId, reason = null }) {
+    const tenant = unit.require("tenant", tenantId);
     if (tenant.erasure?.erased_at === null) return tenant;
     return unit.emit(tenant, "vendor.bridle.tenant.erasure_requested", {
       erasure: { requested_at: unit.at, requested_by: unit.caller.actor, reason, erased_at: null },
@@ -94,8 +94,8 @@ export async function finishTenantErasure(deps: WholeDeps, tenantId: string): Pr
 const recordTenantErased: Command<{ tenantId: string; sessionCount: number }, TenantRecord> = {
   name: "record_tenant_erased",
   scope: "admin",
-  async decide(unit, { tenantId, sessionCount }) {
-    const tenant = await unit.require("tenant", tenantId);
+  decide(unit, { tenantId, sessionCount }) {
+    const tenant = unit.require("tenant", tenantId);
     return unit.emit(tenant, "vendor.bridle.tenant.erased", { session_count: sessionCount });
   },
 };

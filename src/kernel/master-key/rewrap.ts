@@ -51,8 +51,8 @@ export async function rewrapAll(deps: WholeDeps): Promise<MasterKeyRotation> {
 const rewrap: Command<{ kind: HolderKind; id: string }, null> = {
   name: "rewrap_data_key",
   scope: "admin",
-  async decide(unit, { kind, id }) {
-    const holder = await unit.find(kind, id);
+  decide(unit, { kind, id }) {
+    const holder = unit.find(kind, id);
     // One that was deleted meanwhile, or a webhook that was told everything, has none.
     if (holder === undefined || holder.data_key === null) return null;
     const before = holder.data_key;

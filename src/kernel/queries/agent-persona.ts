@@ -5,9 +5,11 @@
 
 import { type Caller, mayReach } from "../../policy/caller.ts";
 import type { Store } from "../../store/port.ts";
+import { isVisible } from "../authorize.ts";
 import { personaIdOf } from "../commands/ensure-tenant.ts";
 import { everyPage } from "../every-page.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
+import type { Unit } from "../unit.ts";
 import { mayReachAgent } from "./reachable-agents.ts";
 import { findVisible } from "./read.ts";
 
@@ -27,4 +29,14 @@ export async function personaForAgent(store: Store, caller: Caller, agent: strin
   }
   const [first, second] = others;
   return second === undefined ? (first ?? null) : null;
+}
+
+/** The same for a decision. Mostly it is the one from the start, which is in memory. */
+export function personaOfAgent(unit: Unit, agent: string): string | null {
+  const { caller, deps } = unit;
+  const usual = mayReachAgent(caller, agent)
+    ? unit.peek("persona", personaIdOf(agent, caller.tenantId))
+    : undefined;
+  if (usual !== undefined && usual.disabled !== true && isVisible(caller, usual)) return usual.id;
+  return unit.awaited(`persona of ${agent}`, () => personaForAgent(deps.store, caller, agent));
 }

@@ -4,15 +4,13 @@ import { defaultTenantId } from "../commands/ensure-tenant.ts";
 import { HarnessError, notFound } from "../errors.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
 import type { QuotaRecord } from "../resources/quota.ts";
-import type { TenantRecord } from "../resources/tenant.ts";
-import type { WorkspaceRecord } from "../resources/workspace.ts";
 import type { Unit } from "../unit.ts";
 
 /** A quota that may be put on something of this scope. */
-export async function requireQuotaFor(unit: Unit, id: string, scope: QuotaRecord["scope"]): Promise<void> {
+export function requireQuotaFor(unit: Unit, id: string, scope: QuotaRecord["scope"]): void {
   // While tasks run it changes all the time.
-  await unit.hold(id);
-  const quota = await unit.require("quota", id);
+  unit.hold(id);
+  const quota = unit.require("quota", id);
   if (quota.deleted_at !== null) throw notFound("quota", id);
   if (quota.scope === scope) return;
   throw new HarnessError("invalid_request", `Quota ${id} is for a ${quota.scope}, not for a ${scope}.`, {
@@ -20,24 +18,23 @@ export async function requireQuotaFor(unit: Unit, id: string, scope: QuotaRecord
   });
 }
 
-export async function applicableQuotas(
-  unit: Unit,
-  persona: PersonaRecord,
-  workspaceId: string,
-): Promise<string[]> {
-  const { deps, own } = unit;
+export function applicableQuotas(unit: Unit, persona: PersonaRecord, workspaceId: string): string[] {
   const { tenantId } = unit.caller;
-  // Read, not loaded: that one of these changes at this very moment is no reason to decide again.
-  const server = deps.store.of(defaultTenantId);
-  const workspace = own.known("workspace", workspaceId) ?? (await own.get("workspace", workspaceId));
-  const tenant = own.known("tenant", tenantId) ?? (await own.get("tenant", tenantId));
-  const organization =
-    server.known("tenant", defaultTenantId) ?? (await server.get("tenant", defaultTenantId));
+  unit.prefetch(
+    [
+      { kind: "workspace", id: workspaceId },
+      { kind: "tenant", id: tenantId },
+      { kind: "tenant", id: defaultTenantId, tenantId: defaultTenantId },
+    ],
+    // That one of these changes at this very moment is no reason to decide again.
+    { isPeek: true },
+  );
+  const organization = unit.peek("tenant", defaultTenantId, defaultTenantId);
   const ids = [
     persona.quota_id,
-    (workspace?.body as WorkspaceRecord | undefined)?.quota_id,
-    ...((tenant?.body as TenantRecord | undefined)?.quota_ids ?? []),
-    ...((organization?.body as TenantRecord | undefined)?.organization_quota_ids ?? []),
+    unit.peek("workspace", workspaceId)?.quota_id,
+    ...(unit.peek("tenant", tenantId)?.quota_ids ?? []),
+    ...(organization?.organization_quota_ids ?? []),
   ];
   return [...new Set(ids.filter((id) => id != null))];
 }

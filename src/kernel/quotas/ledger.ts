@@ -25,9 +25,9 @@ export interface Obstacle extends Exhaustion {
 }
 
 /** Admits a new task, or throws what its caller is told. */
-export async function admitTask(unit: Unit, quotaIds: readonly string[], taskId: string): Promise<void> {
+export function admitTask(unit: Unit, quotaIds: readonly string[], taskId: string): void {
   const now = Date.parse(unit.at);
-  const quotas = await holdQuotas(unit, quotaIds);
+  const quotas = holdQuotas(unit, quotaIds);
   for (const quota of quotas) {
     const exhaustion = exhausted(quota, toStart, now);
     if (exhaustion !== null && quota.hard_limit) throw new QuotaRefusal(unit, { ...exhaustion, quota });
@@ -45,18 +45,18 @@ export async function admitTask(unit: Unit, quotaIds: readonly string[], taskId:
 }
 
 /** Reserves what a step is about to use; gives the limit that is in the way, if there is one, and reserves nothing then. */
-export async function reserve(
+export function reserve(
   unit: Unit,
   task: TaskRecord,
   step: string,
   amounts: Amounts,
   /** Whether what is only held up is waited for: then there is nothing to tell. */
   isPatient = false,
-): Promise<Obstacle | null> {
+): Obstacle | null {
   const now = Date.parse(unit.at);
   const key = reservationKey(task.id, step);
   const asked = { ...amounts, wall_time_ms: elapsedMs(task, now) };
-  const quotas = (await holdQuotas(unit, task.quota_ids)).filter(({ open }) => open[key] === undefined);
+  const quotas = holdQuotas(unit, task.quota_ids).filter(({ open }) => open[key] === undefined);
   for (const quota of quotas) {
     const exhaustion = exhausted(quota, asked, now);
     if (exhaustion === null) continue;
@@ -73,24 +73,24 @@ export async function reserve(
 }
 
 /** The step is recorded in this commit: what it used is counted for good. */
-export async function settle(unit: Unit, task: TaskRecord, step: string, amounts: Amounts): Promise<void> {
+export function settle(unit: Unit, task: TaskRecord, step: string, amounts: Amounts): void {
   const key = reservationKey(task.id, step);
-  for (const quota of await holdQuotas(unit, task.quota_ids)) {
+  for (const quota of holdQuotas(unit, task.quota_ids)) {
     if (quota.open[key] !== undefined) unit.emit(quota, "vendor.bridle.quota.settled", { key, amounts });
   }
 }
 
 /** The task ends in this commit. */
-export async function releaseTask(unit: Unit, task: TaskRecord, receiptId: string | null): Promise<void> {
+export function releaseTask(unit: Unit, task: TaskRecord, receiptId: string | null): void {
   const amounts = { wall_time_ms: elapsedMs(task, Date.parse(unit.at)) };
-  for (const quota of await holdQuotas(unit, task.quota_ids)) {
+  for (const quota of holdQuotas(unit, task.quota_ids)) {
     unit.emit(quota, "vendor.bridle.quota.task_ended", { task_id: task.id, amounts, receipt_id: receiptId });
   }
 }
 
 /** The least of what each quota allows, as a receipt tells it. */
-export async function budgetLimit(unit: Unit, task: TaskRecord): Promise<Budget | undefined> {
-  const quotas = await holdQuotas(unit, task.quota_ids);
+export function budgetLimit(unit: Unit, task: TaskRecord): Budget | undefined {
+  const quotas = holdQuotas(unit, task.quota_ids);
   if (quotas.length === 0) return undefined;
   const least = (name: keyof Budget): Budget => {
     const limits = quotas.flatMap(({ limits: { [name]: most } }) => most ?? []);
@@ -110,19 +110,19 @@ function elapsedMs({ started_at }: TaskRecord, now: number): number {
 }
 
 /** A quota of the tenant, or one of the organization, which is the server's. */
-async function findQuota(unit: Unit, id: string): Promise<QuotaRecord | undefined> {
-  return (
-    (await unit.findForHarness("quota", id)) ?? (await unit.findForHarness("quota", id, defaultTenantId))
-  );
+function findQuota(unit: Unit, id: string): QuotaRecord | undefined {
+  return unit.findForHarness("quota", id) ?? unit.findForHarness("quota", id, defaultTenantId);
 }
 
 /** The quotas as they are now, held until the commit. One that was deleted counts no more. */
-async function holdQuotas(unit: Unit, ids: readonly string[]): Promise<QuotaRecord[]> {
+function holdQuotas(unit: Unit, ids: readonly string[]): QuotaRecord[] {
   const now = Date.parse(unit.at);
   const quotas: QuotaRecord[] = [];
-  for (const id of [...ids].sort()) {
-    await unit.hold(id);
-    const quota = await findQuota(unit, id);
+  const inOrder = [...ids].sort();
+  unit.hold(...inOrder);
+  unit.prefetch(inOrder.map((id) => ({ kind: "quota", id })));
+  for (const id of inOrder) {
+    const quota = findQuota(unit, id);
     if (quota === undefined || quota.deleted_at !== null) continue;
     quotas.push(
       isResetDue(quota, now)
@@ -163,9 +163,9 @@ function exhaustionPayload(
 }
 
 /** Somebody was refused: the quota says so, once. */
-export async function noteRefusal(unit: Unit, quotaId: string): Promise<void> {
-  await unit.hold(quotaId);
-  const quota = await findQuota(unit, quotaId);
+export function noteRefusal(unit: Unit, quotaId: string): void {
+  unit.hold(quotaId);
+  const quota = findQuota(unit, quotaId);
   if (quota === undefined) return;
   const now = Date.parse(unit.at);
   const exhaustion = exhausted(current(quota, now), toStart, now);

@@ -13,31 +13,24 @@ export function newReceiptId(unit: Unit, { policy }: TaskRecord): string | null 
 }
 
 /** For a task that ends now. */
-export async function taskReceiptId(
-  unit: Unit,
-  task: TaskRecord,
-  ending: ReceiptedEnding,
-): Promise<string | null> {
+export function taskReceiptId(unit: Unit, task: TaskRecord, ending: ReceiptedEnding): string | null {
   if (task.replay === null || task.policy.receipt_policy === "disabled") return newReceiptId(unit, task);
-  return await replayReceiptId(unit, task, task.replay, ending);
+  return replayReceiptId(unit, task, task.replay, ending);
 }
 
 /** Equal replays share a receipt. If the agent's code has changed since, another outcome needs another one. */
-async function replayReceiptId(
-  unit: Unit,
-  task: TaskRecord,
-  plan: ReplayPlan,
-  ending: ReceiptedEnding,
-): Promise<string> {
+function replayReceiptId(unit: Unit, task: TaskRecord, plan: ReplayPlan, ending: ReceiptedEnding): string {
   if (ending.status === "CANCELED") return unit.newId("receipt");
   const id = `receipt_replay_${plan.segment}`;
   // Of two that end together, the second must find the receipt of the first.
-  await unit.hold(`replay:${plan.segment}`);
-  await unit.deps.receipts.caughtUp();
-  const existing = await unit.find("receipt", id);
+  unit.hold(`replay:${plan.segment}`);
+  unit.awaited("receipts", () => unit.deps.receipts.caughtUp());
+  const existing = unit.find("receipt", id);
   if (existing === undefined) return id;
-  const replay = { task, plan, ending, history: unit.history(task.id) };
-  const { draft, previousHash } = await draftReplayReceipt(unit.own, id, replay);
+  const history = unit.history(task.id);
+  const { draft, previousHash } = unit.awaited(`draft ${id}`, () =>
+    draftReplayReceipt(unit.own, id, { task, plan, ending, history }),
+  );
   const hash = receiptHash({
     ...draft,
     issuer: unit.deps.issuer.describeReplay(),

@@ -4,8 +4,8 @@ import { HarnessError } from "../errors.ts";
 import type { TaskRecord } from "../resources/task.ts";
 import type { Unit } from "../unit.ts";
 
-export async function assertContentHeld(unit: Unit, source: TaskRecord): Promise<void> {
-  const session = await unit.find("session", source.session_id);
+export function assertContentHeld(unit: Unit, source: TaskRecord): void {
+  const session = unit.find("session", source.session_id);
   const isTrimmed = source.trimmed !== undefined;
   if (session?.erasure === undefined && !isTrimmed) return;
   const why = isTrimmed ? "has left the log by age" : "was erased by request";

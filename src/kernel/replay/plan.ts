@@ -87,7 +87,7 @@ export interface Planned {
   secrets: Map<string, JsonValue>;
 }
 
-export async function planReplay(unit: Unit, source: TaskRecord, request: ReplayRequest): Promise<Planned> {
+export function planReplay(unit: Unit, source: TaskRecord, request: ReplayRequest): Planned {
   const { mode, reason = null } = request;
   const overrides = Object.entries(request.override);
   const allowLive = liveOf(request.allowLive);
@@ -104,7 +104,9 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
     throw invalid("checkpoint_id", `A checkpoint goes with the mode from_checkpoint, not with ${mode}.`);
   }
   const needsSteps = overrides.length > 0 || mode === "from_checkpoint";
-  const steps = needsSteps ? await readSourceSteps(unit.own, source.id) : new Map<string, SourceStep>();
+  const steps = needsSteps
+    ? unit.awaited(`steps of ${source.id}`, () => readSourceSteps(unit.own, source.id))
+    : new Map<string, SourceStep>();
   const checkpoint = mode === "from_checkpoint" ? findCheckpoint(steps, request) : null;
 
   const substitutions: Record<string, Substitution> = {};
@@ -113,8 +115,8 @@ export async function planReplay(unit: Unit, source: TaskRecord, request: Replay
   for (const [key, override] of overrides) {
     const meant = meantBy(steps, key);
     checkKind(key, override.kind);
-    if (override.eventId != null) await checkEvent(unit, source, key, override.eventId, meant);
-    const value = await givenValue(unit, key, override);
+    if (override.eventId != null) checkEvent(unit, source, key, override.eventId, meant);
+    const value = givenValue(unit, key, override);
     for (const step of meant) {
       const given = stepValue(step, key, value);
       if (checkpoint !== null && step.order <= checkpoint.order && step.key !== checkpoint.key) {
@@ -201,17 +203,17 @@ function checkKind(key: string, kind: OverrideKind): void {
 }
 
 /** The event in which the step was recorded; for a time of the task's life, any event of the task. */
-async function checkEvent(
+function checkEvent(
   unit: Unit,
   source: TaskRecord,
   key: string,
   eventId: string,
   meant: readonly SourceStep[],
-): Promise<void> {
+): void {
   if (meant.some((step) => step.eventIds.includes(eventId))) return;
   const position = lifecycleKeys.includes(key) ? findPosition(eventId) : null;
   if (position !== null) {
-    const [event] = await unit.own.events({ after: position - 1, through: position, limit: 1 });
+    const [event] = unit.events({ after: position - 1, through: position, limit: 1 });
     if (event?.taskId === source.id) return;
   }
   const events = meant.flatMap((step) => step.eventIds).slice(0, knownMax);
@@ -222,12 +224,12 @@ async function checkEvent(
 }
 
 /** The value as the caller gave it, whichever way, checked against the hash if there is one. */
-async function givenValue(unit: Unit, key: string, override: ReplayOverride): Promise<JsonValue> {
+function givenValue(unit: Unit, key: string, override: ReplayOverride): JsonValue {
   const { value, artifactId, sha256 } = override;
   if ((value === undefined) === (artifactId == null)) {
     throw invalid(`override.${key}`, `Give ${key} either a value or an artifact_id.`);
   }
-  const given = artifactId == null ? (value ?? null) : await artifactValue(unit, artifactId);
+  const given = artifactId == null ? (value ?? null) : artifactValue(unit, artifactId);
   const found = hashWhole(given, hashOf);
   if (sha256 == null || sha256 === found) return given;
   throw new HarnessError(
@@ -241,8 +243,11 @@ async function givenValue(unit: Unit, key: string, override: ReplayOverride): Pr
   );
 }
 
-async function artifactValue(unit: Unit, artifactId: string): Promise<JsonValue> {
-  const { artifact, bytes } = await readArtifact({ store: unit.deps.store }, unit.caller, artifactId);
+function artifactValue(unit: Unit, artifactId: string): JsonValue {
+  const { deps, caller } = unit;
+  const { artifact, bytes } = unit.awaited(`artifact ${artifactId}`, () =>
+    readArtifact({ store: deps.store }, caller, artifactId),
+  );
   const text = Buffer.from(bytes).toString("utf8");
   if (!/[/+]json\b/.test(artifact.mime_type)) return text;
   try {

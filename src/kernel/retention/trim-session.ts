@@ -83,13 +83,14 @@ export async function measureSession(store: TenantStore, asked: OldWork): Promis
 const trimEvents: Command<OldWork, Omit<TrimCounts, "blobs">> = {
   name: "trim_session",
   scope: "admin",
-  async decide(unit, work) {
-    const session = await unit.require("session", work.sessionId);
-    const workspace = await unit.require("workspace", session.workspace_id);
-    const tenant = await unit.require("tenant", session.tenant_id);
-    const left = await tasksLeft(unit, work.taskIds);
-    const messageIds = await present(unit, work.messageIds);
-    const going = await eventsOf(unit.own, { ...work, taskIds: left.map(({ id }) => id), messageIds });
+  decide(unit, work) {
+    const session = unit.require("session", work.sessionId);
+    const workspace = unit.require("workspace", session.workspace_id);
+    const tenant = unit.require("tenant", session.tenant_id);
+    const left = tasksLeft(unit, work.taskIds);
+    const messageIds = present(unit, work.messageIds);
+    const taskIds = left.map(({ id }) => id);
+    const going = unit.awaited("events", () => eventsOf(unit.own, { taskIds, messageIds }));
     const last = going.reduce((latest, { position }) => Math.max(latest, position), 0);
     const documents = documentsOf(going);
     const messages = documents.filter(({ kind }) => kind === "message").length;
@@ -98,11 +99,11 @@ const trimEvents: Command<OldWork, Omit<TrimCounts, "blobs">> = {
     const trimmed: Trimmed = { through_event_id: eventId(last), event_count: going.length };
     unit.emit(session, "vendor.bridle.session.trimmed", {
       ...trimmed,
-      tasks: await tombstones(unit, left, going),
+      tasks: unit.awaited("tombstones", () => tombstones(unit.own, unit.at, left, going)),
     });
     unit.emit(workspace, "vendor.bridle.workspace.trimmed", trimmed);
     unit.emit(tenant, "vendor.bridle.log.trimmed", trimmed);
-    await unit.trim({
+    unit.trim({
       events: going.map(({ position }) => position),
       documents,
       unlisted: left.map(({ id }) => id),
@@ -127,19 +128,12 @@ async function notNeeded(store: TenantStore, taskIds: readonly string[]): Promis
   return found;
 }
 
-async function tasksLeft(unit: Unit, ids: readonly string[]): Promise<TaskRecord[]> {
-  const found: TaskRecord[] = [];
-  for (const id of ids) {
-    const task = await unit.find("task", id);
-    if (task !== undefined && task.trimmed === undefined && isFinal(task.status)) found.push(task);
-  }
-  return found;
+function tasksLeft(unit: Unit, ids: readonly string[]): TaskRecord[] {
+  return unit.findAll("task", ids).filter(({ trimmed, status }) => trimmed === undefined && isFinal(status));
 }
 
-async function present(unit: Unit, messageIds: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
-  for (const id of messageIds) if ((await unit.find("message", id)) !== undefined) found.push(id);
-  return found;
+function present(unit: Unit, messageIds: readonly string[]): string[] {
+  return unit.findAll("message", messageIds).map(({ id }) => id);
 }
 
 async function eventsOf(
@@ -174,19 +168,22 @@ function isGone(object: string): object is (typeof goneKinds)[number] {
 }
 
 async function tombstones(
-  unit: Unit,
+  own: TenantStore,
+  trimmed_at: string,
   tasks: readonly TaskRecord[],
   going: readonly StoredEvent[],
 ): Promise<TaskRecord[]> {
   return await Promise.all(
     tasks.map(async (task) => {
-      const own = going.flatMap(({ taskId, position }): Position[] => (taskId === task.id ? [position] : []));
+      const positions = going.flatMap(({ taskId, position }): Position[] =>
+        taskId === task.id ? [position] : [],
+      );
       const trimmed = {
-        trimmed_at: unit.at,
-        through_event_id: eventId(own.reduce((latest, position) => Math.max(latest, position), 0)),
-        event_count: own.length,
+        trimmed_at,
+        through_event_id: eventId(positions.reduce((latest, position) => Math.max(latest, position), 0)),
+        event_count: positions.length,
       };
-      return { ...(await redactContent(task, unit.own)), trimmed };
+      return { ...(await redactContent(task, own)), trimmed };
     }),
   );
 }

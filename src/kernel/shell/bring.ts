@@ -48,74 +48,74 @@ export class UnknownDirective extends HarnessError {
 }
 
 /** Takes all of it. Gives the names of what came too late. */
-export async function takeBrought(
+export function takeBrought(
   unit: Unit,
   link: ShellLinkRecord,
   brought: Brought,
   capabilities: readonly string[],
-): Promise<string[]> {
+): string[] {
   const late: string[] = [];
   for (const approval of brought.approvals) {
-    if (!(await takeApproval(unit, link, approval))) late.push(approval.requestId);
+    if (!takeApproval(unit, link, approval)) late.push(approval.requestId);
   }
   for (const answer of brought.answers) {
-    if (!(await takeAnswer(unit, link, answer))) late.push(answer.questionId);
+    if (!takeAnswer(unit, link, answer)) late.push(answer.questionId);
   }
-  if (!(await takeIntent(unit, link, brought))) late.push("user_intent");
+  if (!takeIntent(unit, link, brought)) late.push("user_intent");
   for (const outcome of brought.outcomes) {
-    if (!(await takeOutcome(unit, link, outcome))) late.push(outcome.directiveId);
+    if (!takeOutcome(unit, link, outcome)) late.push(outcome.directiveId);
   }
-  if (!capabilities.includes(outcomesCapability)) await takeUnreported(unit, link);
+  if (!capabilities.includes(outcomesCapability)) takeUnreported(unit, link);
   return late;
 }
 
-function taskOf(unit: Unit, link: ShellLinkRecord): Promise<TaskRecord> {
+function taskOf(unit: Unit, link: ShellLinkRecord): TaskRecord {
   return unit.require("task", link.task_id);
 }
 
-async function takeApproval(
+function takeApproval(
   unit: Unit,
   link: ShellLinkRecord,
   { requestId, artifactHash, approved, reason }: Brought["approvals"][number],
-): Promise<boolean> {
+): boolean {
   requireScope(unit.caller, "approvals:write");
-  const request = await unit.find("permission_request", requestId);
+  const request = unit.find("permission_request", requestId);
   if (request?.task_id !== link.task_id) {
     throw new HarnessError("invalid_request", "This run asked for no permission of this id.", {
       param: "request.context.continuation.extensions.com.bridle.approvals",
     });
   }
   if (approvalHashOf(request) !== artifactHash.toLowerCase()) throw new ApprovalMismatch(requestId);
-  const task = await taskOf(unit, link);
+  const task = taskOf(unit, link);
   if (request.status !== "pending" || task.pending?.permission_request_id !== requestId) return false;
-  await decidePermission(unit, { requestId, approved, reason });
+  decidePermission(unit, { requestId, approved, reason });
   return true;
 }
 
-async function takeAnswer(
+function takeAnswer(
   unit: Unit,
   link: ShellLinkRecord,
   { questionId, value }: Brought["answers"][number],
-): Promise<boolean> {
-  const { pending } = await taskOf(unit, link);
+): boolean {
+  const { pending } = taskOf(unit, link);
   if (pending?.kind !== "input" || questionIdOf(link.task_id, pending.step) !== questionId) return false;
-  const message = await messageOf(unit, value, []);
-  await appendTaskMessage.decide(unit, { taskId: link.task_id, kind: "input", message });
+  const message = messageOf(unit, value, []);
+  appendTaskMessage.decide(unit, { taskId: link.task_id, kind: "input", message });
   return true;
 }
 
 /** An answer only to the question that the shell has shown: somebody else may have answered it, and another be open now. */
-async function takeIntent(
+function takeIntent(
   unit: Unit,
   link: ShellLinkRecord,
   { intent, attachments }: Pick<Brought, "intent" | "attachments">,
-): Promise<boolean> {
+): boolean {
   if (intent === null && attachments.length === 0) return true;
-  const { status, pending } = await taskOf(unit, link);
+  const { status, pending } = taskOf(unit, link);
   if (isFinal(status)) return false;
   const isAnswer = intent !== null && pending?.kind === "input" && pending.step === link.told?.question;
-  const message = await messageOf(unit, intent, attachments);
-  await appendTaskMessage.decide(unit, {
+  const message = messageOf(unit, intent, attachments);
+  appendTaskMessage.decide(unit, {
     taskId: link.task_id,
     kind: isAnswer ? "input" : "interrupt",
     message,
@@ -123,23 +123,23 @@ async function takeIntent(
   return true;
 }
 
-async function takeOutcome(
+function takeOutcome(
   unit: Unit,
   link: ShellLinkRecord,
   { directiveId, ...outcome }: Brought["outcomes"][number],
-): Promise<boolean> {
+): boolean {
   if (!directiveId.startsWith(`${link.task_id}:host:${shellPrefix}`)) throw new UnknownDirective();
-  const { host_calls = [], session_id: sessionId } = await taskOf(unit, link);
+  const { host_calls = [], session_id: sessionId } = taskOf(unit, link);
   if (!host_calls.some(({ call_id }) => call_id === directiveId)) return false;
   const result = { output: outcome };
-  await submitHostResult.decide(unit, { sessionId, callId: directiveId, isShell: true, result });
+  submitHostResult.decide(unit, { sessionId, callId: directiveId, isShell: true, result });
   return true;
 }
 
 /** The shell has done what it does and says nothing about it. */
-async function takeUnreported(unit: Unit, link: ShellLinkRecord): Promise<void> {
+function takeUnreported(unit: Unit, link: ShellLinkRecord): void {
   for (const directiveId of link.told?.asked ?? []) {
-    await takeOutcome(unit, link, { directiveId, status: "unreported", result: null, error: null });
+    takeOutcome(unit, link, { directiveId, status: "unreported", result: null, error: null });
   }
 }
 

@@ -38,21 +38,18 @@ export function tokenOf({ task_id, seed }: ShellLinkRecord, turn: number): strin
 }
 
 /** The run that a continuation is for, once it has proved to be good. A busy run must not be faster again and again. */
-export async function requireContinued(
-  unit: Unit,
-  { token, runId, sopId }: Continuation,
-): Promise<ShellLinkRecord> {
+export function requireContinued(unit: Unit, { token, runId, sopId }: Continuation): ShellLinkRecord {
   const [, id, turn] = pattern.exec(token ?? "") ?? [];
   const taskId = `task_${id}`;
-  if (id !== undefined) await unit.hold(taskId);
-  const link = id === undefined ? undefined : await unit.find("shell_link", shellLinkIdOf(taskId));
+  if (id !== undefined) unit.hold(taskId);
+  const link = id === undefined ? undefined : unit.find("shell_link", shellLinkIdOf(taskId));
   if (link === undefined || !isEqual(tokenOf(link, Number(turn)), token ?? ""))
     throw new ContinuationInvalid();
   const { told } = link;
   const isCurrent = told !== null && told.turn === link.turn && told.turn === Number(turn);
   const isOpen = told?.expires_at != null && Date.parse(told.expires_at) > unit.deps.clock.now();
   const isTheirs = link.caller === callerName(unit.caller) && (runId ?? taskId) === taskId;
-  const isOfSop = sopId === null || (await unit.find("task", taskId))?.agent.name === sopId;
+  const isOfSop = sopId === null || unit.find("task", taskId)?.agent.name === sopId;
   if (!isCurrent || !isOpen || !isTheirs || !isOfSop) throw new ContinuationInvalid();
   return link;
 }

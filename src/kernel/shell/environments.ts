@@ -40,7 +40,7 @@ export function recordEnvironment(
   currentMasterKey(deps);
   const keyed_hash = deps.masterKeys.fingerprint(`openharness environment ${canonical}`);
   const bytes = Buffer.byteLength(canonical);
-  deps.heldStates.keep(taskId, keyed_hash, state, bytes);
+  unit.beforeCommit(() => deps.heldStates.keep(taskId, keyed_hash, state, bytes));
   return { tier, keyed_hash, bytes };
 }
 

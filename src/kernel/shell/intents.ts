@@ -25,14 +25,14 @@ export class AttachmentUnavailable extends HarnessError {
   }
 }
 
-export async function messageOf(
+export function messageOf(
   unit: Unit,
   said: JsonValue | null,
   attachments: readonly ShellAttachment[],
-): Promise<MessageInput> {
+): MessageInput {
   const parts: Part[] = said === null ? [] : [partOf(said)];
   for (const [index, attachment] of attachments.entries())
-    parts.push(await attachmentPart(unit, attachment, index));
+    parts.push(attachmentPart(unit, attachment, index));
   const about = attachments.map(({ target, about }) => ({ ...target, ...about }));
   return {
     role: "user",
@@ -45,15 +45,11 @@ function partOf(said: JsonValue): Part {
   return typeof said === "string" ? textPart(said) : { type: "json", value: said, visibility: "public" };
 }
 
-async function attachmentPart(
-  unit: Unit,
-  { target, mimeType }: ShellAttachment,
-  index: number,
-): Promise<Part> {
+function attachmentPart(unit: Unit, { target, mimeType }: ShellAttachment, index: number): Part {
   if ("uri" in target) {
     return { type: "file_ref", uri: target.uri, mime_type: mimeType ?? octets, visibility: "public" };
   }
-  const artifact = await unit.find("artifact", target.artifactId);
+  const artifact = unit.find("artifact", target.artifactId);
   if (artifact === undefined) throw new AttachmentUnavailable(index);
   return { type: "artifact_ref", artifact_id: artifact.id, visibility: "public" };
 }

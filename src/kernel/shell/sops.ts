@@ -1,8 +1,9 @@
 /** Whose work a shell means: a persona by its id or its name, or an agent that is loaded. */
 
+import { isVisible } from "../authorize.ts";
 import { HarnessError } from "../errors.ts";
 import { everyPage } from "../every-page.ts";
-import { personaForAgent } from "../queries/agent-persona.ts";
+import { personaOfAgent } from "../queries/agent-persona.ts";
 import type { PersonaRecord } from "../resources/persona.ts";
 import type { Unit } from "../unit.ts";
 
@@ -12,29 +13,30 @@ export class UnknownSop extends HarnessError {
   }
 }
 
-export async function requireSop(unit: Unit, name: string, param: string): Promise<PersonaRecord> {
+export function requireSop(unit: Unit, name: string, param: string): PersonaRecord {
   const isAgent = unit.deps.agents.find(name) !== undefined;
   const found =
-    (await unit.find("persona", name)) ??
-    (isAgent ? await ofAgent(unit, name) : undefined) ??
-    (await namedPersona(unit, name));
+    unit.find("persona", name) ?? (isAgent ? ofAgent(unit, name) : undefined) ?? namedPersona(unit, name);
   if (found === undefined) throw new UnknownSop(param);
   return found;
 }
 
-async function ofAgent(unit: Unit, agent: string): Promise<PersonaRecord | undefined> {
-  const id = await personaForAgent(unit.deps.store, unit.caller, agent);
-  return id === null ? undefined : await unit.find("persona", id);
+function ofAgent(unit: Unit, agent: string): PersonaRecord | undefined {
+  const id = personaOfAgent(unit, agent);
+  return id === null ? undefined : unit.find("persona", id);
 }
 
 /** The first that was called so. */
-export async function namedPersona(unit: Unit, name: string): Promise<PersonaRecord | undefined> {
-  const personas = everyPage(unit.own, { kind: "persona" });
-  for await (const page of personas) {
-    for (const { id, body } of page) {
-      const found = (body as PersonaRecord).name === name ? await unit.find("persona", id) : undefined;
-      if (found !== undefined) return found;
-    }
+export function namedPersona(unit: Unit, name: string): PersonaRecord | undefined {
+  const id = unit.awaited(`persona named ${name}`, () => idOfNamed(unit, name));
+  return id === null ? undefined : unit.find("persona", id);
+}
+
+async function idOfNamed({ own, caller }: Unit, name: string): Promise<string | null> {
+  for await (const page of everyPage(own, { kind: "persona" })) {
+    const personas = page.map(({ body }) => body as PersonaRecord);
+    const found = personas.find((persona) => persona.name === name && isVisible(caller, persona));
+    if (found !== undefined) return found.id;
   }
-  return undefined;
+  return null;
 }

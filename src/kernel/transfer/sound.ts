@@ -5,7 +5,7 @@ import type { NewEvent } from "../../store/port.ts";
 import { asKernelEvent, type EventKind, terminalEvents } from "../events.ts";
 import { created } from "../fold.ts";
 import { nextSlice } from "../slices.ts";
-import type { Unit } from "../unit.ts";
+import type { KernelDeps } from "../unit.ts";
 import { blobsOf, type LogBundle } from "./bundle.ts";
 import { wrongIn, wrongInMark } from "./payloads.ts";
 import { assertAsReceipted } from "./receipted.ts";
@@ -68,7 +68,9 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "replay.failed",
 ]);
 
-export async function assertSound(unit: Unit, bundle: LogBundle): Promise<void> {
+type CleanDeps = Pick<KernelDeps, "redactor" | "searchTexts">;
+
+export async function assertSound(deps: CleanDeps, bundle: LogBundle): Promise<void> {
   for (const event of bundle.events) {
     await nextSlice();
     assertBelongs(event, bundle);
@@ -76,7 +78,7 @@ export async function assertSound(unit: Unit, bundle: LogBundle): Promise<void> 
   assertCopies(bundle);
   assertOneSession(bundle);
   assertEnded(bundle);
-  await assertClean(unit, bundle);
+  await assertClean(deps, bundle);
   assertContentIsThere(bundle);
   await assertAsReceipted(bundle);
 }
@@ -159,7 +161,7 @@ function assertEnded({ events }: LogBundle): void {
 }
 
 /** Taking something out would break what the receipts say; so it is not taken in. */
-async function assertClean({ deps }: Unit, { events, blobs }: LogBundle): Promise<void> {
+async function assertClean(deps: CleanDeps, { events, blobs }: LogBundle): Promise<void> {
   // Each has a budget of its own: a decision that is made again for each text would not end.
   const isClean = (value: unknown) =>
     redactLong(deps.searchTexts, deps.redactor, (redactor) => redactor.value(value) === value);

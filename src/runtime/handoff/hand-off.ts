@@ -159,10 +159,10 @@ class Conversation {
     const expiresAt = new Date(run.kernel.clock.now() + this.#expiresInMs).toISOString();
     const message_id = messageIdOf(run, step);
     const { url, credentials, trust } = this.#terms;
-    await run.note(async (unit, task) => {
+    await run.note((unit, task) => {
       const outgoing = { message_id, parts: unit.seal(parts) };
       const handoff = { handoff_id: handoffId, message: outgoing, expires_at: expiresAt };
-      await createHandoff(unit, task, {
+      createHandoff(unit, task, {
         id: handoffId,
         first_step: step,
         url,
@@ -185,10 +185,10 @@ class Conversation {
     if (begun !== null) await this.#assertSame(step, begun.message, parts);
     else if (recorded?.ended == null) {
       await run.beforeAsking("remote agent", step);
-      await run.note(async (unit, task) => {
+      await run.note((unit, task) => {
         const message: Outgoing | null =
           parts === null ? null : { message_id: messageIdOf(run, step), parts: unit.seal(parts) };
-        await awaitRemote(unit, handoffId, { step, outgoing: message });
+        awaitRemote(unit, handoffId, { step, outgoing: message });
         const handoff = { handoff_id: handoffId, message, expires_at: expiresAt };
         return unit.emit(task, "span.started", { ...this.#span, step, handoff });
       });
@@ -221,8 +221,8 @@ class Conversation {
           expires_at: expiresAt,
         };
         const event = status === "INPUT_REQUIRED" ? "task.input_required" : "task.auth_required";
-        await run.note(async (unit, task) => {
-          await awaitRemote(unit, handoffId, { step });
+        await run.note((unit, task) => {
+          awaitRemote(unit, handoffId, { step });
           return unit.emit(moveTask(unit, task, status, prompt), event, { request });
         });
       }
@@ -242,17 +242,17 @@ class Conversation {
     const expired = new RemoteTooSlow(this.#terms.url, expiresAt);
     const { code, message } = expired;
     const seen = { isOpen: true };
-    await run.note(async (unit, task) => {
+    await run.note((unit, task) => {
       // What came in the last moment counts.
-      const handoff = await unit.find("handoff", handoffId);
+      const handoff = unit.find("handoff", handoffId);
       seen.isOpen = isWaitedFor(handoff, task, waiting);
       if (!seen.isOpen) return task;
-      if (step === this.#span.step) await settle(unit, task, step, oneCall);
+      if (step === this.#span.step) settle(unit, task, step, oneCall);
       const isPending = task.pending?.step === step;
       const ended = { handoff_id: handoffId, is_over: true };
       const result = { error: { code, message } };
       const failed = unit.emit(task, "span.failed", { ...this.#span, step, result, handoff: ended });
-      await abandonHandoff(unit, handoffId);
+      abandonHandoff(unit, handoffId);
       return isPending ? moveTask(unit, failed, "WORKING", "the remote agent took too long") : failed;
     });
     await run.flush();

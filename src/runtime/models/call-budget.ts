@@ -87,8 +87,8 @@ export async function beyondBudget(
   const price = priceOf(models, model);
   const usd = price === null ? 0 : costOf({ inputTokens, outputTokens }, price);
   await withinBudget(run, more, { output_tokens: outputTokens, usd });
-  await run.record(async (unit, task) => {
-    await settle(unit, task, more, {});
-    return await unit.require("task", task.id);
+  await run.record((unit, task) => {
+    settle(unit, task, more, {});
+    return unit.require("task", task.id);
   });
 }

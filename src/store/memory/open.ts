@@ -57,20 +57,22 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     for (const settle of tell) settle();
   }
 
-  async function get(kind: string, id: string): Promise<StoredDocument | undefined> {
+  function read(kind: string, id: string): StoredDocument | undefined {
     const document = documents.get(id);
     return document?.kind === kind ? shown(document) : undefined;
   }
 
   const viewOf = (tenantId: string): TenantStore => ({
     tenantId,
-    get: async (kind, id) => ofTenant(tenantId, await get(kind, id)),
+    get: async (kind, id) => ofTenant(tenantId, read(kind, id)),
+    getMany: async (keys) => keys.map(({ kind, id }) => ofTenant(tenantId, read(kind, id))),
+    // Like a store of which nothing is in memory.
     known: () => undefined,
-    async getAhead(kind, id) {
+    proposed(kind, id) {
       const document = ahead.document(id);
-      return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));
+      return document?.kind === kind ? ofTenant(tenantId, document) : undefined;
     },
-    eventsAhead: (id) => ahead.events(id)?.filter((event) => event.tenantId === tenantId),
+    proposedEvents: (id) => ahead.events(id)?.filter((event) => event.tenantId === tenantId),
     list: async (query) => list(documents.values(), query, tenantId),
     ranked: async (query) => ranked(documents.values(), query, tenantId),
     search: async (query) => search(documents.values(), query, tenantId),
@@ -97,7 +99,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
         if (waiting.length === 1) setImmediate(writeGroup);
       });
     },
-    get,
+    get: async (kind, id) => read(kind, id),
     list: async (query) => list(documents.values(), query, null),
     due: async (query) => due(documents.values(), query),
     documents: async ({ afterId, limit }) =>

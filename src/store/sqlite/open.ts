@@ -47,19 +47,21 @@ export async function openSqliteStore(
     const writer = new GroupCommit({ file, epoch }, observer, watch);
     const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
-    const get = async (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
+    const read = (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
+    const get = async (kind: string, id: string) => read(kind, id);
     const cached = (found: StoredDocument) => cache.get(found.kind, found.id) ?? found;
     const seen = (query: EventQuery) => ({ ...query, through: Math.min(query.through ?? told, told) });
     const reading = { reader, blobFiles, get, cached, seen };
     const viewOf = (tenantId: string): TenantStore => ({
       ...tenantReads(reading, tenantId),
-      get: async (kind, id) => ofTenant(tenantId, cache.get(kind, id) ?? reader.get(kind, id, cache)),
+      get: async (kind, id) => ofTenant(tenantId, read(kind, id)),
+      getMany: async (keys) => keys.map(({ kind, id }) => ofTenant(tenantId, read(kind, id))),
       known: (kind, id) => ofTenant(tenantId, cache.get(kind, id)),
-      async getAhead(kind, id) {
+      proposed(kind, id) {
         const document = writer.ahead.document(id);
-        return ofTenant(tenantId, document?.kind === kind ? document : await get(kind, id));
+        return document?.kind === kind ? ofTenant(tenantId, document) : undefined;
       },
-      eventsAhead: (id) => writer.ahead.events(id)?.filter((event) => event.tenantId === tenantId),
+      proposedEvents: (id) => writer.ahead.events(id)?.filter((event) => event.tenantId === tenantId),
     });
     return {
       of: tenantViews(viewOf),

@@ -24,9 +24,10 @@ export function tenantReads(
   return {
     tenantId,
     get: getOwn,
+    getMany: async (keys) => await Promise.all(keys.map(({ kind, id }) => getOwn(kind, id))),
     known: () => undefined,
-    getAhead: getOwn,
-    eventsAhead: () => undefined,
+    proposed: () => undefined,
+    proposedEvents: () => undefined,
     list: async (query) => reader.list(tenantId, query).map(cached),
     ranked: async (query) => reader.ranked(tenantId, query),
     search: async (query) =>
