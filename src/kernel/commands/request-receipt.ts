@@ -16,11 +16,11 @@ export interface RequestReceipt {
 export const requestReceipt: Command<RequestReceipt, { receiptId: string; isNew: boolean }> = {
   name: "request_receipt",
   scope: "receipts:write",
-  async decide(unit, { subject: { object, id }, taskId }) {
+  decide(unit, { subject: { object, id }, taskId }) {
     const subject = { object, id };
     const receiptId = receiptIdOf(subject);
-    const task = await unit.require("task", taskId);
-    const existing = await unit.find("receipt", receiptId);
+    const task = unit.require("task", taskId);
+    const existing = unit.find("receipt", receiptId);
     if (existing !== undefined) return { receiptId, isNew: false };
     if (task.policy.receipt_policy === "disabled") {
       throw new HarnessError("policy_violation", `The persona of task ${taskId} has receipts disabled.`, {
