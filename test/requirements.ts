@@ -267,6 +267,8 @@ export const requirements: readonly Requirement[] = [
       "Events can be rewritten or removed and blobs dropped in place; everything else keeps its place, and a blob that is spoken of stays.",
     "STO-8":
       "Documents with a rank are listed by it, narrowed by what they are found by, in stable pages, with their number.",
+    "STO-9":
+      "A document that is part of the event that created it need not be stored twice; it reads as any other, whatever becomes of the event.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":

@@ -675,6 +675,46 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       await assertLeft(await at.reopen());
     });
 
+    test("STO-9 a document that is part of its first event is found, listed, changed and kept as any other", async () => {
+      // Given documents that their first events contain, when they are read, listed, changed, rewritten with their event, or lose
+      // that event, then they are what they were made to be, also after a restart.
+      await using at = await opened();
+      const { store } = at;
+      for (const id of ["kept", "changed", "rewritten"]) await store.commit(creationInEvent(id));
+      await store.commit(creation("other"));
+      const read = async (seen: WholeStore) =>
+        (await seen.documents({ afterId: "", limit: 9 })).map(({ id, version, body }) => [id, version, body]);
+      const made = (id: string) => ({ id, text: `made as ${id}` });
+
+      const fresh = await at.reopen();
+      assert.deepEqual((await fresh.of("tenant").get("thing", "kept"))?.body, made("kept"));
+      const list = { kind: "thing", order: "oldest_first", limit: 2 } as const;
+      assert.deepEqual(
+        (await fresh.of("tenant").list(list)).map(({ body }) => body),
+        [made("kept"), made("changed")],
+      );
+      const events = await fresh.events({ after: 0, limit: 9 });
+      await fresh.commit(change("changed", 1, { body: { id: "changed", now: true } }));
+      await fresh.commit(
+        batch({
+          expect: [expectation("rewritten", 1)],
+          put: [document("rewritten", { body: { id: "rewritten", text: null } })],
+          rewrite: [{ position: events[2]?.position ?? 0, payload: { erased: true } }],
+        }),
+      );
+      await fresh.commit(
+        batch({ trim: { events: [events[0]?.position ?? 0], documents: [], unlisted: [] } }),
+      );
+      const expected = [
+        ["changed", 2, { id: "changed", now: true }],
+        ["kept", 1, made("kept")],
+        ["other", 1, { id: "other" }],
+        ["rewritten", 2, { id: "rewritten", text: null }],
+      ];
+      assert.deepEqual(await read(fresh), expected);
+      assert.deepEqual(await read(await at.reopen()), expected);
+    });
+
     test("STO-7 dropping blobs keeps those that an event has mentioned since the caller looked", async () => {
       // Given blobs, when they are dropped, then those that an event mentions since the caller looked stay.
       await using at = await opened();
@@ -1376,6 +1416,13 @@ function creation(id: string, parts: DocumentParts = {}): Batch {
     events: [event(id, "created")],
     put: [document(id, parts)],
   });
+}
+
+/** The document is in the payload of its first event. */
+function creationInEvent(id: string): Batch {
+  const body = { id, text: `made as ${id}` };
+  const first = event(id, "created", { payload: { unrelated: null, thing: body } });
+  return batch({ expect: [expectation(id, 0)], events: [first], put: [document(id, { body })] });
 }
 
 function change(id: string, version: number, parts: DocumentParts = {}): Batch {

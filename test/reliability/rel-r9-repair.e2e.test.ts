@@ -22,14 +22,14 @@ async function upload(client: Client, content: string): Promise<Json> {
   return body;
 }
 
-/** Makes the pages unreadable that hold a text: of the log, and of the documents. */
+/** Makes the pages unreadable that hold a text. */
 function destroyPages(file: string, text: string): void {
   const bytes = readFileSync(file);
   const pages = new Set<number>();
   for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) {
     pages.add(Math.floor(at / pageBytes));
   }
-  assert.ok(pages.size >= 2);
+  assert.ok(pages.size >= 1);
   for (const page of pages) bytes.fill(0xff, page * pageBytes, page * pageBytes + 16);
   writeFileSync(file, bytes);
 }
@@ -162,6 +162,13 @@ test("REL-R9 repair notices that the end of the log is missing and keeps the doc
   const server = await startServer({ data });
   const client = new Client(server);
   const session = await client.createSession();
+  // What is still as its first event made it is in the log only.
+  const unchanged = await client.createSession();
+  const patched = await client.call(`/v1/sessions/${session.id}`, {
+    method: "PATCH",
+    body: { metadata: { kept: true } },
+  });
+  assert.equal(patched.status, 200);
   const end = (await client.listAll("/v1/events")).at(-1).id;
   await server.stop();
   const db = new DatabaseSync(join(data, "bridle.db"));
@@ -175,6 +182,7 @@ test("REL-R9 repair notices that the end of the log is missing and keeps the doc
   assert.equal(is_log_whole, false);
   assert.match(lost[0].where, /^\d+ to \d+$/);
   assert.ok(not_backed.includes(session.id));
+  assert.ok(lost.some(({ where }: Json) => where === unchanged.id));
   await using again = await startServer({ data: to });
   const other = new Client(again);
   assert.equal((await other.get(`/v1/sessions/${session.id}`)).status, 200);

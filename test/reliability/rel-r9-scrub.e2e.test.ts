@@ -50,9 +50,8 @@ test("REL-R9 scrub finds no damage under a running server, and each kind of dama
   db.exec(`UPDATE log SET events = replace(events, 'say one', 'say own') WHERE events LIKE '%say one%'`);
   db.prepare("UPDATE documents SET body = '{' WHERE id = ?").run(String(task?.id));
   db.prepare("UPDATE documents SET sequence = 9 WHERE id = ?").run(session.id);
-  db.prepare(`UPDATE documents SET body = json_set(body, '$.hash', 'other') WHERE id = ?`).run(
-    String(first?.id),
-  );
+  const other = JSON.stringify({ hash: "other", previous_hash: null, index: 0 });
+  db.prepare("UPDATE documents SET body = ? WHERE id = ?").run(other, String(first?.id));
   db.close();
 
   const found = await scrub("--json");

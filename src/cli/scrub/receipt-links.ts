@@ -1,7 +1,9 @@
 /** Whether the receipts of each workspace form the chain that its document says: every one names the hash of the one before. */
 
 import type { DatabaseSync } from "node:sqlite";
+import { DocumentBodies } from "../../store/sqlite/document-body.ts";
 import type { OnDamage } from "../../store/sqlite/examine-database.ts";
+import type { Row } from "../../store/sqlite/log-rows.ts";
 import { openReadOnly } from "../../store/sqlite/read-only.ts";
 
 interface Receipt {
@@ -20,26 +22,31 @@ interface Chain {
 export function checkReceiptLinks(file: string, onDamage: OnDamage): number {
   using db = openReadOnly(file);
   let count = 0;
-  for (const { body } of db.prepare("SELECT body FROM documents WHERE kind = 'receipt_chain'").all()) {
-    const chain = parsed<Chain>(body);
+  const bodies = new DocumentBodies(db);
+  for (const row of db.prepare("SELECT body, born FROM documents WHERE kind = 'receipt_chain'").all()) {
+    const chain = readBody<Chain>(bodies, row);
     if (chain === null) continue;
     const found = (where: string, problem: string) => onDamage({ file, what: "document", where, problem });
-    count += checkChain(db, chain, found);
+    count += checkChain(db, bodies, chain, found);
   }
   return count;
 }
 
 function checkChain(
   db: DatabaseSync,
+  bodies: DocumentBodies,
   { workspace_id, size, last_hash }: Chain,
   found: (where: string, problem: string) => void,
 ): number {
   const rows = db
-    .prepare("SELECT id, body FROM documents WHERE kind = 'receipt' AND workspace_id = ? ORDER BY born, id")
+    .prepare(
+      "SELECT id, body, born FROM documents WHERE kind = 'receipt' AND workspace_id = ? ORDER BY born, id",
+    )
     .iterate(workspace_id);
   let previous: Receipt | null = null;
-  for (const { id, body } of rows) {
-    const receipt = parsed<Receipt>(body);
+  for (const row of rows) {
+    const { id } = row;
+    const receipt = readBody<Receipt>(bodies, row);
     if (receipt === null || receipt.index === null) continue;
     const expected = (previous?.index ?? -1) + 1;
     if (receipt.index !== expected) found(String(id), `it is receipt ${receipt.index} after ${expected - 1}`);
@@ -54,10 +61,11 @@ function checkChain(
   return count;
 }
 
-/** What is no JSON is reported as a document. */
-function parsed<T>(body: unknown): T | null {
+/** What cannot be read is reported as a document. */
+function readBody<T>(bodies: DocumentBodies, { body = null, born = null }: Row): T | null {
   try {
-    return JSON.parse(String(body));
+    // What the database holds under these kinds, Bridle wrote.
+    return bodies.read({ body, born }) as T;
   } catch {
     return null;
   }

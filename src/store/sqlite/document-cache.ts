@@ -8,8 +8,8 @@
 import type { Batch, StoredDocument, StoredEvent } from "../port.ts";
 import { Generations } from "./generations.ts";
 
-/** What one generation of documents may take; there are two. */
-const bytesMax = 32 * 1024 * 1024;
+/** What one generation of documents takes as JSON; there are two. On the heap it is three to four times as much. */
+const bytesMax = 8 * 1024 * 1024;
 /** A rough price for what an entry costs beside its body. */
 const entryBytes = 400;
 

@@ -7,7 +7,8 @@ import { createHash, hash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import type { Position } from "../port.ts";
+import { type Position, StoreDamaged, type StoredEvent } from "../port.ts";
+import { bodyIn, DocumentBodies, isInLog } from "./document-body.ts";
 import { type Row, toEvents } from "./log-rows.ts";
 import { openReadOnly } from "./read-only.ts";
 import { knownSchema } from "./schema.ts";
@@ -96,10 +97,11 @@ export class DatabaseExaminer {
 
   #examineDocuments(): number {
     const find = this.#db.prepare("SELECT * FROM log WHERE last >= ? AND first <= ? ORDER BY last LIMIT 1");
+    const bodies = new DocumentBodies(this.#db);
     let count = 0;
     for (const row of this.#rows("documents", "id", "document", "")) {
       count += 1;
-      const problem = documentProblem(row, (position) => find.get(position, position), this.#file);
+      const problem = documentProblem(row, bodies, (position) => find.get(position, position), this.#file);
       if (problem !== null) this.#found("document", String(row.id), problem);
     }
     return count;
@@ -126,12 +128,26 @@ export class DatabaseExaminer {
   /** Hashes of content elsewhere are noted as well; content that was here is named as `blob` by what refers to it. */
   #findMissingContents(): void {
     const isHere = this.#db.prepare("SELECT 1 FROM blobs WHERE sha256 = ?");
-    const isNeeded = this.#db.prepare("SELECT 1 FROM documents WHERE instr(body, ?) LIMIT 1");
     for (const row of this.#rows("blob_owners", "sha256", "content", "")) {
       const sha256 = String(row.sha256);
       if (isHere.get(sha256) !== undefined || existsSync(blobFile(this.#directory, sha256))) continue;
-      if (isNeeded.get(`"blob":"${sha256}"`) !== undefined) this.#found("content", sha256, "it is missing");
+      if (this.#isNeeded(`"blob":"${sha256}"`)) this.#found("content", sha256, "it is missing");
     }
+  }
+
+  /** Whether a document has this text, itself or in the event that it is in. */
+  #isNeeded(text: string): boolean {
+    if (this.#db.prepare("SELECT 1 FROM documents WHERE instr(body, ?) LIMIT 1").get(text) !== undefined)
+      return true;
+    const find = this.#db.prepare("SELECT body FROM documents WHERE id = ? AND born = ?");
+    for (const row of this.#db.prepare("SELECT * FROM log WHERE instr(events, ?)").iterate(text)) {
+      for (const { resource, position, payload } of intactEvents(row, this.#file)) {
+        const body = find.get(resource.id, position)?.body;
+        if (typeof body !== "string" || !isInLog(body)) continue;
+        if (JSON.stringify(bodyIn({ payload }, body)).includes(text)) return true;
+      }
+    }
+    return false;
   }
 
   /** All rows of a table by its key, each page a read of its own; ends at damage that SQLite cannot read past. */
@@ -155,15 +171,27 @@ export class DatabaseExaminer {
   }
 }
 
+/** Damage is reported where the log is examined. */
+function intactEvents(row: Row, file: string): StoredEvent[] {
+  try {
+    return toEvents(row, file);
+  } catch {
+    return [];
+  }
+}
+
 function documentProblem(
-  { id, body, sequence, last_event: lastEvent }: Row,
+  { id, body = null, born = null, sequence, last_event: lastEvent }: Row,
+  bodies: DocumentBodies,
   rowAt: (position: number) => Row | undefined,
   file: string,
 ): string | null {
   try {
-    JSON.parse(String(body));
-  } catch {
-    return "it is no JSON";
+    bodies.read({ body, born });
+  } catch (error) {
+    // The event is reported already.
+    if (error instanceof StoreDamaged) return null;
+    return error instanceof SyntaxError ? "it is no JSON" : "the event that it is in is missing";
   }
   if (lastEvent === null) return null;
   const position = Number(lastEvent);

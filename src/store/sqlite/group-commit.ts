@@ -21,6 +21,7 @@ import {
   VersionConflict,
 } from "../port.ts";
 import { WriteHealth } from "../write-health.ts";
+import { bytesOf, memberOf } from "./document-body.ts";
 import type {
   BatchResult,
   BatchRows,
@@ -191,7 +192,7 @@ export class GroupCommit {
       if (waiting === undefined) continue;
       this.ahead.drop(waiting.batch);
       if (events === null) continue;
-      this.#observer.committed(waiting.batch, events, (index) => bodyOf(waiting.rows, index).length);
+      this.#observer.committed(waiting.batch, events, (index) => bytesOf(waiting.rows.put[index]?.[9] ?? ""));
     }
     const events = settled.flatMap((batch) => batch.events ?? []);
     if (events.length > 0) this.#observer.groupCommitted(events);
@@ -281,10 +282,6 @@ function settle(
   return { events, tell: () => resolve(events) };
 }
 
-function bodyOf(rows: BatchRows, index: number): string {
-  return rows.put[index]?.[9] ?? "";
-}
-
 function toRows(batch: Batch): BatchRows {
   return {
     expect: batch.expect.map(({ id, version }) => [id, version]),
@@ -292,7 +289,7 @@ function toRows(batch: Batch): BatchRows {
       row: toLogRow(run),
       resourceIds: run.map(({ resource }) => resource.id),
     })),
-    put: batch.put.map(toDocumentRow),
+    put: documentRows(batch),
     regained: batch.put.flatMap(({ id, regained }): BatchRows["regained"] =>
       regained === undefined ? [] : [[id, regained]],
     ),
@@ -312,13 +309,21 @@ function toRows(batch: Batch): BatchRows {
   };
 }
 
-function toDocumentRow({ id, kind, index, body }: NewDocument): DocumentRow {
+function documentRows({ put, expect, events }: Batch): DocumentRow[] {
+  const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
+  return put.map((document) => {
+    const isNew = created.has(document.id);
+    const first = isNew ? events.find(({ resource }) => resource.id === document.id) : undefined;
+    return toDocumentRow(document, memberOf(document, first) ?? JSON.stringify(document.body));
+  });
+}
+
+function toDocumentRow({ id, kind, index }: NewDocument, body: string): DocumentRow {
   const { tenantId, isListed = true, workspaceId = null, sessionId = null, taskId = null } = index;
   const { ownerId = null, status = null, wakeAt = null, rank = null, label = null } = index;
   const listedIn = isListed ? tenantId : null;
-  const json = JSON.stringify(body);
   const found = [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt] as const;
-  return [...found, json, ownerId, rank, label];
+  return [...found, body, ownerId, rank, label];
 }
 
 function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {

@@ -34,6 +34,7 @@ export type DocumentRow = [
   taskId: string | null,
   status: string | null,
   wakeAt: number | null,
+  /** JSON, or where it is in the log (`document-body.ts`). */
   body: string,
   ownerId: string | null,
   rank: number | null,

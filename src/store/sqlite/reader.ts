@@ -18,12 +18,14 @@ import type {
 
 import type { DueQuery } from "../whole-store.ts";
 import { checkedBlob } from "./checked-blob.ts";
+import { bytesOf, DocumentBodies } from "./document-body.ts";
 import type { DocumentCache } from "./document-cache.ts";
 import { type Row, toEvents } from "./log-rows.ts";
 
 export class Reader {
   readonly #file: string;
   readonly #db: DatabaseSync;
+  readonly #bodies: DocumentBodies;
   /** The queries below have a bounded number of shapes, so the prepared statements are kept for good. */
   readonly #statements = new Map<string, StatementSync>();
 
@@ -32,6 +34,7 @@ export class Reader {
     this.#db = new DatabaseSync(file, { readOnly: true });
     this.#db.exec("PRAGMA busy_timeout = 5000");
     this.#db.exec(`PRAGMA cache_size = -${cacheKiB}`);
+    this.#bodies = new DocumentBodies(this.#db);
   }
 
   close(): void {
@@ -50,13 +53,15 @@ export class Reader {
 
   /** What is read is kept in the cache, if there is one. */
   get(kind: string, id: string, cache?: DocumentCache): StoredDocument | undefined {
-    const row = this.#prepare(
-      "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id = ? AND kind = ?",
-    ).get(id, kind);
-    if (row === undefined) return undefined;
-    const document = toDocument(row);
-    cache?.keep(document, String(row.body).length);
-    return document;
+    return this.#atOneMoment(() => {
+      const row = this.#prepare(
+        "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id = ? AND kind = ?",
+      ).get(id, kind);
+      if (row === undefined) return undefined;
+      const document = this.#document(row);
+      cache?.keep(document, bytesOf(String(row.body)));
+      return document;
+    });
   }
 
   /** Of one tenant, or of all. */
@@ -99,9 +104,7 @@ export class Reader {
     const direction = newest ? "DESC" : "ASC";
     const sql = `SELECT id, kind, tenant_id, version, born, body FROM documents
       WHERE ${where.join(" AND ")} ORDER BY born ${direction}, id ${direction} LIMIT ?`;
-    return this.#prepare(sql)
-      .all(...values, query.limit)
-      .map(toDocument);
+    return this.#documents(sql, ...values, query.limit);
   }
 
   ranked(tenantId: string, query: RankedQuery): RankedDocuments {
@@ -132,10 +135,12 @@ export class Reader {
       .slice(0, query.limit);
     const total = statuses.reduce((sum, status) => sum + Number(count.get(...values, status)?.n ?? 0), 0);
     const read = this.#prepare("SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id = ?");
-    const documents = found.flatMap(({ id, rank }) => {
-      const row = read.get(id);
-      return row === undefined ? [] : [{ ...toDocument(row), rank }];
-    });
+    const documents = this.#atOneMoment(() =>
+      found.flatMap(({ id, rank }) => {
+        const row = read.get(id);
+        return row === undefined ? [] : [{ ...this.#document(row), rank }];
+      }),
+    );
     return { documents, total };
   }
 
@@ -175,9 +180,12 @@ export class Reader {
       FROM texts JOIN documents ON documents.born = texts.rowid WHERE ${where.join(" AND ")}`;
     const beyond = query.beyond === undefined ? "" : "WHERE (score, id) > (?, ?)";
     if (query.beyond !== undefined) values.push(query.beyond.score, query.beyond.id);
-    return this.#prepare(`SELECT * FROM (${found}) ${beyond} ORDER BY score, id LIMIT ?`)
-      .all(...values, query.limit)
-      .map((row) => ({ ...toDocument(row), score: Number(row.score) }));
+    const sql = `SELECT * FROM (${found}) ${beyond} ORDER BY score, id LIMIT ?`;
+    return this.#atOneMoment(() =>
+      this.#prepare(sql)
+        .all(...values, query.limit)
+        .map((row) => ({ ...this.#document(row), score: Number(row.score) })),
+    );
   }
 
   due(query: DueQuery): { id: string; wakeAt: number }[] {
@@ -198,11 +206,9 @@ export class Reader {
   }
 
   documents({ afterId, limit }: { afterId: string; limit: number }): StoredDocument[] {
-    return this.#prepare(
-      "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id > ? ORDER BY id LIMIT ?",
-    )
-      .all(afterId, limit)
-      .map(toDocument);
+    const sql =
+      "SELECT id, kind, tenant_id, version, born, body FROM documents WHERE id > ? ORDER BY id LIMIT ?";
+    return this.#documents(sql, afterId, limit);
   }
 
   cursor(name: string): Position {
@@ -320,6 +326,36 @@ export class Reader {
     return Number(this.#prepare("SELECT coalesce(max(last), 0) AS head FROM log").get()?.head ?? 0);
   }
 
+  #documents(sql: string, ...values: SQLInputValue[]): StoredDocument[] {
+    return this.#atOneMoment(() =>
+      this.#prepare(sql)
+        .all(...values)
+        .map((row) => this.#document(row)),
+    );
+  }
+
+  /** What a document refers to must not leave the log between the two reads. */
+  #atOneMoment<Result>(read: () => Result): Result {
+    if (this.#db.isTransaction) return read();
+    this.#db.exec("BEGIN");
+    try {
+      return read();
+    } finally {
+      this.#db.exec("COMMIT");
+    }
+  }
+
+  #document(row: Row): StoredDocument {
+    return {
+      kind: String(row.kind),
+      id: String(row.id),
+      tenantId: String(row.tenant_id),
+      version: Number(row.version),
+      born: Number(row.born),
+      body: this.#bodies.read({ body: row.body ?? null, born: row.born ?? null }),
+    };
+  }
+
   #prepare(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
@@ -371,16 +407,5 @@ function toOnceRecord(row: Row): OnceRecord {
     result: String(row.result),
     position: row.position === null ? null : Number(row.position),
     expiresAt: Number(row.expires_at),
-  };
-}
-
-function toDocument(row: Row): StoredDocument {
-  return {
-    kind: String(row.kind),
-    id: String(row.id),
-    tenantId: String(row.tenant_id),
-    version: Number(row.version),
-    born: Number(row.born),
-    body: JSON.parse(String(row.body)),
   };
 }

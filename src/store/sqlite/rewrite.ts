@@ -5,6 +5,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Position, Trim } from "../port.ts";
+import { bodyIn, isInLog } from "./document-body.ts";
 import { checkedRow, checksumOf, sharedColumns } from "./log-rows.ts";
 import type { Dropped, OnceRewriteRow, RewriteRow } from "./protocol.ts";
 
@@ -12,7 +13,7 @@ type LogEntry = [
   event: string,
   object: string,
   id: string,
-  payload: unknown,
+  payload: object,
   replay?: unknown,
   imported?: unknown,
 ];
@@ -26,6 +27,8 @@ export class LogRewriter {
   readonly #insertRow: StatementSync;
   readonly #deleteDocument: StatementSync;
   readonly #unlist: StatementSync;
+  readonly #readBody: StatementSync;
+  readonly #writeBody: StatementSync;
   readonly #tail: StatementSync;
   readonly #blobBytes: StatementSync;
   readonly #deleteBlob: StatementSync;
@@ -43,6 +46,8 @@ export class LogRewriter {
     );
     this.#deleteDocument = db.prepare("DELETE FROM documents WHERE id = ?");
     this.#unlist = db.prepare("UPDATE documents SET listed_in = NULL WHERE id = ?");
+    this.#readBody = db.prepare("SELECT body FROM documents WHERE id = ? AND born = ?");
+    this.#writeBody = db.prepare("UPDATE documents SET body = ? WHERE id = ?");
     this.#tail = db.prepare("SELECT events FROM log WHERE last > ? ORDER BY last");
     this.#blobBytes = db.prepare("SELECT length(bytes) AS bytes FROM blobs WHERE sha256 = ?");
     this.#deleteBlob = db.prepare("DELETE FROM blobs WHERE sha256 = ?");
@@ -80,7 +85,7 @@ export class LogRewriter {
       if (row === undefined) throw new Error(`There is no event ${position} to remove`);
       const { first, last, shared, ...texts } = checkedRow(row, this.#file);
       this.#deleteRow.run(last);
-      const entries: unknown[] = JSON.parse(texts.events);
+      const entries: LogEntry[] = JSON.parse(texts.events);
       const allNumbers: unknown[] = JSON.parse(texts.numbers);
       for (const [from, end] of piecesLeft(first, entries.length, going)) {
         const events = JSON.stringify(entries.slice(from, end));
@@ -88,10 +93,18 @@ export class LogRewriter {
         const piece = { first: first + from, last: first + end - 1, shared, numbers, events };
         this.#insertRow.run(piece.last, piece.first, ...shared, events, numbers, checksumOf(piece));
       }
-      for (let index = 0; index < entries.length; index++) going.delete(first + index);
+      for (const [index, entry] of entries.entries())
+        if (going.delete(first + index)) this.#keepDocument(first + index, entry);
     }
     for (const { id } of documents) this.#deleteDocument.run(id);
     for (const id of unlisted) this.#unlist.run(id);
+  }
+
+  /** A document may be what its first event says; without that event it has to be written. */
+  #keepDocument(position: Position, [, , id, payload]: LogEntry): void {
+    const body = this.#readBody.get(id, position)?.body;
+    if (typeof body !== "string" || !isInLog(body)) return;
+    this.#writeBody.run(JSON.stringify(bodyIn({ payload }, body)), id);
   }
 
   rewriteOnce(changes: readonly OnceRewriteRow[]): void {

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { DocumentBodies } from "./document-body.ts";
 import type { Damage, OnDamage } from "./examine-database.ts";
 import { type Row, toEvents } from "./log-rows.ts";
 import { configure, knownSchema, migrate } from "./schema.ts";
@@ -106,14 +107,14 @@ export class Salvage {
 
   /** Those that can be read. */
   *documents(): Generator<Row> {
+    const bodies = new DocumentBodies(this.#source);
     for (const row of this.#rows("documents", "document")) {
       try {
-        JSON.parse(String(row.body));
+        const body = bodies.read({ body: row.body ?? null, born: row.born ?? null });
+        yield { ...row, body: JSON.stringify(body) };
       } catch (error) {
         this.#lose("document", String(row.id), error);
-        continue;
       }
-      yield row;
     }
   }
 

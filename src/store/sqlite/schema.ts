@@ -5,7 +5,7 @@
  *            row: positions first to last, `events` a JSON array of [name, object, resource id, payload] and, for a
  *            copy of an earlier event, where it comes from, and for an imported one, who brought it; `numbers`
  *            a JSON array of [sequence, previous], `checksum` in `log-rows.ts`. A row costs what an event would, and a commit has seven of those.
- * documents  the fold of a resource's events: JSON and the few columns it is found by
+ * documents  the fold of a resource's events: the few columns it is found by and JSON, or where it is in the log (`document-body.ts`)
  * blobs      content under its SHA-256; blob_owners says which tenants have it
  * once       idempotency records
  * writer     one row: the epoch of the process that may write (`epoch.ts`)
@@ -119,6 +119,8 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   ) STRICT, WITHOUT ROWID;
   INSERT INTO cursors SELECT 'receipts', max(last) FROM log HAVING max(last) IS NOT NULL;
   `,
+  // From here on, a document may be in the log only (`document-body.ts`), where an older Bridle would not look.
+  "",
 ];
 
 /** Kept by triggers, so that nothing that writes to the log or to content can forget to count. */
