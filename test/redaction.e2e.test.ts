@@ -726,6 +726,7 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     return { params: { secret_name: "GONE" } };
   },
   verifyReceipt: () => ({ body: {} }),
+  requestReceipt: ({ ids }) => ({ body: { subject: { object: "artifact", id: ids.artifact_id } } }),
   verifyForeignReceipt: ({ receipt }) => ({ body: { receipt } }),
   createWsTicket: () => ({}),
   rotateSigningKey: () => ({}),

@@ -566,8 +566,12 @@ describe("many runs", () => {
   test("RUN-5 with room for two runs at most two of twenty tasks are in a step, and two are", async () => {
     // Given room for two runs, when twenty tasks work, then never more than two are inside a step, and two are.
     await using stage = await Stage.open({ flags: ["--concurrency", "2"] });
-    await stage.openGate();
     const tasks = await inParallel(20, async () => stage.submit("busy", { text: "x" }));
+    await until(
+      () => stage.notes(),
+      (notes) => notes.length === 2,
+    );
+    await stage.openGate();
     for (const task of tasks) await stage.completed(task);
     let inside = 0;
     const levels = (await stage.notes()).map((line) => {

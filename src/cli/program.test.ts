@@ -15,6 +15,7 @@ const withoutJson: Record<string, string> = {
   completion: "a script for a shell",
   help: "for a person",
   tour: "for a person at a terminal",
+  "receipt request": "a receipt; it is JSON already",
 };
 
 function everyCommand(command: Command, path = ""): { path: string; command: Command }[] {

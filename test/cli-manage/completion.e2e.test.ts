@@ -47,7 +47,7 @@ describe("bridle completion", () => {
     ]);
     const [begun, group, flags, level, files, directories, skipped, name, shells, scope, unknown] = offered;
     assert.deepEqual(begun?.sort(), ["rebuild", "receipt", "replay", "restore"]);
-    assert.deepEqual(group?.sort(), ["export", "help", "verify"]);
+    assert.deepEqual(group?.sort(), ["export", "help", "request", "verify"]);
     assert.deepEqual(flags?.sort(), ["--json", "--jwks"]);
     assert.deepEqual(level, ["debug"]);
     assert.deepEqual(files?.sort(), ["bundle one.jsonl", "bundles"]);

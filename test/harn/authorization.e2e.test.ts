@@ -172,6 +172,7 @@ const given: Record<string, (ids: Ids) => Given> = {
   beginPairing: () => ({ body: {} }),
   confirmPairing: () => ({ body: { fingerprint: "0".repeat(64) } }),
   verifyReceipt: () => ({ body: {} }),
+  requestReceipt: ({ artifact_id }) => ({ body: { subject: { object: "artifact", id: artifact_id } } }),
   verifyForeignReceipt: () => ({ body: { receipt: {} } }),
   importSession: () => ({ raw: "{}", type: "application/jsonl" }),
   createPersona: () => ({

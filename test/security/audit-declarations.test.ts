@@ -26,6 +26,7 @@ const work = [
   "merge_branch",
   "register_artifact",
   "replay_session",
+  "request_receipt",
   "submit_host_result",
   "submit_task",
   "take_shell_turn",

@@ -29,11 +29,14 @@ export const tellHarpSession: Command<{ value: unknown }, { isDuplicate: boolean
     unit.hold(id);
     const known = unit.findForHarness("harp_session", id);
     const state = known === undefined ? null : stateOf(unit, known);
-    const { session, isDuplicate } = unit.awaited("session", () => applySessionEvent(state, event));
+    const { isLate, isDuplicate } = unit.awaited("session", async () => {
+      const { session, isDuplicate } = await applySessionEvent(state, event);
+      return { isLate: session === state, isDuplicate };
+    });
     if (isDuplicate) return { isDuplicate };
     assertKeptAsItIs(unit, event);
     const record = known ?? begin(unit, id, event.sessionId);
-    unit.emit(record, "vendor.bridle.harp_session.told", toldOf(unit, event, session === state));
+    unit.emit(record, "vendor.bridle.harp_session.told", toldOf(unit, event, isLate));
     return { isDuplicate };
   },
 };
