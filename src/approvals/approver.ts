@@ -184,6 +184,22 @@ export class Approver {
     await this.#client.call(path, anything, { method: "POST" });
   }
 
+  /** Takes a request out of the inbox, unsigned: also one that this device cannot open. Other approvers still have it. */
+  async dismiss(requestId: string): Promise<void> {
+    await this.#client.call(`${this.#inboxPath}/${encodeURIComponent(requestId)}`, anything, {
+      method: "DELETE",
+    });
+  }
+
+  /** Revokes the pairing at the gateway: requests of this enforcer no longer come here. */
+  async unpair(enforcerId: string): Promise<void> {
+    await this.#client.call("/v1/pairing/revoke", anything, {
+      body: { enforcerId },
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+    });
+  }
+
   get #inboxPath(): string {
     return `/v1/approvers/${encodeURIComponent(this.approverId)}/inbox`;
   }

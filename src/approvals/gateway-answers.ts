@@ -109,8 +109,8 @@ export const readPairingCompleted: Reader<PairingCompleted> = some(
 );
 
 export const readPairingStatus: Reader<PairingStatus> = some(
-  { nonce: id, state: oneOf(["initiated", "resolved", "completed", "expired"]), expiresAt: time },
-  { approverId: id, publicKey: bundle, routingToken: token, completedAt: time },
+  { nonce: id, state: oneOf(["initiated", "resolved", "completed", "revoked", "expired"]), expiresAt: time },
+  { approverId: id, publicKey: bundle, routingToken: token, completedAt: time, revokedAt: time },
 );
 
 /** These members as they should be, and whatever others. */

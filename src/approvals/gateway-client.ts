@@ -216,7 +216,7 @@ export function parsed(text: string): unknown {
 
 /** What was refused, as far as somebody who speaks HARP refused it. */
 function refusalIn(status: number, value: unknown): GatewayRefusal {
-  const body = isObject(value) && value.msgType === "error" && isObject(value.body) ? value.body : null;
+  const body = errorIn(value);
   if (body === null || typeof body.code !== "string" || !/^\w{1,64}$/.test(body.code)) {
     // A proxy, or another kind of server: it is not the gateway that said no.
     return new GatewayRefusal(
@@ -231,6 +231,13 @@ function refusalIn(status: number, value: unknown): GatewayRefusal {
   const message = typeof body.message === "string" ? body.message.slice(0, messageCharsMax) : body.code;
   const details = isObject(body.details) ? body.details : {};
   return new GatewayRefusal(body.code, status, message, { isRetryable: details.retryable === true, details });
+}
+
+/** In an envelope; Bridle's own endpoints say it in plain JSON. */
+function errorIn(value: unknown): Record<string, unknown> | null {
+  if (!isObject(value)) return null;
+  const body = value.msgType === "error" ? value.body : value.error;
+  return isObject(body) ? body : null;
 }
 
 /** Of an answer: what it was read as, or that it cannot be read. */

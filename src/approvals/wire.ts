@@ -167,12 +167,14 @@ export type InboxPage = Emitted<"inbox.page", InboxPageBody>;
 export type ExchangeStatus = Emitted<"exchange.status", ExchangeStatusBody>;
 export type ExchangeWithdrawn = Emitted<"exchange.withdrawn", WithdrawnBody>;
 export type RefreshRequest = Emitted<"refresh.request", { reason: string }>;
-export type ErrorEnvelope = Emitted<"error", ErrorBody>;
+/** `message` is beside the body too: many clients look for it there, and show nothing where they do not find it. */
+export type ErrorEnvelope = Emitted<"error", ErrorBody> & { message: string };
 
 /** A control frame, and no envelope: how a client introduces itself on a WebSocket. */
 export interface Hello {
   msgType: "hello";
-  capabilities: { push?: boolean; poll?: boolean; sse?: boolean };
+  /** What the enforcer says it can do, in its own words. */
+  capabilities: Record<string, unknown>;
   workspaceName?: string;
   enforcerLabel?: string;
 }
@@ -223,10 +225,11 @@ export interface PairingCompleted {
 
 export interface PairingStatus {
   nonce: string;
-  state: "initiated" | "resolved" | "completed" | "expired";
+  state: "initiated" | "resolved" | "completed" | "revoked" | "expired";
   expiresAt: string;
   approverId?: string;
   publicKey?: string;
   routingToken?: string;
   completedAt?: string;
+  revokedAt?: string;
 }

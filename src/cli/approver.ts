@@ -40,6 +40,16 @@ export function addApproverCommands(program: Command): void {
     .action(async (id: string, settings: ApproverSettings) => {
       await told(async () => (await import("./approver/look.ts")).refresh(id, settings));
     });
+  withOptions(approver.command("dismiss <request-id>"))
+    .description("Take a request out of your inbox without signing: also one that cannot be opened here.")
+    .action(async (id: string, settings: ApproverSettings) => {
+      await told(async () => (await import("./approver/look.ts")).dismiss(id, settings));
+    });
+  withOptions(approver.command("unpair <enforcer-id>"))
+    .description("Revoke your pairing with an enforcer: its requests no longer reach you.")
+    .action(async (id: string, settings: ApproverSettings) => {
+      await told(async () => (await import("./approver/look.ts")).unpair(id, settings));
+    });
   withOptions(approver.command("keys"))
     .description("Your fingerprints and ids, and where your keys are kept.")
     .option("--create", "make keys now, to say their fingerprint before you pair")

@@ -40,7 +40,8 @@ test("HARP-63, HARP-70 decisions go to the previous channel once the latest has 
   const second = await test.channel("enforcer", "enf");
   second.close();
   test.moveBy(60 * 60_000);
-  assert.equal((await test.gateway.presenceOf(enforcer, "enf")).status, "offline");
+  const asker = principal("approver", "somebody");
+  assert.equal((await test.gateway.presenceOf(asker, "enf")).status, "offline");
   await decided(test, "r1");
   await first.untilTold(1);
   assert.deepEqual(second.told, []);

@@ -109,7 +109,7 @@ export class Envelopes {
       ...(requestId === null ? {} : { requestId }),
       details: { retryable: false, ...details },
     };
-    return this.#emitted("error", requestId ?? noRequestId, body);
+    return { ...this.#emitted("error", requestId ?? noRequestId, body), message };
   }
 
   #about<Type extends MessageType, Body>(

@@ -34,12 +34,12 @@ import { Exchanges } from "./exchanges.ts";
 import { dismiss, type InboxName, inboxPage, type PageRequest } from "./inboxes.ts";
 import { KnownApprovers } from "./known-approvers.ts";
 import { Pairings } from "./pairings.ts";
-import { PresenceBook } from "./presence.ts";
+import { type Labels, PresenceBook } from "./presence.ts";
 import { type Mailbox, mailboxFor, type Principal, type Role, requireRole } from "./principal.ts";
 import { approverMailbox, type Exchange, enforcerMailbox } from "./records/exchange.ts";
 import { refresh } from "./refresh.ts";
 import { refusal } from "./refusals.ts";
-import { revokeToken } from "./routing-tokens.ts";
+import { revokePairing } from "./routing-tokens.ts";
 import { submitArtifact } from "./submit-artifact.ts";
 import { submitDecision } from "./submit-decision.ts";
 import { sweep } from "./sweep.ts";
@@ -130,14 +130,23 @@ export class Gateway {
     if (mailbox.role === "enforcer") this.presence.alive(mailbox, transport);
   }
 
+  /** An enforcer that only polls says that it is there, and what it is called. */
+  async heartbeat(principal: Principal, { workspaceName, enforcerLabel }: Labels): Promise<void> {
+    await this.heardFrom(principal);
+    this.presence.introduced(mailboxFor(principal, { role: "enforcer", id: principal.id }), {
+      ...(workspaceName === undefined ? {} : { workspaceName }),
+      ...(enforcerLabel === undefined ? {} : { enforcerLabel }),
+    });
+  }
+
   async presenceIn(principal: Principal, tenantId: string): Promise<Presence[]> {
-    await this.#asks(principal);
+    await this.heardFrom(principal);
     if (tenantId !== principal.tenantId) throw refusal("Forbidden", "This is not your tenant.");
     return this.presence.inTenant(tenantId);
   }
 
   async presenceOf(principal: Principal, enforcerId: string): Promise<Presence> {
-    await this.#asks(principal);
+    await this.heardFrom(principal);
     const { tenantId } = principal;
     const found = this.presence.of({ tenantId, role: "enforcer", id: enforcerId });
     if (found === null) throw refusal("EnforcerNotFound", "No such enforcer was heard of here.");
@@ -167,9 +176,12 @@ export class Gateway {
   }
 
   /** What was promised at pairing no longer holds. */
-  async revokeToken(principal: Principal, routingToken: string): Promise<void> {
+  async revokePairing(
+    principal: Principal,
+    wanted: { routingToken: string } | { enforcerId: string },
+  ): Promise<void> {
     await this.heardFrom(principal);
-    await revokeToken(this.deps, principal, routingToken);
+    await revokePairing(this.deps, principal, wanted);
   }
 
   /** Who calls is known from then on: an approver as one that can be asked, an enforcer as one that is there. */
@@ -182,11 +194,6 @@ export class Gateway {
   async tick(isStopped?: () => boolean): Promise<void> {
     this.channels.tick();
     await sweep(this, isStopped);
-  }
-
-  /** Asking who is there is no way to be there. */
-  async #asks(principal: Principal): Promise<void> {
-    if (principal.role === "approver") await this.heardFrom(principal);
   }
 
   async #as(principal: Principal, of: Of): Promise<Mailbox> {

@@ -132,15 +132,41 @@ test("HARP-76 a foreign, revoked or mixed-in token routes nothing and asks nobod
   assert.equal(await refusalOf(submit(other, routingToken, "r1")), "NoApproverAvailable");
   const elsewhere = principal("enforcer", "enf", "tenant-b");
   assert.equal(await refusalOf(submit(elsewhere, routingToken, "r2")), "NoApproverAvailable");
-  assert.equal(await refusalOf(test.gateway.revokeToken(other, routingToken)), "PairingNotFound");
-  await test.gateway.revokeToken(enforcer, routingToken);
-  await test.gateway.revokeToken(enforcer, routingToken);
-  assert.equal(await refusalOf(submit(enforcer, routingToken, "r3")), "NoApproverAvailable");
-  assert.equal(await refusalOf(submit(enforcer, [good, routingToken], "r4")), "NoApproverAvailable");
+  assert.equal(await refusalOf(test.gateway.revokePairing(other, { routingToken })), "PairingNotFound");
+  await test.gateway.revokePairing(enforcer, { routingToken });
+  await test.gateway.revokePairing(enforcer, { routingToken });
+  assert.equal(await refusalOf(submit(enforcer, routingToken, "r3")), "PairingRevoked");
+  assert.equal(await refusalOf(submit(enforcer, [good, routingToken], "r4")), "PairingRevoked");
   assert.equal(await refusalOf(submit(enforcer, [], "r5")), "NoApproverAvailable");
   assert.equal(await refusalOf(submit(enforcer, [1], "r6")), "ValidationError");
   await submit(enforcer, [good, good], "r7");
   assert.deepEqual(await test.inbox("app"), ["r7"]);
+});
+
+test("HARP-76 an approver revokes every pairing with an enforcer, and the status shows no dead token", async () => {
+  await using test = await TestGateway.open();
+  const [first, second] = [await pair(test), await pair(test)];
+  const byName = () =>
+    test.gateway.submitArtifact(enforcer, test.artifact("r1", {}, { recipient: { approverId: "app" } }));
+  const stranger = test.gateway.revokePairing(principal("approver", "other"), { enforcerId: "enf" });
+  assert.equal(await refusalOf(stranger), "PairingNotFound");
+  await test.gateway.revokePairing(approver, { routingToken: first.routingToken });
+  const status = await test.gateway.pairingStatus(enforcer, first.nonce);
+  assert.deepEqual([status.state, status.routingToken], ["revoked", undefined]);
+  assert.ok(status.revokedAt);
+  assert.equal((await test.gateway.pairingStatus(enforcer, second.nonce)).state, "completed");
+  await test.gateway.revokePairing(approver, { enforcerId: "enf" });
+  assert.equal((await test.gateway.pairingStatus(enforcer, second.nonce)).state, "revoked");
+  assert.equal(await refusalOf(byName()), "PairingRevoked");
+  await pair(test);
+  await byName();
+});
+
+test("HARP-75 a code is found however it is typed", async () => {
+  await using test = await TestGateway.open();
+  const { code } = await initiate(test);
+  const typed = `${code.slice(0, 4)}-${code.slice(4)} `.toLowerCase();
+  assert.equal((await test.gateway.resolvePairing(approver, typed)).enforcerId, "enf");
 });
 
 test("a sweep deletes old pairings and their codes while their tokens still route", async () => {

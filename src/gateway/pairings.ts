@@ -28,7 +28,7 @@ import {
   stateAt,
 } from "./records/pairing.ts";
 import { refusal } from "./refusals.ts";
-import { newToken } from "./routing-tokens.ts";
+import { newToken, revokedAt } from "./routing-tokens.ts";
 import { timeText } from "./times.ts";
 
 /** A code that is taken already is drawn again; so many in a row are no coincidence. */
@@ -63,7 +63,7 @@ export class Pairings {
   async resolve(principal: Principal, code: string): Promise<PairingResolved> {
     const { store, now } = this.#deps;
     const { tenantId } = principal;
-    const codeId = codeDocumentId(tenantId, code);
+    const codeId = codeDocumentId(tenantId, typedCode(code));
     const link = await store.of(tenantId).get(codeKind, codeId);
     const stored = link === undefined ? undefined : await this.#load(tenantId, (link.body as CodeLink).nonce);
     const pairing = bodyOf(stored);
@@ -112,8 +112,12 @@ export class Pairings {
     const pairing = bodyOf(await this.#load(principal.tenantId, nonce));
     if (pairing === null || principal.id !== pairing.enforcerId) throw pairingNotFound();
     const { completed, expiresAtMs } = pairing;
-    const state = stateAt(pairing, this.#deps.now());
-    return { nonce, state, expiresAt: timeText(expiresAtMs), ...(completed ?? {}) };
+    const known = { nonce, expiresAt: timeText(expiresAtMs) };
+    if (completed === null) return { ...known, state: stateAt(pairing, this.#deps.now()) };
+    const { routingToken, ...rest } = completed;
+    const revoked = await revokedAt(this.#deps, principal.tenantId, routingToken);
+    if (revoked !== null) return { ...known, state: "revoked", ...rest, revokedAt: revoked };
+    return { ...known, state: "completed", ...rest, routingToken };
   }
 
   /** Forgets a pairing whose time is long over, or a code that is good for nothing any more. */
@@ -191,6 +195,11 @@ export class Pairings {
       throw error;
     }
   }
+}
+
+/** As people type it: in small letters, in groups. */
+function typedCode(code: string): string {
+  return code.replaceAll(/[\s-]/g, "").toUpperCase();
 }
 
 interface CodeLink {

@@ -16,8 +16,11 @@ interface Heard {
   enforcerId: string;
   heardAtMs: number;
   transport: Presence["transport"];
-  hello: Omit<Hello, "msgType"> | null;
+  hello: Partial<Omit<Hello, "msgType">> | null;
 }
+
+/** What an enforcer is called by people. */
+export type Labels = Partial<Pick<Hello, "workspaceName" | "enforcerLabel">>;
 
 export interface PresenceDeps {
   now(): number;
@@ -49,12 +52,13 @@ export class PresenceBook {
 
   introduced(
     enforcer: Mailbox,
-    { capabilities, workspaceName, enforcerLabel }: Omit<Hello, "msgType">,
+    { capabilities, workspaceName, enforcerLabel }: Partial<Omit<Hello, "msgType">>,
   ): void {
     const heard = this.#heard.get(ownerId(enforcer));
     if (heard === undefined) return;
     heard.hello = {
-      capabilities,
+      ...heard.hello,
+      ...(capabilities === undefined ? {} : { capabilities }),
       ...(workspaceName === undefined ? {} : { workspaceName }),
       ...(enforcerLabel === undefined ? {} : { enforcerLabel }),
     };

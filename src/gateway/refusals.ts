@@ -34,6 +34,7 @@ const table = {
   PairingCompletedConflict: { status: 409, isRetryable: false },
   PayloadTooLarge: { status: 413, isRetryable: false },
   UnsupportedMediaType: { status: 415, isRetryable: false, harpCode: "HARP_ERR_UNSUPPORTED" },
+  PairingRevoked: { status: 422, isRetryable: false },
   NoApproverAvailable: { status: 422, isRetryable: true },
   ArtifactExpired: { status: 422, isRetryable: false, harpCode: "HARP_ERR_EXPIRED" },
   ArtifactHashMismatch: { status: 422, isRetryable: false, harpCode: "HARP_ERR_HASH_MISMATCH" },

@@ -5,7 +5,7 @@ import type { GatewayDeps } from "./deps.ts";
 import type { KnownApprovers } from "./known-approvers.ts";
 import type { Mailbox } from "./principal.ts";
 import { refusal } from "./refusals.ts";
-import { approverBehind } from "./routing-tokens.ts";
+import { approverBehind, requireWanted } from "./routing-tokens.ts";
 
 /** As many as one artifact can be sealed for. */
 const tokensMax = 64;
@@ -29,7 +29,7 @@ async function select(
   named: string | undefined,
   { routingToken, approverId }: Metadata,
 ): Promise<string[]> {
-  if (named !== undefined) return await onlyKnown(known, enforcer, named);
+  if (named !== undefined) return await onlyKnown(deps, known, enforcer, named);
   if (routingToken !== undefined) {
     const tokens = textsIn(routingToken, "metadata.routingToken", tokensMax);
     const approvers = await Promise.all(tokens.map((token) => approverBehind(deps, enforcer, token)));
@@ -38,13 +38,20 @@ async function select(
   }
   if (approverId !== undefined) {
     const [id = ""] = textsIn(approverId, "metadata.approverId", 1);
-    return await onlyKnown(known, enforcer, id);
+    return await onlyKnown(deps, known, enforcer, id);
   }
   return await known.all(enforcer.tenantId);
 }
 
-async function onlyKnown(known: KnownApprovers, { tenantId }: Mailbox, id: string): Promise<string[]> {
-  return (await known.isKnown(tenantId, id)) ? [id] : [];
+async function onlyKnown(
+  deps: GatewayDeps,
+  known: KnownApprovers,
+  enforcer: Mailbox,
+  id: string,
+): Promise<string[]> {
+  if (!(await known.isKnown(enforcer.tenantId, id))) return [];
+  await requireWanted(deps, enforcer, id);
+  return [id];
 }
 
 function textsIn(value: unknown, name: string, max: number): string[] {

@@ -161,6 +161,17 @@ describe("bridle approver inbox, show, approve, deny", { concurrency }, () => {
     const refused = await approver(["approve", theirs.requestId, "--yes"]);
     assert.match(errorLine(refused, 1), /cannot be opened, so nothing is signed.*HARP_ERR_POLICY_DENY/);
     assert.equal((await enforcer.link.status(theirs.requestId))?.body.decision, undefined);
+    succeeded(await approver(["dismiss", theirs.requestId]));
+    assert.deepEqual(
+      succeeded(await approver(["inbox"]))
+        .trimEnd()
+        .split("\n"),
+      [lines[0]],
+    );
+    assert.equal((await enforcer.link.status(theirs.requestId))?.body.state, "pendingApproval");
+    succeeded(await approver(["unpair", enforcer.link.enforcerId]));
+    assert.match(succeeded(await approver(["keys"])), /Paired with\n {2}nobody/);
+    await assert.rejects(enforcer.ask({ payload: { action: "publish" } }), /revoked/);
   });
 
   test("a request with terminal escapes or imitated output is shown whole and inert", async () => {

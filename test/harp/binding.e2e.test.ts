@@ -221,7 +221,7 @@ describe("Media types", () => {
   test("HARP-86 a body of another media type returns 415 without effect", async () => {
     // Given bodies of another media type, when they are sent, then it is 415 and nothing happened.
     const { enforcer, approver } = await gateway.tenant();
-    const types = ["application/json", "text/plain", "application/harp+xml", "application/harp", undefined];
+    const types = ["application/jsonl", "text/plain", "application/harp+xml", "application/harp", undefined];
     for (const [party, path, body] of await posts(enforcer, approver)) {
       for (const type of types) {
         // As bytes, which are sent without a type of their own.
@@ -237,7 +237,11 @@ describe("Media types", () => {
 
   test("HARP-86 given the media type in its other spellings, when it is sent, then it is accepted", async () => {
     const { enforcer } = await gateway.tenant();
-    for (const type of ["application/harp+json; charset=utf-8", "application/harp+json;charset=UTF-8"]) {
+    const spellings = [
+      ...["application/harp+json; charset=utf-8", "application/harp+json;charset=UTF-8"],
+      ...["application/json", "application/json; charset=utf-8"],
+    ];
+    for (const type of spellings) {
       const answer = await enforcer.call("/v1/artifacts", {
         body: enforcer.artifact(),
         headers: { "content-type": type },

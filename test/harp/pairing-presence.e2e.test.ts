@@ -83,6 +83,15 @@ describe("Pairing", () => {
     assert.equal(await other.item(requestId), undefined);
   });
 
+  test("HARP-72 pairing takes null for what is absent and ignores members that it does not know", async () => {
+    const { enforcer, approver } = await gateway.tenant();
+    const request = { enforcerId: enforcer.id, publicKey: null, workspaceName: null, deviceId: "d1" };
+    const { code, nonce } = ok(await enforcer.post("/v1/pairing/initiate", request));
+    const { enforcerLabel, publicKey } = ok(await resolve(approver, code.toLowerCase()));
+    assert.deepEqual([enforcerLabel, publicKey], [undefined, undefined]);
+    ok(await complete(approver, nonce, { publicKey: null, deviceName: "phone" }));
+  });
+
   test("HARP-73 given a code, when its time has passed, then it is 404 and its session has expired", async () => {
     const { enforcer, approver } = await gateway.tenant();
     const { code, nonce, expiresAt } = await initiate(enforcer);
@@ -192,20 +201,22 @@ describe("Pairing", () => {
     await enforcer.submit({ body: { metadata: { routingToken } } });
   });
 
-  test("HARP-76 only its enforcer can revoke a routing token; a revoked one routes nothing", async () => {
-    // Given a routing token, when its enforcer takes it back, then it routes nothing any more, and others cannot take it
-    // back.
+  test("HARP-76 either side can revoke a routing token, and a revoked one is refused as such", async () => {
     const { id, enforcer, approver } = await gateway.tenant();
     const routingToken = await pair(enforcer, approver);
-    const revoke = async ({ key }: Party) => {
+    const revoke = async ({ key }: Party, body: object = { routingToken }) => {
       const response = await fetch(`${gateway.base}/v1/pairing/revoke`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify({ routingToken }),
+        body: JSON.stringify(body),
       });
       return response.status;
     };
-    for (const stranger of [await gateway.enforcer(id), approver, (await gateway.tenant()).enforcer]) {
+    for (const stranger of [
+      await gateway.enforcer(id),
+      await gateway.approver(id),
+      (await gateway.tenant()).enforcer,
+    ]) {
       const status = await revoke(stranger);
       assert.ok(status === 403 || status === 404, String(status));
     }
@@ -213,8 +224,15 @@ describe("Pairing", () => {
     const before = await enforcer.submit({ body: { metadata } });
     assert.ok((await revoke(enforcer)) < 300);
     const artifact = enforcer.artifact({ body: { metadata } });
-    refusal(await enforcer.post("/v1/artifacts", artifact), 422, "NoApproverAvailable");
+    const refused = refusal(await enforcer.post("/v1/artifacts", artifact), 422, "PairingRevoked");
+    assert.equal(refused.details.retryable, false);
     assert.equal((await approver.item(before.requestId)).status, "Pending", "what was sent before stays");
+    const another = await pair(enforcer, approver);
+    assert.equal(await revoke(enforcer, {}), 400, "nothing is named");
+    assert.equal(await revoke(enforcer, { enforcerId: enforcer.id }), 403);
+    assert.ok((await revoke(approver, { enforcerId: enforcer.id })) < 300);
+    const later = enforcer.artifact({ body: { metadata: { routingToken: another } } });
+    refusal(await enforcer.post("/v1/artifacts", later), 422, "PairingRevoked");
   });
 
   test("HARP-102 a pairing refuses outsiders and discloses nothing to them", async () => {
@@ -262,7 +280,8 @@ describe("Presence", () => {
     assert.ok(Math.abs(Date.parse(connected.lastSeenAt) - gateway.now()) < 5 * minuteMs);
     channel.send({
       msgType: "hello",
-      capabilities: { push: true, poll: false, sse: false },
+      capabilities: { push: true, artifactTypes: ["command-approval"], limits: { perMinute: 5 } },
+      build: "a member that HARP does not name",
       workspaceName: "airlock",
       enforcerLabel: "Antigravity",
     });
@@ -276,7 +295,7 @@ describe("Presence", () => {
         transport: "websocket",
         workspaceName: "airlock",
         enforcerLabel: "Antigravity",
-        capabilities: { push: true, poll: false, sse: false },
+        capabilities: { push: true, artifactTypes: ["command-approval"], limits: { perMinute: 5 } },
       },
     );
     await channel.close();
@@ -310,6 +329,24 @@ describe("Presence", () => {
     gateway.moveBy(11 * minuteMs);
     assert.equal(ok(await approver.get(path)).status, "offline");
     assert.equal(ok(await approver.get(path)).lastSeenAt, record.lastSeenAt);
+  });
+
+  test("HARP-69 any call and a heartbeat are signs of life, and a heartbeat has the labels", async () => {
+    const { id, enforcer, approver } = await gateway.tenant();
+    const path = `/v1/presence/enforcers/${enforcer.id}`;
+    ok(await enforcer.get(`/v1/presence/enforcers?tenantId=${id}`));
+    assert.equal(ok(await approver.get(path)).status, "online");
+    gateway.moveBy(11 * minuteMs);
+    const beat = (body: object) =>
+      fetch(`${gateway.base}/v1/presence/heartbeat`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${enforcer.key}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    assert.equal((await beat({ enforcerId: enforcer.id, enforcerLabel: "Cursor", other: 1 })).status, 204);
+    assert.equal((await beat({ enforcerId: approver.id })).status, 403);
+    const seen = ok(await approver.get(path));
+    assert.deepEqual([seen.status, seen.enforcerLabel], ["online", "Cursor"]);
   });
 
   test("HARP-70 a decision is delivered even if presence says offline or nothing", async () => {

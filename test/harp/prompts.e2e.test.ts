@@ -248,7 +248,7 @@ describe("prompts", () => {
       harpErrorOf(answer, answer.status);
     }
     const plain = await harpCall(client, "/v1/prompt", good, {
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "text/plain" },
     });
     harpErrorOf(plain, 415);
     const newer = await harpCall(client, "/v1/prompt", good, { headers: { "x-harp-version": "1.0" } });

@@ -125,6 +125,11 @@ const calls: Record<string, Call> = {
       return { nonce: pairing.nonce, approverId: approver.id };
     },
   },
+  "POST /v1/presence/heartbeat": {
+    row: ownPlace,
+    path: () => "/v1/presence/heartbeat",
+    body: ({ enforcer }) => ({ enforcerId: enforcer.id }),
+  },
   "POST /v1/pairing/revoke": {
     row: partys,
     path: () => "/v1/pairing/revoke",

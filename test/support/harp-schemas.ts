@@ -106,6 +106,8 @@ function envelopeSchema(msgType: string, body: TSchema): TSchema {
     recipient: Type.Optional(closed({ enforcerId: Type.Optional(Text), approverId: Type.Optional(Text) })),
     trace: Type.Optional(Open),
     body,
+    // Beside the body as well, where clients of others look for it.
+    ...(msgType === "error" ? { message: Text } : {}),
   });
 }
 
@@ -208,6 +210,7 @@ const statusOfCode: Record<string, number> = {
   PayloadTooLarge: 413,
   UnsupportedMediaType: 415,
   NoApproverAvailable: 422,
+  PairingRevoked: 422,
   ArtifactExpired: 422,
   ArtifactHashMismatch: 422,
   ExpiryTooFar: 422,
@@ -221,6 +224,7 @@ const statusOfCode: Record<string, number> = {
 export function assertErrorEnvelope(envelope: Json, status?: number): void {
   assertEnvelope(envelope, "error");
   const { code } = envelope.body;
+  assert.equal(envelope.message, envelope.body.message);
   const expected = statusOfCode[code];
   assert.ok(expected !== undefined, `${code} is not a code of the table`);
   if (status !== undefined) assert.equal(status, expected, `the status of ${code}`);

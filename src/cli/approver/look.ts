@@ -1,4 +1,4 @@
-/** `bridle approver inbox`, `show`, `expired`, `refresh` and `keys`: everything that signs nothing. */
+/** `bridle approver inbox`, `show`, `expired`, `refresh`, `dismiss`, `unpair` and `keys`: everything that signs nothing. */
 
 import type { PendingRequest } from "../../approvals/approver.ts";
 import { type ApproverKeys, fingerprintOf, pairingFingerprint } from "../../approvals/keys.ts";
@@ -32,11 +32,33 @@ export async function refresh(prefix: string, settings: ApproverSettings): Promi
   const { approver } = await connect(settings);
   const requestId = (await findIn(approver.expired(), prefix))?.requestId ?? prefix;
   await approver.refresh(requestId);
-  process.stdout.write(
-    settings.json === true
-      ? `${harmlessJson({ requestId, status: "forwarded" })}\n`
-      : `The enforcer was told. If it still wants to, it asks again, under another id than ${harmlessLine(requestId)}.\n`,
+  const text = `The enforcer was told. If it still wants to, it asks again, under another id than ${harmlessLine(requestId)}.`;
+  report(settings, { requestId, status: "forwarded" }, text);
+}
+
+export async function dismiss(prefix: string, settings: ApproverSettings): Promise<void> {
+  const { approver } = await connect(settings);
+  const { requestId } = await findAny(approver, prefix);
+  await approver.dismiss(requestId);
+  report(
+    settings,
+    { requestId, status: "dismissed" },
+    `${harmlessLine(requestId)} is out of your inbox, undecided.`,
   );
+}
+
+export async function unpair(enforcerId: string, settings: ApproverSettings): Promise<void> {
+  const { approver } = await connect(settings);
+  await approver.unpair(enforcerId);
+  const profile = requireProfile(settings.profile);
+  const pairings = profile.pairings.filter((paired) => paired.enforcerId !== enforcerId);
+  saveProfile(settings.profile, { ...profile, pairings });
+  const text = `Requests of ${harmlessLine(enforcerId)} no longer reach you. Its operator can also revoke your key: bridle approvers revoke.`;
+  report(settings, { enforcerId, status: "revoked" }, text);
+}
+
+function report({ json }: ApproverSettings, result: object, text: string): void {
+  process.stdout.write(json === true ? `${harmlessJson(result)}\n` : `${text}\n`);
 }
 
 export async function keys(settings: ApproverSettings & { create?: true }): Promise<void> {

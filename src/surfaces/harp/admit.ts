@@ -64,13 +64,15 @@ export function requireVersion({ headers, id }: FastifyRequest, logger: Logger):
   });
 }
 
-const mediaType = /^application\/harp\+json\s*(;\s*charset="?utf-8"?\s*)?$/i;
+const charset = '(;\\s*charset="?utf-8"?\\s*)?$';
+const mediaTypes = {
+  // Clients whose HTTP library sets the type itself send plain JSON; the body is the same.
+  harp: new RegExp(`^application/(harp\\+)?json\\s*${charset}`, "i"),
+  json: /^application\/json\s*(;|$)/i,
+};
 
-/** `wanted` is what goes without saying for a body that is empty. */
 export function requireMediaType({ headers }: FastifyRequest, allowed: "harp" | "json"): void {
-  const found = headers["content-type"] ?? "";
-  const isRight = allowed === "harp" ? mediaType.test(found) : /^application\/json\s*(;|$)/i.test(found);
-  if (isRight) return;
+  if (mediaTypes[allowed].test(headers["content-type"] ?? "")) return;
   const wanted = allowed === "harp" ? harpMediaType : "application/json";
   throw refusal("UnsupportedMediaType", `Send the body as Content-Type: ${wanted}.`);
 }

@@ -11,7 +11,7 @@ import { refusal } from "../../gateway/refusals.ts";
 import { HarnessError } from "../../kernel/errors.ts";
 import { parseUnambiguousJson } from "../../receipts/strict-json.ts";
 import { requireBounded } from "../json-body.ts";
-import { checker } from "../validate.ts";
+import { harpChecker } from "./check.ts";
 import { AckSubmit, AnyEnvelope, ArtifactSubmit, DecisionSubmit } from "./schemas.ts";
 
 /** Two megabytes, written as base64. */
@@ -51,10 +51,10 @@ export function requestIdIn(value: unknown): string | null {
   return isOne && requestId !== noRequestId ? requestId : null;
 }
 
-const checkArtifact = checker(ArtifactSubmit);
-const checkDecision = checker(DecisionSubmit);
-const checkAck = checker(AckSubmit);
-const checkAny = checker(AnyEnvelope);
+const checkArtifact = harpChecker(ArtifactSubmit);
+const checkDecision = harpChecker(DecisionSubmit);
+const checkAck = harpChecker(AckSubmit);
+const checkAny = harpChecker(AnyEnvelope);
 
 export function readArtifact(value: unknown, nowMs: number): wire.ArtifactSubmit {
   const envelope = checkArtifact(value);

@@ -1,4 +1,4 @@
-/** What clients may send to a gateway, closed wherever the protocol closes it. */
+/** What clients may send to a gateway. Envelopes are closed, as the protocol's schemas are; control messages are open. */
 
 import { type TProperties, type TSchema, Type } from "typebox";
 import { parseTime } from "../../approvals/times.ts";
@@ -6,6 +6,8 @@ import { parseTime } from "../../approvals/times.ts";
 const idCharsMax = 128;
 const labelCharsMax = 256;
 const textCharsMax = 1024;
+/** Kept in memory for each enforcer. */
+const capabilitiesCharsMax = 1024;
 const publicKeyCharsMax = 8 * 1024;
 
 const closed = <P extends TProperties>(properties: P) =>
@@ -99,30 +101,41 @@ export const AnyEnvelope = closed({
   msgType: Type.String({ minLength: 1, maxLength: labelCharsMax }),
 });
 
-export const Hello = closed({
+export const Hello = Type.Object({
   msgType: Type.Literal("hello"),
   capabilities: Type.Optional(
-    closed({
-      push: Type.Optional(Type.Boolean()),
-      poll: Type.Optional(Type.Boolean()),
-      sse: Type.Optional(Type.Boolean()),
-    }),
+    Type.Refine(
+      Open,
+      (capabilities) => JSON.stringify(capabilities).length <= capabilitiesCharsMax,
+      () => `must have at most ${capabilitiesCharsMax} characters`,
+    ),
   ),
   workspaceName: Type.Optional(Label),
   enforcerLabel: Type.Optional(Label),
 });
 
-export const PairingInitiate = closed({
+export const PairingInitiate = Type.Object({
   enforcerId: Id,
   enforcerLabel: Type.Optional(Label),
   workspaceName: Type.Optional(Label),
   publicKey: Type.Optional(Type.String({ maxLength: publicKeyCharsMax })),
 });
 
-export const PairingComplete = closed({
+export const Heartbeat = Type.Object({
+  enforcerId: Id,
+  workspaceName: Type.Optional(Label),
+  enforcerLabel: Type.Optional(Label),
+});
+
+export const PairingComplete = Type.Object({
   nonce: Id,
   approverId: Id,
   publicKey: Type.Optional(Type.String({ maxLength: publicKeyCharsMax })),
 });
 
-export const PairingRevoke = closed({ routingToken: Text });
+/** An enforcer names the token; an approver may name the enforcer instead, since not every approver keeps tokens. */
+export const PairingRevoke = Type.Refine(
+  Type.Object({ routingToken: Type.Optional(Text), enforcerId: Type.Optional(Id) }),
+  ({ routingToken, enforcerId }) => (routingToken === undefined) !== (enforcerId === undefined),
+  () => "must have either routingToken or enforcerId",
+);

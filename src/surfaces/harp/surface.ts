@@ -112,7 +112,7 @@ export function harpFail({ gateway, logger }: Pick<HarpOptions, "gateway" | "log
       const { code, message, isRetryable } = refused;
       return reply
         .type("application/json")
-        .send(JSON.stringify({ error: { code, message, retryable: isRetryable } }));
+        .send(JSON.stringify({ error: { code, message, retryable: isRetryable }, message }));
     }
     const envelope = gateway.envelopes.error(refused, requestIdOf(request));
     return reply.header("Content-Type", harpMediaType).send(JSON.stringify(envelope));

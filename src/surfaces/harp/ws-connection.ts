@@ -9,8 +9,8 @@ import type { Principal, Role } from "../../gateway/principal.ts";
 import { refusal } from "../../gateway/refusals.ts";
 import type { StillAllowed } from "../../kernel/still-allowed.ts";
 import type { FrameSocket } from "../frame-socket.ts";
-import { checker } from "../validate.ts";
 import { closeCodes } from "../websocket.ts";
+import { harpChecker } from "./check.ts";
 import { refusalsTo, type ToRefusal } from "./errors.ts";
 import { readAck, readArtifact, readDecision, readJson, requestIdIn } from "./read.ts";
 import { Hello } from "./schemas.ts";
@@ -23,7 +23,7 @@ export interface Peer {
   isStillAllowed: StillAllowed;
 }
 
-const checkHello = checker(Hello);
+const checkHello = harpChecker(Hello);
 
 /** What each may submit; everything else that there is, is for others. */
 const submissions: Record<Role, readonly string[]> = {

@@ -1,13 +1,14 @@
 /** Pairing: a code for an enforcer, what an approver gets for it, and the token that both keep. */
 
-import { checker } from "../../validate.ts";
+import type { Role } from "../../../gateway/principal.ts";
 import type { HarpCall } from "../call.ts";
+import { harpChecker } from "../check.ts";
 import { type HarpAnswer, type HarpRoute, ok } from "../route.ts";
 import { PairingComplete, PairingInitiate, PairingRevoke } from "../schemas.ts";
 
-const checkInitiate = checker(PairingInitiate);
-const checkComplete = checker(PairingComplete);
-const checkRevoke = checker(PairingRevoke);
+const checkInitiate = harpChecker(PairingInitiate);
+const checkComplete = harpChecker(PairingComplete);
+const checkRevoke = harpChecker(PairingRevoke);
 
 export const pairingRoutes: HarpRoute[] = [
   {
@@ -61,15 +62,16 @@ export const pairingRoutes: HarpRoute[] = [
   {
     method: "POST",
     path: "/v1/pairing/revoke",
-    for: "enforcer",
+    for: "party",
     body: "required",
     isPlatform: true,
     async handle(call) {
-      const { routingToken } = checkRevoke(call.json());
-      await call.parties.either(["enforcer"], (principal) =>
-        call.gateway.revokeToken(principal, routingToken),
-      );
-      return ok({ revoked: true });
+      const { routingToken, enforcerId = "" } = checkRevoke(call.json());
+      const wanted = routingToken === undefined ? { enforcerId } : { routingToken };
+      // By the name of an enforcer it is always an approver who asks.
+      const roles: Role[] = routingToken === undefined ? ["approver"] : ["enforcer", "approver"];
+      await call.parties.either(roles, (principal) => call.gateway.revokePairing(principal, wanted));
+      return ok({ status: "revoked" });
     },
   },
 ];

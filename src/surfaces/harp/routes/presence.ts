@@ -1,9 +1,25 @@
 /** Which enforcers of one's own tenant were heard of lately. */
 
 import { refusal } from "../../../gateway/refusals.ts";
-import { type HarpRoute, ok } from "../route.ts";
+import { harpChecker } from "../check.ts";
+import { type HarpRoute, noContent, ok } from "../route.ts";
+import { Heartbeat } from "../schemas.ts";
+
+const checkHeartbeat = harpChecker(Heartbeat);
 
 export const presenceRoutes: HarpRoute[] = [
+  {
+    method: "POST",
+    path: "/v1/presence/heartbeat",
+    for: "enforcer",
+    body: "required",
+    isPlatform: true,
+    async handle(call) {
+      const { enforcerId, ...labels } = checkHeartbeat(call.json());
+      await call.gateway.heartbeat(call.parties.as("enforcer", enforcerId), labels);
+      return noContent;
+    },
+  },
   {
     method: "GET",
     path: "/v1/presence/enforcers",
