@@ -1,9 +1,9 @@
 /** Whether the receipts of each workspace form the chain that its document says: every one names the hash of the one before. */
 
 import type { DatabaseSync } from "node:sqlite";
+import type { Row } from "../../store/log-rows.ts";
 import { DocumentBodies } from "../../store/sqlite/document-body.ts";
 import type { OnDamage } from "../../store/sqlite/examine-database.ts";
-import type { Row } from "../../store/sqlite/log-rows.ts";
 import { openReadOnly } from "../../store/sqlite/read-only.ts";
 
 interface Receipt {

@@ -8,8 +8,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { checkedBlob, checkedChunks } from "../checked-blob.ts";
 import { BlobTooLarge, diskFaultOf, type OpenBlob, type StagedBlob, StoreUnavailable } from "../port.ts";
-import { checkedBlob, checkedChunks } from "./checked-blob.ts";
 import { failPoint } from "./fail-point.ts";
 import { VerifiedFiles } from "./verified-files.ts";
 

@@ -3,10 +3,10 @@
  * what is said of it is true.
  */
 
+import type { BatchResult, BatchRows } from "../batch-rows.ts";
 import { WriterFenced } from "./epoch.ts";
 import { failPoint } from "./fail-point.ts";
 import { DocumentExists } from "./pending-documents.ts";
-import type { BatchResult, BatchRows } from "./protocol.ts";
 import type { BatchWriter } from "./write-batch.ts";
 import { CommitUncertain, type WriteConnection } from "./write-connection.ts";
 import { writeFaultOf } from "./write-fault.ts";

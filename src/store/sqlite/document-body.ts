@@ -4,9 +4,9 @@
  * commit that puts the document writes it whole.
  */
 
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { type Row, toEvents, type Value } from "../log-rows.ts";
 import type { NewDocument, NewEvent, Position, StoredEvent } from "../port.ts";
-import { type Row, toEvents } from "./log-rows.ts";
 
 /** Where a body is in its first event; null when it has to be written. */
 export function memberOf(document: NewDocument, first: NewEvent | undefined): string | null {
@@ -44,7 +44,7 @@ export class DocumentBodies {
     this.#rowAt = db.prepare("SELECT * FROM log WHERE last >= ? AND first <= ? ORDER BY last LIMIT 1");
   }
 
-  read({ body, born }: Record<"body" | "born", SQLOutputValue>): unknown {
+  read({ body, born }: Record<"body" | "born", Value>): unknown {
     const text = String(body);
     return isInLog(text) ? this.#inLog(text, Number(born)) : JSON.parse(text);
   }

@@ -7,9 +7,9 @@ import { createHash, hash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { type Row, toEvents } from "../log-rows.ts";
 import { type Position, StoreDamaged, type StoredEvent } from "../port.ts";
 import { bodyIn, DocumentBodies, isInLog } from "./document-body.ts";
-import { type Row, toEvents } from "./log-rows.ts";
 import { openReadOnly } from "./read-only.ts";
 import { knownSchema } from "./schema.ts";
 

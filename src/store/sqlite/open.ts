@@ -3,19 +3,21 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { type CommitObserver, CommitQueue, type CommitWatch } from "../commit-queue.ts";
+import { DocumentCache } from "../document-cache.ts";
 import type { CommitListener, EventQuery, Position, StoredDocument, TenantStore } from "../port.ts";
 import { ofTenant, tenantViews, type WholeStore } from "../whole-store.ts";
 import { BlobFiles } from "./blob-files.ts";
-import { DocumentCache } from "./document-cache.ts";
+import { bytesOf, memberOf } from "./document-body.ts";
 import { takeEpoch } from "./epoch.ts";
 import { type DiskFloor, diskFloorDefault, FreeSpace } from "./free-space.ts";
-import { type CommitObserver, type CommitWatch, GroupCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { assertComplete, assertNotLost, openProblem } from "./open-problems.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
 import { tenantReads } from "./tenant-reads.ts";
 import { writeFaultOf } from "./write-fault.ts";
+import { WriterThread } from "./writer-thread.ts";
 
 export async function openSqliteStore(
   directory: string,
@@ -35,7 +37,8 @@ export async function openSqliteStore(
     // document that it changed.
     let told: Position = 0;
     const observer: CommitObserver = {
-      committed: (batch, events, bodyBytes) => cache.committed(batch, events, bodyBytes),
+      committed: (batch, events, { put }) =>
+        cache.committed(batch, events, (index) => bytesOf(put[index]?.[9] ?? "")),
       outcomeUnknown: () => cache.clear(),
       groupCommitted(events) {
         told = events.at(-1)?.position ?? told;
@@ -44,7 +47,13 @@ export async function openSqliteStore(
     };
     const space = new FreeSpace(directory, floor);
     const { reader, epoch } = openReader(file);
-    const writer = new GroupCommit({ file, epoch }, observer, watch);
+    const thread = new WriterThread({ file, epoch }, (reason, cause) => writer.stop(reason, cause));
+    const writer = new CommitQueue({
+      writer: thread,
+      bodyText: (document, first) => memberOf(document, first) ?? JSON.stringify(document.body),
+      observer,
+      watch,
+    });
     const blobFiles = await BlobFiles.open(join(directory, "blobs"));
     told = reader.head();
     const read = (kind: string, id: string) => cache.get(kind, id) ?? reader.get(kind, id, cache);
@@ -66,7 +75,10 @@ export async function openSqliteStore(
     return {
       of: tenantViews(viewOf),
       commit: (batch) => writer.commit(batch),
-      forgetOnce: (before) => writer.forgetOnce(before),
+      async forgetOnce(before) {
+        writer.assertOpen();
+        return await thread.forgetOnce(before);
+      },
       get,
       list: async (query) => reader.list(null, query).map(cached),
       due: async (query) => reader.due(query),
@@ -78,11 +90,15 @@ export async function openSqliteStore(
       once: async (key) => reader.once(key),
       onceWith: async (query) => reader.onceWith(query),
       async dropBlobs({ sha256s, scannedThrough }) {
-        const { kept, count, bytes } = await writer.dropBlobs(sha256s, scannedThrough);
+        writer.assertOpen();
+        const { kept, count, bytes } = await thread.dropBlobs(sha256s, scannedThrough);
         const files = await blobFiles.remove(sha256s.filter((sha256) => !kept.includes(sha256)));
         return { kept, count: count + files.count, bytes: bytes + files.bytes };
       },
-      scrub: () => writer.scrub(),
+      async scrub() {
+        writer.assertOpen();
+        await thread.scrub();
+      },
       head: async () => told,
       writeFault: () => writer.writeFault,
       shortage: () => space.shortage(),

@@ -4,8 +4,8 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DocumentRow } from "../batch-rows.ts";
 import type { Position } from "../port.ts";
-import type { DocumentRow } from "./protocol.ts";
 
 /** What the writer must know of a document to number its next event and to check its version. */
 export interface Head {

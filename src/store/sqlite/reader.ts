@@ -1,7 +1,10 @@
 /** Reads: a connection of its own, which sees every commit that is on disk. */
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { checkedBlob } from "../checked-blob.ts";
+import type { DocumentCache } from "../document-cache.ts";
 import { heldBlob } from "../held-blob.ts";
+import { type Row, toEvents } from "../log-rows.ts";
 import type {
   DocumentQuery,
   EventQuery,
@@ -15,12 +18,8 @@ import type {
   StoredDocument,
   StoredEvent,
 } from "../port.ts";
-
 import type { DueQuery } from "../whole-store.ts";
-import { checkedBlob } from "./checked-blob.ts";
 import { bytesOf, DocumentBodies } from "./document-body.ts";
-import type { DocumentCache } from "./document-cache.ts";
-import { type Row, toEvents } from "./log-rows.ts";
 
 export class Reader {
   readonly #file: string;

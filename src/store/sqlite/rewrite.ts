@@ -4,19 +4,11 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Dropped, OnceRewriteRow, RewriteRow } from "../batch-rows.ts";
+import { entriesOf, type LogEntry, piecesLeft, replaced } from "../log-edits.ts";
+import { checkedRow, sharedColumns } from "../log-rows.ts";
 import type { Position, Trim } from "../port.ts";
 import { bodyIn, isInLog } from "./document-body.ts";
-import { checkedRow, checksumOf, sharedColumns } from "./log-rows.ts";
-import type { Dropped, OnceRewriteRow, RewriteRow } from "./protocol.ts";
-
-type LogEntry = [
-  event: string,
-  object: string,
-  id: string,
-  payload: object,
-  replay?: unknown,
-  imported?: unknown,
-];
 
 export class LogRewriter {
   readonly #file: string;
@@ -62,18 +54,11 @@ export class LogRewriter {
       const row = this.#readRow.get(position, position);
       if (row === undefined) throw new Error(`There is no event ${position} to rewrite`);
       const checked = checkedRow(row, this.#file);
-      const { first, last } = checked;
-      const entries: LogEntry[] = JSON.parse(checked.events);
-      for (
-        let change = sorted[index];
-        change !== undefined && change.position <= last;
-        change = sorted[index]
-      ) {
-        replaceContent(entries[change.position - first], change);
-        index += 1;
-      }
-      const events = JSON.stringify(entries);
-      this.#updateRow.run(events, checksumOf({ ...checked, events }), last);
+      const end = sorted.findIndex((change, at) => at >= index && change.position > checked.last);
+      const here = sorted.slice(index, end === -1 ? undefined : end);
+      index += here.length;
+      const { events, checksum, last } = replaced(checked, here);
+      this.#updateRow.run(events, checksum, last);
     }
   }
 
@@ -83,18 +68,14 @@ export class LogRewriter {
     for (const position of going) {
       const row = this.#readRow.get(position, position);
       if (row === undefined) throw new Error(`There is no event ${position} to remove`);
-      const { first, last, shared, ...texts } = checkedRow(row, this.#file);
-      this.#deleteRow.run(last);
-      const entries: LogEntry[] = JSON.parse(texts.events);
-      const allNumbers: unknown[] = JSON.parse(texts.numbers);
-      for (const [from, end] of piecesLeft(first, entries.length, going)) {
-        const events = JSON.stringify(entries.slice(from, end));
-        const numbers = JSON.stringify(allNumbers.slice(from, end));
-        const piece = { first: first + from, last: first + end - 1, shared, numbers, events };
-        this.#insertRow.run(piece.last, piece.first, ...shared, events, numbers, checksumOf(piece));
+      const whole = checkedRow(row, this.#file);
+      this.#deleteRow.run(whole.last);
+      for (const { first, last, shared, events, numbers, checksum } of piecesLeft(whole, going))
+        this.#insertRow.run(last, first, ...shared, events, numbers, checksum);
+      for (const [index, entry] of entriesOf(whole).entries()) {
+        const place = whole.first + index;
+        if (going.delete(place)) this.#keepDocument(place, entry);
       }
-      for (const [index, entry] of entries.entries())
-        if (going.delete(first + index)) this.#keepDocument(first + index, entry);
     }
     for (const { id } of documents) this.#deleteDocument.run(id);
     for (const id of unlisted) this.#unlist.run(id);
@@ -127,26 +108,4 @@ export class LogRewriter {
     }
     return { kept: [...mentioned], count, bytes };
   }
-}
-
-function replaceContent(entry: LogEntry | undefined, { position, payload, replay }: RewriteRow): void {
-  if (entry === undefined) throw new Error(`There is no event ${position} to rewrite`);
-  entry[3] = JSON.parse(payload);
-  if (replay !== null) entry[4] = JSON.parse(replay);
-}
-
-/** The runs of a row's events that stay, as indexes. */
-function piecesLeft(
-  first: Position,
-  length: number,
-  going: ReadonlySet<Position>,
-): [from: number, end: number][] {
-  const pieces: [number, number][] = [];
-  for (let index = 0; index < length; index++) {
-    if (going.has(first + index)) continue;
-    const piece = pieces.at(-1);
-    if (piece !== undefined && piece[1] === index) piece[1] = index + 1;
-    else pieces.push([index, index + 1]);
-  }
-  return pieces;
 }

@@ -3,9 +3,9 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { type Row, toEvents } from "../log-rows.ts";
 import { DocumentBodies } from "./document-body.ts";
 import type { Damage, OnDamage } from "./examine-database.ts";
-import { type Row, toEvents } from "./log-rows.ts";
 import { configure, knownSchema, migrate } from "./schema.ts";
 
 export interface SalvagedRows {

@@ -4,11 +4,11 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { BatchResult, BatchRows, LogRow } from "../batch-rows.ts";
+import { Generations } from "../generations.ts";
+import { checksumOf } from "../log-rows.ts";
 import type { NewOnceRecord, Position, Trim } from "../port.ts";
-import { Generations } from "./generations.ts";
-import { checksumOf } from "./log-rows.ts";
 import { type Head, PendingDocuments } from "./pending-documents.ts";
-import type { BatchResult, BatchRows, LogRow } from "./protocol.ts";
 import { LogRewriter } from "./rewrite.ts";
 
 /** Heads kept in memory, twice; others are read again from the table. */

@@ -1,7 +1,7 @@
 /** Content is named by its hash, and checked against it when it is read. */
 
 import { createHash, hash } from "node:crypto";
-import { StoreDamaged } from "../port.ts";
+import { StoreDamaged } from "./port.ts";
 
 /** Throws `StoreDamaged`. */
 export function checkedBlob(bytes: Uint8Array, sha256: string, file: string): Uint8Array {

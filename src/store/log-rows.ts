@@ -1,13 +1,14 @@
 /**
  * Rows of the log, and the checksum that each of them carries: CRC-32 over positions, shared columns, numbers and events as they are in
- * the table. It is checked whenever a row is read, so that damage is reported and never answered with. Rows from before schema 8 have none.
+ * the table. It is checked whenever a row is read, so that damage is reported and never answered with. Rows of old SQLite databases have none.
  */
 
-import type { SQLOutputValue } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import { type Position, StoreDamaged, type StoredEvent } from "../port.ts";
+import { type Position, StoreDamaged, type StoredEvent } from "./port.ts";
 
-export type Row = Record<string, SQLOutputValue>;
+/** What a database gives for a column. */
+export type Value = null | number | bigint | string | Uint8Array;
+export type Row = Record<string, Value>;
 
 /** The columns that the events of a row share, in the order that they are summed in. */
 export const sharedColumns = [
@@ -20,10 +21,10 @@ export const sharedColumns = [
   "created_at",
 ] as const;
 
-interface SummedRow {
+export interface SummedRow {
   first: Position;
   last: Position;
-  shared: readonly SQLOutputValue[];
+  shared: readonly Value[];
   numbers: string;
   events: string;
 }
@@ -72,6 +73,6 @@ export function toEvents(row: Row, file: string): StoredEvent[] {
   });
 }
 
-function textOrNull(value: SQLOutputValue | undefined): string | null {
+function textOrNull(value: Value | undefined): string | null {
   return typeof value === "string" ? value : null;
 }

@@ -5,8 +5,8 @@
  * A body is shared with whoever asks for it and is never changed in place; a change is a new body in a new commit.
  */
 
-import type { Batch, StoredDocument, StoredEvent } from "../port.ts";
 import { Generations } from "./generations.ts";
+import type { Batch, StoredDocument, StoredEvent } from "./port.ts";
 
 /** What one generation of documents takes as JSON; there are two. On the heap it is three to four times as much. */
 const bytesMax = 8 * 1024 * 1024;

@@ -1,0 +1,155 @@
+/** Batches as rows of tables, and what a writer says became of them. Payloads are JSON text, made once. */
+
+import { neighbours } from "./neighbours.ts";
+import type {
+  Batch,
+  CursorMove,
+  NewBlob,
+  NewDocument,
+  NewEvent,
+  NewOnceRecord,
+  Position,
+  Regained,
+  Trim,
+} from "./port.ts";
+
+/** Neighbouring events of a batch that share everything but name, resource and payload: columns in table order. */
+export type LogRow = [
+  tenantId: string,
+  workspaceId: string | null,
+  sessionId: string | null,
+  taskId: string | null,
+  actor: string | null,
+  keyId: string | null,
+  createdAt: string,
+  /**
+   * JSON array of [name, object, resource id, payload], with a fifth item for a replayed event, where it is from, and a sixth
+   * for an imported one, who brought it.
+   */
+  events: string,
+];
+
+export type DocumentRow = [
+  id: string,
+  kind: string,
+  tenantId: string,
+  listedIn: string | null,
+  workspaceId: string | null,
+  sessionId: string | null,
+  taskId: string | null,
+  status: string | null,
+  wakeAt: number | null,
+  /** JSON, or what the store has in its place. */
+  body: string,
+  ownerId: string | null,
+  rank: number | null,
+  label: string | null,
+];
+
+/** Arrays rather than objects: what crosses the threads is copied, names and all. */
+export interface BatchRows {
+  expect: [id: string, version: number][];
+  log: { row: LogRow; resourceIds: string[] }[];
+  put: DocumentRow[];
+  /** Where documents that are made again stand. */
+  regained: [id: string, regained: Regained][];
+  /** The words of those that can be searched for; null takes them out. */
+  texts: [id: string, text: string | null][];
+  blobs: NewBlob[];
+  once: NewOnceRecord | null;
+  rewrite: RewriteRow[];
+  rewriteOnce: OnceRewriteRow[];
+  trim: Trim | null;
+  cursor: CursorMove | null;
+}
+
+/** The new content of an event as JSON text. */
+export interface RewriteRow {
+  position: Position;
+  payload: string;
+  replay: string | null;
+}
+
+export interface OnceRewriteRow {
+  key: string;
+  result: string;
+}
+
+/** Blobs that are gone, and those that are spoken of again. */
+export interface Dropped {
+  kept: string[];
+  count: number;
+  bytes: number;
+}
+
+/** The numbers that the log gave to the events of one batch. */
+export interface Numbered {
+  first: Position;
+  sequences: number[];
+  previous: (Position | null)[];
+}
+
+export type BatchResult =
+  | { ok: Numbered }
+  | { conflict: "version" | "once"; about: string }
+  /** `fault` says what is wrong with the disk; null if only this batch is at fault. */
+  | { failed: string; fault: string | null }
+  /** The disk failed in the middle of the commit: it may or may not be there. */
+  | { unknown: string; fault: string };
+
+/** The text that stands for a document's body. The event is the first about it, if the batch creates it. */
+export type BodyText = (document: NewDocument, first: NewEvent | undefined) => string;
+
+export function toRows(batch: Batch, bodyOf: BodyText): BatchRows {
+  return {
+    expect: batch.expect.map(({ id, version }) => [id, version]),
+    log: neighbours(batch.events).map((run) => ({
+      row: toLogRow(run),
+      resourceIds: run.map(({ resource }) => resource.id),
+    })),
+    put: documentRows(batch, bodyOf),
+    regained: batch.put.flatMap(({ id, regained }): BatchRows["regained"] =>
+      regained === undefined ? [] : [[id, regained]],
+    ),
+    texts: batch.put.flatMap(({ id, index: { text } }): BatchRows["texts"] =>
+      text === undefined ? [] : [[id, text]],
+    ),
+    blobs: batch.blobs,
+    once: batch.once ?? null,
+    rewrite: (batch.rewrite ?? []).map(({ position, payload, replay }) => ({
+      position,
+      payload: JSON.stringify(payload),
+      replay: replay === undefined ? null : JSON.stringify(replay),
+    })),
+    rewriteOnce: batch.rewriteOnce ?? [],
+    trim: batch.trim ?? null,
+    cursor: batch.cursor ?? null,
+  };
+}
+
+function documentRows({ put, expect, events }: Batch, bodyOf: BodyText): DocumentRow[] {
+  const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
+  return put.map((document) => {
+    const isNew = created.has(document.id);
+    const first = isNew ? events.find(({ resource }) => resource.id === document.id) : undefined;
+    return toDocumentRow(document, bodyOf(document, first));
+  });
+}
+
+function toDocumentRow({ id, kind, index }: NewDocument, body: string): DocumentRow {
+  const { tenantId, isListed = true, workspaceId = null, sessionId = null, taskId = null } = index;
+  const { ownerId = null, status = null, wakeAt = null, rank = null, label = null } = index;
+  const listedIn = isListed ? tenantId : null;
+  const found = [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, status, wakeAt] as const;
+  return [...found, body, ownerId, rank, label];
+}
+
+function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
+  const [{ tenantId, workspaceId, sessionId, taskId, actor, keyId = null, createdAt }] = run;
+  const events = run.map(({ event, resource, payload, replay, imported }) => {
+    const entry = [event, resource.object, resource.id, payload];
+    if (imported !== undefined) return [...entry, replay ?? null, imported];
+    return replay === undefined ? entry : [...entry, replay];
+  });
+  return [tenantId, workspaceId, sessionId, taskId, actor, keyId, createdAt, JSON.stringify(events)];
+}
