@@ -3,7 +3,7 @@
  * busy machine. A server of its own is given tasks that end, tasks that wait for a person, and streams that are idle.
  */
 
-import { createClient } from "../client/index.ts";
+import { createClient } from "../src/sdk/client/index.ts";
 import { benchFile, benchKey, harnHeaders, startBridle } from "./bridle.ts";
 import { rounded } from "./statistics.ts";
 import { markdown, type Section } from "./table.ts";

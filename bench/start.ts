@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freshBundle } from "../build/fresh.ts";
-import { createClient } from "../client/index.ts";
+import { createClient } from "../src/sdk/client/index.ts";
 import { startProcess } from "./process.ts";
 
 const rounds = 5;

@@ -13,18 +13,18 @@ export const root = join(import.meta.dirname, "..");
 const programs = {
   main: "src/cli/main.ts",
   writer: "src/store/sqlite/writer.ts",
-  "receipts-worker": "src/receipts-worker.ts",
-  "redaction-worker": "src/redaction-worker.ts",
+  "receipts-worker": "src/server/receipts-worker.ts",
+  "redaction-worker": "src/server/redaction-worker.ts",
   index: "src/index.ts",
   testing: "src/testing/index.ts",
 };
 
 /** Libraries that browsers load too. */
 const webLibraries = {
-  approver: "src/approvals/approver.ts",
-  client: "client/index.ts",
-  shell: "src/shell/index.ts",
-  verify: "src/verify/index.ts",
+  approver: "src/sdk/approver/approver.ts",
+  client: "src/sdk/client/index.ts",
+  shell: "src/sdk/shell/index.ts",
+  verify: "src/sdk/verify/index.ts",
 };
 
 const common = {

@@ -115,7 +115,7 @@ function publishedManifest(typePackages: ReadonlySet<string>) {
         { types: `./${declarationOf(source)}`, default: bundled },
       ]),
     ),
-    files: ["lib", "src", "client", "proto", "docs", "CHANGELOG.md", "AGENTS.md", "llms.txt", noticesFile],
+    files: ["lib", "src", "proto", "docs", "CHANGELOG.md", "AGENTS.md", "llms.txt", noticesFile],
     dependencies: Object.fromEntries(
       Object.entries(manifest.dependencies).filter(([dependency]) => typePackages.has(dependency)),
     ),

@@ -1,5 +1,5 @@
 /**
- * What the payload of every event looks like, as JSON Schema, from the types in `src/kernel/events.ts`. What comes from outside
+ * What the payload of every event looks like, as JSON Schema, from the types in `src/kernel/core/events.ts`. What comes from outside
  * as a log is checked against it, with no member more than the types name. Written by `npm run docs`.
  */
 
@@ -28,8 +28,8 @@ export function payloadSchemas(): string {
       if (symbol === undefined) throw new Error(`${name} was not found`);
       return writer.schemaOf(checker.getDeclaredTypeOfSymbol(symbol));
     };
-    const payloads = schemaOf("events.ts", "EventPayloads");
-    const mark = schemaOf("resources/replay.ts", "ReplayMark");
+    const payloads = schemaOf("core/events.ts", "EventPayloads");
+    const mark = schemaOf("kinds/replay.ts", "ReplayMark");
     return `${JSON.stringify({ payloads, mark, $defs: writer.definitions })}\n`;
   } finally {
     api.close();

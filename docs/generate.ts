@@ -12,13 +12,13 @@ import type { Option } from "commander";
 import { payloadSchemas } from "../build/payload-schemas.ts";
 import manifest from "../package.json" with { type: "json" };
 import { commandReference } from "../src/cli/command-reference.ts";
-import { gatewayOptions } from "../src/cli/gateway-command.ts";
+import { gatewayOptions } from "../src/cli/commands/gateway-command.ts";
 import { createProgram } from "../src/cli/program.ts";
-import { secretVariables } from "../src/cli/secret-files.ts";
-import { serveOptions } from "../src/cli/settings.ts";
-import { taskTransitions } from "../src/kernel/lifecycle.ts";
+import { secretVariables } from "../src/cli/settings/secret-files.ts";
+import { serveOptions } from "../src/cli/settings/settings.ts";
+import { taskTransitions } from "../src/kernel/tasks/lifecycle.ts";
 import { ReceiptSchema } from "../src/receipts/schema.ts";
-import { startServer } from "../src/server.ts";
+import { startServer } from "../src/server/server.ts";
 import { catalogue } from "../src/telemetry/metrics/catalogue.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
 import { acpRequirements } from "../test/requirements-acp.ts";
@@ -281,8 +281,8 @@ const pages: Record<string, string> = {
   "protocols/conformance-mcp.md": conformanceMcp(),
   "protocols/conformance-acp.md": conformanceAcp(),
   "openapi.json": await openApi(),
-  "../src/verify/receipt-form.ts": receiptForm(),
-  "../src/kernel/transfer/payload-schemas.json": payloadSchemas(),
+  "../src/sdk/verify/receipt-form.ts": receiptForm(),
+  "../src/kernel/sessions/transfer/payload-schemas.json": payloadSchemas(),
 };
 
 const checking = process.argv.includes("--check");

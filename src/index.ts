@@ -2,11 +2,10 @@
 
 export { Type } from "typebox";
 export { Value } from "typebox/value";
-export { type ApprovalProof, verifyApprovalProof } from "./approvals/proof.ts";
-export type { ServerConfig } from "./config.ts";
-export { HarnessError } from "./kernel/errors.ts";
-export { createMcp } from "./mcp/access.ts";
-export type { McpAccess, McpServerSettings } from "./mcp/mcp.ts";
+export { type ApprovalProof, verifyApprovalProof } from "./harp/core/proof.ts";
+export { HarnessError } from "./kernel/core/errors.ts";
+export { createMcp } from "./mcp-client/access.ts";
+export type { McpAccess, McpServerSettings } from "./mcp-client/mcp.ts";
 export type { ModelMessage } from "./models/messages.ts";
 export {
   ModelError,
@@ -34,7 +33,7 @@ export {
   type ShellDirective,
   type ShellEnvironment,
   type StepContext,
-} from "./runtime/agent.ts";
+} from "./runtime/agents/agent.ts";
 export type {
   AgentModel,
   AgentPersona,
@@ -43,10 +42,17 @@ export type {
   StreamOptions,
   StructuredReply,
   StructuredRequest,
-} from "./runtime/agent-model.ts";
-export { AgentFailure, ApprovalDenied, ApprovalRefused, Rejected, WaitExpired } from "./runtime/failures.ts";
-export { replayFixture } from "./runtime/history.ts";
-export { type Server, startServer } from "./server.ts";
+} from "./runtime/agents/agent-model.ts";
+export {
+  AgentFailure,
+  ApprovalDenied,
+  ApprovalRefused,
+  Rejected,
+  WaitExpired,
+} from "./runtime/run/failures.ts";
+export { replayFixture } from "./runtime/run/history.ts";
+export type { ServerConfig } from "./server/config.ts";
+export { type Server, startServer } from "./server/server.ts";
 export { builtInTools, type CommandOptions, commandTool } from "./tools/builtin/index.ts";
 export { defineContextTool, defineTool } from "./tools/define.ts";
 export type { AnyTool, ContextTool, ToolContext, ToolDefinition, ToolEffect } from "./tools/tool.ts";

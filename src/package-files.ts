@@ -15,12 +15,12 @@ export const writerModule: URL = new URL(
 
 /** The thread that makes receipts. */
 export const receiptsModule: URL = new URL(
-  isBundled ? "./receipts-worker.js" : "./receipts-worker.ts",
+  isBundled ? "./receipts-worker.js" : "./server/receipts-worker.ts",
   import.meta.url,
 );
 
 /** The thread that searches long texts for secrets. */
 export const redactionModule: URL = new URL(
-  isBundled ? "./redaction-worker.js" : "./redaction-worker.ts",
+  isBundled ? "./redaction-worker.js" : "./server/redaction-worker.ts",
   import.meta.url,
 );

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Shell } from "../src/shell/index.ts";
+import { Shell } from "../src/sdk/shell/index.ts";
 import { ModelServer } from "./support/model-server.ts";
 import { adminKey, startProcess } from "./support/server.ts";
 

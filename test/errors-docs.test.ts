@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type ErrorCode, errorTypes } from "../src/kernel/errors.ts";
+import { type ErrorCode, errorTypes } from "../src/kernel/core/errors.ts";
 import { httpStatus } from "../src/surfaces/harn/errors.ts";
 
 const folder = fileURLToPath(new URL("../docs/errors", import.meta.url));

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { settingNames } from "../src/cli/config-settings.ts";
+import { settingNames } from "../src/cli/settings/config-settings.ts";
 import { assertPersonas, loadProject } from "../src/project/load.ts";
 import { ProjectModules } from "../src/project/modules.ts";
 import { environment } from "./support/server.ts";

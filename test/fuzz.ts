@@ -10,13 +10,13 @@ import { parseArgs } from "node:util";
 
 /** Files whose tests try random cases. */
 const randomized = [
-  "src/approvals",
-  "src/gateway",
-  "src/kernel/lifecycle",
+  "src/harp/core",
+  "src/harp/gateway",
+  "src/kernel/tasks/lifecycle",
   "src/policy",
   "src/receipts",
-  "src/shell",
-  "src/verify",
+  "src/sdk/shell",
+  "src/sdk/verify",
   "test/crash",
   "test/harp/fuzz",
   "test/harp/hostile-gateway",

@@ -13,39 +13,89 @@ const source = fileURLToPath(new URL("../src", import.meta.url));
 const mayImport: Record<string, readonly string[]> = {
   store: [],
   files: [],
-  approvals: [],
-  gateway: ["approvals", "store"],
-  policy: ["receipts", "store"],
-  receipts: [],
-  shell: [],
-  verify: ["approvals", "receipts"],
+  web: [],
+  "harp/core": ["web"],
+  "harp/gateway": ["harp/core", "store"],
+  policy: ["receipts", "store", "web"],
+  receipts: ["web"],
+  "sdk/shell": [],
+  "sdk/verify": ["harp/core", "receipts", "web"],
+  "sdk/approver": ["harp/core", "web"],
+  // Of the server it takes types alone.
+  "sdk/client": ["harp/core", "kernel", "receipts", "sdk/verify", "surfaces"],
   models: ["store"],
-  mcp: ["store"],
+  "mcp-client": ["store"],
   tools: ["files", "policy", "store"],
-  kernel: ["approvals", "files", "policy", "receipts", "store"],
-  runtime: ["approvals", "files", "kernel", "mcp", "models", "policy", "receipts", "store", "tools"],
+  kernel: ["files", "harp/core", "policy", "receipts", "store", "web"],
+  runtime: [
+    "files",
+    "harp/core",
+    "kernel",
+    "mcp-client",
+    "models",
+    "policy",
+    "receipts",
+    "store",
+    "tools",
+    "web",
+  ],
   telemetry: ["kernel", "models", "policy", "store"],
   agents: ["models", "runtime", "store", "tools"],
-  surfaces: ["approvals", "files", "gateway", "kernel", "policy", "receipts", "store"],
+  surfaces: ["files", "harp/core", "harp/gateway", "kernel", "policy", "receipts", "store", "web"],
 };
-/** Files at the top, the command line, what loads a project, and what tests of agents are run on put everything together. */
-const composition = new Set([
-  "server.ts",
-  "server-address.ts",
-  "approval-access.ts",
-  "gateway-server.ts",
-  "config.ts",
-  "index.ts",
-  "logger.ts",
-  "receipts-thread.ts",
-  "receipts-worker.ts",
-  "redaction-thread.ts",
-  "redaction-worker.ts",
-  "version.ts",
-  "cli",
-  "testing",
-  "project",
-]);
+/** They put everything together: the server, the command line, what loads a project, and what tests of agents are run on. */
+const composition = new Set(["server", "index.ts", "version.ts", "cli", "testing", "project"]);
+
+/** Rooms that every other room of the kernel may use. */
+const everywhere = ["core", "kinds", "access", "audit"];
+/** What else the rooms of the kernel may use of each other. Files outside of a room put the rooms together. */
+const kernelRooms: Record<string, readonly string[]> = {
+  core: [
+    "approvals",
+    "openharness",
+    "personas",
+    "quotas",
+    "receipts",
+    "replay",
+    "retention",
+    "sessions",
+    "tasks",
+  ],
+  kinds: ["tasks"],
+  access: ["approvals", "push", "receipts", "workspaces"],
+  approvals: ["personas", "receipts", "tasks"],
+  artifacts: ["quotas", "retention", "tasks"],
+  audit: ["workspaces"],
+  connectors: ["sessions", "tasks", "vaults"],
+  handoffs: ["quotas", "receipts", "tasks"],
+  harp: ["approvals", "tasks"],
+  memory: [],
+  openharness: ["approvals", "personas", "sessions", "tasks", "vaults"],
+  personas: ["approvals", "openharness", "quotas", "schedules", "skills", "workspaces"],
+  push: ["retention", "tasks", "vaults"],
+  quotas: ["workspaces"],
+  receipts: ["replay", "tasks", "workspaces"],
+  replay: ["artifacts", "quotas", "receipts", "tasks"],
+  retention: ["push", "receipts", "sessions", "tasks", "workspaces"],
+  schedules: ["quotas", "sessions", "tasks"],
+  sessions: ["personas", "push", "receipts", "retention", "skills", "tasks", "workspaces"],
+  skills: ["personas"],
+  tasks: ["approvals", "handoffs", "personas", "quotas", "receipts", "sessions", "skills"],
+  vaults: ["push", "workspaces"],
+  workspaces: ["quotas"],
+};
+/** What each part of the runtime may use of the others. */
+const runtimeParts: Record<string, readonly string[]> = {
+  agents: [],
+  run: ["agents", "context"],
+  context: ["agents", "handoff", "models", "run", "tools"],
+  models: ["agents", "run", "tools"],
+  tools: ["agents", "context", "run"],
+  handoff: ["agents", "context", "run", "scheduler"],
+  scheduler: ["run", "webhooks"],
+  webhooks: ["scheduler"],
+  approvals: ["scheduler"],
+};
 
 /** Without a subject of their own: every layer may use them. */
 const shared = new Set(["package-files.ts", "lazy.ts", "start-thread.ts"]);
@@ -74,7 +124,29 @@ function imports(): Import[] {
 }
 
 function layerOf(file: string): string {
-  return file.split("/")[0] ?? "";
+  const [folder = "", inside = ""] = file.split("/");
+  return folder === "harp" || folder === "sdk" ? `${folder}/${inside}` : folder;
+}
+
+/** The folder inside of another one that a file lies in, if it lies in one. */
+function roomOf(folder: string, file: string): string | null {
+  const [first, room, ...rest] = file.split("/");
+  return first === folder && room !== undefined && rest.length > 0 ? room : null;
+}
+
+function crossings(folder: string, rooms: Record<string, readonly string[]>, shared: readonly string[]) {
+  const all = imports().flatMap(({ from, to }) => {
+    const [room, other] = [roomOf(folder, from), roomOf(folder, to)];
+    return room === null || other === null || room === other ? [] : [{ from, to, room, other }];
+  });
+  assert.ok(all.length > 20, "the imports were found");
+  const unlisted = all.filter(({ room, other }) => !shared.includes(other) && !rooms[room]?.includes(other));
+  const idle = Object.entries(rooms).flatMap(([room, others]) =>
+    others
+      .filter((other) => !all.some((found) => found.room === room && found.other === other))
+      .map((other) => `${room} → ${other}`),
+  );
+  return { unlisted: unlisted.map(({ from, to }) => `${from} → ${to}`), idle };
 }
 
 test("given the imports of all modules, when they cross folders, then they point down the layers", () => {
@@ -88,6 +160,14 @@ test("given the imports of all modules, when they cross folders, then they point
     return !mayImport[layer]?.includes(target);
   });
   assert.deepEqual(upward, []);
+});
+
+test("the rooms of the kernel use only the rooms that are listed, and all of those", () => {
+  assert.deepEqual(crossings("kernel", kernelRooms, everywhere), { unlisted: [], idle: [] });
+});
+
+test("the parts of the runtime use only the parts that are listed, and all of those", () => {
+  assert.deepEqual(crossings("runtime", runtimeParts, []), { unlisted: [], idle: [] });
 });
 
 test("given what modules import at run time, when it is followed, then no module reaches itself", () => {
@@ -136,12 +216,16 @@ const wholeStore = "store/whole-store.ts";
 
 /** Who looks after all tenants, and nobody else: where it is decided whose something is, and what the server does by itself. */
 const looksAfterAll: readonly RegExp[] = [
-  /^kernel\/(kernel|unit|log-tail|rebuild|salvage)\.ts$/,
+  /^kernel\/(kernel|operations)\.ts$/,
+  /^kernel\/core\/(unit|log-tail|rebuild|salvage)\.ts$/,
   // The tenant follows from a key, a connector's id, or a time that has come.
-  /^kernel\/queries\/(auth-failure|authenticate|client-keys|push-configs)\.ts$/,
-  /^kernel\/(erasure|master-key|receipts|retention)\//,
-  /^gateway\//,
-  /^runtime\/history\.ts$/,
+  /^kernel\/access\/(auth-failure|authenticate|client-keys)\.ts$/,
+  /^kernel\/connectors\/connector-secret\.ts$/,
+  /^kernel\/push\/push-configs\.ts$/,
+  /^kernel\/vaults\/rewrap\.ts$/,
+  /^kernel\/(receipts|retention)\//,
+  /^harp\/gateway\//,
+  /^runtime\/run\/history\.ts$/,
   /^telemetry\//,
 ];
 
@@ -156,7 +240,8 @@ test("SEC-C2 only those who look after all tenants import the store of all tenan
   const carriers = /\b(WholeDeps|WholeKernel)\b/;
   const carrying = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
     (file) =>
-      /^(surfaces|kernel\/commands)\/.*\.ts$/.test(file) &&
+      /^(surfaces|kernel)\/.*(?<!\.test)\.ts$/.test(file) &&
+      !looksAfterAll.some((place) => place.test(file)) &&
       carriers.test(readFileSync(join(source, file), "utf8")),
   );
   assert.deepEqual(carrying, []);
@@ -164,11 +249,11 @@ test("SEC-C2 only those who look after all tenants import the store of all tenan
 
 test("the shell imports only what a browser has", () => {
   // Given the shell, when its imports are read, then it needs nothing that a browser does not have.
-  const files = readdirSync(join(source, "shell")).filter(
+  const files = readdirSync(join(source, "sdk/shell")).filter(
     (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
   );
   const imported = files.flatMap((file) =>
-    [...readFileSync(join(source, "shell", file), "utf8").matchAll(/from "([^"]+)"/g)].map(
+    [...readFileSync(join(source, "sdk/shell", file), "utf8").matchAll(/from "([^"]+)"/g)].map(
       ([, from]) => from,
     ),
   );
@@ -182,20 +267,20 @@ test("the shell imports only what a browser has", () => {
 test("the verifier imports no package and only what a browser has", () => {
   // Given the verifier, when its imports are followed, then it needs no package and nothing that a browser does not
   // have.
-  const { files, foreign, nodeOnly } = importGraphOf("src/verify/index.ts");
-  assert.ok(files.includes("src/receipts/canonical-json.ts"), "the imports were followed");
-  assert.ok(files.includes("src/approvals/proof.ts"), "the imports were followed");
+  const { files, foreign, nodeOnly } = importGraphOf("src/sdk/verify/index.ts");
+  assert.ok(files.includes("src/web/canonical-json.ts"), "the imports were followed");
+  assert.ok(files.includes("src/harp/core/proof.ts"), "the imports were followed");
   assert.deepEqual({ foreign, nodeOnly }, { foreign: [], nodeOnly: [] });
 });
 
 test("CLT-10 the client imports no package, only the verifier and what a browser has", () => {
   // Given the client, when its imports are followed, then it needs no package, nothing of the server's but the verifier,
   // and nothing that a browser does not have.
-  const verifier = new Set(importGraphOf("src/verify/index.ts").files);
-  const { files, foreign, nodeOnly } = importGraphOf("client/index.ts");
-  assert.ok(files.includes("client/follow.ts"), "the imports were followed");
+  const verifier = new Set(importGraphOf("src/sdk/verify/index.ts").files);
+  const { files, foreign, nodeOnly } = importGraphOf("src/sdk/client/index.ts");
+  assert.ok(files.includes("src/sdk/client/follow.ts"), "the imports were followed");
   assert.deepEqual(
-    files.filter((file) => !file.startsWith("client/") && !verifier.has(file)),
+    files.filter((file) => !file.startsWith("src/sdk/client/") && !verifier.has(file)),
     [],
   );
   assert.deepEqual({ foreign, nodeOnly }, { foreign: [], nodeOnly: [] });

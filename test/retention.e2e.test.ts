@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { followEvents } from "../src/kernel/queries/events.ts";
+import { followEvents } from "../src/kernel/core/read-events.ts";
 import { systemCaller } from "../src/policy/caller.ts";
-import { startServer as startInProcess } from "../src/server.ts";
+import { startServer as startInProcess } from "../src/server/server.ts";
 import { bridle } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until, userMessage } from "./support/client.ts";
 import { assertRebuildable } from "./support/log.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { addressIn } from "../src/server-address.ts";
+import { addressIn } from "../src/server/server-address.ts";
 import { bridle, errorLine, runNode, succeeded } from "./support/cli.ts";
 import { makeProject } from "./support/project.ts";
 import { main, startProcess } from "./support/server.ts";

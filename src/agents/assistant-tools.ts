@@ -1,7 +1,7 @@
 /** What the assistant has beside the tools that its persona names: each is a few calls on `ctx`, recorded and allowed as such. */
 
 import { Type } from "typebox";
-import type { AgentContext } from "../runtime/agent.ts";
+import type { AgentContext } from "../runtime/agents/agent.ts";
 import { defineContextTool } from "../tools/define.ts";
 
 const foundMax = 20;

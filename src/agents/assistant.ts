@@ -3,8 +3,8 @@
  * persona names, a memory, somebody to ask and others to hand work to. What it may do by itself is the persona's to say.
  */
 
-import { type AgentContext, defineAgent } from "../runtime/agent.ts";
-import { AgentFailure } from "../runtime/failures.ts";
+import { type AgentContext, defineAgent } from "../runtime/agents/agent.ts";
+import { AgentFailure } from "../runtime/run/failures.ts";
 import { askTool, handOffTool, memoryTools } from "./assistant-tools.ts";
 
 const stepsDefault = 20;

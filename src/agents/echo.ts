@@ -1,6 +1,6 @@
 /** Answers with what it was given: the text, or the structured input as it is. */
 
-import { defineAgent } from "../runtime/agent.ts";
+import { defineAgent } from "../runtime/agents/agent.ts";
 
 export const echo = defineAgent({
   name: "echo",

@@ -1,6 +1,6 @@
 /** The agents that come along. */
 
-import type { Agent } from "../runtime/agent.ts";
+import type { Agent } from "../runtime/agents/agent.ts";
 import { assistant } from "./assistant.ts";
 import { echo } from "./echo.ts";
 import { rehearsal } from "./rehearsal.ts";

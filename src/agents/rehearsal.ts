@@ -3,8 +3,8 @@
  * without a model, a person or a network. The whole script is read before the first line runs.
  */
 
-import { type AgentContext, defineAgent } from "../runtime/agent.ts";
-import { AgentFailure, Rejected } from "../runtime/failures.ts";
+import { type AgentContext, defineAgent } from "../runtime/agents/agent.ts";
+import { AgentFailure, Rejected } from "../runtime/run/failures.ts";
 import type { JsonValue } from "../store/port.ts";
 
 /** Longer than this is a mistake in the script. */

@@ -8,8 +8,8 @@ import { appendFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { Type } from "typebox";
 import { guideName } from "../models/guide.ts";
-import { defineAgent } from "../runtime/agent.ts";
-import { ApprovalDenied } from "../runtime/failures.ts";
+import { defineAgent } from "../runtime/agents/agent.ts";
+import { ApprovalDenied } from "../runtime/run/failures.ts";
 import { defineTool } from "../tools/define.ts";
 
 /** Set by `bridle tour` for a server of its own: a file where code leaves a line each time that it really runs. */

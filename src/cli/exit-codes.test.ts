@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { errorOf } from "../../client/errors.ts";
+import { errorOf } from "../sdk/client/errors.ts";
 import { complaintOf } from "./exit-codes.ts";
 
 test("CMD-63 an error is escaped onto one line for a person and kept raw for a script", () => {

@@ -1,7 +1,7 @@
 /** What a script can tell from how a command ended. The same for every command; docs/reference/cli.md prints this table. */
 
-import { BridleError, ConnectionFailed, PermissionDenied, Unauthenticated } from "../../client/index.ts";
-import { harmless, harmlessLine } from "./terminal.ts";
+import { BridleError, ConnectionFailed, PermissionDenied, Unauthenticated } from "../sdk/client/index.ts";
+import { harmless, harmlessLine } from "./terminal/terminal.ts";
 
 export const exitCodes = {
   done: { code: 0, meaning: "Done; what was asked about is so." },

@@ -19,7 +19,7 @@ if (Number.parseInt(process.versions.node, 10) < nodeVersionMin) {
   modules.enableCompileCache(fileURLToPath(new URL("node_modules/.cache/bridle", packageRoot)));
   const [{ runProgram }, { endWithReader }] = await Promise.all([
     import("./program.ts"),
-    import("./output.ts"),
+    import("./terminal/output.ts"),
   ]);
   endWithReader();
   await runProgram();

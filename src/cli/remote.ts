@@ -3,19 +3,19 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
-import { readJson, readText } from "../../client/answers.ts";
+import { readAdminKey } from "../policy/admin-key.ts";
+import { readJson, readText } from "../sdk/client/answers.ts";
 import {
   type Artifact,
   type BridleClient,
   BridleError,
   createClient,
   type Page,
-} from "../../client/index.ts";
-import { createTransport, type Transport } from "../../client/transport.ts";
-import { defaultConfig } from "../config.ts";
-import { readAdminKey } from "../policy/admin-key.ts";
-import { addressIn } from "../server-address.ts";
-import { httpUrl } from "./option-parsers.ts";
+} from "../sdk/client/index.ts";
+import { createTransport, type Transport } from "../sdk/client/transport.ts";
+import { defaultConfig } from "../server/config.ts";
+import { addressIn } from "../server/server-address.ts";
+import { httpUrl } from "./settings/option-parsers.ts";
 
 export interface RemoteSettings {
   url?: string;
@@ -52,7 +52,7 @@ export async function useProjectData(command: Command): Promise<void> {
   const { url, key, data } = command.opts<RemoteSettings>();
   const isGuess = command.getOptionValueSource("data") === "default";
   if (!isGuess || (url !== undefined && key !== undefined) || existsSync(data)) return;
-  const { projectData } = await import("./project-data.ts");
+  const { projectData } = await import("./settings/project-data.ts");
   const found = await projectData(process.cwd());
   if (found !== null) command.setOptionValueWithSource("data", found, "config");
 }

@@ -1,13 +1,13 @@
 /** What concerns all tenants and somebody may ask for: the way there from commands and surfaces, which see one tenant at a time. */
 
 import type { Caller } from "../policy/caller.ts";
-import { finishErasure } from "./erasure/erase-session.ts";
-import { type EraseTenant, eraseTenant } from "./erasure/erase-tenant.ts";
-import { type MasterKeyRotation, rewrapAll } from "./master-key/rewrap.ts";
-import { type Opened, openConnector } from "./queries/connector-secret.ts";
-import type { TenantRecord } from "./resources/tenant.ts";
+import { type Opened, openConnector } from "./connectors/connector-secret.ts";
+import type { WholeDeps } from "./core/unit.ts";
+import type { TenantRecord } from "./kinds/tenant.ts";
+import { finishErasure } from "./retention/erasure/erase-session.ts";
+import { type EraseTenant, eraseTenant } from "./retention/erasure/erase-tenant.ts";
 import { requestSweep, type SweepReport } from "./retention/sweep.ts";
-import type { WholeDeps } from "./unit.ts";
+import { type MasterKeyRotation, rewrapAll } from "./vaults/rewrap.ts";
 
 export interface Operations {
   /** Content is dropped when no tenant speaks of it. */

@@ -21,8 +21,8 @@ import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { type FlattenedJWSInput, flattenedVerify, importJWK, type JWK } from "jose";
 import { FieldBehavior, field_behavior } from "../../proto/generated/google/api/field_behavior_pb.js";
 import { type AgentCardJson, AgentCardSchema } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { canonicalJson } from "../receipts/canonical-json.ts";
 import type { SigningKey } from "../receipts/keys.ts";
+import { canonicalJson } from "../web/canonical-json.ts";
 
 /** Asymmetric ones only: with the others, whoever can verify can sign. */
 const algorithms = [

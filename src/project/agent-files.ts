@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { glob } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { type Agent, defineAgent } from "../runtime/agent.ts";
+import { type Agent, defineAgent } from "../runtime/agents/agent.ts";
 import { LoadProblem, loadProblem, shown } from "./load-problem.ts";
 import type { ProjectModules } from "./modules.ts";
 

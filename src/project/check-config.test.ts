@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { settingNames } from "../cli/config-settings.ts";
+import { settingNames } from "../cli/settings/config-settings.ts";
 import { ConfigProblem, checkConfig } from "./check-config.ts";
 
 const tool = { name: "look", description: "Looks.", effect: "none", run: () => "" };

@@ -1,7 +1,7 @@
 /** Whether what a configuration file exports is a configuration. The settings of the server are read by those who know them. */
 
 import { Type } from "typebox";
-import { readMcpServers } from "../mcp/settings.ts";
+import { readMcpServers } from "../mcp-client/settings.ts";
 import { ModelSettings } from "../models/settings.ts";
 import { CreatePersonaRequest } from "../surfaces/harn/schemas-policy.ts";
 import { checker } from "../surfaces/validate.ts";

@@ -1,9 +1,9 @@
 /** What `bridle.config.ts` may say: the settings of `bridle serve`, and what has no place on a command line. */
 
-import type { EnsurePersona } from "../kernel/commands/ensure-persona.ts";
-import type { McpServerSettings } from "../mcp/mcp.ts";
+import type { EnsurePersona } from "../kernel/personas/ensure-persona.ts";
+import type { McpServerSettings } from "../mcp-client/mcp.ts";
 import type { ModelSettings } from "../models/settings.ts";
-import type { Agent, AgentContext } from "../runtime/agent.ts";
+import type { Agent, AgentContext } from "../runtime/agents/agent.ts";
 import type { AnyTool } from "../tools/tool.ts";
 
 /**

@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { plainLine } from "../cli/output.ts";
+import { plainLine } from "../cli/terminal/output.ts";
 import { ConfigProblem } from "./check-config.ts";
 import type { ProjectModules } from "./modules.ts";
 

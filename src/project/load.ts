@@ -3,9 +3,9 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { builtInAgents } from "../agents/index.ts";
-import type { McpServerSettings } from "../mcp/mcp.ts";
+import type { McpServerSettings } from "../mcp-client/mcp.ts";
 import type { ModelSettings } from "../models/settings.ts";
-import type { AgentContext } from "../runtime/agent.ts";
+import type { AgentContext } from "../runtime/agents/agent.ts";
 import type { AnyTool } from "../tools/tool.ts";
 import {
   agentFiles,

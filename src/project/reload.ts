@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Agent } from "../runtime/agent.ts";
+import type { Agent } from "../runtime/agents/agent.ts";
 import { agentDirectories, type LoadedAgent } from "./agent-files.ts";
 import { filesOf, findConfig, loadProject, type Project, type ProjectPlace } from "./load.ts";
 import { shown } from "./load-problem.ts";

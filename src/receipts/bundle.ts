@@ -9,7 +9,7 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
 import { lazy } from "../lazy.ts";
-import { sha256Pattern } from "./canonical-json.ts";
+import { sha256Pattern } from "../web/canonical-json.ts";
 import type { Verification } from "./checks.ts";
 import { appendLeaf, type Frontier, rootOf } from "./merkle.ts";
 import { type PublicJwk, publicKeysIn } from "./public-keys.ts";

@@ -5,8 +5,8 @@ import { describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { cases } from "../../test/runner/seed.ts";
+import { canonicalJson } from "../web/canonical-json.ts";
 import { hashOf, sha256Of } from "./canonical.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import { parseStrictJson } from "./strict-json.ts";
 
 /** Names that a careless writer misplaces, beside any others. */

@@ -1,7 +1,7 @@
 /** The hash of a value: SHA-256 over its canonical form. */
 
 import { hash } from "node:crypto";
-import { canonicalJson } from "./canonical-json.ts";
+import { canonicalJson } from "../web/canonical-json.ts";
 
 export function sha256Of(text: string | Uint8Array): string {
   return `sha256:${hash("sha256", text, "hex")}`;

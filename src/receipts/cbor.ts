@@ -4,7 +4,7 @@
  */
 
 import { type DecodeOptions, decode, encode, rfc8949EncodeOptions, Tokenizer, Type } from "cborg";
-import { canonicalJson } from "./canonical-json.ts";
+import { canonicalJson } from "../web/canonical-json.ts";
 import type { Receipt } from "./schema.ts";
 
 export function encodeReceipt(receipt: Receipt): Uint8Array {

@@ -3,7 +3,7 @@
  * synchronous on a server and is not in a browser.
  */
 
-import { sha256Pattern } from "./canonical-json.ts";
+import { sha256Pattern } from "../web/canonical-json.ts";
 
 export interface Inclusion {
   receiptHash: string;

@@ -4,7 +4,7 @@
  */
 
 import { type Static, type TProperties, type TSchema, Type } from "typebox";
-import { sha256Pattern } from "./canonical-json.ts";
+import { sha256Pattern } from "../web/canonical-json.ts";
 
 export const receiptSchemaVersion = "receipt-2026-04-25";
 

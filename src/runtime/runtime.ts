@@ -4,28 +4,28 @@
  */
 
 import type { Logger } from "pino";
-import { steadyNow } from "../kernel/clock.ts";
-import { asKernelEvent, type KernelEvent, terminalEvents } from "../kernel/events.ts";
+import { steadyNow } from "../kernel/core/clock.ts";
+import { asKernelEvent, type KernelEvent, terminalEvents } from "../kernel/core/events.ts";
+import { traceIdOf, traceOfTask } from "../kernel/core/trace.ts";
 import type { WholeKernel } from "../kernel/kernel.ts";
-import { isFinal } from "../kernel/lifecycle.ts";
-import type { ReplayPlan } from "../kernel/resources/replay.ts";
-import type { TaskRecord } from "../kernel/resources/task.ts";
-import { traceIdOf, traceOfTask } from "../kernel/trace.ts";
+import type { ReplayPlan } from "../kernel/kinds/replay.ts";
+import type { TaskRecord } from "../kernel/kinds/task.ts";
+import { isFinal } from "../kernel/tasks/lifecycle.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
-import type { Agent } from "./agent.ts";
-import { ClockWatch } from "./clock-watch.ts";
-import { CrashedRuns } from "./crashed-runs.ts";
-import { DueReader } from "./due-reader.ts";
-import { execute } from "./execute.ts";
-import { executeReplay } from "./execute-replay.ts";
-import { Journal } from "./journal.ts";
-import { LateSleepers } from "./late-sleepers.ts";
-import { ReadyQueue } from "./ready-queue.ts";
-import type { AgentRegistry } from "./registry.ts";
-import { openReplay } from "./replay.ts";
-import { Run } from "./run.ts";
-import { Sleeps } from "./sleeps.ts";
-import { answeredStep, endsIn, hasLargeInput } from "./task-news.ts";
+import type { Agent } from "./agents/agent.ts";
+import type { AgentRegistry } from "./agents/registry.ts";
+import { execute } from "./run/execute.ts";
+import { executeReplay } from "./run/execute-replay.ts";
+import { Journal } from "./run/journal.ts";
+import { openReplay } from "./run/replay.ts";
+import { Run } from "./run/run.ts";
+import { Sleeps } from "./run/sleeps.ts";
+import { ClockWatch } from "./scheduler/clock-watch.ts";
+import { CrashedRuns } from "./scheduler/crashed-runs.ts";
+import { DueReader } from "./scheduler/due-reader.ts";
+import { LateSleepers } from "./scheduler/late-sleepers.ts";
+import { ReadyQueue } from "./scheduler/ready-queue.ts";
+import { answeredStep, endsIn, hasLargeInput } from "./scheduler/task-news.ts";
 import { emptyWorld, type World } from "./world.ts";
 
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */

@@ -1,9 +1,9 @@
 /** What runs can reach beside the kernel: models, the tools of the server, and MCP servers. */
 
-import type { McpAccess } from "../mcp/mcp.ts";
+import type { McpAccess } from "../mcp-client/mcp.ts";
 import { ModelError, type ModelSource } from "../models/model.ts";
 import type { AnyTool, ToolDefinition } from "../tools/tool.ts";
-import type { AgentContext } from "./agent.ts";
+import type { AgentContext } from "./agents/agent.ts";
 
 export interface World {
   models: ModelSource;

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createApiKey } from "../kernel/access/create-api-key.ts";
+import { revokeApiKey } from "../kernel/access/revoke-api-key.ts";
 import { noteAudit } from "../kernel/audit/note.ts";
-import { systemClock } from "../kernel/clock.ts";
-import { createApiKey } from "../kernel/commands/create-api-key.ts";
-import { defaultTenantId, ensureTenant } from "../kernel/commands/ensure-tenant.ts";
-import { revokeApiKey } from "../kernel/commands/revoke-api-key.ts";
-import { HarnessError } from "../kernel/errors.ts";
+import { listAudit } from "../kernel/audit/read-audit.ts";
+import { systemClock } from "../kernel/core/clock.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 import { createKernel } from "../kernel/kernel.ts";
-import { listAudit } from "../kernel/queries/audit.ts";
-import { Issuer } from "../kernel/signing.ts";
+import { Issuer } from "../kernel/receipts/signing.ts";
+import { defaultTenantId, ensureTenant } from "../kernel/workspaces/ensure-tenant.ts";
 import { systemCaller } from "../policy/caller.ts";
 import { newSigningKey } from "../receipts/keys.ts";
-import { AgentRegistry } from "../runtime/registry.ts";
+import { AgentRegistry } from "../runtime/agents/registry.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
 import { callerNow } from "./caller-now.ts";
 

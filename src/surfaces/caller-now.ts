@@ -1,6 +1,6 @@
 /** Who asks for something over a connection that was opened before. */
 
-import { HarnessError } from "../kernel/errors.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Caller } from "../policy/caller.ts";
 

@@ -7,7 +7,7 @@
  */
 
 import type { FastifyRequest } from "fastify";
-import { HarnessError } from "../kernel/errors.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 import type { Tickets } from "../policy/tickets.ts";
 
 export const subprotocol = "bridle.v1";

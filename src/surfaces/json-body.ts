@@ -5,7 +5,7 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import { HarnessError } from "../kernel/errors.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 import { countStrings, requireUnambiguous } from "../receipts/strict-json.ts";
 import type { JsonValue } from "../store/port.ts";
 

@@ -1,6 +1,6 @@
 /** What the surface has to know about the server that it is part of. */
 
-import { cannotWrite, HarnessError } from "../kernel/errors.ts";
+import { cannotWrite, HarnessError } from "../kernel/core/errors.ts";
 
 export interface ServerFacts {
   version: string;

@@ -4,7 +4,7 @@
  */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Issuer } from "../kernel/signing.ts";
+import type { Issuer } from "../kernel/receipts/signing.ts";
 import { sha256Of } from "../receipts/canonical.ts";
 import type { SigningKey } from "../receipts/keys.ts";
 

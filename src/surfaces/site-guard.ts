@@ -9,7 +9,7 @@
  */
 
 import type { IncomingHttpHeaders } from "node:http";
-import { HarnessError } from "../kernel/errors.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 import { isLoopbackAddress, isLoopbackHost } from "./loopback.ts";
 
 export interface SiteRules {

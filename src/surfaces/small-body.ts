@@ -1,7 +1,7 @@
 /** Bodies of callers from whom nothing large is expected: refused by their length, before a byte is read. */
 
 import type { FastifyRequest } from "fastify";
-import { HarnessError } from "../kernel/errors.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 import { type Caller, mayUse, type Scope } from "../policy/caller.ts";
 
 /** Enough for every request that carries no content. */

@@ -5,9 +5,9 @@
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
-import { HarnessError } from "../kernel/errors.ts";
-import { nextFrame } from "../kernel/slices.ts";
-import type { StillAllowed } from "../kernel/still-allowed.ts";
+import type { StillAllowed } from "../kernel/access/still-allowed.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
+import { nextFrame } from "../kernel/core/slices.ts";
 
 export interface SseOptions {
   heartbeatMs: number;

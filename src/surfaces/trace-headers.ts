@@ -1,7 +1,7 @@
 /** The trace that an HTTP request is part of, as its headers say. */
 
 import type { IncomingHttpHeaders } from "node:http";
-import { readTrace, type TraceContext } from "../kernel/trace.ts";
+import { readTrace, type TraceContext } from "../kernel/core/trace.ts";
 
 export function traceIn({ traceparent, tracestate }: IncomingHttpHeaders): TraceContext | null {
   return readTrace(textOf(traceparent), textOf(tracestate));

@@ -2,7 +2,7 @@
 
 import type { Static, TSchema } from "typebox";
 import { Settings } from "typebox/system";
-import { HarnessError } from "../kernel/errors.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 import { compiledOf, narrow } from "./narrow.ts";
 
 interface Problem {

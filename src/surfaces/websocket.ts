@@ -11,8 +11,8 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
-import { HarnessError } from "../kernel/errors.ts";
-import type { StillAllowed } from "../kernel/still-allowed.ts";
+import type { StillAllowed } from "../kernel/access/still-allowed.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
 
 /** Pings in a row that may stay without an answer. A client that does not read does not answer either. */
 const missedMaxDefault = 2;

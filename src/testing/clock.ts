@@ -1,9 +1,9 @@
 /** Time and chance of a rehearsal: time stands still until it is moved, and chance gives the same to the same step. */
 
 import { createHash } from "node:crypto";
-import type { Chance } from "../kernel/chance.ts";
-import type { Clock, StopTimer } from "../kernel/clock.ts";
-import type { TaskRecord } from "../kernel/resources/task.ts";
+import type { Clock, StopTimer } from "../kernel/core/clock.ts";
+import type { Chance } from "../kernel/core/random.ts";
+import type { TaskRecord } from "../kernel/kinds/task.ts";
 
 export class MovedClock implements Clock {
   #now: number;

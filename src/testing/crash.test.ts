@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Agent, type AgentContext, defineAgent } from "../runtime/agent.ts";
+import { type Agent, type AgentContext, defineAgent } from "../runtime/agents/agent.ts";
 import type { JsonValue } from "../store/port.ts";
 import { RehearsalError, rehearse } from "./index.ts";
 

@@ -1,7 +1,7 @@
 /** `bridle/testing`: what tests of agents are written with. What is not named here may change today. */
 
 export { ModelError } from "../models/model.ts";
-export { replayFixture } from "../runtime/history.ts";
+export { replayFixture } from "../runtime/run/history.ts";
 export { RehearsalError } from "./failure.ts";
 export type { JournalStep } from "./journal.ts";
 export {

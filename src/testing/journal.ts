@@ -1,11 +1,11 @@
 /** The journal of a task in the words of a test: what each step was about, and what it gave. */
 
-import { type Content, unseal } from "../kernel/content.ts";
-import { asRecorded, type RecordedEvent } from "../kernel/events.ts";
-import { readLog } from "../kernel/log-tail.ts";
-import { type Part, textOf } from "../kernel/resources/message.ts";
-import type { StepResult } from "../kernel/resources/task.ts";
-import { stepMark } from "../kernel/steps.ts";
+import { type Content, unseal } from "../kernel/core/content.ts";
+import { asRecorded, type RecordedEvent } from "../kernel/core/events.ts";
+import { readLog } from "../kernel/core/log-tail.ts";
+import { type Part, textOf } from "../kernel/kinds/message.ts";
+import type { StepResult } from "../kernel/kinds/task.ts";
+import { stepMark } from "../kernel/tasks/steps.ts";
 import type { JsonValue, TenantStore } from "../store/port.ts";
 
 export interface JournalStep {

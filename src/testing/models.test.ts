@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Type } from "typebox";
-import { type Agent, type AgentContext, defineAgent } from "../runtime/agent.ts";
+import { type Agent, type AgentContext, defineAgent } from "../runtime/agents/agent.ts";
 import type { JsonValue } from "../store/port.ts";
 import { ModelError, RehearsalError, rehearse, type StandIns, scripted } from "./index.ts";
 

@@ -1,12 +1,12 @@
 /** Reads from the log what came of a task. */
 
-import { unseal } from "../kernel/content.ts";
-import { logLines } from "../kernel/queries/export-log.ts";
-import { readReceipt } from "../kernel/queries/receipts.ts";
-import type { ArtifactRecord } from "../kernel/resources/artifact.ts";
-import type { MessageRecord } from "../kernel/resources/message.ts";
-import type { PermissionRequestRecord } from "../kernel/resources/permission-request.ts";
-import type { TaskRecord } from "../kernel/resources/task.ts";
+import { unseal } from "../kernel/core/content.ts";
+import type { ArtifactRecord } from "../kernel/kinds/artifact.ts";
+import type { MessageRecord } from "../kernel/kinds/message.ts";
+import type { PermissionRequestRecord } from "../kernel/kinds/permission-request.ts";
+import type { TaskRecord } from "../kernel/kinds/task.ts";
+import { readReceipt } from "../kernel/receipts/read-receipts.ts";
+import { logLines } from "../kernel/sessions/export-log.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
 import type { JsonObject, JsonValue, TenantStore } from "../store/port.ts";
 import { contentOf, type JournalStep, readJournal } from "./journal.ts";

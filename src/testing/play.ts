@@ -3,18 +3,18 @@
  * jumps to where something is due. When nobody has anything to do, it is over.
  */
 
-import { type AppendTaskMessage, appendTaskMessage } from "../kernel/commands/append-task-message.ts";
-import { respondPermissionRequest } from "../kernel/commands/respond-permission-request.ts";
-import { submitHostResult } from "../kernel/commands/submit-host-result.ts";
-import { unseal } from "../kernel/content.ts";
-import type { Command } from "../kernel/dispatch.ts";
-import { HarnessError } from "../kernel/errors.ts";
-import { isFinal } from "../kernel/lifecycle.ts";
-import { getRecord } from "../kernel/queries/read.ts";
-import { type MessageInput, type Part, textPart } from "../kernel/resources/message.ts";
-import type { HostCall, PendingRequest, TaskRecord } from "../kernel/resources/task.ts";
+import { respondPermissionRequest } from "../kernel/approvals/respond-permission-request.ts";
+import { unseal } from "../kernel/core/content.ts";
+import type { Command } from "../kernel/core/dispatch.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
+import { getRecord } from "../kernel/core/read.ts";
+import { type MessageInput, type Part, textPart } from "../kernel/kinds/message.ts";
+import type { HostCall, PendingRequest, TaskRecord } from "../kernel/kinds/task.ts";
+import { type AppendTaskMessage, appendTaskMessage } from "../kernel/tasks/append-task-message.ts";
+import { isFinal } from "../kernel/tasks/lifecycle.ts";
+import { submitHostResult } from "../kernel/tasks/submit-host-result.ts";
 import type { Caller } from "../policy/caller.ts";
-import { endOfTurn } from "../runtime/run.ts";
+import { endOfTurn } from "../runtime/run/run.ts";
 import type { JsonValue } from "../store/port.ts";
 import { RehearsalError } from "./failure.ts";
 import {

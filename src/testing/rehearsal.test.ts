@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Type } from "typebox";
 import { temporaryDirectory } from "../../test/support/server.ts";
-import { type Agent, type AgentContext, defineAgent } from "../runtime/agent.ts";
+import { type Agent, type AgentContext, defineAgent } from "../runtime/agents/agent.ts";
 import type { JsonValue } from "../store/port.ts";
 import { defineTool } from "../tools/define.ts";
 import { RehearsalError, rehearse, replayFixture } from "./index.ts";

@@ -2,8 +2,8 @@
 
 import { AssertionError } from "node:assert";
 import { writeFile } from "node:fs/promises";
-import type { TaskStatus } from "../kernel/lifecycle.ts";
-import type { Failure } from "../kernel/resources/outcome.ts";
+import type { Failure } from "../kernel/kinds/outcome.ts";
+import type { TaskStatus } from "../kernel/tasks/lifecycle.ts";
 import type { Receipt } from "../receipts/schema.ts";
 import type { JsonValue } from "../store/port.ts";
 import { type JournalStep, showJournal } from "./journal.ts";

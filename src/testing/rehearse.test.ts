@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Type } from "typebox";
-import { unseal } from "../kernel/content.ts";
-import { listMessages } from "../kernel/queries/list-messages.ts";
-import { textOf } from "../kernel/resources/message.ts";
-import { type Agent, type AgentContext, defineAgent } from "../runtime/agent.ts";
-import { AgentFailure } from "../runtime/failures.ts";
+import { unseal } from "../kernel/core/content.ts";
+import { textOf } from "../kernel/kinds/message.ts";
+import { listMessages } from "../kernel/sessions/list-messages.ts";
+import { type Agent, type AgentContext, defineAgent } from "../runtime/agents/agent.ts";
+import { AgentFailure } from "../runtime/run/failures.ts";
 import type { JsonValue } from "../store/port.ts";
 import { type Hosts, nobody, RehearsalError, rehearse, scripted } from "./index.ts";
 import { RehearsedFiles } from "./rehearsed-files.ts";

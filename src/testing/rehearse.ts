@@ -1,9 +1,9 @@
 /** `rehearse`: an agent from its input to its end, in memory, in milliseconds. */
 
-import { HarnessError } from "../kernel/errors.ts";
-import { asKernelEvent, type KernelEvent } from "../kernel/events.ts";
-import type { StepMark } from "../kernel/steps.ts";
-import type { Agent } from "../runtime/agent.ts";
+import { HarnessError } from "../kernel/core/errors.ts";
+import { asKernelEvent, type KernelEvent } from "../kernel/core/events.ts";
+import type { StepMark } from "../kernel/tasks/steps.ts";
+import type { Agent } from "../runtime/agents/agent.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
 import { builtInTools } from "../tools/builtin/index.ts";
 import { RehearsalError } from "./failure.ts";

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Type } from "typebox";
-import type { McpError } from "../mcp/mcp.ts";
+import type { McpError } from "../mcp-client/mcp.ts";
 import { type ModelCall, ModelError } from "../models/model.ts";
-import { defineAgent } from "../runtime/agent.ts";
+import { defineAgent } from "../runtime/agents/agent.ts";
 import type { JsonObject } from "../store/port.ts";
 import { defineTool } from "../tools/define.ts";
 import { rehearse, type StandInContext, scripted } from "./index.ts";

@@ -1,15 +1,15 @@
 /** What is there before the task: its persona, its secrets, what it remembers, what was said; and then the task itself. */
 
-import { createMemory } from "../kernel/commands/create-memory.ts";
-import { createSession } from "../kernel/commands/create-session.ts";
-import { createVault } from "../kernel/commands/create-vault.ts";
-import { defaultTenantId, nameIn, personaIdOf } from "../kernel/commands/ensure-tenant.ts";
-import { setSecret } from "../kernel/commands/set-secret.ts";
-import { type SubmitTask, submitTask } from "../kernel/commands/submit-task.ts";
-import { updatePersona } from "../kernel/commands/update-persona.ts";
 import type { Kernel } from "../kernel/kernel.ts";
-import { type MessageInput, type Part, type Role, textPart } from "../kernel/resources/message.ts";
-import type { PersonaFields } from "../kernel/resources/persona.ts";
+import { type MessageInput, type Part, type Role, textPart } from "../kernel/kinds/message.ts";
+import type { PersonaFields } from "../kernel/kinds/persona.ts";
+import { createMemory } from "../kernel/memory/create-memory.ts";
+import { updatePersona } from "../kernel/personas/update-persona.ts";
+import { createSession } from "../kernel/sessions/create-session.ts";
+import { type SubmitTask, submitTask } from "../kernel/tasks/submit-task.ts";
+import { createVault } from "../kernel/vaults/create-vault.ts";
+import { setSecret } from "../kernel/vaults/set-secret.ts";
+import { defaultTenantId, nameIn, personaIdOf } from "../kernel/workspaces/ensure-tenant.ts";
 import type { Caller } from "../policy/caller.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 

@@ -5,17 +5,17 @@
 
 import { pino } from "pino";
 import { withoutGateway } from "../kernel/approvals/access.ts";
-import { defaultTenantId, ensureTenant } from "../kernel/commands/ensure-tenant.ts";
-import { ensureSigningKey } from "../kernel/commands/signing-keys.ts";
-import { asKernelEvent, terminalEvents } from "../kernel/events.ts";
+import { asKernelEvent, terminalEvents } from "../kernel/core/events.ts";
 import { createKernel, type WholeKernel } from "../kernel/kernel.ts";
-import { Issuer } from "../kernel/signing.ts";
-import { type StepMark, stepMark } from "../kernel/steps.ts";
+import { Issuer } from "../kernel/receipts/signing.ts";
+import { ensureSigningKey } from "../kernel/receipts/signing-keys.ts";
+import { type StepMark, stepMark } from "../kernel/tasks/steps.ts";
+import { defaultTenantId, ensureTenant } from "../kernel/workspaces/ensure-tenant.ts";
 import { type Caller, systemCaller } from "../policy/caller.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
 import { newSigningKey } from "../receipts/keys.ts";
-import type { Agent } from "../runtime/agent.ts";
-import { AgentRegistry } from "../runtime/registry.ts";
+import type { Agent } from "../runtime/agents/agent.ts";
+import { AgentRegistry } from "../runtime/agents/registry.ts";
 import { type Runtime, startRuntime } from "../runtime/runtime.ts";
 import type { World } from "../runtime/world.ts";
 import { MemoryContents } from "../store/memory/contents.ts";

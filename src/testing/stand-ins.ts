@@ -4,8 +4,8 @@
  */
 
 import type { TSchema } from "typebox";
-import { type Elicitation, type ElicitationAnswer, type McpAccess, McpError } from "../mcp/mcp.ts";
-import { asJsonSchema } from "../runtime/registry.ts";
+import { type Elicitation, type ElicitationAnswer, type McpAccess, McpError } from "../mcp-client/mcp.ts";
+import { asJsonSchema } from "../runtime/agents/registry.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
 import type { ToolDefinition, ToolEffect } from "../tools/tool.ts";
 

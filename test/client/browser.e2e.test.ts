@@ -14,7 +14,7 @@ const root = new URL("../../", import.meta.url);
 
 /** What the page does, as text: it is run over there. */
 const program = `async ({ url, key }) => {
-  const { createClient, NotFound } = await import("/client/index.ts");
+  const { createClient, NotFound } = await import("/src/sdk/client/index.ts");
   const bridle = createClient({ url, key });
   const { id } = await bridle.tasks.submit({ agent: "rehearsal", input: "ask Where to?\\nsay Done" });
   const asking = await bridle.tasks.wait(id);
@@ -55,7 +55,7 @@ test("CLT-10 the client works in a browser page as it does in Node", {
   // receipts are as in Node.
   const pages = createServer(async (request, reply) => {
     const path = (request.url ?? "/").slice(1);
-    if (!/^(?:client|src)\/[a-z0-9/-]+\.ts$/.test(path)) {
+    if (!/^src\/[a-z0-9/-]+\.ts$/.test(path)) {
       reply.setHeader("content-type", "text/html").end("<!doctype html><title>A page</title>");
       return;
     }

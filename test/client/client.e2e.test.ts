@@ -19,7 +19,7 @@ import {
   PermissionDenied,
   Unauthenticated,
   UnreadableAnswer,
-} from "../../client/index.ts";
+} from "../../src/sdk/client/index.ts";
 import { Client } from "../support/client.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";

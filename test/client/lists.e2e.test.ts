@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { type BridleClient, ConnectionFailed, createClient, NotFound } from "../../client/index.ts";
+import { type BridleClient, ConnectionFailed, createClient, NotFound } from "../../src/sdk/client/index.ts";
 import { adminKey, startServer, type TestServer } from "../support/server.ts";
 
 const waitMs = 60_000;

@@ -15,7 +15,7 @@ import {
   PermissionDenied,
   type Question,
   Unauthenticated,
-} from "../../client/index.ts";
+} from "../../src/sdk/client/index.ts";
 import { Client, until } from "../support/client.ts";
 import {
   adminKey,

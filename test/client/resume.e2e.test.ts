@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createClient } from "../../client/index.ts";
+import { createClient } from "../../src/sdk/client/index.ts";
 import { Client } from "../support/client.ts";
 import { adminKey, startProcess, temporaryDirectory } from "../support/server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Frame, framesOf } from "../../client/frames.ts";
-import { createClient, RateLimited, Unauthenticated, Unavailable } from "../../client/index.ts";
+import { type Frame, framesOf } from "../../src/sdk/client/frames.ts";
+import { createClient, RateLimited, Unauthenticated, Unavailable } from "../../src/sdk/client/index.ts";
 
 function refusal(code: string, status: number, retryAfter: string): Response {
   const error = { code, message: "Not now.", type: "x", param: null, request_id: "req_1", details: {} };

@@ -4,7 +4,7 @@
  */
 
 import { Type } from "typebox";
-import { defineAgent } from "../../src/runtime/agent.ts";
+import { defineAgent } from "../../src/runtime/agents/agent.ts";
 import { defineTool } from "../../src/tools/define.ts";
 
 /** Nobody who opens the directory later is too late. */

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
-import type { ApproverSecrets } from "../../src/approvals/secrets.ts";
+import type { ApproverSecrets } from "../../src/harp/core/secrets.ts";
 
 export interface Golden {
   /** The version and the time that it was made with and at. */

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Approver } from "../../src/approvals/approver.ts";
-import { importApproverKeys } from "../../src/approvals/keys.ts";
-import { verifyChain } from "../../src/verify/chain.ts";
+import { importApproverKeys } from "../../src/harp/core/keys.ts";
+import { Approver } from "../../src/sdk/approver/approver.ts";
+import { verifyChain } from "../../src/sdk/verify/chain.ts";
 import { Person } from "../support/approvals.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";

@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
-import { Approver } from "../../src/approvals/approver.ts";
-import { exportSecrets, generateApproverKeys } from "../../src/approvals/keys.ts";
+import { exportSecrets, generateApproverKeys } from "../../src/harp/core/keys.ts";
+import { Approver } from "../../src/sdk/approver/approver.ts";
 import { version } from "../../src/version.ts";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
 import { startServer, temporaryDirectory } from "../support/server.ts";

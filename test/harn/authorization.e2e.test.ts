@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Approver } from "../../src/approvals/approver.ts";
-import { generateApproverKeys } from "../../src/approvals/keys.ts";
+import { generateApproverKeys } from "../../src/harp/core/keys.ts";
+import { Approver } from "../../src/sdk/approver/approver.ts";
 import { type Answer, Client, errorOf, type Json, userMessage } from "../support/client.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { hashOf } from "../../src/receipts/canonical.ts";
-import { canonicalJson } from "../../src/receipts/canonical-json.ts";
+import { canonicalJson } from "../../src/web/canonical-json.ts";
 import { type Answer, Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { replayedAgents } from "../support/replay-agents-server.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { nextTick } from "../../src/kernel/schedules.ts";
+import { nextTick } from "../../src/kernel/schedules/schedules.ts";
 import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { createPersona, createQuota, workerServer } from "../support/policy.ts";

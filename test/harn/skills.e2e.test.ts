@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { defineAgent } from "../../src/runtime/agent.ts";
+import { defineAgent } from "../../src/runtime/agents/agent.ts";
 import { Client, errorOf, type Json } from "../support/client.ts";
 import { config } from "../support/knowledge-agents-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { verifyAudit } from "../../src/approvals/audit.ts";
-import { verifyApprovalProof } from "../../src/approvals/proof.ts";
+import { verifyAudit } from "../../src/harp/core/audit.ts";
+import { verifyApprovalProof } from "../../src/harp/core/proof.ts";
 import { ApprovalStage, type Person } from "../support/approvals.ts";
 import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { reservedPort } from "../support/ports.ts";

@@ -7,7 +7,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
-import { generateKeyPair } from "../../src/approvals/ciphers.ts";
+import { generateKeyPair } from "../../src/harp/core/ciphers.ts";
 import { type ApproverCli, type PairedParty, startApproverCli } from "../support/approver-cli.ts";
 import { bridle, errorLine, succeeded } from "../support/cli.ts";
 import { type Json, until } from "../support/client.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { Artifact } from "../../src/approvals/artifact.ts";
+import type { Artifact } from "../../src/harp/core/artifact.ts";
 import { type ApproverCli, type PairedParty, startApproverCli } from "../support/approver-cli.ts";
 import { bridleInTerminal, noTerminal } from "../support/terminal.ts";
 

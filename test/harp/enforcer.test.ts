@@ -2,17 +2,17 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { verifyAudit } from "../../src/approvals/audit.ts";
-import { decisionHashOf, signDecision } from "../../src/approvals/decision.ts";
-import { GatewayRefusal } from "../../src/approvals/gateway-link.ts";
-import { generateApproverKeys } from "../../src/approvals/keys.ts";
-import { verifyApprovalProof } from "../../src/approvals/proof.ts";
-import { revokeApprover } from "../../src/kernel/commands/approvers.ts";
-import { cancelTask } from "../../src/kernel/commands/cancel-task.ts";
-import { respondPermissionRequest } from "../../src/kernel/commands/respond-permission-request.ts";
-import { listApprovers } from "../../src/kernel/queries/approvers.ts";
-import { exchangesOf } from "../../src/kernel/resources/exchange.ts";
-import { defineAgent } from "../../src/runtime/agent.ts";
+import { verifyAudit } from "../../src/harp/core/audit.ts";
+import { decisionHashOf, signDecision } from "../../src/harp/core/decision.ts";
+import { GatewayRefusal } from "../../src/harp/core/gateway-link.ts";
+import { generateApproverKeys } from "../../src/harp/core/keys.ts";
+import { verifyApprovalProof } from "../../src/harp/core/proof.ts";
+import { revokeApprover } from "../../src/kernel/approvals/change-approvers.ts";
+import { listApprovers } from "../../src/kernel/approvals/read-approvers.ts";
+import { respondPermissionRequest } from "../../src/kernel/approvals/respond-permission-request.ts";
+import { exchangesOf } from "../../src/kernel/kinds/exchange.ts";
+import { cancelTask } from "../../src/kernel/tasks/cancel-task.ts";
+import { defineAgent } from "../../src/runtime/agents/agent.ts";
 import { until } from "../support/client.ts";
 import { caller, EnforcementStage, runsOf } from "../support/enforcement.ts";
 

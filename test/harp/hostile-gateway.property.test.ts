@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { signDecision } from "../../src/approvals/decision.ts";
-import { generateApproverKeys } from "../../src/approvals/keys.ts";
-import type { DecisionBody } from "../../src/approvals/wire.ts";
-import type { TaskRecord } from "../../src/kernel/resources/task.ts";
+import { signDecision } from "../../src/harp/core/decision.ts";
+import { generateApproverKeys } from "../../src/harp/core/keys.ts";
+import type { DecisionBody } from "../../src/harp/core/wire.ts";
+import type { TaskRecord } from "../../src/kernel/kinds/task.ts";
 import { EnforcementStage, type Person, runsOf } from "../support/enforcement.ts";
 
 /** What the gateway does with a decision that an approver signed for one task. */

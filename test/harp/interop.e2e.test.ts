@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Approver } from "../../src/approvals/approver.ts";
-import { bundleOf, generateApproverKeys } from "../../src/approvals/keys.ts";
+import { bundleOf, generateApproverKeys } from "../../src/harp/core/keys.ts";
+import { Approver } from "../../src/sdk/approver/approver.ts";
 import { ApprovalStage } from "../support/approvals.ts";
 import { type Json, until } from "../support/client.ts";
 import { ForeignApprover, ForeignEnforcer } from "../support/foreign-harp.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { nextAuditRecord } from "../../src/approvals/audit.ts";
+import { nextAuditRecord } from "../../src/harp/core/audit.ts";
 import { bridle, errorLine, succeeded } from "../support/cli.ts";
 import { type Json, protocolVersion } from "../support/client.ts";
 import { type ScriptedGateway, scriptedGateway, send } from "../support/scripted-gateway.ts";

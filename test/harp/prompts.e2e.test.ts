@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { verifyAudit } from "../../src/approvals/audit.ts";
-import { promptBytesMax } from "../../src/approvals/prompt.ts";
-import { startServer as startInProcess } from "../../src/server.ts";
+import { verifyAudit } from "../../src/harp/core/audit.ts";
+import { promptBytesMax } from "../../src/harp/core/prompt.ts";
+import { startServer as startInProcess } from "../../src/server/server.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable, readWholeLog } from "../support/log.ts";

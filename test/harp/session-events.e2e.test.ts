@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { snapshotBytesMax } from "../../src/approvals/session.ts";
+import { snapshotBytesMax } from "../../src/harp/core/session.ts";
 import { filesWith } from "../support/canaries.ts";
 import { type Answer, Client, errorOf, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";

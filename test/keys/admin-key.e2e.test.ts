@@ -5,7 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createClient } from "../../client/index.ts";
+import { createClient } from "../../src/sdk/client/index.ts";
 import { bridle, errorLine, succeeded } from "../support/cli.ts";
 import { Client, errorOf, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";

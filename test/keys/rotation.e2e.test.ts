@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createClient } from "../../client/index.ts";
+import { createClient } from "../../src/sdk/client/index.ts";
 import { bridle, errorLine, succeeded } from "../support/cli.ts";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { tokenFor } from "../support/oauth.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { defaultConfig } from "../../src/config.ts";
+import { defaultConfig } from "../../src/server/config.ts";
 import { filesWith } from "../support/canaries.ts";
 import { type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { defaultConfig } from "../../src/config.ts";
+import { defaultConfig } from "../../src/server/config.ts";
 import { type Json, until } from "../support/client.ts";
 import { config } from "../support/openharness-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";

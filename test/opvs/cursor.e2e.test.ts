@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
+import { durableCursorUri } from "../../src/kernel/core/extension-uris.ts";
 import { Client, type Json, until } from "../support/client.ts";
 import { startServer, withGrpc } from "../support/server.ts";
 import { begin, cancel, get, play, rehearsal, reply, script, sleepLong, stateOf } from "./play.ts";

@@ -21,7 +21,7 @@ import {
   type StreamResponse,
   TaskState,
 } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { defineAgent } from "../../src/runtime/agent.ts";
+import { defineAgent } from "../../src/runtime/agents/agent.ts";
 import { Client, isFinal, until } from "../support/client.ts";
 import {
   callOptions,

@@ -12,7 +12,7 @@ import { createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect
 import { Command, CommanderError } from "commander";
 import { Health } from "../../proto/generated/grpc/health/v1/health_pb.js";
 import { A2AService, TaskState } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { problemWith, type ServeSettings, serveOptions } from "../../src/cli/settings.ts";
+import { problemWith, type ServeSettings, serveOptions } from "../../src/cli/settings/settings.ts";
 import { bridle, errorLine } from "../support/cli.ts";
 import { callOptions, grpcClient, refusalOf, script, tls } from "../support/grpc.ts";
 import { startServer, temporaryDirectory, withGrpc } from "../support/server.ts";

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { InvalidArgumentError } from "commander";
-import { serveOptions } from "../../src/cli/settings.ts";
+import { serveOptions } from "../../src/cli/settings/settings.ts";
 import { until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import {

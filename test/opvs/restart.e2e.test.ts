@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
+import { durableCursorUri } from "../../src/kernel/core/extension-uris.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { type Json, until } from "../support/client.ts";
 import { readWholeLog } from "../support/log.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
-import { durableCursorUri } from "../../src/kernel/extension-uris.ts";
+import { durableCursorUri } from "../../src/kernel/core/extension-uris.ts";
 import { Client, type Json } from "../support/client.ts";
 import { startProcess, startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 import {

@@ -2,16 +2,16 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createSession } from "../../src/kernel/commands/create-session.ts";
-import { ensureTenant } from "../../src/kernel/commands/ensure-tenant.ts";
-import { importSession } from "../../src/kernel/commands/import-session.ts";
-import { HarnessError } from "../../src/kernel/errors.ts";
+import { HarnessError } from "../../src/kernel/core/errors.ts";
 import { createKernel, type WholeKernel } from "../../src/kernel/kernel.ts";
-import { Issuer } from "../../src/kernel/signing.ts";
-import { parseLogBundle } from "../../src/kernel/transfer/bundle.ts";
+import { Issuer } from "../../src/kernel/receipts/signing.ts";
+import { createSession } from "../../src/kernel/sessions/create-session.ts";
+import { importSession } from "../../src/kernel/sessions/import-session.ts";
+import { parseLogBundle } from "../../src/kernel/sessions/transfer/bundle.ts";
+import { ensureTenant } from "../../src/kernel/workspaces/ensure-tenant.ts";
 import type { Caller } from "../../src/policy/caller.ts";
 import { newSigningKey } from "../../src/receipts/keys.ts";
-import { AgentRegistry } from "../../src/runtime/registry.ts";
+import { AgentRegistry } from "../../src/runtime/agents/registry.ts";
 import { createMemoryStore } from "../../src/store/memory/open.ts";
 import { randomFrom } from "../runner/seed.ts";
 import { type Attack, foreignLog, startAttack } from "../support/attack.ts";

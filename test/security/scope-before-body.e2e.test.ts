@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { A2AService as A2AService03 } from "../../proto/generated/a2a/v1/a2a_pb.js";
 import { A2AService, OPVSService } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { harpMediaType } from "../../src/approvals/wire.ts";
+import { harpMediaType } from "../../src/harp/core/wire.ts";
 import { harpRoutes } from "../../src/surfaces/harp/surface.ts";
 import { operations } from "../../src/surfaces/opvs/operations.ts";
 import { restRoutes } from "../../src/surfaces/opvs/rest.ts";

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { revokeApprover } from "../../src/kernel/commands/approvers.ts";
-import { updatePersona, withdrawPersonaChange } from "../../src/kernel/commands/update-persona.ts";
-import { getRecord } from "../../src/kernel/queries/read.ts";
+import { revokeApprover } from "../../src/kernel/approvals/change-approvers.ts";
+import { getRecord } from "../../src/kernel/core/read.ts";
+import { updatePersona, withdrawPersonaChange } from "../../src/kernel/personas/update-persona.ts";
 import { until } from "../support/client.ts";
 import { caller, EnforcementStage, type Person } from "../support/enforcement.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { GatewayRefusal } from "../../src/approvals/approver.ts";
+import { GatewayRefusal } from "../../src/sdk/approver/approver.ts";
 import { ApprovalStage } from "../support/approvals.ts";
 import { errorOf } from "../support/client.ts";
 

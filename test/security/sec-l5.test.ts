@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { createReadableLogger } from "../../src/logger.ts";
+import { createReadableLogger } from "../../src/server/logger.ts";
 
 test("SEC-L5 readable log lines have no character that a terminal obeys", () => {
   const written: string[] = [];

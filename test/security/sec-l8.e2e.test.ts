@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { takeSecrets } from "../../src/cli/secret-files.ts";
+import { takeSecrets } from "../../src/cli/settings/secret-files.ts";
 import { startProcess, temporaryDirectory } from "../support/server.ts";
 
 const secret = "operators-own-key-00000000001";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { defaultConfig } from "../../src/config.ts";
+import { defaultConfig } from "../../src/server/config.ts";
 import { continued, directivesOf, everything, outcome, Shell } from "../openharness/wire.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { config } from "../support/openharness-server.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { readScope } from "../../src/kernel/read-scopes.ts";
+import { readScope } from "../../src/kernel/access/read-scopes.ts";
 import { ApprovalStage, type Person } from "../support/approvals.ts";
 import { type Client, errorOf, type Json, userMessage } from "../support/client.ts";
 import { openSession, openSocket } from "../support/socket.ts";

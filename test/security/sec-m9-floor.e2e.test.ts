@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { diskFloor } from "../../src/cli/option-parsers.ts";
+import { diskFloor } from "../../src/cli/settings/option-parsers.ts";
 import { FreeSpace, spaceAt } from "../../src/store/sqlite/free-space.ts";
 import { bridle } from "../support/cli.ts";
 import { Client, errorOf, type Json, until, userMessage } from "../support/client.ts";

@@ -8,7 +8,7 @@ import { directives, message, named, say, scriptedEngine, stream } from "../supp
 
 /** What the page does, as text: it is run over there. */
 const program = `async () => {
-  const { Shell, ShellError } = await import("/src/shell/index.ts");
+  const { Shell, ShellError } = await import("/src/sdk/shell/index.ts");
   const log = [];
   const shell = new Shell({
     url: location.origin + "/openharness/v1",

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { defaultConfig } from "../../src/config.ts";
 import {
   type Directive,
   parseState,
   Shell,
   type ShellOptions,
   type ShellState,
-} from "../../src/shell/index.ts";
+} from "../../src/sdk/shell/index.ts";
+import { defaultConfig } from "../../src/server/config.ts";
 import { Client } from "../support/client.ts";
 import { config } from "../support/openharness-server.ts";
 import {

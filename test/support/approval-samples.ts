@@ -1,19 +1,19 @@
 /** For tests: the published examples, and a request, its approver and its enforcer to begin with. */
 
-import type { ApproverKey } from "../../src/approvals/approver-key.ts";
-import { pendingKeyOf } from "../../src/approvals/approver-key.ts";
-import { type Artifact, finishArtifact, readArtifact } from "../../src/approvals/artifact.ts";
-import { decodeBase64url, encodeBase64url } from "../../src/approvals/base64url.ts";
-import { withPrefix } from "../../src/approvals/canonical.ts";
-import { importPrivateKey, type KeyPair } from "../../src/approvals/ciphers.ts";
-import type { DecisionContext } from "../../src/approvals/enforcement.ts";
+import type { ApproverKey } from "../../src/harp/core/approver-key.ts";
+import { pendingKeyOf } from "../../src/harp/core/approver-key.ts";
+import { type Artifact, finishArtifact, readArtifact } from "../../src/harp/core/artifact.ts";
+import { decodeBase64url, encodeBase64url } from "../../src/harp/core/base64url.ts";
+import { withPrefix } from "../../src/harp/core/canonical.ts";
+import { importPrivateKey, type KeyPair } from "../../src/harp/core/ciphers.ts";
+import type { DecisionContext } from "../../src/harp/core/enforcement.ts";
 import {
   type ApproverKeys,
   bundleOf,
   importApproverKeys,
   readApproverBundle,
-} from "../../src/approvals/keys.ts";
-import type { ApprovalRequest, Ciphertext } from "../../src/approvals/wire.ts";
+} from "../../src/harp/core/keys.ts";
+import type { ApprovalRequest, Ciphertext } from "../../src/harp/core/wire.ts";
 
 /** V1 of the specification, without its hash. */
 export const v1Text =

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Approver, type OpenedRequest } from "../../src/approvals/approver.ts";
-import { generateApproverKeys } from "../../src/approvals/keys.ts";
+import { generateApproverKeys } from "../../src/harp/core/keys.ts";
+import { Approver, type OpenedRequest } from "../../src/sdk/approver/approver.ts";
 import { fixtureAgents } from "./cli.ts";
 import { Client, isFinal, type Json, until } from "./client.ts";
 import { deployer } from "./deployer.ts";

@@ -1,7 +1,7 @@
 /** A gateway, enforcers of another vendor on it, and approvers who use the command line. */
 
 import { join } from "node:path";
-import type { ApproverKey } from "../../src/approvals/approver-key.ts";
+import type { ApproverKey } from "../../src/harp/core/approver-key.ts";
 import { bridle, type Ended, type RunOptions, succeeded } from "./cli.ts";
 import { Client } from "./client.ts";
 import { ForeignEnforcer } from "./foreign-enforcer.ts";

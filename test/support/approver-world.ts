@@ -1,11 +1,11 @@
 /** For tests: an approver of the published examples, before a gateway that says whatever it is told to. */
 
 import assert from "node:assert/strict";
-import { Approver, type OpenedRequest } from "../../src/approvals/approver.ts";
-import type { Artifact } from "../../src/approvals/artifact.ts";
-import { generateKeyPair } from "../../src/approvals/ciphers.ts";
-import { sealArtifact } from "../../src/approvals/seal.ts";
-import type { ApprovalRequest } from "../../src/approvals/wire.ts";
+import type { Artifact } from "../../src/harp/core/artifact.ts";
+import { generateKeyPair } from "../../src/harp/core/ciphers.ts";
+import { sealArtifact } from "../../src/harp/core/seal.ts";
+import type { ApprovalRequest } from "../../src/harp/core/wire.ts";
+import { Approver, type OpenedRequest } from "../../src/sdk/approver/approver.ts";
 import { publishedApprover, requestOf, v1, v1NowMs, variantOfV1 } from "./approval-samples.ts";
 import type { Json } from "./client.ts";
 import {

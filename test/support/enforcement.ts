@@ -6,17 +6,17 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { pino } from "pino";
-import type { ApproverKey } from "../../src/approvals/approver-key.ts";
-import type { Artifact } from "../../src/approvals/artifact.ts";
-import { signDecision } from "../../src/approvals/decision.ts";
-import { type GatewayLink, GatewayRefusal } from "../../src/approvals/gateway-link.ts";
+import type { ApproverKey } from "../../src/harp/core/approver-key.ts";
+import type { Artifact } from "../../src/harp/core/artifact.ts";
+import { signDecision } from "../../src/harp/core/decision.ts";
+import { type GatewayLink, GatewayRefusal } from "../../src/harp/core/gateway-link.ts";
 import {
   type ApproverKeys,
   bundleOf,
   generateApproverKeys,
   pairingFingerprint,
-} from "../../src/approvals/keys.ts";
-import { openRequest } from "../../src/approvals/open.ts";
+} from "../../src/harp/core/keys.ts";
+import { openRequest } from "../../src/harp/core/open.ts";
 import type {
   ApprovalRequest,
   ArtifactAccepted,
@@ -24,30 +24,30 @@ import type {
   DecisionBody,
   DecisionDeliver,
   RefreshRequest,
-} from "../../src/approvals/wire.ts";
+} from "../../src/harp/core/wire.ts";
 import { withoutGateway } from "../../src/kernel/approvals/access.ts";
-import { addApprover } from "../../src/kernel/commands/approvers.ts";
-import { createPersona } from "../../src/kernel/commands/create-persona.ts";
-import { createSession } from "../../src/kernel/commands/create-session.ts";
-import { defaultTenantId, ensureTenant } from "../../src/kernel/commands/ensure-tenant.ts";
-import { submitTask } from "../../src/kernel/commands/submit-task.ts";
+import { addApprover } from "../../src/kernel/approvals/change-approvers.ts";
+import { listApprovers, readAudit } from "../../src/kernel/approvals/read-approvers.ts";
+import { getRecord, listRecords } from "../../src/kernel/core/read.ts";
 import { createKernel, type Kernel } from "../../src/kernel/kernel.ts";
-import { isFinal } from "../../src/kernel/lifecycle.ts";
-import { listApprovers, readAudit } from "../../src/kernel/queries/approvers.ts";
-import { getRecord, listRecords } from "../../src/kernel/queries/read.ts";
-import { getReceipt } from "../../src/kernel/queries/receipts.ts";
-import { type Exchange, exchangesOf } from "../../src/kernel/resources/exchange.ts";
-import type { PermissionRequestRecord } from "../../src/kernel/resources/permission-request.ts";
-import type { ApprovalPolicy } from "../../src/kernel/resources/persona.ts";
-import type { TaskRecord } from "../../src/kernel/resources/task.ts";
-import { Issuer } from "../../src/kernel/signing.ts";
+import { type Exchange, exchangesOf } from "../../src/kernel/kinds/exchange.ts";
+import type { PermissionRequestRecord } from "../../src/kernel/kinds/permission-request.ts";
+import type { ApprovalPolicy } from "../../src/kernel/kinds/persona.ts";
+import type { TaskRecord } from "../../src/kernel/kinds/task.ts";
+import { createPersona } from "../../src/kernel/personas/create-persona.ts";
+import { getReceipt } from "../../src/kernel/receipts/read-receipts.ts";
+import { Issuer } from "../../src/kernel/receipts/signing.ts";
+import { createSession } from "../../src/kernel/sessions/create-session.ts";
+import { isFinal } from "../../src/kernel/tasks/lifecycle.ts";
+import { submitTask } from "../../src/kernel/tasks/submit-task.ts";
+import { defaultTenantId, ensureTenant } from "../../src/kernel/workspaces/ensure-tenant.ts";
 import { systemCaller } from "../../src/policy/caller.ts";
 import { deriveKey } from "../../src/policy/enforcer-key.ts";
 import { newSigningKey } from "../../src/receipts/keys.ts";
 import type { Receipt } from "../../src/receipts/schema.ts";
-import { type Agent, defineAgent } from "../../src/runtime/agent.ts";
+import { type Agent, defineAgent } from "../../src/runtime/agents/agent.ts";
+import { AgentRegistry } from "../../src/runtime/agents/registry.ts";
 import { startEnforcer } from "../../src/runtime/approvals/enforcer.ts";
-import { AgentRegistry } from "../../src/runtime/registry.ts";
 import { startRuntime } from "../../src/runtime/runtime.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { until } from "./client.ts";

@@ -5,7 +5,7 @@
 
 import { parseArgs } from "node:util";
 import { startServer } from "bridle";
-import { createLogger } from "../../src/logger.ts";
+import { createLogger } from "../../src/server/logger.ts";
 
 const { values } = parseArgs({
   options: { port: { type: "string" }, data: { type: "string" } },

@@ -1,17 +1,17 @@
 /** An enforcer of another vendor, on a gateway of ours: it pairs, asks, and checks what it gets as the protocol says. */
 
 import assert from "node:assert/strict";
-import { type ApproverKey, pendingKeyOf } from "../../src/approvals/approver-key.ts";
-import { type Artifact, finishArtifact } from "../../src/approvals/artifact.ts";
-import { decodeBase64url } from "../../src/approvals/base64url.ts";
-import { withPrefix } from "../../src/approvals/canonical.ts";
-import type { Decision } from "../../src/approvals/decision.ts";
-import { checkDecision } from "../../src/approvals/enforcement.ts";
-import type { GatewayLink } from "../../src/approvals/gateway-link.ts";
-import { newEnforcerBundle, readApproverBundle } from "../../src/approvals/keys.ts";
-import { remoteLink } from "../../src/approvals/remote-link.ts";
-import { sealArtifact } from "../../src/approvals/seal.ts";
-import type { Metadata, PairingInitiated } from "../../src/approvals/wire.ts";
+import { type ApproverKey, pendingKeyOf } from "../../src/harp/core/approver-key.ts";
+import { type Artifact, finishArtifact } from "../../src/harp/core/artifact.ts";
+import { decodeBase64url } from "../../src/harp/core/base64url.ts";
+import { withPrefix } from "../../src/harp/core/canonical.ts";
+import type { Decision } from "../../src/harp/core/decision.ts";
+import { checkDecision } from "../../src/harp/core/enforcement.ts";
+import type { GatewayLink } from "../../src/harp/core/gateway-link.ts";
+import { newEnforcerBundle, readApproverBundle } from "../../src/harp/core/keys.ts";
+import { remoteLink } from "../../src/harp/core/remote-link.ts";
+import { sealArtifact } from "../../src/harp/core/seal.ts";
+import type { Metadata, PairingInitiated } from "../../src/harp/core/wire.ts";
 import { until } from "./client.ts";
 
 export interface Asking {

@@ -2,19 +2,19 @@
 
 import { createHash } from "node:crypto";
 import { pino } from "pino";
-import type { GatewayRefusal } from "../../src/approvals/gateway-link.ts";
+import type { GatewayRefusal } from "../../src/harp/core/gateway-link.ts";
 import type {
   AckSubmit,
   ArtifactSubmit,
   ArtifactSubmitBody,
   DecisionBody,
   DecisionSubmit,
-} from "../../src/approvals/wire.ts";
-import type { Channel, Hint, Outlet, Told } from "../../src/gateway/channels.ts";
-import { Gateway } from "../../src/gateway/gateway.ts";
-import type { Principal, Role } from "../../src/gateway/principal.ts";
-import { randomSecrets, type Secrets } from "../../src/gateway/secrets.ts";
-import { type GatewaySettings, gatewayDefaults } from "../../src/gateway/settings.ts";
+} from "../../src/harp/core/wire.ts";
+import type { Channel, Hint, Outlet, Told } from "../../src/harp/gateway/channels.ts";
+import { Gateway } from "../../src/harp/gateway/gateway.ts";
+import type { Principal, Role } from "../../src/harp/gateway/principal.ts";
+import { randomSecrets, type Secrets } from "../../src/harp/gateway/secrets.ts";
+import { type GatewaySettings, gatewayDefaults } from "../../src/harp/gateway/settings.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { WholeStore } from "../../src/store/whole-store.ts";
 import { until } from "./client.ts";

@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { type CallOptions, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { A2AService, Role } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import type { ServerConfig } from "../../src/config.ts";
-import { type Server, startServer } from "../../src/server.ts";
+import type { ServerConfig } from "../../src/server/config.ts";
+import { type Server, startServer } from "../../src/server/server.ts";
 import { adminKey, temporaryDirectory } from "./server.ts";
 
 export interface GrpcServer extends AsyncDisposable {

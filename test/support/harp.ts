@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { createCipheriv, createHash, randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type GatewaySettings, gatewayDefaults } from "../../src/gateway/settings.ts";
+import { type GatewaySettings, gatewayDefaults } from "../../src/harp/gateway/settings.ts";
 import { type Answer, Client, type Json } from "./client.ts";
 import { assertEnvelope, assertErrorEnvelope } from "./harp-schemas.ts";
 import {

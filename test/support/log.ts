@@ -1,8 +1,8 @@
 /** Looking at a data directory from the inside, while no server has it open. */
 
 import assert from "node:assert/strict";
-import { asKernelEvent } from "../../src/kernel/events.ts";
-import { refold } from "../../src/kernel/rebuild.ts";
+import { asKernelEvent } from "../../src/kernel/core/events.ts";
+import { refold } from "../../src/kernel/core/rebuild.ts";
 import type { StoredEvent } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { WholeStore } from "../../src/store/whole-store.ts";

@@ -1,11 +1,11 @@
 /** Long logs without the work that they stand for: copies of recorded events, written through the store while no server runs. */
 
 import assert from "node:assert/strict";
-import { asKernelEvent, type KernelEvent } from "../../src/kernel/events.ts";
-import { type AnyRecord, alsoChanged, changed, created, indexOf } from "../../src/kernel/fold.ts";
-import { createIds } from "../../src/kernel/ids.ts";
-import { chainIdOf, type ReceiptChainRecord, treeNodeLevel } from "../../src/kernel/resources/receipt.ts";
-import type { TaskRecord } from "../../src/kernel/resources/task.ts";
+import { asKernelEvent, type KernelEvent } from "../../src/kernel/core/events.ts";
+import { type AnyRecord, alsoChanged, changed, created, indexOf } from "../../src/kernel/core/fold.ts";
+import { createIds } from "../../src/kernel/core/ids.ts";
+import { chainIdOf, type ReceiptChainRecord, treeNodeLevel } from "../../src/kernel/kinds/receipt.ts";
+import type { TaskRecord } from "../../src/kernel/kinds/task.ts";
 import { appendLeaf } from "../../src/receipts/merkle.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { WholeStore } from "../../src/store/whole-store.ts";

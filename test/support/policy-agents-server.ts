@@ -8,7 +8,7 @@
 import { appendFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type AgentContext, AgentFailure, defineAgent, startServer } from "bridle";
-import { risks } from "../../src/kernel/resources/persona.ts";
+import { risks } from "../../src/kernel/kinds/persona.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 

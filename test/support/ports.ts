@@ -1,6 +1,6 @@
 /** Ports for servers whose address must be known before they start, or that return to the same address after a restart. */
 
-import { freePort } from "../../src/cli/free-port.ts";
+import { freePort } from "../../src/cli/serving/free-port.ts";
 
 /** Each process of the test runner counts through a range of its own. */
 let next = 10_000 + (process.pid % 2000) * 10;

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { type Prompt, promptHashOf } from "../../src/approvals/prompt.ts";
-import { type SessionSnapshot, snapshotHashOf } from "../../src/approvals/session.ts";
+import { type Prompt, promptHashOf } from "../../src/harp/core/prompt.ts";
+import { type SessionSnapshot, snapshotHashOf } from "../../src/harp/core/session.ts";
 import type { Answer, Client, Json } from "./client.ts";
 
 const mediaType = "application/harp+json";

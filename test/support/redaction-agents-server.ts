@@ -14,7 +14,7 @@ import {
   startServer,
   Type,
 } from "bridle";
-import { createLogger } from "../../src/logger.ts";
+import { createLogger } from "../../src/server/logger.ts";
 import type { JsonObject, JsonValue } from "../../src/store/port.ts";
 import { sayReady } from "./ready.ts";
 

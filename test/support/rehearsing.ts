@@ -1,6 +1,6 @@
 /** A program that rehearses, and then says what would keep it from ending. */
 
-import { defineAgent } from "../../src/runtime/agent.ts";
+import { defineAgent } from "../../src/runtime/agents/agent.ts";
 import { rehearse } from "../../src/testing/index.ts";
 
 const agent = defineAgent({

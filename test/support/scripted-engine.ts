@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { stripTypeScriptTypes } from "node:module";
 import type { AddressInfo } from "node:net";
-import { ShellError } from "../../src/shell/index.ts";
+import { ShellError } from "../../src/sdk/shell/index.ts";
 import type { Json } from "./client.ts";
 
 export interface Asked {
@@ -59,7 +59,7 @@ const root = new URL("../../", import.meta.url);
 
 /** An empty page, and modules of `src/` as a build would make them for browsers: the same, without the types. */
 async function servePage(path: string, response: ServerResponse): Promise<void> {
-  if (!/^\/src\/shell\/[\w.-]+\.ts$/.test(path)) {
+  if (!/^\/src\/sdk\/shell\/[\w.-]+\.ts$/.test(path)) {
     response.writeHead(path === "/" ? 200 : 404, { "Content-Type": "text/html; charset=utf-8" });
     return void response.end("<!doctype html><title>A shell</title>");
   }

@@ -12,15 +12,15 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { freshBundle } from "../../build/fresh.ts";
-import { settingNames } from "../../src/cli/config-settings.ts";
-import { type ServeSecrets, takeSecrets } from "../../src/cli/secret-files.ts";
-import { knownSecrets, type Serving, serverConfigOf } from "../../src/cli/server-config.ts";
-import { type ServeSettings, serveOptions } from "../../src/cli/settings.ts";
-import type { ServerConfig } from "../../src/config.ts";
-import { createLogger } from "../../src/logger.ts";
+import { settingNames } from "../../src/cli/settings/config-settings.ts";
+import { type ServeSecrets, takeSecrets } from "../../src/cli/settings/secret-files.ts";
+import { knownSecrets, type Serving, serverConfigOf } from "../../src/cli/settings/server-config.ts";
+import { type ServeSettings, serveOptions } from "../../src/cli/settings/settings.ts";
 import { loadProject } from "../../src/project/load.ts";
 import { ProjectModules } from "../../src/project/modules.ts";
-import { startServer as startInProcess } from "../../src/server.ts";
+import type { ServerConfig } from "../../src/server/config.ts";
+import { createLogger } from "../../src/server/logger.ts";
+import { startServer as startInProcess } from "../../src/server/server.ts";
 import { rememberServer } from "../runner/server-logs.ts";
 
 /** The `bridle` command, bundled as it is published. */

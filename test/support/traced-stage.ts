@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger, pino } from "pino";
 import type { WholeKernel } from "../../src/kernel/kernel.ts";
-import type { Agent } from "../../src/runtime/agent.ts";
+import type { Agent } from "../../src/runtime/agents/agent.ts";
 import type { Follower } from "../../src/telemetry/traces/follower.ts";
 import { type ExportProblem, Otel, type ReadableSpan } from "../../src/telemetry/traces/otel.ts";
 import { readTraceSettings, type TraceSettings } from "../../src/telemetry/traces/settings.ts";

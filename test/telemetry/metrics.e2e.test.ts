@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { MetricsAccess } from "../../src/config.ts";
 import type { Kernel } from "../../src/kernel/kernel.ts";
-import { startServer } from "../../src/server.ts";
+import type { MetricsAccess } from "../../src/server/config.ts";
+import { startServer } from "../../src/server/server.ts";
 import { catalogue } from "../../src/telemetry/metrics/catalogue.ts";
 import { GrpcWire } from "../opvs/grpc-wire.ts";
 import { Client, errorOf, until } from "../support/client.ts";

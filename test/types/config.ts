@@ -1,6 +1,6 @@
 /** What the compiler says to those who write a `bridle.config.ts`. Nothing here runs. */
 
-import type { ServeSettings } from "../../src/cli/settings.ts";
+import type { ServeSettings } from "../../src/cli/settings/settings.ts";
 import { defineAgent, defineConfig, Type } from "../../src/index.ts";
 import type { ConfigSettings } from "../../src/project/config.ts";
 import { assertSame } from "./same.ts";

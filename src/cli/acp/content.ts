@@ -1,7 +1,7 @@
 /** What an editor sends as parts of a message, and the parts of messages as what an editor shows. */
 
 import { type ContentBlock, RequestError } from "@agentclientprotocol/sdk";
-import type { Part } from "../../kernel/resources/message.ts";
+import type { Part } from "../../kernel/kinds/message.ts";
 import type { Remote } from "../remote.ts";
 
 /** Files become artifacts of the server; everything else goes along as it is. */

@@ -12,10 +12,10 @@ import {
   type PromptResponse,
   RequestError,
 } from "@agentclientprotocol/sdk";
-import type { Part } from "../../kernel/resources/message.ts";
-import { readTrace } from "../../kernel/trace.ts";
+import { readTrace } from "../../kernel/core/trace.ts";
+import type { Part } from "../../kernel/kinds/message.ts";
 import type { JsonObject } from "../../store/port.ts";
-import type { AcpSettings } from "../acp.ts";
+import type { AcpSettings } from "../commands/acp.ts";
 import { isRefusal, type Remote } from "../remote.ts";
 import { blocksOf } from "./content.ts";
 import { say } from "./say.ts";

@@ -1,6 +1,6 @@
 /** The events of a task that an editor is told of, as the server's stream has them. */
 
-import type { Part } from "../../kernel/resources/message.ts";
+import type { Part } from "../../kernel/kinds/message.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 
 export interface Question {

@@ -1,9 +1,9 @@
 /** A task's events from a cursor to its end, over as many connections as it takes. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorOf } from "../../../client/errors.ts";
-import type { ConnectionFailed } from "../../../client/index.ts";
-import { chunksOf, readEvents } from "../../approvals/event-stream.ts";
+import { errorOf } from "../../sdk/client/errors.ts";
+import type { ConnectionFailed } from "../../sdk/client/index.ts";
+import { chunksOf, readEvents } from "../../web/event-stream.ts";
 import { isRefusal, type Remote } from "../remote.ts";
 import { isEnd, type TaskEvent } from "./events.ts";
 import { say } from "./say.ts";

@@ -2,9 +2,9 @@
 
 import { Readable, Writable } from "node:stream";
 import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
-import { ConnectionFailed } from "../../../client/index.ts";
+import { ConnectionFailed } from "../../sdk/client/index.ts";
 import { version } from "../../version.ts";
-import type { AcpSettings } from "../acp.ts";
+import type { AcpSettings } from "../commands/acp.ts";
 import { isRefusal, Remote } from "../remote.ts";
 import { Editor } from "./editor.ts";
 import { say } from "./say.ts";

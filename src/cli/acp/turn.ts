@@ -10,8 +10,8 @@ import {
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
-import { answerIn, questionForm } from "../../kernel/question-forms.ts";
-import type { Part } from "../../kernel/resources/message.ts";
+import type { Part } from "../../kernel/kinds/message.ts";
+import { answerIn, questionForm } from "../../kernel/tasks/question-forms.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { isRefusal, type Remote } from "../remote.ts";
 import { Asking } from "./asking.ts";

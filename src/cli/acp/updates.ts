@@ -1,7 +1,7 @@
 /** From what happens in a task to what an editor shows of it. The same events give the same updates. */
 
 import type { SessionUpdate, ToolCallUpdate, ToolKind } from "@agentclientprotocol/sdk";
-import type { Part } from "../../kernel/resources/message.ts";
+import type { Part } from "../../kernel/kinds/message.ts";
 import type { JsonValue } from "../../store/port.ts";
 import { artifactLink, blocksOf } from "./content.ts";
 import type { Span, TaskEvent } from "./events.ts";

@@ -1,6 +1,6 @@
 /** From the settings of a command to an approver that can act: the profile, its keys, its gateway. */
 
-import { Approver } from "../../approvals/approver.ts";
+import { Approver } from "../../sdk/approver/approver.ts";
 import { chooseKey, type KeyChoice } from "./choose-key.ts";
 import { passphraseToOpen } from "./passphrase.ts";
 import { loadProfile, type Profile, unlock } from "./profile.ts";

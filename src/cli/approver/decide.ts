@@ -1,9 +1,9 @@
 /** `bridle approver approve` and `deny`: show all of it, ask, then sign. */
 
 import type { Command } from "commander";
-import type { Approver, DecisionOptions, OpenedRequest } from "../../approvals/approver.ts";
-import { isOver, parseTime } from "../../approvals/times.ts";
-import { ask, canAsk, harmlessJson, harmlessLine } from "../terminal.ts";
+import { isOver, parseTime } from "../../harp/core/times.ts";
+import type { Approver, DecisionOptions, OpenedRequest } from "../../sdk/approver/approver.ts";
+import { ask, canAsk, harmlessJson, harmlessLine } from "../terminal/terminal.ts";
 import { type ApproverSettings, connect } from "./connect.ts";
 import { findOpened } from "./find.ts";
 import { describe } from "./show.ts";

@@ -1,6 +1,6 @@
 /** The keys of this device: made once, opened each time. */
 
-import { type ApproverKeys, exportSecrets, generateApproverKeys } from "../../approvals/keys.ts";
+import { type ApproverKeys, exportSecrets, generateApproverKeys } from "../../harp/core/keys.ts";
 import { givenPassphrase, newPassphrase, type PassphraseSettings, passphraseToOpen } from "./passphrase.ts";
 import { isLocked, lockWith, type Profile, unlock } from "./profile.ts";
 

@@ -1,7 +1,7 @@
 /** A request by its id, or by as much of the id as no other one begins with. */
 
-import type { Approver, OpenedRequest, PendingRequest } from "../../approvals/approver.ts";
-import { harmlessLine } from "../terminal.ts";
+import type { Approver, OpenedRequest, PendingRequest } from "../../sdk/approver/approver.ts";
+import { harmlessLine } from "../terminal/terminal.ts";
 
 /** As many candidates as are named. */
 const namedMax = 5;

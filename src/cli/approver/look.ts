@@ -1,8 +1,8 @@
 /** `bridle approver inbox`, `show`, `expired`, `refresh`, `dismiss`, `unpair` and `keys`: everything that signs nothing. */
 
-import type { PendingRequest } from "../../approvals/approver.ts";
-import { type ApproverKeys, fingerprintOf, pairingFingerprint } from "../../approvals/keys.ts";
-import { harmlessJson, harmlessLine, inFours } from "../terminal.ts";
+import { type ApproverKeys, fingerprintOf, pairingFingerprint } from "../../harp/core/keys.ts";
+import type { PendingRequest } from "../../sdk/approver/approver.ts";
+import { harmlessJson, harmlessLine, inFours } from "../terminal/terminal.ts";
 import { type ApproverSettings, connect, requireProfile } from "./connect.ts";
 import { newDevice, warnWithoutPassphrase } from "./device.ts";
 import { findAny, findIn } from "./find.ts";

@@ -1,9 +1,9 @@
 /** `bridle approver pair`: makes keys where there are none, finds the enforcer by its code, and hands over the public keys. */
 
 import { randomBytes } from "node:crypto";
-import { Approver, GatewayRefusal, type PairingOffer } from "../../approvals/approver.ts";
-import type { ApproverKeys } from "../../approvals/keys.ts";
-import { harmlessJson, harmlessLine, inFours } from "../terminal.ts";
+import type { ApproverKeys } from "../../harp/core/keys.ts";
+import { Approver, GatewayRefusal, type PairingOffer } from "../../sdk/approver/approver.ts";
+import { harmlessJson, harmlessLine, inFours } from "../terminal/terminal.ts";
 import { chooseKey } from "./choose-key.ts";
 import { type ApproverSettings, keyChoice } from "./connect.ts";
 import { knownDevice, newDevice, warnWithoutPassphrase } from "./device.ts";

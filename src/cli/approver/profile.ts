@@ -9,9 +9,9 @@ import {
   type EncryptedSecrets,
   encryptSecrets,
   importApproverKeys,
-} from "../../approvals/keys.ts";
-import { closed, id, list, object, only, type Reader, text, time } from "../../approvals/read.ts";
-import { readEncryptedSecrets, readSecrets } from "../../approvals/secrets.ts";
+} from "../../harp/core/keys.ts";
+import { closed, id, list, object, only, type Reader, text, time } from "../../harp/core/read.ts";
+import { readEncryptedSecrets, readSecrets } from "../../harp/core/secrets.ts";
 import { writePrivateFile } from "../../policy/private-file.ts";
 
 export interface Paired {

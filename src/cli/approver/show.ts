@@ -1,8 +1,13 @@
 /** A request as a person sees it before deciding: all that is signed, and what the gateway says marked as such. */
 
-import type { Artifact, OpenedRequest, PendingRequest, UnopenedRequest } from "../../approvals/approver.ts";
-import { parseTime } from "../../approvals/times.ts";
-import { coloured, fitsBehind, harmless, harmlessJson, harmlessLine, quoted } from "../terminal.ts";
+import { parseTime } from "../../harp/core/times.ts";
+import type {
+  Artifact,
+  OpenedRequest,
+  PendingRequest,
+  UnopenedRequest,
+} from "../../sdk/approver/approver.ts";
+import { coloured, fitsBehind, harmless, harmlessJson, harmlessLine, quoted } from "../terminal/terminal.ts";
 
 const labelWidth = 10;
 

@@ -1,8 +1,8 @@
 /** `bridle approver watch`: requests as they come, each to be decided on the spot or left for later. */
 
-import { type Approver, GatewayRefusal, HarpError, type OpenedRequest } from "../../approvals/approver.ts";
-import { isOver } from "../../approvals/times.ts";
-import { canAsk, harmlessJson, harmlessLine } from "../terminal.ts";
+import { isOver } from "../../harp/core/times.ts";
+import { type Approver, GatewayRefusal, HarpError, type OpenedRequest } from "../../sdk/approver/approver.ts";
+import { canAsk, harmlessJson, harmlessLine } from "../terminal/terminal.ts";
 import { type ApproverSettings, connect } from "./connect.ts";
 import { askUntil, type Choice, carryOut } from "./decide.ts";
 import { describe, jsonOf } from "./show.ts";

@@ -13,7 +13,7 @@ import { DataDirectoryInUse, lockDirectory } from "../../store/sqlite/lock.ts";
 import { copyDatabase } from "../../store/sqlite/snapshot.ts";
 import { version } from "../../version.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { withProgress } from "../output.ts";
+import { withProgress } from "../terminal/output.ts";
 import { type Copied, FileCopier } from "./copy-files.ts";
 import { encryptDirectory, encrypterFor } from "./encrypted.ts";
 import { verifyBackup } from "./verify.ts";

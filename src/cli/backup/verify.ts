@@ -1,7 +1,7 @@
 /** Whether a backup is whole: its databases, every event, all content, the links of receipts. */
 
 import { inspectStore } from "../../store/sqlite/inspect.ts";
-import { scrubDirectory } from "../scrub.ts";
+import { scrubDirectory } from "../commands/scrub.ts";
 
 export interface Verified {
   /** The last position of the log. */

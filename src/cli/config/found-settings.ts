@@ -2,8 +2,8 @@
 
 import type { Command, Option } from "commander";
 import { shown } from "../../project/load-problem.ts";
-import { secretVariables, withoutPasswords } from "../secret-files.ts";
-import { serveOptions } from "../settings.ts";
+import { secretVariables, withoutPasswords } from "../settings/secret-files.ts";
+import { serveOptions } from "../settings/settings.ts";
 
 export interface FoundSource {
   kind: "flag" | "environment" | "config" | "default";

@@ -3,8 +3,8 @@
 import type { Project } from "../../project/load.ts";
 import { shown } from "../../project/load-problem.ts";
 import { models } from "../doctor/of-project.ts";
-import { table } from "../table.ts";
-import { harmlessJson, harmlessLine } from "../terminal.ts";
+import { table } from "../terminal/table.ts";
+import { harmlessJson, harmlessLine } from "../terminal/terminal.ts";
 import type { FoundSetting, FoundSource } from "./found-settings.ts";
 
 interface Found {

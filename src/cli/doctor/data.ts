@@ -10,7 +10,7 @@ import { readSigningKey } from "../../policy/signing-key.ts";
 import { type DiskFloor, spaceAt } from "../../store/sqlite/free-space.ts";
 import { inspectStore } from "../../store/sqlite/inspect.ts";
 import { assertNotLost } from "../../store/sqlite/open-problems.ts";
-import type { ServeSettings } from "../settings.ts";
+import type { ServeSettings } from "../settings/settings.ts";
 import { type Answer, ok, problem, warning } from "./finding.ts";
 import { type RunningServer, urlOf } from "./running-server.ts";
 

@@ -1,6 +1,6 @@
 /** What a check found, and how it is told. */
 
-import { coloured, harmlessJson, harmlessLine } from "../terminal.ts";
+import { coloured, harmlessJson, harmlessLine } from "../terminal/terminal.ts";
 
 export interface Finding {
   check: string;

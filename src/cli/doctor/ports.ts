@@ -1,7 +1,7 @@
 /** Whether the ports are free, or held by the server that they are meant for. */
 
-import { isFree } from "../free-port.ts";
-import type { ServeSettings } from "../settings.ts";
+import { isFree } from "../serving/free-port.ts";
+import type { ServeSettings } from "../settings/settings.ts";
 import { type Answer, ok, problem, warning } from "./finding.ts";
 import type { RunningServer } from "./running-server.ts";
 

@@ -2,9 +2,9 @@
 
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { AnyRecord } from "../../kernel/fold.ts";
-import type { Folded } from "../../kernel/rebuild.ts";
-import { type SalvagedRecord, salvageDocuments } from "../../kernel/salvage.ts";
+import type { AnyRecord } from "../../kernel/core/fold.ts";
+import type { Folded } from "../../kernel/core/rebuild.ts";
+import { type SalvagedRecord, salvageDocuments } from "../../kernel/core/salvage.ts";
 import type { Row } from "../../store/log-rows.ts";
 import { blobFilesIn, type Damage, hashOfFile } from "../../store/sqlite/examine-database.ts";
 import { lockDirectory } from "../../store/sqlite/lock.ts";
@@ -14,9 +14,9 @@ import { Salvage, type SalvagedRows } from "../../store/sqlite/salvage.ts";
 import { ScratchTable } from "../../store/sqlite/scratch.ts";
 import { FileCopier } from "../backup/copy-files.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { type JsonSettings, show } from "../output.ts";
-import { table } from "../table.ts";
-import { harmlessLine } from "../terminal.ts";
+import { type JsonSettings, show } from "../terminal/output.ts";
+import { table } from "../terminal/table.ts";
+import { harmlessLine } from "../terminal/terminal.ts";
 
 /** As many as are listed. */
 const listedMax = 1000;

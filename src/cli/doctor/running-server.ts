@@ -4,7 +4,7 @@ import { request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import type { ServeSettings } from "../settings.ts";
+import type { ServeSettings } from "../settings/settings.ts";
 
 const RunningServer = Type.Object({
   ok: Type.Boolean(),

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import manifest from "../../../package.json" with { type: "json" };
 import { packageRoot } from "../../package-files.ts";
-import { harmlessLine } from "../terminal.ts";
+import { harmlessLine } from "../terminal/terminal.ts";
 
 const packageFolder = fileURLToPath(packageRoot).replace(/\/$/, "");
 const template = join(packageFolder, "src/cli/init/template");

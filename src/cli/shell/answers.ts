@@ -1,6 +1,6 @@
 /** Answers to questions that want more than a text: made of what a person types, as the question's schema says. */
 
-import type { Json, JsonObject } from "../../shell/index.ts";
+import type { Json, JsonObject } from "../../sdk/shell/index.ts";
 
 export interface Field {
   name: string;

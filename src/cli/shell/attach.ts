@@ -3,7 +3,7 @@
 import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
-import type { Attachment } from "../../shell/index.ts";
+import type { Attachment } from "../../sdk/shell/index.ts";
 import type { Remote } from "../remote.ts";
 
 const types: Record<string, string> = {

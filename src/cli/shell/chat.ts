@@ -8,9 +8,10 @@ import {
   ShellError,
   type ShellState,
   type Turn,
-} from "../../shell/index.ts";
+} from "../../sdk/shell/index.ts";
 import { version } from "../../version.ts";
 import type { Remote } from "../remote.ts";
+import type { Style } from "../terminal/style.ts";
 import { hintFor } from "./answers.ts";
 import { upload } from "./attach.ts";
 import { type Command, commandIn, helpText } from "./commands.ts";
@@ -18,7 +19,6 @@ import type { Dialogue } from "./dialogue.ts";
 import type { OpenRun, OpenRuns } from "./open-runs.ts";
 import { askApproval, type Person, structuredAnswer } from "./person.ts";
 import { Presenter, sizeText } from "./presenter.ts";
-import type { Style } from "./style.ts";
 
 /** Between two looks at an approval that somebody gives elsewhere, with an engine that does not let us wait. */
 const lookAgainMs = 2000;

@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { writePrivateFile } from "../../policy/private-file.ts";
-import { parseState, type ShellState } from "../../shell/index.ts";
+import { parseState, type ShellState } from "../../sdk/shell/index.ts";
 
 /** The oldest go first: a run that nobody came back to for so long is over at the engine too. */
 const filesMax = 50;

@@ -1,12 +1,12 @@
 /** Asking the person at the terminal: for a yes, and for answers with several parts. */
 
-import type { ApprovalContext, Directive, Json, JsonObject, Question } from "../../shell/index.ts";
+import type { ApprovalContext, Directive, Json, JsonObject, Question } from "../../sdk/shell/index.ts";
+import { approvalCard, riskStyle } from "../terminal/approval-card.ts";
+import type { Style } from "../terminal/style.ts";
+import { plainLineOf } from "../terminal/text.ts";
 import { answerIn, type Field, fieldsOf, promptFor, typedValue } from "./answers.ts";
-import { approvalCard, riskStyle } from "./approval-card.ts";
 import type { Dialogue } from "./dialogue.ts";
 import type { Presenter } from "./presenter.ts";
-import type { Style } from "./style.ts";
-import { plainLineOf } from "./text.ts";
 
 /** Somebody who types nonsense that often wants to do something else. */
 const triesMax = 5;

@@ -7,10 +7,10 @@ import {
   messageText,
   type Progress,
   type ShellError,
-} from "../../shell/index.ts";
+} from "../../sdk/shell/index.ts";
+import type { Style } from "../terminal/style.ts";
+import { plainLineOf, plainText, wrap } from "../terminal/text.ts";
 import type { Dialogue } from "./dialogue.ts";
-import type { Style } from "./style.ts";
-import { plainLineOf, plainText, wrap } from "./text.ts";
 
 /** Nobody reads more of one message on a terminal, and everything has to be laid out in lines. */
 const messageCharsMax = 100_000;

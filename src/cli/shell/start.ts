@@ -1,11 +1,11 @@
 /** Puts a chat together: where the engine is, who sits in front, and what they left open. */
 
+import type { ShellSettings } from "../commands/shell.ts";
 import { Remote } from "../remote.ts";
-import type { ShellSettings } from "../shell.ts";
+import { styleFor } from "../terminal/style.ts";
 import { Chat } from "./chat.ts";
 import { OpenRuns, stateDirectory } from "./open-runs.ts";
 import { pipeDialogue } from "./pipe.ts";
-import { styleFor } from "./style.ts";
 import { Terminal } from "./terminal.ts";
 
 /** Gives the exit code. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { until } from "../../../test/support/client.ts";
-import { styleFor } from "./style.ts";
+import { styleFor } from "../terminal/style.ts";
 import { Terminal } from "./terminal.ts";
 
 function start() {

@@ -2,9 +2,9 @@
 
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
+import type { Style } from "../terminal/style.ts";
+import { plainLineOf } from "../terminal/text.ts";
 import type { Dialogue, Reply } from "./dialogue.ts";
-import type { Style } from "./style.ts";
-import { plainLineOf } from "./text.ts";
 
 const frameMs = 120;
 const columnsDefault = 80;

@@ -1,8 +1,8 @@
 /** `bridle task answer`: what a task asked for, as a text or as JSON. */
 
-import { errorOf } from "../../../client/errors.ts";
-import type { BridleClient, Task } from "../../../client/index.ts";
-import type { JsonObject } from "../../shell/index.ts";
+import { errorOf } from "../../sdk/client/errors.ts";
+import type { BridleClient, Task } from "../../sdk/client/index.ts";
+import type { JsonObject } from "../../sdk/shell/index.ts";
 import { answerIn, fieldsOf, hintFor } from "../shell/answers.ts";
 import { settledTask } from "./find-task.ts";
 

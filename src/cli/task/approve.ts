@@ -1,17 +1,17 @@
 /** Deciding what agents ask permission for: what is decided is shown, and the answer is to exactly that. */
 
-import { isRecord } from "../../../client/errors.ts";
-import type { BridleClient, PermissionRequest, Task } from "../../../client/index.ts";
+import { isRecord } from "../../sdk/client/errors.ts";
+import type { BridleClient, PermissionRequest, Task } from "../../sdk/client/index.ts";
 import { complaintOf, exitCodeOf, exitCodes } from "../exit-codes.ts";
-import { show } from "../output.ts";
 import { isRefusal, type Remote } from "../remote.ts";
-import { styleFor } from "../shell/style.ts";
-import { plainLineOf } from "../shell/text.ts";
-import { table } from "../table.ts";
-import { canAsk, harmless, harmlessLine } from "../terminal.ts";
+import { momentText } from "../terminal/duration.ts";
+import { show } from "../terminal/output.ts";
+import { styleFor } from "../terminal/style.ts";
+import { table } from "../terminal/table.ts";
+import { canAsk, harmless, harmlessLine } from "../terminal/terminal.ts";
+import { plainLineOf } from "../terminal/text.ts";
 import { Asking, askVerdict, riskIn } from "./ask-person.ts";
 import type { Settings } from "./command.ts";
-import { momentText } from "./duration.ts";
 import { settledTask, taskIdOf } from "./find-task.ts";
 import { hashIn } from "./live-view.ts";
 import { approvalLines } from "./pending-lines.ts";

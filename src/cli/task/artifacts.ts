@@ -1,8 +1,8 @@
 /** The files of a task in a table. */
 
-import type { Artifact } from "../../../client/index.ts";
+import type { Artifact } from "../../sdk/client/index.ts";
 import { sizeText } from "../shell/presenter.ts";
-import { table } from "../table.ts";
+import { table } from "../terminal/table.ts";
 
 export function artifactTable(artifacts: readonly Artifact[]): string {
   const rows = artifacts.map(({ id, kind, mime_type, bytes, name }) => [

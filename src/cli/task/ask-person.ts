@@ -1,10 +1,10 @@
 /** Asking the person at the terminal what a task wants to know. What they typed is counted in rows, for those who draw around it. */
 
-import { isRecord } from "../../../client/errors.ts";
-import type { JsonObject } from "../../shell/index.ts";
+import { isRecord } from "../../sdk/client/errors.ts";
+import type { JsonObject } from "../../sdk/shell/index.ts";
 import { answerIn, type Field, fieldsOf, promptFor, typedValue } from "../shell/answers.ts";
-import { widthOf } from "../shell/text.ts";
-import { ask, harmlessLine } from "../terminal.ts";
+import { ask, harmlessLine } from "../terminal/terminal.ts";
+import { widthOf } from "../terminal/text.ts";
 import { asJson } from "./answer.ts";
 
 /** Somebody who types nonsense that often wants to do something else. */

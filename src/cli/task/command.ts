@@ -1,9 +1,9 @@
 /** What every command about one task has in common. */
 
 import { type Command, type CommandOptions, Option } from "commander";
-import { wholeNumber } from "../option-parsers.ts";
-import { type JsonSettings, withJson } from "../output.ts";
 import { type RemoteSettings, withRemoteOptions } from "../remote.ts";
+import { wholeNumber } from "../settings/option-parsers.ts";
+import { type JsonSettings, withJson } from "../terminal/output.ts";
 
 export type Settings = RemoteSettings & JsonSettings;
 

@@ -1,8 +1,8 @@
 /** What an event of a task says, as far as people look at it. Others than these are passed over. */
 
-import { isRecord } from "../../../client/errors.ts";
-import type { BridleEvent, TaskStatus } from "../../../client/index.ts";
-import { taskTransitions } from "../../kernel/lifecycle.ts";
+import { taskTransitions } from "../../kernel/tasks/lifecycle.ts";
+import { isRecord } from "../../sdk/client/errors.ts";
+import type { BridleEvent, TaskStatus } from "../../sdk/client/index.ts";
 
 /** What a model call used, and what it cost if somebody said what the model costs. */
 export interface ModelUse {

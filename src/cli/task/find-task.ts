@@ -1,14 +1,14 @@
 /** Which task, session or agent is meant by what somebody typed. */
 
-import { errorOf } from "../../../client/errors.ts";
+import { suggestion } from "../../project/suggestion.ts";
+import { errorOf } from "../../sdk/client/errors.ts";
 import {
   type Agent,
   type BridleClient,
   DeadlineExceeded,
   NotFound,
   type Task,
-} from "../../../client/index.ts";
-import { suggestion } from "../../project/suggestion.ts";
+} from "../../sdk/client/index.ts";
 import { taken } from "./list.ts";
 
 /** `last` is the task that was submitted last, of those that the key may see. */

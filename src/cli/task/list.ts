@@ -1,9 +1,9 @@
 /** The tasks of a server in a table. */
 
-import type { Task } from "../../../client/index.ts";
-import { table } from "../table.ts";
+import type { Task } from "../../sdk/client/index.ts";
+import { ageText } from "../terminal/duration.ts";
+import { table } from "../terminal/table.ts";
 import type { Limits } from "./command.ts";
-import { ageText } from "./duration.ts";
 import { partText } from "./facts.ts";
 
 /** As many as were asked for, and whether there are more. */

@@ -5,7 +5,7 @@
 
 import { writeSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
-import { widthOf } from "../shell/text.ts";
+import { widthOf } from "../terminal/text.ts";
 
 /** Shown at once where the terminal can do that, so that no half of a picture is seen. */
 const begin = "\u001b[?2026h";

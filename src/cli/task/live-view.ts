@@ -1,10 +1,10 @@
 /** The view of a task on a terminal: drawn again as it goes on and, when the task asks something, the place to answer. */
 
-import { BridleError, type Task } from "../../../client/index.ts";
+import { BridleError, type Task } from "../../sdk/client/index.ts";
 import { complaintOf } from "../exit-codes.ts";
 import type { Remote } from "../remote.ts";
-import { type Style, styleFor } from "../shell/style.ts";
-import { harmlessLine } from "../terminal.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { harmlessLine } from "../terminal/terminal.ts";
 import { Asking, askAnswer, askVerdict, riskIn } from "./ask-person.ts";
 import { factIn } from "./facts.ts";
 import { LiveScreen } from "./live-screen.ts";

@@ -1,8 +1,8 @@
 /** What happened in a task as lines with times: one for each fact, for people, pipes and log files. */
 
-import type { Style } from "../shell/style.ts";
-import { harmless, harmlessLine } from "../terminal.ts";
-import { durationText, momentText } from "./duration.ts";
+import { durationText, momentText } from "../terminal/duration.ts";
+import type { Style } from "../terminal/style.ts";
+import { harmless, harmlessLine } from "../terminal/terminal.ts";
 import type { TimedFact } from "./facts.ts";
 import { stepTime, stepTitle, usageText } from "./view-lines.ts";
 import { isShown, noteOf, stepIn, type ViewState } from "./view-state.ts";

@@ -1,11 +1,11 @@
 /** What a task asks a person: the question or, for an approval, exactly what a yes would be a yes to, and the command that helps. */
 
-import { isRecord } from "../../../client/errors.ts";
-import type { Style } from "../shell/style.ts";
-import { plainLineOf, wrap } from "../shell/text.ts";
-import { harmless } from "../terminal.ts";
+import { isRecord } from "../../sdk/client/errors.ts";
+import { momentText } from "../terminal/duration.ts";
+import type { Style } from "../terminal/style.ts";
+import { harmless } from "../terminal/terminal.ts";
+import { plainLineOf, wrap } from "../terminal/text.ts";
 import { answerForm } from "./answer.ts";
-import { momentText } from "./duration.ts";
 import type { Pending } from "./view-state.ts";
 
 export interface Room {

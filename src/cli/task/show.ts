@@ -1,10 +1,10 @@
 /** One task in words: what it was told, how far it is, what it said, what helps. */
 
-import type { BridleClient, Task } from "../../../client/index.ts";
-import { isFinal } from "../../../client/index.ts";
-import { coloured, harmlessLine, quoted } from "../terminal.ts";
+import type { BridleClient, Task } from "../../sdk/client/index.ts";
+import { isFinal } from "../../sdk/client/index.ts";
+import { durationText, momentText } from "../terminal/duration.ts";
+import { coloured, harmlessLine, quoted } from "../terminal/terminal.ts";
 import { answerForm } from "./answer.ts";
-import { durationText, momentText } from "./duration.ts";
 import { factIn } from "./facts.ts";
 import { inputText } from "./list.ts";
 

@@ -1,12 +1,12 @@
 /** `bridle task submit`: gives an agent something to do and, if asked, stays until it is done. */
 
 import { createReadStream } from "node:fs";
-import { isRecord } from "../../../client/errors.ts";
-import { isFinal, type SubmitTask, type Task } from "../../../client/index.ts";
+import { isRecord } from "../../sdk/client/errors.ts";
+import { isFinal, type SubmitTask, type Task } from "../../sdk/client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { about, show } from "../output.ts";
 import { Remote, type RemoteSettings } from "../remote.ts";
-import { harmless, harmlessLine } from "../terminal.ts";
+import { about, show } from "../terminal/output.ts";
+import { harmless, harmlessLine } from "../terminal/terminal.ts";
 import { agentOf, sessionIdOf } from "./find-task.ts";
 import { helpOf, saidIn } from "./show.ts";
 import { type WatchSettings, watchTask } from "./watch.ts";

@@ -1,9 +1,9 @@
 /** A task on a screen: the state as lines that fit, with what matters most kept when there is little room. */
 
-import type { Style } from "../shell/style.ts";
-import { plainLineOf, widthOf, wrap } from "../shell/text.ts";
-import { harmless } from "../terminal.ts";
-import { durationText } from "./duration.ts";
+import { durationText } from "../terminal/duration.ts";
+import type { Style } from "../terminal/style.ts";
+import { harmless } from "../terminal/terminal.ts";
+import { plainLineOf, widthOf, wrap } from "../terminal/text.ts";
 import { pendingLines } from "./pending-lines.ts";
 import { type Entry, money, type Step, type Usage, type ViewState } from "./view-state.ts";
 

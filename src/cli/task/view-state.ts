@@ -1,6 +1,6 @@
 /** What is to be seen of a task, from what has happened so far. The same facts give the same state. */
 
-import type { TaskStatus } from "../../../client/index.ts";
+import type { TaskStatus } from "../../sdk/client/index.ts";
 import type { Fact, Question, TimedFact } from "./facts.ts";
 
 export interface Step {

@@ -1,10 +1,10 @@
 /** Following a task until it has ended: as a view on a terminal, as lines elsewhere, as JSON for scripts. */
 
-import type { BridleEvent } from "../../../client/index.ts";
+import type { BridleEvent } from "../../sdk/client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { Remote } from "../remote.ts";
-import { styleFor } from "../shell/style.ts";
-import { harmlessJson, harmlessLine } from "../terminal.ts";
+import { styleFor } from "../terminal/style.ts";
+import { harmlessJson, harmlessLine } from "../terminal/terminal.ts";
 import { factIn } from "./facts.ts";
 import { LiveView } from "./live-view.ts";
 import { logLine } from "./log-lines.ts";

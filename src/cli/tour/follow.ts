@@ -1,6 +1,6 @@
 /** Follows the task of the tour, tells what happens, and has the person answer what it asks. */
 
-import type { BridleClient, BridleEvent } from "../../../client/index.ts";
+import type { BridleClient, BridleEvent } from "../../sdk/client/index.ts";
 import type { Page } from "./page.ts";
 import type { Person } from "./person.ts";
 import type { Story } from "./story.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { tallyVariable } from "../../agents/tour.ts";
 import { mainModule } from "../../package-files.ts";
 import { readAdminKey } from "../../policy/admin-key.ts";
-import { addressIn } from "../../server-address.ts";
+import { addressIn } from "../../server/server-address.ts";
 import { Remote } from "../remote.ts";
 
 /** A slow disk takes a while; longer than this it hangs. */

@@ -1,8 +1,8 @@
 /** How the tour looks: parts with a heading, what happened in columns, and what it means in fainter lines below. */
 
-import type { Style } from "../shell/style.ts";
-import { plainLineOf, widthOf, wrap } from "../shell/text.ts";
-import { harmless } from "../terminal.ts";
+import type { Style } from "../terminal/style.ts";
+import { harmless } from "../terminal/terminal.ts";
+import { plainLineOf, widthOf, wrap } from "../terminal/text.ts";
 
 /** Wider lines are hard to read. */
 const columnsMax = 100;

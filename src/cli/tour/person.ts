@@ -2,8 +2,8 @@
 
 import { Type } from "typebox";
 import { Value } from "typebox/value";
-import type { PermissionRequest } from "../../../client/index.ts";
-import { ask, harmlessLine } from "../terminal.ts";
+import type { PermissionRequest } from "../../sdk/client/index.ts";
+import { ask, harmlessLine } from "../terminal/terminal.ts";
 import type { Page } from "./page.ts";
 
 const nameUsual = "First light";

@@ -2,9 +2,9 @@
 
 import { writeFile } from "node:fs/promises";
 import { relative } from "node:path";
+import { checkFile, readKeys } from "../commands/verify-receipts.ts";
 import { ownName } from "../own-name.ts";
 import type { Remote } from "../remote.ts";
-import { checkFile, readKeys } from "../verify-receipts.ts";
 import type { Page } from "./page.ts";
 import type { TourPlace } from "./place.ts";
 

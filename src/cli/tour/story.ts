@@ -2,7 +2,7 @@
 
 import { type Static, type TSchema, Type } from "typebox";
 import { Value } from "typebox/value";
-import type { BridleEvent } from "../../../client/index.ts";
+import type { BridleEvent } from "../../sdk/client/index.ts";
 import { sizeText } from "../shell/presenter.ts";
 import type { Page } from "./page.ts";
 

@@ -1,15 +1,15 @@
 /** The tour from its beginning to its end, whatever happens in between: nothing of it runs any more when it is over. */
 
-import { ConnectionFailed, isFinal, type Task } from "../../../client/index.ts";
-import { addressIn } from "../../server-address.ts";
+import { ConnectionFailed, isFinal, type Task } from "../../sdk/client/index.ts";
+import { addressIn } from "../../server/server-address.ts";
 import { version } from "../../version.ts";
+import type { TourSettings } from "../commands/tour.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { show } from "../output.ts";
 import { ownName } from "../own-name.ts";
 import { Remote } from "../remote.ts";
-import { styleFor } from "../shell/style.ts";
-import { canAsk } from "../terminal.ts";
-import type { TourSettings } from "../tour.ts";
+import { show } from "../terminal/output.ts";
+import { styleFor } from "../terminal/style.ts";
+import { canAsk } from "../terminal/terminal.ts";
 import { type Crash, cutStep, cutStepMs, killInStep, seconds, tellRestart, tellRuns } from "./crash.ts";
 import { type Audience, followTask } from "./follow.ts";
 import { type OwnServer, startOwnServer } from "./own-server.ts";

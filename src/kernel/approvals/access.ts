@@ -1,8 +1,8 @@
 /** What the enforcer has beside the log: a key of its own, a name, and ways to gateways. */
 
 import { createHmac, randomBytes } from "node:crypto";
-import type { GatewayLink } from "../../approvals/gateway-link.ts";
-import { skewMsDefault } from "../../approvals/times.ts";
+import type { GatewayLink } from "../../harp/core/gateway-link.ts";
+import { skewMsDefault } from "../../harp/core/times.ts";
 import { deriveKey } from "../../policy/enforcer-key.ts";
 
 /** Under the limit that gateways have by default, a day. */

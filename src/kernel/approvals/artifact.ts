@@ -3,17 +3,17 @@
  * permission request whenever it is needed, so that what is compared at the end is what the server itself holds then.
  */
 
-import { type Artifact, type ArtifactType, readArtifact, saltedArtifact } from "../../approvals/artifact.ts";
-import { canonicalBytes } from "../../approvals/canonical.ts";
+import { type Artifact, type ArtifactType, readArtifact, saltedArtifact } from "../../harp/core/artifact.ts";
+import { canonicalBytes } from "../../harp/core/canonical.ts";
 import { sha256Of } from "../../receipts/canonical.ts";
-import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
-import { sha256Hex } from "../content.ts";
-import type { Exchange } from "../resources/exchange.ts";
-import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import type { PolicyChangeRecord } from "../resources/policy-change.ts";
-import type { KernelDeps } from "../unit.ts";
-import { hashWhole } from "../well-formed.ts";
+import { canonicalJson } from "../../web/canonical-json.ts";
+import { sha256Hex } from "../core/content.ts";
+import type { KernelDeps } from "../core/unit.ts";
+import { hashWhole } from "../core/well-formed.ts";
+import type { Exchange } from "../kinds/exchange.ts";
+import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
+import type { PolicyChangeRecord } from "../kinds/policy-change.ts";
 import type { ApprovalSubject } from "./subjects.ts";
 
 /** What kind of thing is to be done, as far as approvers are told apart by it. */

@@ -3,11 +3,11 @@
  * with what it tells of, in one commit, and holds no content.
  */
 
-import { type AuditRecord, draftAuditRecord } from "../../approvals/audit.ts";
-import { canonicalBytes } from "../../approvals/canonical.ts";
-import { sha256Hex } from "../content.ts";
-import { type ApprovalAuditRecord, approvalAuditId } from "../resources/approval-audit.ts";
-import type { Unit } from "../unit.ts";
+import { type AuditRecord, draftAuditRecord } from "../../harp/core/audit.ts";
+import { canonicalBytes } from "../../harp/core/canonical.ts";
+import { sha256Hex } from "../core/content.ts";
+import type { Unit } from "../core/unit.ts";
+import { type ApprovalAuditRecord, approvalAuditId } from "../kinds/approval-audit.ts";
 
 export type AuditEvent =
   | "key.provisioned"

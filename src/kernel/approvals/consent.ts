@@ -11,9 +11,10 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { type ApproverKey, maySign } from "../../approvals/approver-key.ts";
+import { type ApproverKey, maySign } from "../../harp/core/approver-key.ts";
 import type { TenantStore } from "../../store/port.ts";
-import { everyPage } from "../every-page.ts";
+import { everyPage } from "../core/every-page.ts";
+import type { Unit } from "../core/unit.ts";
 import {
   type ApprovalPolicy,
   autonomyTiers,
@@ -21,8 +22,7 @@ import {
   type PersonaChanges,
   type PersonaRecord,
   quorumOf,
-} from "../resources/persona.ts";
-import type { Unit } from "../unit.ts";
+} from "../kinds/persona.ts";
 
 export interface Consent {
   policies: ApprovalPolicy[];

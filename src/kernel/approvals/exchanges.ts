@@ -4,9 +4,9 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { timestamp } from "../clock.ts";
-import { type Exchange, exchangesOf, isLive } from "../resources/exchange.ts";
-import type { Unit } from "../unit.ts";
+import { timestamp } from "../core/clock.ts";
+import type { Unit } from "../core/unit.ts";
+import { type Exchange, exchangesOf, isLive } from "../kinds/exchange.ts";
 import { artifactFor } from "./artifact.ts";
 import { findRegistry } from "./registry.ts";
 import { type ApprovalSubject, type AskedPolicies, askedApprovers } from "./subjects.ts";

@@ -6,10 +6,10 @@
 
 import type { HarpScope } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
-import { HarnessError } from "../errors.ts";
-import { everyPage } from "../every-page.ts";
-import type { ApiKeyRecord } from "../resources/api-key.ts";
-import type { Unit } from "../unit.ts";
+import { HarnessError } from "../core/errors.ts";
+import { everyPage } from "../core/every-page.ts";
+import type { Unit } from "../core/unit.ts";
+import type { ApiKeyRecord } from "../kinds/api-key.ts";
 import { findRegistry } from "./registry.ts";
 
 export function assertIndependent(unit: Unit, approverId: string): void {

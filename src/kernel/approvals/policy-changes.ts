@@ -1,14 +1,14 @@
 /** A change that waits for the consent of approvers: asked for, agreed to, refused, withdrawn, or due. */
 
-import { type ApproverKey, maySign } from "../../approvals/approver-key.ts";
-import type { ApprovalProof } from "../../approvals/proof.ts";
-import { timestamp } from "../clock.ts";
-import { applyPersonaChanges } from "../personas.ts";
-import { exchangesOf } from "../resources/exchange.ts";
-import { quorumOf } from "../resources/persona.ts";
-import type { ChangeOutcome, PolicyChange, PolicyChangeRecord } from "../resources/policy-change.ts";
-import { callerAsSubmitter } from "../resources/submitter.ts";
-import type { Unit } from "../unit.ts";
+import { type ApproverKey, maySign } from "../../harp/core/approver-key.ts";
+import type { ApprovalProof } from "../../harp/core/proof.ts";
+import { timestamp } from "../core/clock.ts";
+import type { Unit } from "../core/unit.ts";
+import { exchangesOf } from "../kinds/exchange.ts";
+import { quorumOf } from "../kinds/persona.ts";
+import type { ChangeOutcome, PolicyChange, PolicyChangeRecord } from "../kinds/policy-change.ts";
+import { callerAsSubmitter } from "../kinds/submitter.ts";
+import { applyPersonaChanges } from "../personas/personas.ts";
 import { audit } from "./audit.ts";
 import type { Consent } from "./consent.ts";
 import { changeKeys, findRegistry, isEligible } from "./registry.ts";

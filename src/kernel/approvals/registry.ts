@@ -1,16 +1,16 @@
 /** Whose signatures count in a tenant. A list that this server did not write counts as no list, and denies everything. */
 
 import { timingSafeEqual } from "node:crypto";
-import { type ApproverKey, maySign } from "../../approvals/approver-key.ts";
-import { HarpError } from "../../approvals/harp-error.ts";
+import { type ApproverKey, maySign } from "../../harp/core/approver-key.ts";
+import { HarpError } from "../../harp/core/harp-error.ts";
 import type { Caller } from "../../policy/caller.ts";
-import { canonicalJson } from "../../receipts/canonical-json.ts";
-import { requireScope, requireWholeTenant } from "../authorize.ts";
-import { type ApproverRegistryRecord, approverRegistryId } from "../resources/approver-registry.ts";
-import type { ApprovalPolicy } from "../resources/persona.ts";
-import { namesOf } from "../resources/submitter.ts";
-import { submitterOf, type TaskRecord } from "../resources/task.ts";
-import type { KernelDeps, Unit } from "../unit.ts";
+import { canonicalJson } from "../../web/canonical-json.ts";
+import { requireScope, requireWholeTenant } from "../access/authorize.ts";
+import type { KernelDeps, Unit } from "../core/unit.ts";
+import { type ApproverRegistryRecord, approverRegistryId } from "../kinds/approver-registry.ts";
+import type { ApprovalPolicy } from "../kinds/persona.ts";
+import { namesOf } from "../kinds/submitter.ts";
+import { submitterOf, type TaskRecord } from "../kinds/task.ts";
 
 /** More keys than this are not people. */
 export const approverKeysMax = 1000;

@@ -1,9 +1,9 @@
 /** What approvers are asked about: a step of a task, or a change that needs their consent. Who is asked follows from it. */
 
-import type { ApproverKey } from "../../approvals/approver-key.ts";
-import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import type { PolicyChangeRecord } from "../resources/policy-change.ts";
-import type { Unit } from "../unit.ts";
+import type { ApproverKey } from "../../harp/core/approver-key.ts";
+import type { Unit } from "../core/unit.ts";
+import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
+import type { PolicyChangeRecord } from "../kinds/policy-change.ts";
 import { type ApprovalTerms, isEligible, termsFor } from "./registry.ts";
 
 export type ApprovalSubject = PermissionRequestRecord | PolicyChangeRecord;

@@ -4,13 +4,13 @@
  */
 
 import { timingSafeEqual } from "node:crypto";
-import { HarpError } from "../../approvals/harp-error.ts";
-import { isExpired } from "../../approvals/times.ts";
-import { type Exchange, exchangesOf } from "../resources/exchange.ts";
-import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import { quorumOf } from "../resources/persona.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import type { Unit } from "../unit.ts";
+import { HarpError } from "../../harp/core/harp-error.ts";
+import { isExpired } from "../../harp/core/times.ts";
+import type { Unit } from "../core/unit.ts";
+import { type Exchange, exchangesOf } from "../kinds/exchange.ts";
+import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
+import { quorumOf } from "../kinds/persona.ts";
+import type { TaskRecord } from "../kinds/task.ts";
 import { artifactFor } from "./artifact.ts";
 import { audit } from "./audit.ts";
 import { findRegistry, isEligible, termsFor } from "./registry.ts";

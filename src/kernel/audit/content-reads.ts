@@ -4,10 +4,10 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import { carryOut } from "../dispatch.ts";
-import { HarnessError } from "../errors.ts";
-import type { Kind } from "../fold.ts";
-import type { KernelDeps } from "../unit.ts";
+import { carryOut } from "../core/dispatch.ts";
+import { HarnessError } from "../core/errors.ts";
+import type { Kind } from "../core/fold.ts";
+import type { KernelDeps } from "../core/unit.ts";
 import { noteAudit } from "./note.ts";
 
 const everyMs = 60 * 60 * 1000;

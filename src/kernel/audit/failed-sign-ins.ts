@@ -5,8 +5,8 @@
 
 import { EveryMinute } from "../../policy/every-minute.ts";
 import { addressGroup } from "../../policy/rate-limit.ts";
-import { defaultTenantId } from "../commands/ensure-tenant.ts";
-import type { AuthFailure } from "../queries/auth-failure.ts";
+import type { AuthFailure } from "../access/auth-failure.ts";
+import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
 import type { AuditFacts } from "./record.ts";
 
 /** Groups that have a record of their own; of more, one record counts all that is left. */

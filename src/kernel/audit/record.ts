@@ -5,9 +5,9 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { type AuditDetails, type AuditRecord, auditHash } from "../../receipts/audit-record.ts";
-import { type AuditLogRecord, auditLogId, emptyAuditLog } from "../resources/audit-log.ts";
-import type { Unit } from "../unit.ts";
-import { wellFormed } from "../well-formed.ts";
+import type { Unit } from "../core/unit.ts";
+import { wellFormed } from "../core/well-formed.ts";
+import { type AuditLogRecord, auditLogId, emptyAuditLog } from "../kinds/audit-log.ts";
 
 export interface AuditFacts {
   action: string;

@@ -1,11 +1,11 @@
 /** At start: a retention period that is another than the one recorded last is recorded. */
 
 import { systemCaller } from "../../policy/caller.ts";
-import { defaultTenantId } from "../commands/ensure-tenant.ts";
-import { carryOut } from "../dispatch.ts";
-import { listAudit } from "../queries/audit.ts";
-import type { KernelDeps } from "../unit.ts";
+import { carryOut } from "../core/dispatch.ts";
+import type { KernelDeps } from "../core/unit.ts";
+import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
 import { noteAudit } from "./note.ts";
+import { listAudit } from "./read-audit.ts";
 
 const action = "retention.change";
 const dayMs = 24 * 60 * 60 * 1000;

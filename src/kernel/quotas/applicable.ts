@@ -1,10 +1,10 @@
 /** Which quotas a new task counts against: its persona's, its workspace's, its tenant's, and the organization's. */
 
-import { defaultTenantId } from "../commands/ensure-tenant.ts";
-import { HarnessError, notFound } from "../errors.ts";
-import type { PersonaRecord } from "../resources/persona.ts";
-import type { QuotaRecord } from "../resources/quota.ts";
-import type { Unit } from "../unit.ts";
+import { HarnessError, notFound } from "../core/errors.ts";
+import type { Unit } from "../core/unit.ts";
+import type { PersonaRecord } from "../kinds/persona.ts";
+import type { QuotaRecord } from "../kinds/quota.ts";
+import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
 
 /** A quota that may be put on something of this scope. */
 export function requireQuotaFor(unit: Unit, id: string, scope: QuotaRecord["scope"]): void {

@@ -6,16 +6,16 @@
  * comes to them in another order is made again (see `OutOfTurn`).
  */
 
-import { defaultTenantId } from "../commands/ensure-tenant.ts";
+import type { Unit } from "../core/unit.ts";
 import {
   type Amounts,
   type Budget,
   type QuotaExhausted,
   type QuotaRecord,
   reservationKey,
-} from "../resources/quota.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import type { Unit } from "../unit.ts";
+} from "../kinds/quota.ts";
+import type { TaskRecord } from "../kinds/task.ts";
+import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
 import { current, type Exhaustion, exhausted, isResetDue, minuteOf, nextReset, toStart } from "./limits.ts";
 import { QuotaRefusal } from "./refusal.ts";
 

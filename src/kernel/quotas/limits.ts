@@ -8,7 +8,7 @@ import {
   type QuotaRecord,
   type ResetWindow,
   rounded,
-} from "../resources/quota.ts";
+} from "../kinds/quota.ts";
 
 const minuteMs = 60_000;
 

@@ -1,8 +1,8 @@
 /** What somebody is told whom a quota refuses. */
 
-import { HarnessError } from "../errors.ts";
-import type { QuotaRecord } from "../resources/quota.ts";
-import type { Unit } from "../unit.ts";
+import { HarnessError } from "../core/errors.ts";
+import type { Unit } from "../core/unit.ts";
+import type { QuotaRecord } from "../kinds/quota.ts";
 import type { Exhaustion } from "./limits.ts";
 
 type Refused = Omit<Exhaustion, "isHeld"> & { quota: QuotaRecord };

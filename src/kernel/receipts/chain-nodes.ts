@@ -2,8 +2,8 @@
 
 import { leafHash, nodeHash, type TreeNodes } from "../../receipts/merkle.ts";
 import type { TenantStore } from "../../store/port.ts";
-import { everyPage } from "../every-page.ts";
-import { type ReceiptRecord, type ReceiptTreeRecord, treeIdOf, treeNodeLevel } from "../resources/receipt.ts";
+import { everyPage } from "../core/every-page.ts";
+import { type ReceiptRecord, type ReceiptTreeRecord, treeIdOf, treeNodeLevel } from "../kinds/receipt.ts";
 
 const leavesPerNode = 2 ** treeNodeLevel;
 

@@ -7,9 +7,10 @@ import { type ReceiptBody, receiptHash } from "../../receipts/hash.ts";
 import { appendLeaf, rootOf } from "../../receipts/merkle.ts";
 import type { Receipt } from "../../receipts/schema.ts";
 import type { Batch, Blob, NewEvent, Store } from "../../store/port.ts";
-import { seal } from "../content.ts";
-import { asKernelEvent } from "../events.ts";
-import { type AnyRecord, created, indexOf } from "../fold.ts";
+import { seal } from "../core/content.ts";
+import { asKernelEvent } from "../core/events.ts";
+import { type AnyRecord, created, indexOf } from "../core/fold.ts";
+import { hashWhole } from "../core/well-formed.ts";
 import {
   chainIdOf,
   foldReceiptChain,
@@ -18,10 +19,9 @@ import {
   type ReceiptIssued,
   type ReceiptRecord,
   treeNodeLevel,
-} from "../resources/receipt.ts";
-import type { Issuer } from "../signing.ts";
-import { hashWhole } from "../well-formed.ts";
+} from "../kinds/receipt.ts";
 import type { ReceiptDraft } from "./drafts.ts";
+import type { Issuer } from "./signing.ts";
 
 /** A receipt before it has its place. */
 export interface PendingReceipt {

@@ -2,11 +2,11 @@
 
 import type { Receipt, Redaction } from "../../receipts/schema.ts";
 import { receiptSchemaVersion } from "../../receipts/schema.ts";
-import type { Failure } from "../resources/outcome.ts";
-import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import type { Budget } from "../resources/quota.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import { traceIdOf } from "../trace.ts";
+import { traceIdOf } from "../core/trace.ts";
+import type { Failure } from "../kinds/outcome.ts";
+import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
+import type { Budget } from "../kinds/quota.ts";
+import type { TaskRecord } from "../kinds/task.ts";
 import type { Decided, ReceiptedEnding } from "./due.ts";
 import { approvalOf, type TaskFacts } from "./facts.ts";
 import { noModel } from "./model-facts.ts";

@@ -1,8 +1,8 @@
 /** Which events call for a receipt, and under which id. It is decided with the event, so that everybody can name it at once. */
 
 import type { Position, StoredEvent } from "../../store/port.ts";
-import { asRecorded, type RecordedEvent, terminalEvents } from "../events.ts";
-import type { Failure } from "../resources/outcome.ts";
+import { asRecorded, type RecordedEvent, terminalEvents } from "../core/events.ts";
+import type { Failure } from "../kinds/outcome.ts";
 
 /** How a task ended, as far as its receipt tells it. */
 export interface ReceiptedEnding {

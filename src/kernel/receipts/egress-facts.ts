@@ -1,7 +1,7 @@
 /** Where the steps of a task sent something, for its receipt: one entry for each step and destination. */
 
 import type { NetworkEgress } from "../../receipts/schema.ts";
-import type { EventPayloads, NetworkUse, StepSpan } from "../events.ts";
+import type { EventPayloads, NetworkUse, StepSpan } from "../core/events.ts";
 
 /** What is listed one by one; the rest is counted. */
 const listedMax = 100;

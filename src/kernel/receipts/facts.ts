@@ -9,7 +9,6 @@
 import { createHash } from "node:crypto";
 import { redactedKindsIn } from "../../policy/redact/kinds.ts";
 import { hashOf } from "../../receipts/canonical.ts";
-import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type {
   Approval,
   ArtifactRef,
@@ -18,14 +17,15 @@ import type {
   ReplayMaterial,
   ToolCall,
 } from "../../receipts/schema.ts";
-import type { Content } from "../content.ts";
-import type { EventPayloads, KernelEvent, StepSpan } from "../events.ts";
-import type { ArtifactRecord } from "../resources/artifact.ts";
-import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import { type Amounts, plus } from "../resources/quota.ts";
-import type { StepResult } from "../resources/task.ts";
-import { stepMark } from "../steps.ts";
-import { hashWhole } from "../well-formed.ts";
+import { canonicalJson } from "../../web/canonical-json.ts";
+import type { Content } from "../core/content.ts";
+import type { EventPayloads, KernelEvent, StepSpan } from "../core/events.ts";
+import { hashWhole } from "../core/well-formed.ts";
+import type { ArtifactRecord } from "../kinds/artifact.ts";
+import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
+import { type Amounts, plus } from "../kinds/quota.ts";
+import type { StepResult } from "../kinds/task.ts";
+import { stepMark } from "../tasks/steps.ts";
 import { EgressFacts } from "./egress-facts.ts";
 import { HandoffFacts } from "./handoff-facts.ts";
 import { ModelFacts } from "./model-facts.ts";

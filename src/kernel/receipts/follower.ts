@@ -2,8 +2,8 @@
 
 import type { Position, StoredEvent } from "../../store/port.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
-import { HarnessError } from "../errors.ts";
-import { type LogTail, readLog } from "../log-tail.ts";
+import { HarnessError } from "../core/errors.ts";
+import { type LogTail, readLog } from "../core/log-tail.ts";
 import { type DueReceipt, dueReceipt } from "./due.ts";
 
 /** How far receipts are issued, in the store. */

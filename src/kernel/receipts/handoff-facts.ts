@@ -3,10 +3,10 @@
 import { hashOf } from "../../receipts/canonical.ts";
 import type { Handoff } from "../../receipts/schema.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
-import type { EventPayloads, HandoffEnding, KernelEvent } from "../events.ts";
-import { delegationUri } from "../extension-uris.ts";
-import type { Delegation, HandoffRecord } from "../resources/handoff.ts";
-import { hashWhole } from "../well-formed.ts";
+import type { EventPayloads, HandoffEnding, KernelEvent } from "../core/events.ts";
+import { delegationUri } from "../core/extension-uris.ts";
+import { hashWhole } from "../core/well-formed.ts";
+import type { Delegation, HandoffRecord } from "../kinds/handoff.ts";
 
 /** What is listed one by one; the rest is counted. */
 const listedMax = 100;

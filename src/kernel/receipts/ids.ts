@@ -1,9 +1,9 @@
 /** The ids of receipts. Commands give them out with what the receipt is about; it is issued behind them (`projection.ts`). */
 
 import { receiptHash } from "../../receipts/hash.ts";
-import type { ReplayPlan } from "../resources/replay.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import type { Unit } from "../unit.ts";
+import type { Unit } from "../core/unit.ts";
+import type { ReplayPlan } from "../kinds/replay.ts";
+import type { TaskRecord } from "../kinds/task.ts";
 import type { ReceiptedEnding } from "./due.ts";
 import { draftReplayReceipt } from "./replay-receipt.ts";
 

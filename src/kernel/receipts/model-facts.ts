@@ -1,9 +1,9 @@
 /** Which models a task called, why those, and what they cost, for its receipt. */
 
 import type { ModelRef, ProviderCost, Receipt } from "../../receipts/schema.ts";
-import type { EventPayloads } from "../events.ts";
-import type { ModelCallEnded } from "../resources/model-call.ts";
-import { type Amounts, rounded } from "../resources/quota.ts";
+import type { EventPayloads } from "../core/events.ts";
+import type { ModelCallEnded } from "../kinds/model-call.ts";
+import { type Amounts, rounded } from "../kinds/quota.ts";
 
 export const noModel: Receipt["model_route"] = {
   chosen_model: { provider: "none", model: "none" },

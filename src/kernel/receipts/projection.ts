@@ -9,8 +9,8 @@
 
 import type { Batch, Position, Store } from "../../store/port.ts";
 import type { WholeReads } from "../../store/whole-store.ts";
-import { type Clock, timestamp } from "../clock.ts";
-import { readLog } from "../log-tail.ts";
+import { type Clock, timestamp } from "../core/clock.ts";
+import { readLog } from "../core/log-tail.ts";
 import { type PendingReceipt, ReceiptChains, type ReceiptIssuer } from "./chains.ts";
 import { type DueReceipt, dueReceipt } from "./due.ts";
 import { type MakerHooks, type ReceiptMaker, receiptsCursor } from "./follower.ts";

@@ -2,11 +2,11 @@
 
 import type { Receipt } from "../../receipts/schema.ts";
 import type { Position, TenantStore } from "../../store/port.ts";
-import { asRecorded, type RecordedEvent } from "../events.ts";
-import { changed, created } from "../fold.ts";
-import type { PermissionRequestRecord } from "../resources/permission-request.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import { nextSlice } from "../slices.ts";
+import { asRecorded, type RecordedEvent } from "../core/events.ts";
+import { changed, created } from "../core/fold.ts";
+import { nextSlice } from "../core/slices.ts";
+import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
+import type { TaskRecord } from "../kinds/task.ts";
 import type { PendingReceipt } from "./chains.ts";
 import { draftApprovalReceipt, draftTaskReceipt } from "./drafts.ts";
 import {

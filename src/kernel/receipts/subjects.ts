@@ -6,10 +6,10 @@
 import { hash } from "node:crypto";
 import { hashOf } from "../../receipts/canonical.ts";
 import type { Receipt } from "../../receipts/schema.ts";
-import { eventId, type RecordedEvent } from "../events.ts";
-import type { Failure } from "../resources/outcome.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import { hashWhole } from "../well-formed.ts";
+import { eventId, type RecordedEvent } from "../core/events.ts";
+import { hashWhole } from "../core/well-formed.ts";
+import type { Failure } from "../kinds/outcome.ts";
+import type { TaskRecord } from "../kinds/task.ts";
 import { draftTaskReceipt, failureCuts, failureIn, type ReceiptDraft } from "./drafts.ts";
 import { TaskFacts } from "./facts.ts";
 

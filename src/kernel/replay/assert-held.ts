@@ -1,8 +1,8 @@
 /** A replay needs what the log held; when that is gone by request or by age, the first thing missing is named. */
 
-import { HarnessError } from "../errors.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import type { Unit } from "../unit.ts";
+import { HarnessError } from "../core/errors.ts";
+import type { Unit } from "../core/unit.ts";
+import type { TaskRecord } from "../kinds/task.ts";
 
 export function assertContentHeld(unit: Unit, source: TaskRecord): void {
   const session = unit.find("session", source.session_id);

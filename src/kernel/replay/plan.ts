@@ -2,22 +2,22 @@
 
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
-import { answerOf } from "../answers.ts";
-import { HarnessError } from "../errors.ts";
-import { findPosition } from "../events.ts";
-import { readArtifact } from "../queries/read-artifact.ts";
-import { type Part, textPart } from "../resources/message.ts";
+import { readArtifact } from "../artifacts/read-artifact.ts";
+import { HarnessError } from "../core/errors.ts";
+import { findPosition } from "../core/events.ts";
+import type { Unit } from "../core/unit.ts";
+import { hashWhole } from "../core/well-formed.ts";
+import { type Part, textPart } from "../kinds/message.ts";
 import {
   type LiveKind,
   liveKinds,
   type ReplayMode,
   type ReplayPlan,
   type Substitution,
-} from "../resources/replay.ts";
-import type { Visibility } from "../resources/resource.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import type { Unit } from "../unit.ts";
-import { hashWhole } from "../well-formed.ts";
+} from "../kinds/replay.ts";
+import type { Visibility } from "../kinds/resource.ts";
+import type { TaskRecord } from "../kinds/task.ts";
+import { answerOf } from "../tasks/answers.ts";
 import { readSourceSteps, type SourceStep, stepsMeant } from "./source-steps.ts";
 import { asObject } from "./substitute.ts";
 

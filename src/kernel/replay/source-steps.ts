@@ -1,9 +1,9 @@
 /** The steps of a task that ended, in the order of its log: what a replay can be given other values for. */
 
 import type { TenantStore } from "../../store/port.ts";
-import { asRecorded, eventId, type RecordedEvent } from "../events.ts";
-import { readLog } from "../log-tail.ts";
-import { stepMark } from "../steps.ts";
+import { asRecorded, eventId, type RecordedEvent } from "../core/events.ts";
+import { readLog } from "../core/log-tail.ts";
+import { stepMark } from "../tasks/steps.ts";
 
 export interface SourceStep {
   key: string;

@@ -2,10 +2,10 @@
 
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
-import { type BlobSource, unseal } from "../content.ts";
-import type { KernelEvent, StepSpan } from "../events.ts";
+import { type BlobSource, unseal } from "../core/content.ts";
+import type { KernelEvent, StepSpan } from "../core/events.ts";
+import { hashWhole } from "../core/well-formed.ts";
 import { resultHash } from "../receipts/facts.ts";
-import { hashWhole } from "../well-formed.ts";
 
 /** The ending of a step as it would have been recorded with this value. `base` is what the log has of the step. */
 export function substituted(key: string, value: JsonValue, base: KernelEvent): KernelEvent {

@@ -6,17 +6,17 @@
 import { setImmediate as othersTurn } from "node:timers/promises";
 import { type Caller, isBound } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
+import { requireScope } from "../access/authorize.ts";
 import { noteAudit } from "../audit/note.ts";
-import { requireScope } from "../authorize.ts";
-import { timestamp } from "../clock.ts";
-import { defaultTenantId } from "../commands/ensure-tenant.ts";
-import { carryOut } from "../dispatch.ts";
-import { HarnessError } from "../errors.ts";
-import { everyPage } from "../every-page.ts";
-import { taskTransitions } from "../lifecycle.ts";
-import type { MessageRecord } from "../resources/message.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import type { WholeDeps } from "../unit.ts";
+import { timestamp } from "../core/clock.ts";
+import { carryOut } from "../core/dispatch.ts";
+import { HarnessError } from "../core/errors.ts";
+import { everyPage } from "../core/every-page.ts";
+import type { WholeDeps } from "../core/unit.ts";
+import type { MessageRecord } from "../kinds/message.ts";
+import type { TaskRecord } from "../kinds/task.ts";
+import { taskTransitions } from "../tasks/lifecycle.ts";
+import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
 import { measureSession, type OldWork, type TrimCounts, trimSession } from "./trim-session.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;

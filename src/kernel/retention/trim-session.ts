@@ -9,16 +9,16 @@
 
 import { systemCaller } from "../../policy/caller.ts";
 import type { Position, StoredEvent, TenantStore } from "../../store/port.ts";
-import { type Command, carryOut } from "../dispatch.ts";
-import { dropUnreferenced } from "../erasure/blobs.ts";
-import { redactContent } from "../erasure/redact.ts";
-import { asKernelEvent, eventId, type Trimmed } from "../events.ts";
-import { created, type Kind } from "../fold.ts";
-import { isFinal, unfinished } from "../lifecycle.ts";
-import { readLog } from "../log-tail.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import { blobsOf } from "../transfer/bundle.ts";
-import type { Unit, WholeDeps } from "../unit.ts";
+import { type Command, carryOut } from "../core/dispatch.ts";
+import { asKernelEvent, eventId, type Trimmed } from "../core/events.ts";
+import { created, type Kind } from "../core/fold.ts";
+import { readLog } from "../core/log-tail.ts";
+import type { Unit, WholeDeps } from "../core/unit.ts";
+import type { TaskRecord } from "../kinds/task.ts";
+import { blobsOf } from "../sessions/transfer/bundle.ts";
+import { isFinal, unfinished } from "../tasks/lifecycle.ts";
+import { dropUnreferenced } from "./erasure/blobs.ts";
+import { redactContent } from "./erasure/redact.ts";
 
 export interface OldWork {
   tenantId: string;

@@ -1,11 +1,11 @@
 /** Up to where a part of the log is no longer whole: what a reader asks before it goes on from a cursor. */
 
 import type { Position, TenantStore } from "../../store/port.ts";
-import { positionOf } from "../events.ts";
-import type { SessionRecord } from "../resources/session.ts";
-import type { TaskRecord } from "../resources/task.ts";
-import type { TenantRecord } from "../resources/tenant.ts";
-import type { WorkspaceRecord } from "../resources/workspace.ts";
+import { positionOf } from "../core/events.ts";
+import type { SessionRecord } from "../kinds/session.ts";
+import type { TaskRecord } from "../kinds/task.ts";
+import type { TenantRecord } from "../kinds/tenant.ts";
+import type { WorkspaceRecord } from "../kinds/workspace.ts";
 
 export interface LogPart {
   workspaceIds?: readonly string[] | undefined;

@@ -5,11 +5,11 @@
 
 import { setTimeout as after } from "node:timers/promises";
 import type { Logger } from "pino";
-import { type GatewayLink, GatewayRefusal } from "../../approvals/gateway-link.ts";
-import type { DecisionDeliver, RefreshRequest } from "../../approvals/wire.ts";
-import { receiveDecision } from "../../kernel/commands/receive-decision.ts";
-import { noteExchange } from "../../kernel/commands/tend-approvals.ts";
-import { carryOut } from "../../kernel/dispatch.ts";
+import { type GatewayLink, GatewayRefusal } from "../../harp/core/gateway-link.ts";
+import type { DecisionDeliver, RefreshRequest } from "../../harp/core/wire.ts";
+import { receiveDecision } from "../../kernel/approvals/receive-decision.ts";
+import { noteExchange } from "../../kernel/approvals/tend-approvals.ts";
+import { carryOut } from "../../kernel/core/dispatch.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { systemCaller } from "../../policy/caller.ts";
 

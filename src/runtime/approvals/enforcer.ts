@@ -5,13 +5,13 @@
 
 import type { Logger } from "pino";
 import { type ApprovalSubject, type SubjectKind, subjectKindOf } from "../../kernel/approvals/subjects.ts";
-import { steadyNow } from "../../kernel/clock.ts";
-import { everyPage } from "../../kernel/every-page.ts";
+import { steadyNow } from "../../kernel/core/clock.ts";
+import { everyPage } from "../../kernel/core/every-page.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
-import { exchangesWakeAt } from "../../kernel/resources/exchange.ts";
+import { exchangesWakeAt } from "../../kernel/kinds/exchange.ts";
 import type { StoredEvent } from "../../store/port.ts";
-import { DueReader } from "../due-reader.ts";
-import { ReadyQueue } from "../ready-queue.ts";
+import { DueReader } from "../scheduler/due-reader.ts";
+import { ReadyQueue } from "../scheduler/ready-queue.ts";
 import { receiveDecisions } from "./decisions.ts";
 import { GatewayAway, tendSubject } from "./tend.ts";
 

@@ -1,26 +1,26 @@
 /** One permission request or policy change, seen to once: whoever has to be asked is asked, and what is over is taken back from the gateway. */
 
-import { decodeBase64url } from "../../approvals/base64url.ts";
-import { type GatewayLink, GatewayRefusal } from "../../approvals/gateway-link.ts";
-import { HarpError } from "../../approvals/harp-error.ts";
-import { coreArtifactType, sealArtifact } from "../../approvals/seal.ts";
-import type { ArtifactSubmit } from "../../approvals/wire.ts";
+import { decodeBase64url } from "../../harp/core/base64url.ts";
+import { type GatewayLink, GatewayRefusal } from "../../harp/core/gateway-link.ts";
+import { HarpError } from "../../harp/core/harp-error.ts";
+import { coreArtifactType, sealArtifact } from "../../harp/core/seal.ts";
+import type { ArtifactSubmit } from "../../harp/core/wire.ts";
 import { artifactFor } from "../../kernel/approvals/artifact.ts";
 import { termsFor } from "../../kernel/approvals/registry.ts";
+import { denyUndeliverable } from "../../kernel/approvals/respond-permission-request.ts";
 import {
   type ApprovalSubject,
   type AskedPolicies,
   askedApprovers,
   policiesOfChange,
 } from "../../kernel/approvals/subjects.ts";
-import { timestamp } from "../../kernel/clock.ts";
-import { denyUndeliverable } from "../../kernel/commands/respond-permission-request.ts";
-import { askApprovers, type ExchangeNote, noteExchange } from "../../kernel/commands/tend-approvals.ts";
-import { carryOut } from "../../kernel/dispatch.ts";
+import { askApprovers, type ExchangeNote, noteExchange } from "../../kernel/approvals/tend-approvals.ts";
+import { timestamp } from "../../kernel/core/clock.ts";
+import { carryOut } from "../../kernel/core/dispatch.ts";
+import { findVisible } from "../../kernel/core/read.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import { approverRegistryId } from "../../kernel/resources/approver-registry.ts";
-import { type Exchange, exchangesOf } from "../../kernel/resources/exchange.ts";
+import { approverRegistryId } from "../../kernel/kinds/approver-registry.ts";
+import { type Exchange, exchangesOf } from "../../kernel/kinds/exchange.ts";
 import { systemCaller } from "../../policy/caller.ts";
 
 /** The gateway cannot be reached, or is too busy; it is tried again. */

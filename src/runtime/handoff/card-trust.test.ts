@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
 import { CompactSign, exportJWK, generateKeyPair } from "jose";
-import { canonicalJson } from "../../receipts/canonical-json.ts";
 import type { JsonObject } from "../../store/port.ts";
+import { canonicalJson } from "../../web/canonical-json.ts";
 import { assertTrusted } from "./card-trust.ts";
 
 const card: JsonObject = {

@@ -1,6 +1,6 @@
 /** Whether a card is signed by a key that the agent's author trusts. Keys that the card itself points to count for nothing. */
 
-import type { Trust } from "../../kernel/resources/handoff.ts";
+import type { Trust } from "../../kernel/kinds/handoff.ts";
 import { type CardKey, verifyCard } from "../../policy/agent-card.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { RemoteProblem } from "./problems.ts";

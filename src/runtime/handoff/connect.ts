@@ -8,7 +8,7 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
-import type { Trust } from "../../kernel/resources/handoff.ts";
+import type { Trust } from "../../kernel/kinds/handoff.ts";
 import type { Fetch } from "../../policy/outbound.ts";
 import type { JsonObject } from "../../store/port.ts";
 import { assertTrusted } from "./card-trust.ts";

@@ -5,23 +5,23 @@
  */
 
 import type { Logger } from "pino";
-import { endHandoffTurn } from "../../kernel/commands/end-handoff-turn.ts";
-import { noteHandoff } from "../../kernel/commands/note-handoff.ts";
-import { carryOut } from "../../kernel/dispatch.ts";
-import { HarnessError, isTransient } from "../../kernel/errors.ts";
-import { asKernelEvent, type KernelEvent } from "../../kernel/events.ts";
+import { carryOut } from "../../kernel/core/dispatch.ts";
+import { HarnessError, isTransient } from "../../kernel/core/errors.ts";
+import { asKernelEvent, type KernelEvent } from "../../kernel/core/events.ts";
+import { traceOfStep } from "../../kernel/core/trace.ts";
+import { endHandoffTurn } from "../../kernel/handoffs/end-handoff-turn.ts";
+import { noteHandoff } from "../../kernel/handoffs/note-handoff.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
-import { requireRemoteHandoff } from "../../kernel/persona-policy.ts";
-import { readSecret } from "../../kernel/queries/read-secret.ts";
-import type { HandoffRecord } from "../../kernel/resources/handoff.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { traceOfStep } from "../../kernel/trace.ts";
+import type { HandoffRecord } from "../../kernel/kinds/handoff.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { requireRemoteHandoff } from "../../kernel/personas/persona-policy.ts";
+import { readSecret } from "../../kernel/vaults/read-secret.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Fetch } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
-import { DueReader } from "../due-reader.ts";
-import { networkUses, watchEgress } from "../egress.ts";
+import { networkUses, watchEgress } from "../run/egress.ts";
+import { DueReader } from "../scheduler/due-reader.ts";
 
 /** Remotes followed at once; the others take turns with them. */
 const followedMax = 256;

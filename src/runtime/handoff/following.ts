@@ -10,17 +10,17 @@
 
 import type { StreamResponse, Task, TaskStatus } from "@a2a-js/sdk";
 import { type Client, type RequestOptions, ServiceParameters, withA2AExtensions } from "@a2a-js/sdk/client";
-import { type EndHandoffTurn, endHandoffTurn } from "../../kernel/commands/end-handoff-turn.ts";
-import { noteHandoff } from "../../kernel/commands/note-handoff.ts";
-import { unseal } from "../../kernel/content.ts";
-import { carryOut } from "../../kernel/dispatch.ts";
-import { delegationUri, durableCursorUri } from "../../kernel/extension-uris.ts";
+import { unseal } from "../../kernel/core/content.ts";
+import { carryOut } from "../../kernel/core/dispatch.ts";
+import { delegationUri, durableCursorUri } from "../../kernel/core/extension-uris.ts";
+import { type EndHandoffTurn, endHandoffTurn } from "../../kernel/handoffs/end-handoff-turn.ts";
+import { noteHandoff } from "../../kernel/handoffs/note-handoff.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { HandoffChanges, HandoffRecord, Remote } from "../../kernel/resources/handoff.ts";
+import type { HandoffChanges, HandoffRecord, Remote } from "../../kernel/kinds/handoff.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
-import { networkUses } from "../egress.ts";
-import { jsonCopy } from "../json.ts";
+import { networkUses } from "../run/egress.ts";
+import { jsonCopy } from "../run/json.ts";
 import type { Connection } from "./connect.ts";
 import type { Turn } from "./hand-off.ts";
 import { hasNoStream, isSettled, RemoteProblem } from "./problems.ts";

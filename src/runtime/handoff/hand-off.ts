@@ -7,25 +7,25 @@
  * without one. So all of it is in the log, in order, and is repeated from there like any other step.
  */
 
-import { sha256Hex, unseal } from "../../kernel/content.ts";
-import type { EventPayloads, KernelEvent, StepSpan } from "../../kernel/events.ts";
-import { abandonHandoff, awaitRemote, createHandoff } from "../../kernel/handoffs.ts";
-import { requireCapability, requireRemoteHandoff } from "../../kernel/persona-policy.ts";
+import { sha256Hex, unseal } from "../../kernel/core/content.ts";
+import type { EventPayloads, KernelEvent, StepSpan } from "../../kernel/core/events.ts";
+import { abandonHandoff, awaitRemote, createHandoff } from "../../kernel/handoffs/handoffs.ts";
+import type { HandoffRecord, Outgoing } from "../../kernel/kinds/handoff.ts";
+import type { Part } from "../../kernel/kinds/message.ts";
+import type { PersonaRecord } from "../../kernel/kinds/persona.ts";
+import type { PendingRequest, TaskRecord } from "../../kernel/kinds/task.ts";
+import { requireCapability, requireRemoteHandoff } from "../../kernel/personas/persona-policy.ts";
 import { settle } from "../../kernel/quotas/ledger.ts";
-import type { HandoffRecord, Outgoing } from "../../kernel/resources/handoff.ts";
-import type { Part } from "../../kernel/resources/message.ts";
-import type { PersonaRecord } from "../../kernel/resources/persona.ts";
-import type { PendingRequest, TaskRecord } from "../../kernel/resources/task.ts";
-import { moveTask } from "../../kernel/tasks.ts";
+import { moveTask } from "../../kernel/tasks/tasks.ts";
 import type { JsonValue } from "../../store/port.ts";
-import type { HandoffOptions, HandoffRequest, HandoffResult } from "../agent.ts";
-import { withinBudget } from "../budget.ts";
-import { spawn } from "../children.ts";
-import { type EffectSpan, underAutonomy } from "../effects.ts";
-import { AgentFailure, RemoteTooSlow } from "../failures.ts";
-import { allowed, oneCall, outputOf } from "../recorded-steps.ts";
-import { never, type Run } from "../run.ts";
-import { waitMsDefault } from "../waits.ts";
+import type { HandoffOptions, HandoffRequest, HandoffResult } from "../agents/agent.ts";
+import { spawn } from "../context/children.ts";
+import { type EffectSpan, underAutonomy } from "../context/effects.ts";
+import { withinBudget } from "../run/budget.ts";
+import { AgentFailure, RemoteTooSlow } from "../run/failures.ts";
+import { allowed, oneCall, outputOf } from "../run/recorded-steps.ts";
+import { never, type Run } from "../run/run.ts";
+import { waitMsDefault } from "../run/waits.ts";
 import { checkRemote, partsOf, type RemoteTerms } from "./request.ts";
 
 /** What a turn can end with beside a result. */

@@ -1,13 +1,13 @@
 /** What an agent may ask of a hand-off: checked before anything is recorded. */
 
-import type { HandoffRecord } from "../../kernel/resources/handoff.ts";
-import { type Part, textPart } from "../../kernel/resources/message.ts";
-import { secretName } from "../../kernel/resources/vault.ts";
+import type { HandoffRecord } from "../../kernel/kinds/handoff.ts";
+import { type Part, textPart } from "../../kernel/kinds/message.ts";
+import { secretName } from "../../kernel/kinds/vault.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { JsonObject } from "../../store/port.ts";
-import type { HandoffOptions, HandoffRequest } from "../agent.ts";
-import { AgentFailure } from "../failures.ts";
-import { jsonCopy } from "../json.ts";
+import type { HandoffOptions, HandoffRequest } from "../agents/agent.ts";
+import { AgentFailure } from "../run/failures.ts";
+import { jsonCopy } from "../run/json.ts";
 
 const urlCharsMax = 2000;
 const partsMax = 1000;

@@ -9,11 +9,11 @@ import {
   type TaskStatus,
   taskStateToJSON,
 } from "@a2a-js/sdk";
-import { delegationUri } from "../../kernel/extension-uris.ts";
-import type { Delegation, RemoteReceipt } from "../../kernel/resources/handoff.ts";
-import { type Part, textOf, textPart } from "../../kernel/resources/message.ts";
+import { delegationUri } from "../../kernel/core/extension-uris.ts";
+import type { Delegation, RemoteReceipt } from "../../kernel/kinds/handoff.ts";
+import { type Part, textOf, textPart } from "../../kernel/kinds/message.ts";
 import type { JsonValue } from "../../store/port.ts";
-import type { HandoffArtifact, HandoffResult } from "../agent.ts";
+import type { HandoffArtifact, HandoffResult } from "../agents/agent.ts";
 
 const summaryCharsMax = 280;
 /** A question is shown to a person, and is part of the task's record. */

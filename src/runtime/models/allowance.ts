@@ -3,13 +3,13 @@
  * says more all the same.
  */
 
-import { defaultTenantId } from "../../kernel/commands/ensure-tenant.ts";
+import { type Amounts, type QuotaRecord, reservationKey } from "../../kernel/kinds/quota.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { current, usageOf } from "../../kernel/quotas/limits.ts";
-import { type Amounts, type QuotaRecord, reservationKey } from "../../kernel/resources/quota.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { defaultTenantId } from "../../kernel/workspaces/ensure-tenant.ts";
 import type { Price } from "../../models/model.ts";
 import type { StoredDocument } from "../../store/port.ts";
-import type { Run } from "../run.ts";
+import type { Run } from "../run/run.ts";
 
 /**
  * Hardly an answer is longer. Where there is room for more, no more than this is reserved, so that others can ask at the same time; and

@@ -3,7 +3,7 @@
  * Nothing here is durable; who calls it records what came of it.
  */
 
-import type { ModelCallEnded, ModelConsidered } from "../../kernel/resources/model-call.ts";
+import type { ModelCallEnded, ModelConsidered } from "../../kernel/kinds/model-call.ts";
 import { tokensOfCall, tokensOfText } from "../../models/estimate.ts";
 import {
   type ModelAnswer,

@@ -1,12 +1,12 @@
 /** The budget of one model call: what is reserved before it, and what happens when it was not enough. */
 
-import type { StepSpan } from "../../kernel/events.ts";
+import type { StepSpan } from "../../kernel/core/events.ts";
 import { settle } from "../../kernel/quotas/ledger.ts";
 import { tokensOfCall } from "../../models/estimate.ts";
 import type { ModelCall, ModelSource, Price } from "../../models/model.ts";
 import { costOf } from "../../models/prices.ts";
-import { withinBudget } from "../budget.ts";
-import type { Run } from "../run.ts";
+import { withinBudget } from "../run/budget.ts";
+import type { Run } from "../run/run.ts";
 import { type Allowance, allowanceOf, answerTokensMax } from "./allowance.ts";
 import type { RecordedAnswer } from "./answer.ts";
 import type { Route } from "./route.ts";

@@ -1,13 +1,13 @@
 /** `ctx.conversation`: what was said in the session before the task. */
 
-import { extentOf, isExtent, readConversation } from "../../kernel/conversations.ts";
-import type { StepSpan } from "../../kernel/events.ts";
-import { getRecord } from "../../kernel/queries/read.ts";
+import type { StepSpan } from "../../kernel/core/events.ts";
+import { getRecord } from "../../kernel/core/read.ts";
+import { extentOf, isExtent, readConversation } from "../../kernel/sessions/chat-transcript.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { JsonValue } from "../../store/port.ts";
-import { AgentFailure } from "../failures.ts";
-import { outputOf } from "../recorded-steps.ts";
-import type { Run } from "../run.ts";
+import { AgentFailure } from "../run/failures.ts";
+import { outputOf } from "../run/recorded-steps.ts";
+import type { Run } from "../run/run.ts";
 import { knownMessages, messageHash } from "./input-record.ts";
 
 const lastDefault = 100;

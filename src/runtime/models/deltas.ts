@@ -5,7 +5,7 @@
  */
 
 import type { ModelDelta } from "../../models/model.ts";
-import type { Run } from "../run.ts";
+import type { Run } from "../run/run.ts";
 
 const tellEveryMs = 250;
 /** So much is told at once, whatever the time. */

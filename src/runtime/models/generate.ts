@@ -11,11 +11,11 @@ import type {
   StreamOptions,
   StructuredReply,
   StructuredRequest,
-} from "../agent-model.ts";
-import { AgentFailure, ApprovalDenied } from "../failures.ts";
-import { jsonCopy } from "../json.ts";
-import { asJsonSchema } from "../registry.ts";
-import type { Run } from "../run.ts";
+} from "../agents/agent-model.ts";
+import { asJsonSchema } from "../agents/registry.ts";
+import { AgentFailure, ApprovalDenied } from "../run/failures.ts";
+import { jsonCopy } from "../run/json.ts";
+import type { Run } from "../run/run.ts";
 import type { ToolCaller } from "../tools/call-tool.ts";
 import type { World } from "../world.ts";
 import { type RecordedAnswer, textIn, toolCallsIn } from "./answer.ts";

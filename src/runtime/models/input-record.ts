@@ -3,11 +3,11 @@
  * (see `InputPiece`). A conversation is sent whole with every call; so it costs its length in the log, not its square.
  */
 
-import type { InputPiece } from "../../kernel/resources/model-call.ts";
-import type { Unit } from "../../kernel/unit.ts";
+import type { Unit } from "../../kernel/core/unit.ts";
+import type { InputPiece } from "../../kernel/kinds/model-call.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import { hashOf } from "../../receipts/canonical.ts";
-import type { Run } from "../run.ts";
+import type { Run } from "../run/run.ts";
 
 /** Where a message stands among those that a step has. */
 interface Place {

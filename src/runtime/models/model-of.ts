@@ -1,7 +1,7 @@
 /** `ctx.model`, as the agent is given it. */
 
-import type { AgentModel, ModelRequest, StreamOptions } from "../agent-model.ts";
-import { guarded } from "../promises.ts";
+import type { AgentModel, ModelRequest, StreamOptions } from "../agents/agent-model.ts";
+import { guarded } from "../run/promises.ts";
 import { type Asking, generate } from "./generate.ts";
 
 export function modelOf(asking: Asking): AgentModel {

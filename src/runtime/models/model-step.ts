@@ -9,19 +9,19 @@
  *       are the server's, and may be others after an upgrade; they are for the calls that are still to come.
  */
 
-import type { StepSpan } from "../../kernel/events.ts";
-import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
-import type { Amounts } from "../../kernel/resources/quota.ts";
+import type { StepSpan } from "../../kernel/core/events.ts";
+import type { ModelCallBegun } from "../../kernel/kinds/model-call.ts";
+import type { Amounts } from "../../kernel/kinds/quota.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { ModelCall, ModelSource } from "../../models/model.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject } from "../../store/port.ts";
-import type { StreamOptions } from "../agent-model.ts";
-import { AgentFailure } from "../failures.ts";
-import type { JournalEntry } from "../journal.ts";
-import { failedStep, noteResult, outputOf, performStep } from "../recorded-steps.ts";
-import { type Attempted, never, type Run } from "../run.ts";
+import type { StreamOptions } from "../agents/agent-model.ts";
+import { AgentFailure } from "../run/failures.ts";
+import type { JournalEntry } from "../run/journal.ts";
+import { failedStep, noteResult, outputOf, performStep } from "../run/recorded-steps.ts";
+import { type Attempted, never, type Run } from "../run/run.ts";
 import type { Allowance } from "./allowance.ts";
 import { answerIn, type RecordedAnswer, recordOf, withoutHalfSecret } from "./answer.ts";
 import { type AttemptsEnd, askModels, type Failed } from "./attempts.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { Type } from "typebox";
 import { ModelError, rehearse, scripted } from "../../testing/index.ts";
 import { defineTool } from "../../tools/define.ts";
-import { type AgentContext, defineAgent } from "../agent.ts";
+import { type AgentContext, defineAgent } from "../agents/agent.ts";
 
 function agentThat(run: (ctx: AgentContext) => Promise<string>) {
   return defineAgent({ name: "asker", version: "1.0.0", run });

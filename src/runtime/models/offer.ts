@@ -2,9 +2,9 @@
 
 import type { OfferedTool } from "../../models/model.ts";
 import type { JsonObject } from "../../store/port.ts";
-import type { ToolChoice } from "../agent-model.ts";
-import { AgentFailure } from "../failures.ts";
-import { asJsonSchema } from "../registry.ts";
+import type { ToolChoice } from "../agents/agent-model.ts";
+import { asJsonSchema } from "../agents/registry.ts";
+import { AgentFailure } from "../run/failures.ts";
 import { type FoundTool, nameOf, type Toolbox } from "../tools/toolbox.ts";
 
 /** What most providers take at once. */

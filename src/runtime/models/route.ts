@@ -1,11 +1,11 @@
 /** Which models are asked, in which order, and why those: what the agent says, else its persona, else the server. */
 
-import { HarnessError } from "../../kernel/errors.ts";
-import { requireModel } from "../../kernel/persona-policy.ts";
-import type { ModelConsidered } from "../../kernel/resources/model-call.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import type { ModelConsidered } from "../../kernel/kinds/model-call.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { requireModel } from "../../kernel/personas/persona-policy.ts";
 import type { ModelSource } from "../../models/model.ts";
-import { AgentFailure } from "../failures.ts";
+import { AgentFailure } from "../run/failures.ts";
 
 /** A request that names more models than this is a mistake. */
 const candidatesMax = 6;

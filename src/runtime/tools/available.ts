@@ -1,7 +1,7 @@
 /** `ctx.tools`: what can be used now, of what the persona lets the run use. */
 
-import type { AvailableTool } from "../agent-model.ts";
-import type { Run } from "../run.ts";
+import type { AvailableTool } from "../agents/agent-model.ts";
+import type { Run } from "../run/run.ts";
 import { nameOf, type Toolbox } from "./toolbox.ts";
 
 export async function availableTools(

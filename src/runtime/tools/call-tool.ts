@@ -1,10 +1,10 @@
 /** `ctx.tool`: finds a tool and calls it. */
 
 import type { JsonValue } from "../../store/port.ts";
-import type { AgentContext } from "../agent.ts";
-import { AgentFailure } from "../failures.ts";
-import { jsonCopy } from "../json.ts";
-import type { Run } from "../run.ts";
+import type { AgentContext } from "../agents/agent.ts";
+import { AgentFailure } from "../run/failures.ts";
+import { jsonCopy } from "../run/json.ts";
+import type { Run } from "../run/run.ts";
 import type { World } from "../world.ts";
 import type { Acted } from "./act.ts";
 import { callLocalTool } from "./local-tool.ts";

@@ -1,7 +1,7 @@
 /** Calls of local tools: the step `tool:<name>:<n>`, within what the persona lets happen. */
 
-import { placeOf } from "../../kernel/files.ts";
-import { getRecord } from "../../kernel/queries/read.ts";
+import { getRecord } from "../../kernel/core/read.ts";
+import { placeOf } from "../../kernel/workspaces/files.ts";
 import type { JsonValue } from "../../store/port.ts";
 import {
   checkToolInput,
@@ -11,12 +11,12 @@ import {
   ToolValueInvalid,
 } from "../../tools/attempt.ts";
 import { riskOf, type ToolContext, type ToolDefinition, type ToolTerms } from "../../tools/tool.ts";
-import type { AgentContext } from "../agent.ts";
-import type { EffectSpan } from "../effects.ts";
-import { AgentFailure } from "../failures.ts";
-import { allowed, attemptStep, performStep } from "../recorded-steps.ts";
-import { type Attempted, never, type Run } from "../run.ts";
-import { secretForTool } from "../secrets.ts";
+import type { AgentContext } from "../agents/agent.ts";
+import type { EffectSpan } from "../context/effects.ts";
+import { secretForTool } from "../context/secrets.ts";
+import { AgentFailure } from "../run/failures.ts";
+import { allowed, attemptStep, performStep } from "../run/recorded-steps.ts";
+import { type Attempted, never, type Run } from "../run/run.ts";
 import { type Acted, actAs, type ToolRequested } from "./act.ts";
 import { assertMayUse } from "./may-use.ts";
 import { noteLate } from "./tool-step.ts";

@@ -1,10 +1,10 @@
 /** Which tools an MCP server has, asked once a run and recorded: what a model is offered must not change when it is repeated. */
 
-import type { StepSpan } from "../../kernel/events.ts";
-import { type McpAccess, McpError, type McpToolInfo } from "../../mcp/mcp.ts";
+import type { StepSpan } from "../../kernel/core/events.ts";
+import { type McpAccess, McpError, type McpToolInfo } from "../../mcp-client/mcp.ts";
 import type { JsonValue } from "../../store/port.ts";
-import { performStep } from "../recorded-steps.ts";
-import type { Attempted, Run } from "../run.ts";
+import { performStep } from "../run/recorded-steps.ts";
+import type { Attempted, Run } from "../run/run.ts";
 
 export async function listMcpTools(run: Run, mcp: McpAccess, server: string): Promise<McpToolInfo[]> {
   const span: StepSpan = {

@@ -3,21 +3,21 @@
  * person, under names of their own (`ask:<step>:<n>`), so that a call that is made again after a crash is given the same answers.
  */
 
-import { requireTool } from "../../kernel/persona-policy.ts";
+import { requireTool } from "../../kernel/personas/persona-policy.ts";
 import {
   type Elicitation,
   type ElicitationAnswer,
   type McpAccess,
   McpError,
   type McpToolInfo,
-} from "../../mcp/mcp.ts";
+} from "../../mcp-client/mcp.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { ToolEffect } from "../../tools/tool.ts";
-import type { EffectSpan } from "../effects.ts";
-import { WaitExpired } from "../failures.ts";
-import { askedBefore, askPerson } from "../questions.ts";
-import { allowed } from "../recorded-steps.ts";
-import { type Attempted, never, type Run } from "../run.ts";
+import type { EffectSpan } from "../context/effects.ts";
+import { askedBefore, askPerson } from "../context/questions.ts";
+import { WaitExpired } from "../run/failures.ts";
+import { allowed } from "../run/recorded-steps.ts";
+import { type Attempted, never, type Run } from "../run/run.ts";
 import { type Acted, actAs, type ToolRequested } from "./act.ts";
 
 /** A server that asks more often than this in one call is not asking. */

@@ -8,19 +8,19 @@
  *   T3  What comes after the call was given up, or after the task was over, is recorded as late, and nothing else.
  */
 
-import { timestamp } from "../../kernel/clock.ts";
-import { noteLateResult } from "../../kernel/commands/note-late-result.ts";
-import { unseal } from "../../kernel/content.ts";
-import { carryOut } from "../../kernel/dispatch.ts";
-import type { StepSpan } from "../../kernel/events.ts";
+import { timestamp } from "../../kernel/core/clock.ts";
+import { unseal } from "../../kernel/core/content.ts";
+import { carryOut } from "../../kernel/core/dispatch.ts";
+import type { StepSpan } from "../../kernel/core/events.ts";
+import { noteLateResult } from "../../kernel/tasks/note-late-result.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { ToolEffect } from "../../tools/tool.ts";
-import { withinBudget } from "../budget.ts";
-import { AgentFailure } from "../failures.ts";
-import type { JournalEntry } from "../journal.ts";
-import type { Permit } from "../permits.ts";
-import { noteResult, oneCall, outputOf } from "../recorded-steps.ts";
-import type { Attempted, Run } from "../run.ts";
+import { withinBudget } from "../run/budget.ts";
+import { AgentFailure } from "../run/failures.ts";
+import type { JournalEntry } from "../run/journal.ts";
+import type { Permit } from "../run/permits.ts";
+import { noteResult, oneCall, outputOf } from "../run/recorded-steps.ts";
+import type { Attempted, Run } from "../run/run.ts";
 
 export interface ToolStep {
   span: StepSpan;

@@ -1,12 +1,12 @@
 /** The tools that a run can find by name: the agent's own, the server's, and those of MCP servers as `server.tool`. */
 
-import { HarnessError } from "../../kernel/errors.ts";
-import { requireTool } from "../../kernel/persona-policy.ts";
-import type { McpToolInfo } from "../../mcp/mcp.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { requireTool } from "../../kernel/personas/persona-policy.ts";
+import type { McpToolInfo } from "../../mcp-client/mcp.ts";
 import type { ContextTool, ToolDefinition } from "../../tools/tool.ts";
-import type { Agent, AgentContext } from "../agent.ts";
-import { AgentFailure } from "../failures.ts";
-import type { Run } from "../run.ts";
+import type { Agent, AgentContext } from "../agents/agent.ts";
+import { AgentFailure } from "../run/failures.ts";
+import type { Run } from "../run/run.ts";
 import type { World } from "../world.ts";
 import { assertMayUse } from "./may-use.ts";
 import { listMcpTools } from "./mcp-list.ts";

@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Type } from "typebox";
-import { McpError } from "../../mcp/mcp.ts";
+import { McpError } from "../../mcp-client/mcp.ts";
 import { rehearse } from "../../testing/index.ts";
 import { defineTool } from "../../tools/define.ts";
-import { type AgentContext, defineAgent } from "../agent.ts";
+import { type AgentContext, defineAgent } from "../agents/agent.ts";
 
 function agentThat(
   run: (ctx: AgentContext) => Promise<unknown>,

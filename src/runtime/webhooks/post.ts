@@ -1,7 +1,7 @@
 /** One notification to one webhook, and what the answer means. Nothing of what the other side says is kept but its status. */
 
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { PushConfigRecord, PushSecrets } from "../../kernel/resources/push-config.ts";
+import type { PushConfigRecord, PushSecrets } from "../../kernel/kinds/push-config.ts";
 import { OutboundFailed, OutboundRefused } from "../../policy/outbound.ts";
 import { mintWebhookToken } from "../../policy/webhook-token.ts";
 import { readRetryAfter } from "./backoff.ts";

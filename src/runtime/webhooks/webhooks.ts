@@ -10,8 +10,8 @@
  */
 
 import type { Logger } from "pino";
-import { timestamp } from "../../kernel/clock.ts";
-import { type PushReport, reportPush } from "../../kernel/commands/report-push.ts";
+import { usableKey } from "../../kernel/access/client-keys.ts";
+import { timestamp } from "../../kernel/core/clock.ts";
 import {
   asRecorded,
   eventId,
@@ -19,15 +19,15 @@ import {
   positionOf,
   type RecordedEvent,
   terminalEvents,
-} from "../../kernel/events.ts";
+} from "../../kernel/core/events.ts";
+import { nextSlice } from "../../kernel/core/slices.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
-import { usableKey } from "../../kernel/queries/client-keys.ts";
-import { openPushConfig } from "../../kernel/queries/push-configs.ts";
-import type { PushConfigRecord, PushDelivered } from "../../kernel/resources/push-config.ts";
-import { nextSlice } from "../../kernel/slices.ts";
+import type { PushConfigRecord, PushDelivered } from "../../kernel/kinds/push-config.ts";
+import { openPushConfig } from "../../kernel/push/push-configs.ts";
+import { type PushReport, reportPush } from "../../kernel/push/report-push.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
-import { DueReader } from "../due-reader.ts";
-import { ReadyQueue } from "../ready-queue.ts";
+import { DueReader } from "../scheduler/due-reader.ts";
+import { ReadyQueue } from "../scheduler/ready-queue.ts";
 import { type Backoff, waitMs } from "./backoff.ts";
 import { type Failure, post } from "./post.ts";
 

@@ -1,7 +1,7 @@
 /** Every error of the kernel, as the Harn Agents Protocol says it over HTTP. */
 
 import type { FastifyError } from "fastify";
-import { type ErrorCode, errorTypes, HarnessError } from "../../kernel/errors.ts";
+import { type ErrorCode, errorTypes, HarnessError } from "../../kernel/core/errors.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 
 export const httpStatus: Record<ErrorCode, number> = {

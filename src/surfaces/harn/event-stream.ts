@@ -1,6 +1,6 @@
 /** A stream of events, whatever it is sent over: how it is opened, shown, and known to be over. */
 
-import type { StillAllowed } from "../../kernel/still-allowed.ts";
+import type { StillAllowed } from "../../kernel/access/still-allowed.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import type { ErrorAnswer } from "./errors.ts";
 

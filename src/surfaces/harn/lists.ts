@@ -1,6 +1,6 @@
 /** The protocol's list envelope. */
 
-import type { Page } from "../../kernel/queries/read.ts";
+import type { Page } from "../../kernel/core/read.ts";
 
 export async function presentPage<T>(
   page: Page<T>,

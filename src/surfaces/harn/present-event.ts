@@ -1,6 +1,6 @@
 /** From the facts of the log to the protocol's events: the same resources as elsewhere, with what the viewer may see. */
 
-import { type Content, unsealShown } from "../../kernel/content.ts";
+import { type Content, unsealShown } from "../../kernel/core/content.ts";
 import {
   asKernelEvent,
   type EventPayloads,
@@ -8,15 +8,15 @@ import {
   type KernelEvent,
   type ModelDelta,
   type ToolCallInput,
-} from "../../kernel/events.ts";
-import { auditRecordOf } from "../../kernel/resources/audit-log.ts";
-import type { HandoffChanges } from "../../kernel/resources/handoff.ts";
-import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
-import { type Outcome, outcomeIdOf } from "../../kernel/resources/outcome.ts";
-import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
-import { deltaIdOf } from "../../kernel/resources/replay.ts";
-import type { ShellTurn } from "../../kernel/resources/shell-link.ts";
-import type { StepResult } from "../../kernel/resources/task.ts";
+} from "../../kernel/core/events.ts";
+import { auditRecordOf } from "../../kernel/kinds/audit-log.ts";
+import type { HandoffChanges } from "../../kernel/kinds/handoff.ts";
+import type { ModelCallBegun } from "../../kernel/kinds/model-call.ts";
+import { type Outcome, outcomeIdOf } from "../../kernel/kinds/outcome.ts";
+import type { ReceiptRecord } from "../../kernel/kinds/receipt.ts";
+import { deltaIdOf } from "../../kernel/kinds/replay.ts";
+import type { ShellTurn } from "../../kernel/kinds/shell-link.ts";
+import type { StepResult } from "../../kernel/kinds/task.ts";
 import type { JsonValue, Position, StoredEvent } from "../../store/port.ts";
 import {
   type Onlooker,

@@ -3,31 +3,31 @@
  * caller may not see is replaced by a descriptor which shows that it exists.
  */
 
-import type { TruncateResult } from "../../kernel/commands/truncate-session.ts";
-import { unsealShown } from "../../kernel/content.ts";
-import { eventId } from "../../kernel/events.ts";
-import { hiddenHash } from "../../kernel/hidden-content.ts";
+import { unsealShown } from "../../kernel/core/content.ts";
+import { eventId } from "../../kernel/core/events.ts";
+import { hiddenHash } from "../../kernel/core/hidden-content.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { LoadedTool } from "../../kernel/queries/skills.ts";
-import type { ApiKeyRecord } from "../../kernel/resources/api-key.ts";
-import type { ArtifactRecord } from "../../kernel/resources/artifact.ts";
-import type { BranchRecord } from "../../kernel/resources/branch.ts";
-import type { ConnectorRecord } from "../../kernel/resources/connector.ts";
-import { type Exchange, exchangesOf } from "../../kernel/resources/exchange.ts";
-import type { MemoryRecord } from "../../kernel/resources/memory.ts";
-import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
-import { outcomeIdOf } from "../../kernel/resources/outcome.ts";
-import type { PermissionRequestRecord } from "../../kernel/resources/permission-request.ts";
-import type { PersonaRecord } from "../../kernel/resources/persona.ts";
-import { demandsHarp } from "../../kernel/resources/persona.ts";
-import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
-import type { ReplayPlan } from "../../kernel/resources/replay.ts";
-import type { Visibility } from "../../kernel/resources/resource.ts";
-import type { Compaction, SessionRecord } from "../../kernel/resources/session.ts";
-import type { SkillRecord } from "../../kernel/resources/skill.ts";
-import type { TaskInput, TaskRecord } from "../../kernel/resources/task.ts";
-import type { VaultRecord, VaultSecret } from "../../kernel/resources/vault.ts";
-import type { LoadedSkill } from "../../kernel/skills.ts";
+import type { ApiKeyRecord } from "../../kernel/kinds/api-key.ts";
+import type { ArtifactRecord } from "../../kernel/kinds/artifact.ts";
+import type { BranchRecord } from "../../kernel/kinds/branch.ts";
+import type { ConnectorRecord } from "../../kernel/kinds/connector.ts";
+import { type Exchange, exchangesOf } from "../../kernel/kinds/exchange.ts";
+import type { MemoryRecord } from "../../kernel/kinds/memory.ts";
+import type { MessageRecord, Part } from "../../kernel/kinds/message.ts";
+import { outcomeIdOf } from "../../kernel/kinds/outcome.ts";
+import type { PermissionRequestRecord } from "../../kernel/kinds/permission-request.ts";
+import type { PersonaRecord } from "../../kernel/kinds/persona.ts";
+import { demandsHarp } from "../../kernel/kinds/persona.ts";
+import type { PushConfigRecord } from "../../kernel/kinds/push-config.ts";
+import type { ReplayPlan } from "../../kernel/kinds/replay.ts";
+import type { Visibility } from "../../kernel/kinds/resource.ts";
+import type { Compaction, SessionRecord } from "../../kernel/kinds/session.ts";
+import type { SkillRecord } from "../../kernel/kinds/skill.ts";
+import type { TaskInput, TaskRecord } from "../../kernel/kinds/task.ts";
+import type { VaultRecord, VaultSecret } from "../../kernel/kinds/vault.ts";
+import type { TruncateResult } from "../../kernel/sessions/truncate-session.ts";
+import type { LoadedTool } from "../../kernel/skills/read-skills.ts";
+import type { LoadedSkill } from "../../kernel/skills/skills.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { JsonValue, Position, TenantStore } from "../../store/port.ts";
 

@@ -1,6 +1,6 @@
 /** The protocol versions that this surface speaks. */
 
-import { protocolVersion } from "../../kernel/protocol-version.ts";
+import { protocolVersion } from "../../kernel/core/protocol-version.ts";
 
 export { protocolVersion };
 export const supportedVersions: readonly string[] = [protocolVersion];

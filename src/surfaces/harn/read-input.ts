@@ -4,8 +4,8 @@
  */
 
 import type { Static } from "typebox";
-import { HarnessError } from "../../kernel/errors.ts";
-import type { MessageInput as KernelMessageInput, Part } from "../../kernel/resources/message.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import type { MessageInput as KernelMessageInput, Part } from "../../kernel/kinds/message.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { checker } from "../validate.ts";
 import { MessageInput, type SubmitTaskRequest } from "./schemas.ts";

@@ -6,11 +6,11 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Static, type TSchema, Type } from "typebox";
-import { requireScope } from "../../kernel/authorize.ts";
-import type { Command, Idempotency } from "../../kernel/dispatch.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { requireScope } from "../../kernel/access/authorize.ts";
+import type { Command, Idempotency } from "../../kernel/core/dispatch.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { pauseIfLate } from "../../kernel/core/slices.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { pauseIfLate } from "../../kernel/slices.ts";
 import type { Caller, Scope } from "../../policy/caller.ts";
 import { parseStrictJson } from "../../receipts/strict-json.ts";
 import type { Position } from "../../store/port.ts";

@@ -1,9 +1,9 @@
 /** The bodies of what agents know and can do: memories, skills, tools, connectors; and what becomes of branches. */
 
 import { Type } from "typebox";
-import { memoryKeyCharsMax } from "../../kernel/memories.ts";
-import { connectorStatuses } from "../../kernel/resources/connector.ts";
-import { memoryScopes } from "../../kernel/resources/memory.ts";
+import { connectorStatuses } from "../../kernel/kinds/connector.ts";
+import { memoryScopes } from "../../kernel/kinds/memory.ts";
+import { memoryKeyCharsMax } from "../../kernel/memory/memories.ts";
 import {
   Envelope,
   Filter,

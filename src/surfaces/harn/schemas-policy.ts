@@ -1,8 +1,8 @@
 /** Personas and quotas on the wire. */
 
 import { type Static, Type } from "typebox";
-import { autonomyTiers, risks } from "../../kernel/resources/persona.ts";
-import { limitNames, quotaScopes, resetWindows } from "../../kernel/resources/quota.ts";
+import { autonomyTiers, risks } from "../../kernel/kinds/persona.ts";
+import { limitNames, quotaScopes, resetWindows } from "../../kernel/kinds/quota.ts";
 import { modelNamePattern } from "../validate.ts";
 import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schemas.ts";
 

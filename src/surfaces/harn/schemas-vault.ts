@@ -2,7 +2,7 @@
 
 import { Type } from "typebox";
 import { pathCharsMax } from "../../files/safe-path.ts";
-import { vaultCapabilities } from "../../kernel/resources/vault.ts";
+import { vaultCapabilities } from "../../kernel/kinds/vault.ts";
 import { Envelope, JsonObject, Nullable, RegisterArtifactRequest } from "./schemas.ts";
 
 const Timestamp = Type.String({ format: "date-time" });

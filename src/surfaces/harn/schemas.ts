@@ -4,11 +4,11 @@
  */
 
 import { type Static, type TProperties, type TSchema, Type } from "typebox";
-import { errorTypes } from "../../kernel/errors.ts";
-import { waitKinds } from "../../kernel/explanations/cause.ts";
-import { taskTransitions } from "../../kernel/lifecycle.ts";
+import { errorTypes } from "../../kernel/core/errors.ts";
+import { replayModes } from "../../kernel/kinds/replay.ts";
 import { overrideKinds } from "../../kernel/replay/plan.ts";
-import { replayModes } from "../../kernel/resources/replay.ts";
+import { waitKinds } from "../../kernel/tasks/explain/cause.ts";
+import { taskTransitions } from "../../kernel/tasks/lifecycle.ts";
 import { overlapSecondsDefault, overlapSecondsMax } from "../../policy/api-key.ts";
 import { JwksSchema } from "../../receipts/keys.ts";
 import { protocolVersion } from "./protocol.ts";

@@ -1,6 +1,6 @@
 /** The agent card, signed: Ed25519 over the RFC 8785 form of the card without `signature`, by a key of the key set. */
 
-import { canonicalJson } from "../../receipts/canonical-json.ts";
+import { canonicalJson } from "../../web/canonical-json.ts";
 import type { SignDocument } from "../signed-documents.ts";
 
 export const signHarnCard: SignDocument<Record<string, unknown>> = (card, key) => ({

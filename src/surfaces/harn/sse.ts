@@ -1,7 +1,7 @@
 /** The events of a log as server-sent events: one frame an event, under the id that a client can go on from. */
 
 import type { FastifyReply } from "fastify";
-import { eventId } from "../../kernel/events.ts";
+import { eventId } from "../../kernel/core/events.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { SseResponse } from "../sse.ts";
 import type { EventStream } from "./event-stream.ts";

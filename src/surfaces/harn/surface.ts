@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";

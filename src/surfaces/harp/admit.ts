@@ -2,10 +2,10 @@
 
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { harpMediaType, harpVersion, harpVersionHeader } from "../../approvals/wire.ts";
-import { refusal } from "../../gateway/refusals.ts";
+import { harpMediaType, harpVersion, harpVersionHeader } from "../../harp/core/wire.ts";
+import { refusal } from "../../harp/gateway/refusals.ts";
+import type { StillAllowed } from "../../kernel/access/still-allowed.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { StillAllowed } from "../../kernel/still-allowed.ts";
 import type { RateLimit } from "../../policy/rate-limit.ts";
 import { isLoopbackAddress } from "../loopback.ts";
 import { Parties } from "./call.ts";

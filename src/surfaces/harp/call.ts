@@ -1,10 +1,10 @@
 /** One request to the gateway: as whom the caller may act, and what was sent. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GatewayRefusal } from "../../approvals/gateway-link.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
-import type { Principal, Role } from "../../gateway/principal.ts";
-import { refusal } from "../../gateway/refusals.ts";
+import { GatewayRefusal } from "../../harp/core/gateway-link.ts";
+import type { Gateway } from "../../harp/gateway/gateway.ts";
+import type { Principal, Role } from "../../harp/gateway/principal.ts";
+import { refusal } from "../../harp/gateway/refusals.ts";
 import { type Caller, harpIdentities, isBound } from "../../policy/caller.ts";
 import { readJson } from "./read.ts";
 

@@ -1,11 +1,11 @@
 /** Every error as a gateway says it: what is ours by its code, what is not as an internal error and nothing else. */
 
 import type { Logger } from "pino";
-import { GatewayRefusal } from "../../approvals/gateway-link.ts";
-import { HarpError } from "../../approvals/harp-error.ts";
-import { harpMediaType } from "../../approvals/wire.ts";
-import { cannotWrite, type RefusalCode, refusal } from "../../gateway/refusals.ts";
-import { type ErrorCode, HarnessError } from "../../kernel/errors.ts";
+import { GatewayRefusal } from "../../harp/core/gateway-link.ts";
+import { HarpError } from "../../harp/core/harp-error.ts";
+import { harpMediaType } from "../../harp/core/wire.ts";
+import { cannotWrite, type RefusalCode, refusal } from "../../harp/gateway/refusals.ts";
+import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
 import { StoreUnavailable } from "../../store/port.ts";
 import { refusalOfHarp } from "./harp-refusals.ts";
 

@@ -1,8 +1,8 @@
 /** What the rules of HARP refuse, as an error of this binding: its own code stands in the details. */
 
-import type { GatewayRefusal } from "../../approvals/gateway-link.ts";
-import type { HarpError, HarpErrorCode } from "../../approvals/harp-error.ts";
-import { type RefusalCode, refusal } from "../../gateway/refusals.ts";
+import type { GatewayRefusal } from "../../harp/core/gateway-link.ts";
+import type { HarpError, HarpErrorCode } from "../../harp/core/harp-error.ts";
+import { type RefusalCode, refusal } from "../../harp/gateway/refusals.ts";
 
 const codes: Record<HarpErrorCode, RefusalCode> = {
   HARP_ERR_CANONICALIZATION: "ValidationError",

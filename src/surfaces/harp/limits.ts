@@ -1,7 +1,7 @@
 /** How often an enforcer or an approver may call, and how often somebody may try a pairing code. */
 
-import type { Principal } from "../../gateway/principal.ts";
-import type { GatewaySettings } from "../../gateway/settings.ts";
+import type { Principal } from "../../harp/gateway/principal.ts";
+import type { GatewaySettings } from "../../harp/gateway/settings.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { RateLimit } from "../../policy/rate-limit.ts";
 import { countCall } from "./admit.ts";

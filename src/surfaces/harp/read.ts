@@ -4,11 +4,11 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import { parseTime } from "../../approvals/times.ts";
-import type * as wire from "../../approvals/wire.ts";
-import { noRequestId } from "../../approvals/wire.ts";
-import { refusal } from "../../gateway/refusals.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { parseTime } from "../../harp/core/times.ts";
+import type * as wire from "../../harp/core/wire.ts";
+import { noRequestId } from "../../harp/core/wire.ts";
+import { refusal } from "../../harp/gateway/refusals.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
 import { parseUnambiguousJson } from "../../receipts/strict-json.ts";
 import { requireBounded } from "../json-body.ts";
 import { harpChecker } from "./check.ts";

@@ -1,9 +1,9 @@
 /** A route of the binding, as data: who may call it, what it reads, and the one function that does it. */
 
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { harpMediaType } from "../../approvals/wire.ts";
-import type { Role } from "../../gateway/principal.ts";
-import { refusal } from "../../gateway/refusals.ts";
+import { harpMediaType } from "../../harp/core/wire.ts";
+import type { Role } from "../../harp/gateway/principal.ts";
+import { refusal } from "../../harp/gateway/refusals.ts";
 import { mayUse, type Scope } from "../../policy/caller.ts";
 import { admittedBy, authenticate, hasBody, requireMediaType, requireVersion } from "./admit.ts";
 import { HarpCall, type Parties } from "./call.ts";

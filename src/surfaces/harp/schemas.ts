@@ -1,7 +1,7 @@
 /** What clients may send to a gateway. Envelopes are closed, as the protocol's schemas are; control messages are open. */
 
 import { type TProperties, type TSchema, Type } from "typebox";
-import { parseTime } from "../../approvals/times.ts";
+import { parseTime } from "../../harp/core/times.ts";
 
 const idCharsMax = 128;
 const labelCharsMax = 256;

@@ -5,10 +5,10 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import type { GatewayRefusal } from "../../approvals/gateway-link.ts";
-import { harpMediaType, harpVersion, harpVersionHeader } from "../../approvals/wire.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
-import { refusal } from "../../gateway/refusals.ts";
+import type { GatewayRefusal } from "../../harp/core/gateway-link.ts";
+import { harpMediaType, harpVersion, harpVersionHeader } from "../../harp/core/wire.ts";
+import type { Gateway } from "../../harp/gateway/gateway.ts";
+import { refusal } from "../../harp/gateway/refusals.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { harpPath } from "../addresses.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";

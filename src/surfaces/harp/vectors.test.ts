@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { principal, TestGateway } from "../../../test/support/gateway.ts";
-import type { Hello } from "../../approvals/wire.ts";
+import type { Hello } from "../../harp/core/wire.ts";
 import { checker } from "../validate.ts";
 import { readAck, readArtifact, readDecision } from "./read.ts";
 import { Hello as HelloFrame, PairingComplete, PairingInitiate } from "./schemas.ts";

@@ -3,11 +3,11 @@
  * is wrong with one is said, and the connection stays.
  */
 
-import type { ErrorEnvelope, Hello as HelloFrame } from "../../approvals/wire.ts";
-import type { Channel } from "../../gateway/channels.ts";
-import type { Principal, Role } from "../../gateway/principal.ts";
-import { refusal } from "../../gateway/refusals.ts";
-import type { StillAllowed } from "../../kernel/still-allowed.ts";
+import type { ErrorEnvelope, Hello as HelloFrame } from "../../harp/core/wire.ts";
+import type { Channel } from "../../harp/gateway/channels.ts";
+import type { Principal, Role } from "../../harp/gateway/principal.ts";
+import { refusal } from "../../harp/gateway/refusals.ts";
+import type { StillAllowed } from "../../kernel/access/still-allowed.ts";
 import type { FrameSocket } from "../frame-socket.ts";
 import { closeCodes } from "../websocket.ts";
 import { harpChecker } from "./check.ts";

@@ -7,13 +7,13 @@ import type {
   Server,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { requireScope } from "../../kernel/authorize.ts";
-import { cancelTask } from "../../kernel/commands/cancel-task.ts";
-import { HarnessError } from "../../kernel/errors.ts";
-import { isFinal } from "../../kernel/lifecycle.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import { noteTaskRead, readTask } from "../../kernel/queries/tasks.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { requireScope } from "../../kernel/access/authorize.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { findVisible } from "../../kernel/core/read.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { cancelTask } from "../../kernel/tasks/cancel-task.ts";
+import { isFinal } from "../../kernel/tasks/lifecycle.ts";
+import { noteTaskRead, readTask } from "../../kernel/tasks/read-tasks.ts";
 import type { Position } from "../../store/port.ts";
 import { checker } from "../validate.ts";
 import { follow } from "./follow.ts";

@@ -1,7 +1,7 @@
 /** What is refused before a message is understood, as JSON-RPC with a status of HTTP. */
 
 import type { FastifyReply } from "fastify";
-import { type ErrorCode, HarnessError } from "../../kernel/errors.ts";
+import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
 import { resourceMetadataPath } from "../addresses.ts";
 import { NotJson } from "../json-body.ts";
 import type { McpOptions } from "./surface.ts";

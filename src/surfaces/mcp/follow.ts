@@ -1,14 +1,14 @@
 /** Following a task until it has ended or needs somebody, and telling whoever waits what happens meanwhile. */
 
-import { unsealShown } from "../../kernel/content.ts";
-import { notFound } from "../../kernel/errors.ts";
-import { asRecorded, type RecordedEvent } from "../../kernel/events.ts";
+import { unsealShown } from "../../kernel/core/content.ts";
+import { notFound } from "../../kernel/core/errors.ts";
+import { asRecorded, type RecordedEvent } from "../../kernel/core/events.ts";
+import { followLog, readLog } from "../../kernel/core/log-tail.ts";
+import { findVisible } from "../../kernel/core/read.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { isFinal } from "../../kernel/lifecycle.ts";
-import { followLog, readLog } from "../../kernel/log-tail.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import { textOf } from "../../kernel/resources/message.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { textOf } from "../../kernel/kinds/message.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { isFinal } from "../../kernel/tasks/lifecycle.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 

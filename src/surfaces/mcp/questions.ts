@@ -2,13 +2,13 @@
 
 import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
 import { Type } from "typebox";
-import { appendTaskMessage } from "../../kernel/commands/append-task-message.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { findVisible } from "../../kernel/core/read.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import { answerIn, questionForm } from "../../kernel/question-forms.ts";
-import { type Part, textPart } from "../../kernel/resources/message.ts";
-import type { PendingRequest, TaskRecord } from "../../kernel/resources/task.ts";
+import { type Part, textPart } from "../../kernel/kinds/message.ts";
+import type { PendingRequest, TaskRecord } from "../../kernel/kinds/task.ts";
+import { appendTaskMessage } from "../../kernel/tasks/append-task-message.ts";
+import { answerIn, questionForm } from "../../kernel/tasks/question-forms.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { checker } from "../validate.ts";

@@ -2,14 +2,14 @@
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Errors } from "typebox/schema";
-import { unsealShown } from "../../kernel/content.ts";
-import { asRecorded } from "../../kernel/events.ts";
+import { unsealShown } from "../../kernel/core/content.ts";
+import { asRecorded } from "../../kernel/core/events.ts";
+import { readLog } from "../../kernel/core/log-tail.ts";
+import { findVisible } from "../../kernel/core/read.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { readLog } from "../../kernel/log-tail.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import type { MessageRecord, Part } from "../../kernel/resources/message.ts";
-import { demandsHarp } from "../../kernel/resources/persona.ts";
-import type { PendingRequest, TaskRecord } from "../../kernel/resources/task.ts";
+import type { MessageRecord, Part } from "../../kernel/kinds/message.ts";
+import { demandsHarp } from "../../kernel/kinds/persona.ts";
+import type { PendingRequest, TaskRecord } from "../../kernel/kinds/task.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { AgentTool } from "./tools.ts";

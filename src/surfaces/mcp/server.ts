@@ -7,7 +7,7 @@ import type {
   Server,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
 import { ToolCall } from "./call.ts";
 import type { McpRequest } from "./request.ts";
 import { toolError } from "./results.ts";

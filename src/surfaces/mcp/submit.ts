@@ -1,10 +1,10 @@
 /** From the arguments of a call, and what is said beside them, to the task. */
 
 import { type Static, Type } from "typebox";
-import { callAgent } from "../../kernel/commands/call-agent.ts";
-import { textPart } from "../../kernel/resources/message.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { readTrace } from "../../kernel/trace.ts";
+import { readTrace } from "../../kernel/core/trace.ts";
+import { textPart } from "../../kernel/kinds/message.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { callAgent } from "../../kernel/tasks/call-agent.ts";
 import type { JsonObject, Position } from "../../store/port.ts";
 import { refusalOf } from "../server-facts.ts";
 import { checker } from "../validate.ts";

@@ -6,9 +6,9 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { HarnessError } from "../../kernel/errors.ts";
+import type { StillAllowed } from "../../kernel/access/still-allowed.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { StillAllowed } from "../../kernel/still-allowed.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { mcpPath, resourceMetadataPath } from "../addresses.ts";
 import { presentedBy } from "../credentials.ts";

@@ -2,9 +2,9 @@
 
 import type { Tool } from "@modelcontextprotocol/server";
 import { type Static, type TObject, Type } from "typebox";
-import type { AgentInfo, AgentSkill } from "../../kernel/agents.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { personaForAgent } from "../../kernel/queries/agent-persona.ts";
+import { personaForAgent } from "../../kernel/personas/agent-persona.ts";
+import type { AgentInfo, AgentSkill } from "../../kernel/personas/agents.ts";
 import { type Caller, mayUse, type Scope } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 

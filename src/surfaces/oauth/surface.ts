@@ -5,9 +5,9 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { HarnessError } from "../../kernel/errors.ts";
+import { TokenRefused } from "../../kernel/access/issue-token.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { TokenRefused } from "../../kernel/queries/issue-token.ts";
 import { allScopes } from "../../policy/caller.ts";
 import { keySetPath, tokenMetadataPath, tokenPath } from "../addresses.ts";
 import { credentialsOf, InvalidTokenRequest, once, readForm } from "./token-request.ts";

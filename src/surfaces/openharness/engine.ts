@@ -4,16 +4,16 @@
  */
 
 import type { Logger } from "pino";
-import { answerShellTurn } from "../../kernel/commands/answer-shell-turn.ts";
-import { type TakenTurn, takeShellTurn } from "../../kernel/commands/take-shell-turn.ts";
-import { HarnessError, notFound } from "../../kernel/errors.ts";
-import { asRecorded, type RecordedEvent } from "../../kernel/events.ts";
+import { HarnessError, notFound } from "../../kernel/core/errors.ts";
+import { asRecorded, type RecordedEvent } from "../../kernel/core/events.ts";
+import { followLog, readLog } from "../../kernel/core/log-tail.ts";
+import { findVisible } from "../../kernel/core/read.ts";
+import type { TraceContext } from "../../kernel/core/trace.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { followLog, readLog } from "../../kernel/log-tail.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import { type ShellLinkRecord, shellLinkIdOf, type ToldTurn } from "../../kernel/resources/shell-link.ts";
-import { protectedMax, protectedValues } from "../../kernel/shell/protected-values.ts";
-import type { TraceContext } from "../../kernel/trace.ts";
+import { type ShellLinkRecord, shellLinkIdOf, type ToldTurn } from "../../kernel/kinds/shell-link.ts";
+import { answerShellTurn } from "../../kernel/openharness/answer-shell-turn.ts";
+import { protectedMax, protectedValues } from "../../kernel/openharness/protected-values.ts";
+import { type TakenTurn, takeShellTurn } from "../../kernel/openharness/take-shell-turn.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";

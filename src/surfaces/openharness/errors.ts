@@ -1,11 +1,11 @@
 /** Every refusal as OpenHarness says it (§13): one table, for every transport. */
 
-import { type ErrorCode, HarnessError } from "../../kernel/errors.ts";
-import type { Failure } from "../../kernel/resources/outcome.ts";
-import { UnknownDirective } from "../../kernel/shell/bring.ts";
-import { ContinuationInvalid } from "../../kernel/shell/continuations.ts";
-import { AttachmentUnavailable } from "../../kernel/shell/intents.ts";
-import { UnknownSop } from "../../kernel/shell/sops.ts";
+import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
+import type { Failure } from "../../kernel/kinds/outcome.ts";
+import { UnknownDirective } from "../../kernel/openharness/bring.ts";
+import { ContinuationInvalid } from "../../kernel/openharness/continuations.ts";
+import { AttachmentUnavailable } from "../../kernel/openharness/intents.ts";
+import { UnknownSop } from "../../kernel/openharness/sops.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { ErrorObject } from "./wire.ts";
 

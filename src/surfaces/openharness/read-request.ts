@@ -1,8 +1,8 @@
 /** From a message to what the kernel takes: everything that can be wrong with a request by itself is found here. */
 
-import type { TakeShellTurn } from "../../kernel/commands/take-shell-turn.ts";
-import { HarnessError } from "../../kernel/errors.ts";
-import type { ShellAttachment } from "../../kernel/shell/intents.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import type { ShellAttachment } from "../../kernel/openharness/intents.ts";
+import type { TakeShellTurn } from "../../kernel/openharness/take-shell-turn.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { checker } from "../validate.ts";
 import { askedFor } from "./capabilities.ts";

@@ -1,8 +1,8 @@
 /** The response message (§5.2): what became of a request, in the envelope that every one has. */
 
 import { Compile } from "typebox/schema";
-import type { ShellLinkRecord, ToldTurn } from "../../kernel/resources/shell-link.ts";
-import { tokenOf } from "../../kernel/shell/continuations.ts";
+import type { ShellLinkRecord, ToldTurn } from "../../kernel/kinds/shell-link.ts";
+import { tokenOf } from "../../kernel/openharness/continuations.ts";
 import { lazy } from "../../lazy.ts";
 import { type Negotiated, supportedCapabilities } from "./capabilities.ts";
 import { failedRun } from "./errors.ts";

@@ -4,8 +4,8 @@
  */
 
 import type { WebSocket } from "ws";
+import type { TraceContext } from "../../kernel/core/trace.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { TraceContext } from "../../kernel/trace.ts";
 import { callerNow, type OpenedBy } from "../caller-now.ts";
 import { FrameSocket } from "../frame-socket.ts";
 import { parseSyntax, requireSound } from "../json-body.ts";

@@ -1,11 +1,11 @@
 /** OpenHarness as a Fastify plugin: a message by POST, answered as JSON or as a stream, and messages over a WebSocket. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { requireScope } from "../../kernel/authorize.ts";
-import { takeShellTurn } from "../../kernel/commands/take-shell-turn.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { requireScope } from "../../kernel/access/authorize.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { continueTrace } from "../../kernel/core/trace.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { continueTrace } from "../../kernel/trace.ts";
+import { takeShellTurn } from "../../kernel/openharness/take-shell-turn.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { openHarnessPath } from "../addresses.ts";
 import { presentedBy } from "../credentials.ts";

@@ -4,8 +4,8 @@
  */
 
 import { type Static, Type } from "typebox";
-import { privacyTiers } from "../../kernel/resources/shell-link.ts";
-import { outcomeStatuses } from "../../kernel/shell/bring.ts";
+import { privacyTiers } from "../../kernel/kinds/shell-link.ts";
+import { outcomeStatuses } from "../../kernel/openharness/bring.ts";
 import { openHarnessVersion } from "../addresses.ts";
 
 export const protocolVersion = openHarnessVersion;

@@ -1,9 +1,9 @@
 /** The agent that a call is for. */
 
-import type { AgentInfo } from "../../kernel/agents.ts";
-import { defaultAgent } from "../../kernel/commands/ensure-tenant.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { AgentInfo } from "../../kernel/personas/agents.ts";
+import { defaultAgent } from "../../kernel/workspaces/ensure-tenant.ts";
 import { builtInExtensions } from "./extensions.ts";
 
 export function addressed({ kernel, agent }: { kernel: Kernel; agent: string | null }): AgentInfo {

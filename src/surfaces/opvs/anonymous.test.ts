@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HarnessError } from "../../kernel/errors.ts";
-import { defineAgent } from "../../runtime/agent.ts";
-import { AgentRegistry } from "../../runtime/registry.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { defineAgent } from "../../runtime/agents/agent.ts";
+import { AgentRegistry } from "../../runtime/agents/registry.ts";
 import { createAnonymousCaller } from "./anonymous.ts";
 
 const run = async () => "done";

@@ -4,9 +4,9 @@
  * may cost is for quotas of that workspace.
  */
 
-import type { AgentDirectory } from "../../kernel/agents.ts";
-import { publicWorkspaceId } from "../../kernel/commands/ensure-public-workspace.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import type { AgentDirectory } from "../../kernel/personas/agents.ts";
+import { publicWorkspaceId } from "../../kernel/workspaces/ensure-public-workspace.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { addressGroup, RateLimit } from "../../policy/rate-limit.ts";
 import type { Call } from "./call.ts";

@@ -1,7 +1,7 @@
 /** One call of an operation, whichever binding it came by. */
 
+import type { TraceContext } from "../../kernel/core/trace.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { TraceContext } from "../../kernel/trace.ts";
 import type { Caller } from "../../policy/caller.ts";
 
 export type ProtocolVersion = "1.0" | "0.3";

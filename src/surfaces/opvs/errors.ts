@@ -1,6 +1,6 @@
 /** Every refusal as OPVS says it: one table, read by all three bindings. */
 
-import { type ErrorCode, HarnessError } from "../../kernel/errors.ts";
+import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 
 /** The numbers that gRPC gives its statuses. */

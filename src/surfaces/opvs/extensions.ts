@@ -1,7 +1,7 @@
 /** What this server offers beyond the protocol. Plain clients never notice; who asks for one by its URI gets it. */
 
-import type { AgentExtension } from "../../kernel/agents.ts";
-import { delegationUri, durableCursorUri } from "../../kernel/extension-uris.ts";
+import { delegationUri, durableCursorUri } from "../../kernel/core/extension-uris.ts";
+import type { AgentExtension } from "../../kernel/personas/agents.ts";
 
 export const builtInExtensions: readonly AgentExtension[] = [
   {

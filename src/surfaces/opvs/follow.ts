@@ -4,13 +4,13 @@ import type {
   StreamResponseJson,
   SubscribeToTaskRequest,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { HarnessError } from "../../kernel/errors.ts";
-import { asRecorded, findPosition } from "../../kernel/events.ts";
-import { durableCursorUri } from "../../kernel/extension-uris.ts";
-import { isFinal } from "../../kernel/lifecycle.ts";
-import { followLog, readLog } from "../../kernel/log-tail.ts";
-import { noteTaskRead } from "../../kernel/queries/tasks.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { asRecorded, findPosition } from "../../kernel/core/events.ts";
+import { durableCursorUri } from "../../kernel/core/extension-uris.ts";
+import { followLog, readLog } from "../../kernel/core/log-tail.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { isFinal } from "../../kernel/tasks/lifecycle.ts";
+import { noteTaskRead } from "../../kernel/tasks/read-tasks.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";

@@ -2,8 +2,8 @@
 
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { HarnessError } from "../../kernel/errors.ts";
-import { continueTrace } from "../../kernel/trace.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { continueTrace } from "../../kernel/core/trace.ts";
 import { NotJson, parseJson } from "../json-body.ts";
 import type { Arrival } from "./call.ts";
 import { NoSuchOperation, OpvsError, type WireError } from "./errors.ts";

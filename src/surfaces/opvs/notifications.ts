@@ -1,10 +1,10 @@
 /** What webhooks are told: the same as a stream would say, in the shape of the version that they were registered under. */
 
 import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import type { RecordedEvent } from "../../kernel/events.ts";
+import type { RecordedEvent } from "../../kernel/core/events.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { PushConfigRecord, PushVersion } from "../../kernel/resources/push-config.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import type { PushConfigRecord, PushVersion } from "../../kernel/kinds/push-config.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import type { Position } from "../../store/port.ts";
 import { showEvent } from "./v03/results.ts";
 import { TaskView, wholeTask } from "./view/task-view.ts";

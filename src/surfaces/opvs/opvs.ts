@@ -6,11 +6,11 @@
 import type { JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { StreamResponseJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { requireScope } from "../../kernel/authorize.ts";
-import { HarnessError } from "../../kernel/errors.ts";
+import { requireScope } from "../../kernel/access/authorize.ts";
+import { type StillAllowed, untilTime } from "../../kernel/access/still-allowed.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
+import { findVisible } from "../../kernel/core/read.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import { type StillAllowed, untilTime } from "../../kernel/still-allowed.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import { addressed, extensionsOf } from "./agent.ts";

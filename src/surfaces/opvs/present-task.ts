@@ -1,9 +1,9 @@
 /** A task for the one who asked: as much of it as was asked for and may be seen. */
 
 import type { TaskJson } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { delegationUri, durableCursorUri } from "../../kernel/extension-uris.ts";
-import type { ReceiptRecord } from "../../kernel/resources/receipt.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { delegationUri, durableCursorUri } from "../../kernel/core/extension-uris.ts";
+import type { ReceiptRecord } from "../../kernel/kinds/receipt.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { mayUse } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
 import type { Call } from "./call.ts";

@@ -8,10 +8,10 @@ import type {
   TaskPushNotificationConfig,
   TaskPushNotificationConfigJson,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { createPushConfig, type PushConfigInput } from "../../kernel/commands/create-push-config.ts";
-import { deletePushConfig } from "../../kernel/commands/delete-push-config.ts";
-import { getPushConfig, listPushConfigs, openPushConfig } from "../../kernel/queries/push-configs.ts";
-import type { PushConfigRecord } from "../../kernel/resources/push-config.ts";
+import type { PushConfigRecord } from "../../kernel/kinds/push-config.ts";
+import { createPushConfig, type PushConfigInput } from "../../kernel/push/create-push-config.ts";
+import { deletePushConfig } from "../../kernel/push/delete-push-config.ts";
+import { getPushConfig, listPushConfigs, openPushConfig } from "../../kernel/push/push-configs.ts";
 import { addressed } from "./agent.ts";
 import { requireName } from "./anonymous.ts";
 import type { Call, ProtocolVersion } from "./call.ts";

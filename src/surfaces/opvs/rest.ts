@@ -3,7 +3,7 @@
 import { type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { TaskState } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { HarnessError } from "../../kernel/errors.ts";
+import { HarnessError } from "../../kernel/core/errors.ts";
 import { InvalidParams, type WireError } from "./errors.ts";
 import { admitHttp, jsonBodyOf, queryOf, refusalOfFastify, tellError, tellParameters } from "./http.ts";
 import { type OperationName, operations } from "./operations.ts";

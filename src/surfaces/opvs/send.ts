@@ -9,15 +9,15 @@ import {
   type SendMessageResponseJson,
   type StreamResponseJson,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { requireScope } from "../../kernel/authorize.ts";
-import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/commands/send-message.ts";
-import { HarnessError, notFound } from "../../kernel/errors.ts";
-import { secretId } from "../../kernel/ids.ts";
-import { isFinal } from "../../kernel/lifecycle.ts";
-import { awaitTask } from "../../kernel/queries/await-task.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { hashWhole } from "../../kernel/well-formed.ts";
+import { requireScope } from "../../kernel/access/authorize.ts";
+import { HarnessError, notFound } from "../../kernel/core/errors.ts";
+import { secretId } from "../../kernel/core/ids.ts";
+import { findVisible } from "../../kernel/core/read.ts";
+import { hashWhole } from "../../kernel/core/well-formed.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/sessions/send-message.ts";
+import { awaitTask } from "../../kernel/tasks/await-task.ts";
+import { isFinal } from "../../kernel/tasks/lifecycle.ts";
 import { hashOf } from "../../receipts/canonical.ts";
 import type { Position } from "../../store/port.ts";
 import { addressed } from "./agent.ts";

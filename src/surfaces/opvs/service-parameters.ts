@@ -3,7 +3,7 @@
  * spellings, ours and that of A2A; they must not disagree.
  */
 
-import { readTrace, type TraceContext } from "../../kernel/trace.ts";
+import { readTrace, type TraceContext } from "../../kernel/core/trace.ts";
 import type { Arrival, ProtocolVersion } from "./call.ts";
 import { InvalidParams, OpvsError } from "./errors.ts";
 

@@ -3,8 +3,8 @@
  * was just recorded, without reading it back.
  */
 
-import { askingEvents, asRecorded, type RecordedEvent, terminalEvents } from "../../kernel/events.ts";
-import type { LogTail } from "../../kernel/log-tail.ts";
+import { askingEvents, asRecorded, type RecordedEvent, terminalEvents } from "../../kernel/core/events.ts";
+import type { LogTail } from "../../kernel/core/log-tail.ts";
 
 /** A task with more events than this is read from the log. */
 const eventsMax = 200;

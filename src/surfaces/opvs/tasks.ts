@@ -8,15 +8,15 @@ import {
   type TaskJson,
   TaskState,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { cancelTask as cancelTaskCommand } from "../../kernel/commands/cancel-task.ts";
-import { sessionIdOf } from "../../kernel/commands/send-message.ts";
-import { sha256Hex } from "../../kernel/content.ts";
-import { HarnessError, notFound } from "../../kernel/errors.ts";
-import { isFinal } from "../../kernel/lifecycle.ts";
-import { rankedTasks } from "../../kernel/queries/ranked-tasks.ts";
-import { findVisible } from "../../kernel/queries/read.ts";
-import { noteTaskRead } from "../../kernel/queries/tasks.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import { sha256Hex } from "../../kernel/core/content.ts";
+import { HarnessError, notFound } from "../../kernel/core/errors.ts";
+import { findVisible } from "../../kernel/core/read.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { sessionIdOf } from "../../kernel/sessions/send-message.ts";
+import { cancelTask as cancelTaskCommand } from "../../kernel/tasks/cancel-task.ts";
+import { isFinal } from "../../kernel/tasks/lifecycle.ts";
+import { rankedTasks } from "../../kernel/tasks/ranked-tasks.ts";
+import { noteTaskRead } from "../../kernel/tasks/read-tasks.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { detailOf, presentRecord } from "./present-task.ts";

@@ -1,7 +1,7 @@
 /** Sets of names that a label may have, which the compiler or a list of our own closes. */
 
-import { errorTypes } from "../../kernel/errors.ts";
-import type { StepSpan } from "../../kernel/events.ts";
+import { errorTypes } from "../../kernel/core/errors.ts";
+import type { StepSpan } from "../../kernel/core/events.ts";
 
 const kinds = {
   step: true,

@@ -1,6 +1,6 @@
 /** Events of which nothing but their name is counted. */
 
-import type { EventKind } from "../../kernel/events.ts";
+import type { EventKind } from "../../kernel/core/events.ts";
 import type { workMetrics } from "./catalogue.ts";
 import type { Instruments } from "./instruments.ts";
 

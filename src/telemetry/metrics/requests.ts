@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 import type { Registry } from "prom-client";
-import type { AuthFailureReason } from "../../kernel/queries/auth-failure.ts";
+import type { AuthFailureReason } from "../../kernel/access/auth-failure.ts";
 import { requestMetrics } from "./catalogue.ts";
 import { instrumentsOf } from "./instruments.ts";
 import { oneOf } from "./labels.ts";

@@ -4,11 +4,16 @@
  */
 
 import type { Registry } from "prom-client";
-import type { AgentDirectory } from "../../kernel/agents.ts";
-import { asKernelEvent, type EventPayloads, type KernelEvent, type StepSpan } from "../../kernel/events.ts";
-import type { ModelCallEnded } from "../../kernel/resources/model-call.ts";
-import { limitNames, quotaScopes } from "../../kernel/resources/quota.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
+import {
+  asKernelEvent,
+  type EventPayloads,
+  type KernelEvent,
+  type StepSpan,
+} from "../../kernel/core/events.ts";
+import type { ModelCallEnded } from "../../kernel/kinds/model-call.ts";
+import { limitNames, quotaScopes } from "../../kernel/kinds/quota.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import type { AgentDirectory } from "../../kernel/personas/agents.ts";
 import type { Store, StoredEvent } from "../../store/port.ts";
 import { workMetrics } from "./catalogue.ts";
 import { ownFailureCodes, stepKinds } from "./closed-sets.ts";

@@ -3,8 +3,8 @@
  * Messages that an earlier call of the same task had already are in the span of that call, and not said again.
  */
 
-import { type BlobSource, type Content, unsealShown } from "../../kernel/content.ts";
-import type { ModelCallBegun } from "../../kernel/resources/model-call.ts";
+import { type BlobSource, type Content, unsealShown } from "../../kernel/core/content.ts";
+import type { ModelCallBegun } from "../../kernel/kinds/model-call.ts";
 import type { ModelMessage, ReasoningContent, ToolOutput } from "../../models/messages.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import { redactLong, type SearchTexts } from "../../policy/redact/search-budget.ts";

@@ -1,8 +1,8 @@
 /** What a span of a task says: names and attributes as OpenTelemetry's conventions for generative AI have them, and a few of our own. */
 
-import type { KernelEvent } from "../../kernel/events.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { stepSpanId, taskSpanId, traceIdOf } from "../../kernel/trace.ts";
+import type { KernelEvent } from "../../kernel/core/events.ts";
+import { stepSpanId, taskSpanId, traceIdOf } from "../../kernel/core/trace.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import type { ContentReader } from "./content.ts";
 import { describeModelCall } from "./model-span.ts";
 import { type Attributes, known, type SpanFacts } from "./span.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { namesOf, TracedStage } from "../../../test/support/traced-stage.ts";
-import { defineAgent } from "../../runtime/agent.ts";
+import { defineAgent } from "../../runtime/agents/agent.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;

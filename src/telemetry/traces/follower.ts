@@ -9,10 +9,10 @@
  */
 
 import type { Logger } from "pino";
-import { type Clock, setTimer, timestamp } from "../../kernel/clock.ts";
-import { asRecorded } from "../../kernel/events.ts";
+import { type Clock, setTimer, timestamp } from "../../kernel/core/clock.ts";
+import { asRecorded } from "../../kernel/core/events.ts";
+import { readLog } from "../../kernel/core/log-tail.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
-import { readLog } from "../../kernel/log-tail.ts";
 import type { Position } from "../../store/port.ts";
 import { ContentReader } from "./content.ts";
 import { type Cursor, positionBefore, readCursor, writeCursor } from "./cursor.ts";

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { settingsOf, TracedStage } from "../../../test/support/traced-stage.ts";
-import { asRecorded, type RecordedEvent } from "../../kernel/events.ts";
-import type { Tracing } from "../../kernel/trace.ts";
-import { defineAgent } from "../../runtime/agent.ts";
+import { asRecorded, type RecordedEvent } from "../../kernel/core/events.ts";
+import type { Tracing } from "../../kernel/core/trace.ts";
+import { defineAgent } from "../../runtime/agents/agent.ts";
 import { ContentReader } from "./content.ts";
 import { Gatherer } from "./gatherer.ts";
 import { Otel } from "./otel.ts";

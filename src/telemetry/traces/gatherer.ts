@@ -1,10 +1,10 @@
 /** Makes spans of events, in the order of the log. */
 
-import { asRecorded, type RecordedEvent } from "../../kernel/events.ts";
+import { asRecorded, type RecordedEvent } from "../../kernel/core/events.ts";
+import { readLog } from "../../kernel/core/log-tail.ts";
+import { type Tracing, traceIdOf } from "../../kernel/core/trace.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
-import { readLog } from "../../kernel/log-tail.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { type Tracing, traceIdOf } from "../../kernel/trace.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import type { ContentReader } from "./content.ts";
 import { describeStep, describeTask } from "./describe.ts";
 import type { SpanFacts } from "./span.ts";

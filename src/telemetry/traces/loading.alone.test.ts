@@ -18,7 +18,7 @@ const isLoaded = () => loaded.some((url) => url.includes("/node_modules/@opentel
 test("TRC-1 does not load OpenTelemetry until traces are requested", async () => {
   // Given a server that is not asked for traces, when its modules are loaded, then OpenTelemetry is not among them until
   // somebody asks.
-  await import("../../server.ts");
+  await import("../../server/server.ts");
   const { openTraces } = await import("./traces.ts");
   const options = { logger: pino({ level: "silent" }), version: "1.0.0" };
   assert.equal(await openTraces({ ...options, env: {} }), null);

@@ -1,7 +1,7 @@
 /** A model call: which model was asked for, which one answered, and what that used. */
 
-import type { EventPayloads } from "../../kernel/events.ts";
-import type { ModelCallBegun, ModelCallEnded } from "../../kernel/resources/model-call.ts";
+import type { EventPayloads } from "../../kernel/core/events.ts";
+import type { ModelCallBegun, ModelCallEnded } from "../../kernel/kinds/model-call.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { ContentReader } from "./content.ts";

@@ -30,7 +30,7 @@ import {
   type SpanExporter,
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace";
-import type { TraceContext, Tracing } from "../../kernel/trace.ts";
+import type { TraceContext, Tracing } from "../../kernel/core/trace.ts";
 import type { TraceSettings } from "./settings.ts";
 import type { SpanFacts } from "./span.ts";
 

@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { TracedStage } from "../../../test/support/traced-stage.ts";
 import { Redactor } from "../../policy/redact/redact.ts";
 import { searchHere } from "../../policy/redact/search-budget.ts";
-import { defineAgent } from "../../runtime/agent.ts";
+import { defineAgent } from "../../runtime/agents/agent.ts";
 import { ContentReader } from "./content.ts";
 import { exporterSecrets } from "./settings.ts";
 

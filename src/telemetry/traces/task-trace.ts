@@ -3,10 +3,10 @@
  * nothing that is not in the log, so whoever comes later, another process above all, makes the same of the same events.
  */
 
-import type { EventKind, KernelEvent, StepSpan } from "../../kernel/events.ts";
-import type { Failure } from "../../kernel/resources/outcome.ts";
-import type { TaskRecord } from "../../kernel/resources/task.ts";
-import { stepMark } from "../../kernel/steps.ts";
+import type { EventKind, KernelEvent, StepSpan } from "../../kernel/core/events.ts";
+import type { Failure } from "../../kernel/kinds/outcome.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { stepMark } from "../../kernel/tasks/steps.ts";
 
 export interface StepEnd {
   key: string;

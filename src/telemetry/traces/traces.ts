@@ -1,8 +1,8 @@
 /** Traces for a server that is asked for them. Without that nothing is loaded, and this is all that runs. */
 
 import type { Logger } from "pino";
+import type { Tracing } from "../../kernel/core/trace.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
-import type { Tracing } from "../../kernel/trace.ts";
 import { readTraceSettings } from "./settings.ts";
 
 export interface Traces extends Tracing {

@@ -7,7 +7,7 @@ import type {
   McpCallOptions,
   McpError,
   StdioServer,
-} from "../../../src/mcp/mcp.ts";
+} from "../../../src/mcp-client/mcp.ts";
 
 const program = fileURLToPath(new URL("everything.ts", import.meta.url));
 /** The SDK is large, and many tests start one. */

@@ -5,7 +5,7 @@ import {
   disableAdminKey,
   enableAdminKey,
   rotateAdminKey,
-} from "../../../kernel/commands/admin-key.ts";
+} from "../../../kernel/access/admin-key.ts";
 import { route } from "../route.ts";
 import { AdminKey } from "../schemas.ts";
 

@@ -1,6 +1,6 @@
 /** The agents that are loaded. */
 
-import { getAgent, type LoadedAgent, listAgents } from "../../../kernel/queries/agents.ts";
+import { getAgent, type LoadedAgent, listAgents } from "../../../kernel/personas/read-agents.ts";
 import { presentPage } from "../lists.ts";
 import { route } from "../route.ts";
 import { ListOf, PageQuery } from "../schemas.ts";

@@ -1,9 +1,9 @@
 /** API keys: make, list, revoke. */
 
-import { createApiKey } from "../../../kernel/commands/create-api-key.ts";
-import { revokeApiKey } from "../../../kernel/commands/revoke-api-key.ts";
-import { rotateApiKey } from "../../../kernel/commands/rotate-api-key.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import { createApiKey } from "../../../kernel/access/create-api-key.ts";
+import { revokeApiKey } from "../../../kernel/access/revoke-api-key.ts";
+import { rotateApiKey } from "../../../kernel/access/rotate-api-key.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
 import { presentPage } from "../lists.ts";
 import { presentApiKey } from "../present.ts";
 import { route } from "../route.ts";

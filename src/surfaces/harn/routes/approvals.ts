@@ -1,15 +1,15 @@
 /** Approvers: pair with them, list them, take them out, and read the audit log of approvals. */
 
 import { Readable } from "node:stream";
-import type { ApproverKey } from "../../../approvals/approver-key.ts";
-import { addApprover, revokeApprover } from "../../../kernel/commands/approvers.ts";
+import type { ApproverKey } from "../../../harp/core/approver-key.ts";
+import { addApprover, revokeApprover } from "../../../kernel/approvals/change-approvers.ts";
 import {
   arrivedKey,
   beginPairing,
   listApprovers,
   readAudit,
   readPairing,
-} from "../../../kernel/queries/approvers.ts";
+} from "../../../kernel/approvals/read-approvers.ts";
 import type { ServerFacts } from "../../server-facts.ts";
 import { presentPage } from "../lists.ts";
 import { jsonLines, route } from "../route.ts";

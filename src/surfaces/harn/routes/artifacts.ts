@@ -2,15 +2,15 @@
 
 import { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
-import { registerArtifact } from "../../../kernel/commands/register-artifact.ts";
+import { openArtifact } from "../../../kernel/artifacts/read-artifact.ts";
+import { registerArtifact } from "../../../kernel/artifacts/register-artifact.ts";
 import {
   receiveUpload,
   type UploadArtifact,
   uploadArtifact,
-} from "../../../kernel/commands/upload-artifact.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
-import { openArtifact } from "../../../kernel/queries/read-artifact.ts";
+} from "../../../kernel/artifacts/upload-artifact.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
 import type { OpenBlob } from "../../../store/port.ts";
 import { toErrorAnswer } from "../errors.ts";
 import { presentPage } from "../lists.ts";

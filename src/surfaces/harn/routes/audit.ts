@@ -6,7 +6,7 @@ import {
   listAudit,
   requireAuditor,
   verifyAudit,
-} from "../../../kernel/queries/audit.ts";
+} from "../../../kernel/audit/read-audit.ts";
 import type { AuditRecord } from "../../../receipts/audit-record.ts";
 import type { StoredEvent } from "../../../store/port.ts";
 import { presentPage } from "../lists.ts";

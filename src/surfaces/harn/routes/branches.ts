@@ -1,10 +1,10 @@
 /** Branches: mark an alternate path, say where it is, merge it or give it up. */
 
-import { abandonBranch } from "../../../kernel/commands/abandon-branch.ts";
-import { createBranch } from "../../../kernel/commands/create-branch.ts";
-import { mergeBranch } from "../../../kernel/commands/merge-branch.ts";
-import { updateBranch } from "../../../kernel/commands/update-branch.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
+import { abandonBranch } from "../../../kernel/sessions/abandon-branch.ts";
+import { createBranch } from "../../../kernel/sessions/create-branch.ts";
+import { mergeBranch } from "../../../kernel/sessions/merge-branch.ts";
+import { updateBranch } from "../../../kernel/sessions/update-branch.ts";
 import { presentPage } from "../lists.ts";
 import { presentBranch } from "../present.ts";
 import { jsonObject } from "../read-input.ts";

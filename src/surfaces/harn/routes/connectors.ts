@@ -2,12 +2,12 @@
 
 import type { FastifyRequest } from "fastify";
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
-import { createConnector } from "../../../kernel/commands/create-connector.ts";
-import { deleteConnector } from "../../../kernel/commands/delete-connector.ts";
-import { deliver, refuseDelivery } from "../../../kernel/commands/receive-delivery.ts";
-import { updateConnector } from "../../../kernel/commands/update-connector.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { getRecord, listLive } from "../../../kernel/queries/read.ts";
+import { createConnector } from "../../../kernel/connectors/create-connector.ts";
+import { deleteConnector } from "../../../kernel/connectors/delete-connector.ts";
+import { deliver, refuseDelivery } from "../../../kernel/connectors/receive-delivery.ts";
+import { updateConnector } from "../../../kernel/connectors/update-connector.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { getRecord, listLive } from "../../../kernel/core/read.ts";
 import { parseJson } from "../../json-body.ts";
 import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";

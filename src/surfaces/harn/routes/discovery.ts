@@ -1,9 +1,9 @@
 /** What this server is and speaks: discovery, the agent card, versions, capabilities, health. */
 
-import { harpVersion } from "../../../approvals/wire.ts";
-import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
+import { harpVersion } from "../../../harp/core/wire.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { loadedSkills } from "../../../kernel/skills.ts";
+import { loadedSkills } from "../../../kernel/skills/skills.ts";
+import { defaultTenantId } from "../../../kernel/workspaces/ensure-tenant.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import {
   harpPath,

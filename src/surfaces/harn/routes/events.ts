@@ -1,15 +1,15 @@
 /** Events: ranges of the log, and streams that follow it. */
 
 import type { Static } from "typebox";
-import { replaySession } from "../../../kernel/commands/replay-session.ts";
+import { getRecord } from "../../../kernel/core/read.ts";
 import {
   type EventRange,
   type EventScope,
   followEvents,
   getEvent,
   listEvents,
-} from "../../../kernel/queries/events.ts";
-import { getRecord } from "../../../kernel/queries/read.ts";
+} from "../../../kernel/core/read-events.ts";
+import { replaySession } from "../../../kernel/replay/replay-session.ts";
 import type { StoredEvent } from "../../../store/port.ts";
 import { isUpgrade } from "../../websocket.ts";
 import type { EventStream } from "../event-stream.ts";

@@ -1,8 +1,8 @@
 /** Memories: keep, read, search, delete. */
 
-import { createMemory } from "../../../kernel/commands/create-memory.ts";
-import { deleteMemory } from "../../../kernel/commands/delete-memory.ts";
-import { getMemory, listMemories } from "../../../kernel/queries/memories.ts";
+import { createMemory } from "../../../kernel/memory/create-memory.ts";
+import { deleteMemory } from "../../../kernel/memory/delete-memory.ts";
+import { getMemory, listMemories } from "../../../kernel/memory/read-memories.ts";
 import { presentPage } from "../lists.ts";
 import { presentMemory } from "../present.ts";
 import { jsonObject, jsonValue } from "../read-input.ts";

@@ -1,8 +1,8 @@
 /** Messages: a session's transcript. */
 
-import { appendMessage } from "../../../kernel/commands/append-message.ts";
-import { listMessages } from "../../../kernel/queries/list-messages.ts";
-import { getRecord } from "../../../kernel/queries/read.ts";
+import { getRecord } from "../../../kernel/core/read.ts";
+import { appendMessage } from "../../../kernel/sessions/append-message.ts";
+import { listMessages } from "../../../kernel/sessions/list-messages.ts";
 import { presentPage } from "../lists.ts";
 import { presentMessage } from "../present.ts";
 import { messageInput } from "../read-input.ts";

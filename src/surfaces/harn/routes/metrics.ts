@@ -1,8 +1,8 @@
 /** What the server counts, in the text format of Prometheus. It is about all tenants, so it is for whoever runs the server. */
 
-import { requireScope } from "../../../kernel/authorize.ts";
-import { defaultTenantId } from "../../../kernel/commands/ensure-tenant.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
+import { requireScope } from "../../../kernel/access/authorize.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { defaultTenantId } from "../../../kernel/workspaces/ensure-tenant.ts";
 import { type Caller, isBound } from "../../../policy/caller.ts";
 import { operatorRoute, type Route } from "../route.ts";
 

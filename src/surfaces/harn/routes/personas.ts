@@ -1,10 +1,10 @@
 /** Personas: roles with their policy. */
 
 import type { Static, TSchema } from "typebox";
-import { createPersona } from "../../../kernel/commands/create-persona.ts";
-import { updatePersona, withdrawPersonaChange } from "../../../kernel/commands/update-persona.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
-import type { PersonaChanges, PersonaFields } from "../../../kernel/resources/persona.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
+import type { PersonaChanges, PersonaFields } from "../../../kernel/kinds/persona.ts";
+import { createPersona } from "../../../kernel/personas/create-persona.ts";
+import { updatePersona, withdrawPersonaChange } from "../../../kernel/personas/update-persona.ts";
 import { presentPage } from "../lists.ts";
 import { presentPersona } from "../present.ts";
 import { jsonObject } from "../read-input.ts";

@@ -1,7 +1,7 @@
 /** The webhooks of a task, for whoever has to find out why one of them hears nothing. They are registered over OPVS. */
 
 import { Type } from "typebox";
-import { listPushConfigs } from "../../../kernel/queries/push-configs.ts";
+import { listPushConfigs } from "../../../kernel/push/push-configs.ts";
 import { presentPage } from "../lists.ts";
 import { presentPushConfig } from "../present.ts";
 import { type Route, route } from "../route.ts";

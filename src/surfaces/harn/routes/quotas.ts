@@ -1,11 +1,11 @@
 /** Quotas: limits, and what is used of them. */
 
-import { createQuota, deleteQuota, updateQuota } from "../../../kernel/commands/quotas.ts";
-import { HarnessError, notFound } from "../../../kernel/errors.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import { HarnessError, notFound } from "../../../kernel/core/errors.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
+import type { QuotaChanges, QuotaRecord } from "../../../kernel/kinds/quota.ts";
+import { createQuota, deleteQuota, updateQuota } from "../../../kernel/quotas/change-quotas.ts";
 import { current, reasonNow, usageOf } from "../../../kernel/quotas/limits.ts";
-import type { QuotaChanges, QuotaRecord } from "../../../kernel/resources/quota.ts";
-import { storageOf } from "../../../kernel/room.ts";
+import { storageOf } from "../../../kernel/quotas/room.ts";
 import { presentPage } from "../lists.ts";
 import { presentRecord } from "../present.ts";
 import { jsonObject } from "../read-input.ts";

@@ -1,19 +1,19 @@
 /** Receipts: read, list, prove, verify; and the keys that verify them. */
 
 import type { Static } from "typebox";
-import { timestamp } from "../../../kernel/clock.ts";
-import { requestReceipt } from "../../../kernel/commands/request-receipt.ts";
-import { publicKeys, publishedKeys, rotateSigningKey } from "../../../kernel/commands/signing-keys.ts";
-import { verifyStoredReceipt } from "../../../kernel/commands/verify-receipt.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
+import { timestamp } from "../../../kernel/core/clock.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { taskOfSubject } from "../../../kernel/queries/receipt-subject.ts";
 import {
   getReceipt,
   listReceipts,
   listTaskReceipts,
   proveReceipt,
-} from "../../../kernel/queries/receipts.ts";
+} from "../../../kernel/receipts/read-receipts.ts";
+import { taskOfSubject } from "../../../kernel/receipts/receipt-subject.ts";
+import { requestReceipt } from "../../../kernel/receipts/request-receipt.ts";
+import { publicKeys, publishedKeys, rotateSigningKey } from "../../../kernel/receipts/signing-keys.ts";
+import { verifyStoredReceipt } from "../../../kernel/receipts/verify-receipt.ts";
 import type { Redactor } from "../../../policy/redact/redact.ts";
 import { encodeReceipt } from "../../../receipts/cbor.ts";
 import type { Verification } from "../../../receipts/checks.ts";

@@ -1,8 +1,8 @@
 /** What becomes of old content: it is folded away, erased, or leaves by age. */
 
-import { compactSession } from "../../../kernel/commands/compact-session.ts";
-import { eraseSession } from "../../../kernel/erasure/erase-session.ts";
-import { getRecord } from "../../../kernel/queries/read.ts";
+import { getRecord } from "../../../kernel/core/read.ts";
+import { eraseSession } from "../../../kernel/retention/erasure/erase-session.ts";
+import { compactSession } from "../../../kernel/sessions/compact-session.ts";
 import { presentSession } from "../present.ts";
 import { route } from "../route.ts";
 import { Session } from "../schemas.ts";

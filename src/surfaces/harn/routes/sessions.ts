@@ -1,11 +1,11 @@
 /** Sessions: create, read, change, close, fork, truncate. */
 
-import { closeSession } from "../../../kernel/commands/close-session.ts";
-import { createSession } from "../../../kernel/commands/create-session.ts";
-import { forkSession } from "../../../kernel/commands/fork-session.ts";
-import { truncateSession } from "../../../kernel/commands/truncate-session.ts";
-import { updateSession } from "../../../kernel/commands/update-session.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
+import { closeSession } from "../../../kernel/sessions/close-session.ts";
+import { createSession } from "../../../kernel/sessions/create-session.ts";
+import { forkSession } from "../../../kernel/sessions/fork-session.ts";
+import { truncateSession } from "../../../kernel/sessions/truncate-session.ts";
+import { updateSession } from "../../../kernel/sessions/update-session.ts";
 import { presentPage } from "../lists.ts";
 import { presentSession, presentTruncation } from "../present.ts";
 import { jsonObject, messageInput } from "../read-input.ts";

@@ -1,11 +1,11 @@
 /** Skills and tools: those of the loaded agents, and skills that were registered. */
 
 import type { Static } from "typebox";
-import { createSkill } from "../../../kernel/commands/create-skill.ts";
-import { deleteSkill } from "../../../kernel/commands/delete-skill.ts";
-import { updateSkill } from "../../../kernel/commands/update-skill.ts";
-import { getSkill, getTool, listSkills, listTools } from "../../../kernel/queries/skills.ts";
-import type { SkillFields } from "../../../kernel/resources/skill.ts";
+import type { SkillFields } from "../../../kernel/kinds/skill.ts";
+import { createSkill } from "../../../kernel/skills/create-skill.ts";
+import { deleteSkill } from "../../../kernel/skills/delete-skill.ts";
+import { getSkill, getTool, listSkills, listTools } from "../../../kernel/skills/read-skills.ts";
+import { updateSkill } from "../../../kernel/skills/update-skill.ts";
 import { presentPage } from "../lists.ts";
 import { presentSkill, presentTool } from "../present.ts";
 import { jsonObject } from "../read-input.ts";

@@ -1,19 +1,19 @@
 /** Tasks: submit, read, cancel, talk to; permission requests and outcomes. */
 
 import type { Static } from "typebox";
-import { appendTaskMessage } from "../../../kernel/commands/append-task-message.ts";
-import { cancelTask } from "../../../kernel/commands/cancel-task.ts";
-import { type ReplayTask, replayTask } from "../../../kernel/commands/replay-task.ts";
-import { respondPermissionRequest } from "../../../kernel/commands/respond-permission-request.ts";
-import { submitTask } from "../../../kernel/commands/submit-task.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { awaitTask } from "../../../kernel/queries/await-task.ts";
-import { explainTask } from "../../../kernel/queries/explain-task.ts";
-import { getOutcome, listOutcomes } from "../../../kernel/queries/outcomes.ts";
-import { listPermissionRequests } from "../../../kernel/queries/permission-requests.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
-import { listTasks, readTask } from "../../../kernel/queries/tasks.ts";
-import type { TaskRecord } from "../../../kernel/resources/task.ts";
+import { listPermissionRequests } from "../../../kernel/approvals/permission-requests.ts";
+import { respondPermissionRequest } from "../../../kernel/approvals/respond-permission-request.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
+import type { TaskRecord } from "../../../kernel/kinds/task.ts";
+import { type ReplayTask, replayTask } from "../../../kernel/replay/replay-task.ts";
+import { appendTaskMessage } from "../../../kernel/tasks/append-task-message.ts";
+import { awaitTask } from "../../../kernel/tasks/await-task.ts";
+import { cancelTask } from "../../../kernel/tasks/cancel-task.ts";
+import { explainTask } from "../../../kernel/tasks/explain-task.ts";
+import { getOutcome, listOutcomes } from "../../../kernel/tasks/outcomes.ts";
+import { listTasks, readTask } from "../../../kernel/tasks/read-tasks.ts";
+import { submitTask } from "../../../kernel/tasks/submit-task.ts";
 import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";
 import { presentMessage, presentOutcome, presentPermissionRequest, presentTask } from "../present.ts";

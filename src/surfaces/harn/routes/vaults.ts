@@ -1,11 +1,11 @@
 /** Vaults and their secrets. Values go in and never come out again here. */
 
-import { createVault } from "../../../kernel/commands/create-vault.ts";
-import { deleteSecret } from "../../../kernel/commands/delete-secret.ts";
-import { rotateMasterKey } from "../../../kernel/commands/rotate-master-key.ts";
-import { rotateVault } from "../../../kernel/commands/rotate-vault.ts";
-import { setSecret } from "../../../kernel/commands/set-secret.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
+import { createVault } from "../../../kernel/vaults/create-vault.ts";
+import { deleteSecret } from "../../../kernel/vaults/delete-secret.ts";
+import { rotateMasterKey } from "../../../kernel/vaults/rotate-master-key.ts";
+import { rotateVault } from "../../../kernel/vaults/rotate-vault.ts";
+import { setSecret } from "../../../kernel/vaults/set-secret.ts";
 import { presentPage } from "../lists.ts";
 import { presentSecret, presentVault } from "../present.ts";
 import { jsonObject } from "../read-input.ts";

@@ -1,7 +1,7 @@
 /** WebSocket sessions, and the tickets with which browsers open them. */
 
-import { timestamp } from "../../../kernel/clock.ts";
-import { getRecord } from "../../../kernel/queries/read.ts";
+import { timestamp } from "../../../kernel/core/clock.ts";
+import { getRecord } from "../../../kernel/core/read.ts";
 import { refusalOf } from "../../server-facts.ts";
 import { type Route, route } from "../route.ts";
 import { WsTicket } from "../schemas.ts";

@@ -1,8 +1,8 @@
 /** The files of a workspace. */
 
-import { writeWorkspaceFile } from "../../../kernel/commands/write-workspace-file.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { readWorkspaceFile } from "../../../kernel/queries/read-workspace-file.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { readWorkspaceFile } from "../../../kernel/workspaces/read-workspace-file.ts";
+import { writeWorkspaceFile } from "../../../kernel/workspaces/write-workspace-file.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
 import {

@@ -1,9 +1,9 @@
 /** Workspaces. */
 
-import { createWorkspace } from "../../../kernel/commands/create-workspace.ts";
-import { updateWorkspace } from "../../../kernel/commands/update-workspace.ts";
-import { getRecord, listRecords } from "../../../kernel/queries/read.ts";
-import type { WorkspaceChanges } from "../../../kernel/resources/workspace.ts";
+import { getRecord, listRecords } from "../../../kernel/core/read.ts";
+import type { WorkspaceChanges } from "../../../kernel/kinds/workspace.ts";
+import { createWorkspace } from "../../../kernel/workspaces/create-workspace.ts";
+import { updateWorkspace } from "../../../kernel/workspaces/update-workspace.ts";
 import { presentPage } from "../lists.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";

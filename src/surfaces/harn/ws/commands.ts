@@ -1,18 +1,18 @@
 /** The command frames: each is a command of the kernel, as it is over REST, inside the session of the connection. */
 
-import { requireScope } from "../../../kernel/authorize.ts";
-import { appendMessage } from "../../../kernel/commands/append-message.ts";
-import { appendTaskMessage } from "../../../kernel/commands/append-task-message.ts";
-import { cancelTask } from "../../../kernel/commands/cancel-task.ts";
-import { respondPermissionRequest } from "../../../kernel/commands/respond-permission-request.ts";
-import { type HostResult, submitHostResult } from "../../../kernel/commands/submit-host-result.ts";
-import { submitTask } from "../../../kernel/commands/submit-task.ts";
-import { truncateSession } from "../../../kernel/commands/truncate-session.ts";
-import type { Command } from "../../../kernel/dispatch.ts";
-import { HarnessError, notFound } from "../../../kernel/errors.ts";
+import { requireScope } from "../../../kernel/access/authorize.ts";
+import { respondPermissionRequest } from "../../../kernel/approvals/respond-permission-request.ts";
+import type { Command } from "../../../kernel/core/dispatch.ts";
+import { HarnessError, notFound } from "../../../kernel/core/errors.ts";
+import { findVisible } from "../../../kernel/core/read.ts";
+import { readTrace } from "../../../kernel/core/trace.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { findVisible } from "../../../kernel/queries/read.ts";
-import { readTrace } from "../../../kernel/trace.ts";
+import { appendMessage } from "../../../kernel/sessions/append-message.ts";
+import { truncateSession } from "../../../kernel/sessions/truncate-session.ts";
+import { appendTaskMessage } from "../../../kernel/tasks/append-task-message.ts";
+import { cancelTask } from "../../../kernel/tasks/cancel-task.ts";
+import { type HostResult, submitHostResult } from "../../../kernel/tasks/submit-host-result.ts";
+import { submitTask } from "../../../kernel/tasks/submit-task.ts";
 import { type Caller, mayUse, type Scope } from "../../../policy/caller.ts";
 import type { Position } from "../../../store/port.ts";
 import { smallBytesMax } from "../../small-body.ts";

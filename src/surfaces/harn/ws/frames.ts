@@ -1,8 +1,8 @@
 /** The frames of the WebSocket profile: what a client may send, and how it is read. */
 
 import { type Static, type TSchema, Type } from "typebox";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { capabilityPattern } from "../../../kernel/host-calls.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { capabilityPattern } from "../../../kernel/tasks/host-calls.ts";
 import { parseJson } from "../../json-body.ts";
 import { checker } from "../../validate.ts";
 import {

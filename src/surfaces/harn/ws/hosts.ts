@@ -3,10 +3,10 @@
  * offered, so that it is offered to one host at a time, and to the next when that one goes away.
  */
 
-import { unseal } from "../../../kernel/content.ts";
-import { asKernelEvent } from "../../../kernel/events.ts";
-import { callIdOf, findOpenCall, openHostCalls, taskOfCall } from "../../../kernel/host-calls.ts";
+import { unseal } from "../../../kernel/core/content.ts";
+import { asKernelEvent } from "../../../kernel/core/events.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { callIdOf, findOpenCall, openHostCalls, taskOfCall } from "../../../kernel/tasks/host-calls.ts";
 import type { StoredEvent, TenantStore } from "../../../store/port.ts";
 import type { RequestFrame } from "./requests.ts";
 

@@ -1,10 +1,10 @@
 /** `request` frames: what a task of the session waits for a person to say. */
 
-import { asKernelEvent } from "../../../kernel/events.ts";
-import { listDocuments } from "../../../kernel/queries/read.ts";
-import { readScope } from "../../../kernel/read-scopes.ts";
-import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
-import type { TaskRecord } from "../../../kernel/resources/task.ts";
+import { readScope } from "../../../kernel/access/read-scopes.ts";
+import { asKernelEvent } from "../../../kernel/core/events.ts";
+import { listDocuments } from "../../../kernel/core/read.ts";
+import type { PermissionRequestRecord } from "../../../kernel/kinds/permission-request.ts";
+import type { TaskRecord } from "../../../kernel/kinds/task.ts";
 import { mayUse } from "../../../policy/caller.ts";
 import type { StoredEvent } from "../../../store/port.ts";
 import { ownStore, presentPermissionRequest, type Viewer } from "../present.ts";

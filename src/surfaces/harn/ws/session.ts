@@ -6,13 +6,13 @@
  */
 
 import type { WebSocket } from "ws";
-import { requireScope } from "../../../kernel/authorize.ts";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { eventId, positionOf } from "../../../kernel/events.ts";
-import { assertMayHost } from "../../../kernel/host-access.ts";
+import { requireScope } from "../../../kernel/access/authorize.ts";
+import { assertMayHost } from "../../../kernel/access/host-access.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { eventId, positionOf } from "../../../kernel/core/events.ts";
+import { findVisible } from "../../../kernel/core/read.ts";
+import { followEvents } from "../../../kernel/core/read-events.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { followEvents } from "../../../kernel/queries/events.ts";
-import { findVisible } from "../../../kernel/queries/read.ts";
 import type { Caller } from "../../../policy/caller.ts";
 import type { Position, StoredEvent } from "../../../store/port.ts";
 import { callerNow, type OpenedBy } from "../../caller-now.ts";

@@ -1,6 +1,6 @@
 /** Exchanges: submit, decide, acknowledge, look, wait, take back. */
 
-import { refusal } from "../../../gateway/refusals.ts";
+import { refusal } from "../../../harp/gateway/refusals.ts";
 import type { HarpCall } from "../call.ts";
 import { readAbout, readAck, readArtifact, readDecision } from "../read.ts";
 import { type HarpRoute, noContent, ok } from "../route.ts";

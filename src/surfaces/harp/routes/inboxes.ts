@@ -1,8 +1,8 @@
 /** Inboxes: what waits for an approver, what it let expire, and what an enforcer has not acknowledged. */
 
-import { type InboxName, pageItemsDefault, pageItemsMax } from "../../../gateway/inboxes.ts";
-import type { Role } from "../../../gateway/principal.ts";
-import { refusal } from "../../../gateway/refusals.ts";
+import { type InboxName, pageItemsDefault, pageItemsMax } from "../../../harp/gateway/inboxes.ts";
+import type { Role } from "../../../harp/gateway/principal.ts";
+import { refusal } from "../../../harp/gateway/refusals.ts";
 import type { HarpCall } from "../call.ts";
 import { type HarpAnswer, type HarpRoute, noContent, ok } from "../route.ts";
 

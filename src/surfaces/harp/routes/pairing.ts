@@ -1,6 +1,6 @@
 /** Pairing: a code for an enforcer, what an approver gets for it, and the token that both keep. */
 
-import type { Role } from "../../../gateway/principal.ts";
+import type { Role } from "../../../harp/gateway/principal.ts";
 import type { HarpCall } from "../call.ts";
 import { harpChecker } from "../check.ts";
 import { type HarpAnswer, type HarpRoute, ok } from "../route.ts";

@@ -1,6 +1,6 @@
 /** Which enforcers of one's own tenant were heard of lately. */
 
-import { refusal } from "../../../gateway/refusals.ts";
+import { refusal } from "../../../harp/gateway/refusals.ts";
 import { harpChecker } from "../check.ts";
 import { type HarpRoute, noContent, ok } from "../route.ts";
 import { Heartbeat } from "../schemas.ts";

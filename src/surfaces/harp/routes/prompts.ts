@@ -3,12 +3,12 @@
  * These objects are bare; only errors come in an envelope.
  */
 
-import { promptBytesMax } from "../../../approvals/prompt.ts";
-import { snapshotBytesMax } from "../../../approvals/session.ts";
-import { refusal } from "../../../gateway/refusals.ts";
-import { deliverPrompt } from "../../../kernel/commands/receive-prompt.ts";
-import { tellHarpSession } from "../../../kernel/commands/tell-harp-session.ts";
-import { readHarpSession } from "../../../kernel/queries/harp-sessions.ts";
+import { promptBytesMax } from "../../../harp/core/prompt.ts";
+import { snapshotBytesMax } from "../../../harp/core/session.ts";
+import { refusal } from "../../../harp/gateway/refusals.ts";
+import { readHarpSession } from "../../../kernel/harp/harp-sessions.ts";
+import { deliverPrompt } from "../../../kernel/harp/receive-prompt.ts";
+import { tellHarpSession } from "../../../kernel/harp/tell-harp-session.ts";
 import type { HarpCall } from "../call.ts";
 import { tooLarge } from "../errors.ts";
 import { type HarpRoute, ok } from "../route.ts";

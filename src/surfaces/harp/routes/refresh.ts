@@ -1,6 +1,6 @@
 /** Asking an enforcer to ask again, at the address of each edition of the binding. */
 
-import { refusal } from "../../../gateway/refusals.ts";
+import { refusal } from "../../../harp/gateway/refusals.ts";
 import type { HarpCall } from "../call.ts";
 import { type HarpAnswer, type HarpRoute, ok } from "../route.ts";
 

@@ -1,7 +1,7 @@
 /** What this gateway is and speaks, for everybody who asks. */
 
 import type { FastifyInstance } from "fastify";
-import { harpVersion } from "../../../approvals/wire.ts";
+import { harpVersion } from "../../../harp/core/wire.ts";
 import { requireVersion } from "../admit.ts";
 import { ok, send } from "../route.ts";
 import type { HarpOptions } from "../surface.ts";

@@ -1,7 +1,7 @@
 /** Server-sent events: what waits for somebody, as it comes, each message as one event under its own name. */
 
-import type { Hint, Told } from "../../../gateway/channels.ts";
-import type { Role } from "../../../gateway/principal.ts";
+import type { Hint, Told } from "../../../harp/gateway/channels.ts";
+import type { Role } from "../../../harp/gateway/principal.ts";
 import { SseResponse } from "../../sse.ts";
 import { admittedBy } from "../admit.ts";
 import type { HarpCall } from "../call.ts";

@@ -1,7 +1,7 @@
 /** The WebSocket of an enforcer or an approver: what waits for it goes out, what it submits comes in. */
 
-import type { Role } from "../../../gateway/principal.ts";
-import { refusal } from "../../../gateway/refusals.ts";
+import type { Role } from "../../../harp/gateway/principal.ts";
+import { refusal } from "../../../harp/gateway/refusals.ts";
 import { FrameSocket } from "../../frame-socket.ts";
 import { closeCodes } from "../../websocket.ts";
 import { admittedBy } from "../admit.ts";

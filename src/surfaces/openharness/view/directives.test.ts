@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
-import { approvalHashOf } from "../../../kernel/shell/approvals.ts";
+import type { PermissionRequestRecord } from "../../../kernel/kinds/permission-request.ts";
+import { approvalHashOf } from "../../../kernel/openharness/approvals.ts";
 import { hashOf } from "../../../receipts/canonical.ts";
 import type { JsonObject } from "../../../store/port.ts";
 import { approvalDirective, isAnswerable } from "./directives.ts";

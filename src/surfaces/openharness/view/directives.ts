@@ -3,11 +3,11 @@
  * as text, without an approval dialog as a sentence that says where to give it.
  */
 
-import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
-import type { Part } from "../../../kernel/resources/message.ts";
-import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
-import type { PendingRequest } from "../../../kernel/resources/task.ts";
-import { approvalHashOf } from "../../../kernel/shell/approvals.ts";
+import type { ArtifactRecord } from "../../../kernel/kinds/artifact.ts";
+import type { Part } from "../../../kernel/kinds/message.ts";
+import type { PermissionRequestRecord } from "../../../kernel/kinds/permission-request.ts";
+import type { PendingRequest } from "../../../kernel/kinds/task.ts";
+import { approvalHashOf } from "../../../kernel/openharness/approvals.ts";
 import type { JsonObject, JsonValue } from "../../../store/port.ts";
 import { capability } from "../capabilities.ts";
 import { type ActionDirective, extensionKey } from "../wire.ts";

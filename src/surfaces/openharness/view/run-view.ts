@@ -5,17 +5,17 @@
  * The same events give the same view, so a response can be made again from the log whenever it is asked for.
  */
 
-import { unsealShown } from "../../../kernel/content.ts";
-import { eventId, type RecordedEvent } from "../../../kernel/events.ts";
-import { changed } from "../../../kernel/fold.ts";
-import { mayHost } from "../../../kernel/host-access.ts";
-import { shellPrefix } from "../../../kernel/host-calls.ts";
-import { isFinal } from "../../../kernel/lifecycle.ts";
-import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
-import type { PermissionRequestRecord } from "../../../kernel/resources/permission-request.ts";
-import { demandsHarp } from "../../../kernel/resources/persona.ts";
-import type { TaskRecord } from "../../../kernel/resources/task.ts";
-import { questionIdOf } from "../../../kernel/shell/bring.ts";
+import { mayHost } from "../../../kernel/access/host-access.ts";
+import { unsealShown } from "../../../kernel/core/content.ts";
+import { eventId, type RecordedEvent } from "../../../kernel/core/events.ts";
+import { changed } from "../../../kernel/core/fold.ts";
+import type { ArtifactRecord } from "../../../kernel/kinds/artifact.ts";
+import type { PermissionRequestRecord } from "../../../kernel/kinds/permission-request.ts";
+import { demandsHarp } from "../../../kernel/kinds/persona.ts";
+import type { TaskRecord } from "../../../kernel/kinds/task.ts";
+import { questionIdOf } from "../../../kernel/openharness/bring.ts";
+import { shellPrefix } from "../../../kernel/tasks/host-calls.ts";
+import { isFinal } from "../../../kernel/tasks/lifecycle.ts";
 import { type Caller, mayUse } from "../../../policy/caller.ts";
 import type { JsonObject, JsonValue, Position, TenantStore } from "../../../store/port.ts";
 import { negotiate } from "../capabilities.ts";

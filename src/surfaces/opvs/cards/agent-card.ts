@@ -10,7 +10,7 @@ import type {
   SecurityRequirementJson,
   SecuritySchemeJson,
 } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import type { AgentExtension, AgentInfo } from "../../../kernel/agents.ts";
+import type { AgentExtension, AgentInfo } from "../../../kernel/personas/agents.ts";
 import { describedScopes } from "../../../policy/caller.ts";
 import { tokenMetadataPath, tokenPath } from "../../addresses.ts";
 import { extensionsOf } from "../agent.ts";

@@ -1,11 +1,11 @@
 /** The card for those who have proved who they are: with what their tenant has made of the agent, as far as they may see it. */
 
 import type { AgentCardJson, AgentSkillJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import type { AgentInfo } from "../../../kernel/agents.ts";
-import { agentsOf } from "../../../kernel/queries/reachable-agents.ts";
-import { listLive, listRecords } from "../../../kernel/queries/read.ts";
-import type { PersonaRecord } from "../../../kernel/resources/persona.ts";
-import type { SkillRecord } from "../../../kernel/resources/skill.ts";
+import { listLive, listRecords } from "../../../kernel/core/read.ts";
+import type { PersonaRecord } from "../../../kernel/kinds/persona.ts";
+import type { SkillRecord } from "../../../kernel/kinds/skill.ts";
+import type { AgentInfo } from "../../../kernel/personas/agents.ts";
+import { agentsOf } from "../../../kernel/personas/reachable-agents.ts";
 import { signCard } from "../../../policy/agent-card.ts";
 import { mayUse } from "../../../policy/caller.ts";
 import { keySetPath } from "../../addresses.ts";

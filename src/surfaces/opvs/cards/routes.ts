@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AgentCardJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { HarnessError } from "../../../kernel/errors.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { signCard } from "../../../policy/agent-card.ts";
 import { keySetPath } from "../../addresses.ts";

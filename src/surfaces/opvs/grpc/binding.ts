@@ -6,8 +6,8 @@
 import { isMessage, type JsonValue, type Message } from "@bufbuild/protobuf";
 import { type Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { StreamResponseJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { HarnessError } from "../../../kernel/errors.ts";
-import { continueTrace } from "../../../kernel/trace.ts";
+import { HarnessError } from "../../../kernel/core/errors.ts";
+import { continueTrace } from "../../../kernel/core/trace.ts";
 import type { Arrival, ProtocolVersion } from "../call.ts";
 import { OpvsError } from "../errors.ts";
 import { type OperationName, operations } from "../operations.ts";

@@ -7,7 +7,7 @@ import {
   ListTasksRequestSchema,
   SendMessageRequestSchema,
 } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { valuesMax } from "../../../kernel/json-values.ts";
+import { valuesMax } from "../../../kernel/core/json-values.ts";
 import { countedBody, hasTooManyFields } from "./counted.ts";
 
 const refusal = new ConnectError("too many", Code.ResourceExhausted);

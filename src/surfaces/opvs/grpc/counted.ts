@@ -8,7 +8,7 @@ import { gunzip } from "node:zlib";
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
-import { countedBytesMin, hasTooManyValues, valuesMax } from "../../../kernel/json-values.ts";
+import { countedBytesMin, hasTooManyValues, valuesMax } from "../../../kernel/core/json-values.ts";
 
 /** A member of a Struct is four fields: its entry, its name, its value, and what kind of value it is. */
 const fieldsMax = 4 * valuesMax;

@@ -3,8 +3,8 @@
 import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { ArtifactJson, PartJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { type Content, unsealShown } from "../../../kernel/content.ts";
-import type { ArtifactRecord } from "../../../kernel/resources/artifact.ts";
+import { type Content, unsealShown } from "../../../kernel/core/content.ts";
+import type { ArtifactRecord } from "../../../kernel/kinds/artifact.ts";
 import type { TenantStore } from "../../../store/port.ts";
 import { contentUrl } from "./parts.ts";
 

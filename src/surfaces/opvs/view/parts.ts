@@ -8,7 +8,7 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
 import type { Message, MessageJson, Part, PartJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import type { Part as KernelPart, MessageInput, MessageRecord } from "../../../kernel/resources/message.ts";
+import type { Part as KernelPart, MessageInput, MessageRecord } from "../../../kernel/kinds/message.ts";
 import { lazy } from "../../../lazy.ts";
 import type { JsonObject, JsonValue } from "../../../store/port.ts";
 

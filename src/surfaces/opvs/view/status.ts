@@ -5,8 +5,8 @@ import type {
   TaskStateJson,
   TaskStatusJson,
 } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { contextIdOf } from "../../../kernel/commands/send-message.ts";
-import { listedStatus, type PendingRequest, type TaskRecord } from "../../../kernel/resources/task.ts";
+import { listedStatus, type PendingRequest, type TaskRecord } from "../../../kernel/kinds/task.ts";
+import { contextIdOf } from "../../../kernel/sessions/send-message.ts";
 
 export function stateOf(task: TaskRecord): TaskStateJson {
   return `TASK_STATE_${listedStatus(task)}`;

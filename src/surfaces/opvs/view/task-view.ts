@@ -9,15 +9,15 @@ import type {
   StreamResponseJson,
   TaskJson,
 } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
-import { contextIdOf } from "../../../kernel/commands/send-message.ts";
-import { inlined, unsealShown } from "../../../kernel/content.ts";
-import { asRecorded, eventId, type RecordedEvent } from "../../../kernel/events.ts";
-import { durableCursorUri } from "../../../kernel/extension-uris.ts";
-import { changed } from "../../../kernel/fold.ts";
-import { isFinal } from "../../../kernel/lifecycle.ts";
-import { readLog } from "../../../kernel/log-tail.ts";
-import type { MessageRecord } from "../../../kernel/resources/message.ts";
-import type { TaskRecord } from "../../../kernel/resources/task.ts";
+import { inlined, unsealShown } from "../../../kernel/core/content.ts";
+import { asRecorded, eventId, type RecordedEvent } from "../../../kernel/core/events.ts";
+import { durableCursorUri } from "../../../kernel/core/extension-uris.ts";
+import { changed } from "../../../kernel/core/fold.ts";
+import { readLog } from "../../../kernel/core/log-tail.ts";
+import type { MessageRecord } from "../../../kernel/kinds/message.ts";
+import type { TaskRecord } from "../../../kernel/kinds/task.ts";
+import { contextIdOf } from "../../../kernel/sessions/send-message.ts";
+import { isFinal } from "../../../kernel/tasks/lifecycle.ts";
 import type { JsonObject, Position, TenantStore } from "../../../store/port.ts";
 import { artifactJson, chunkJson, type WrittenArtifact } from "./artifacts.ts";
 import { messageJson, type Place, wireKey } from "./parts.ts";

@@ -1,0 +1,35 @@
+/** `bridle gc`: let old work leave the log now, or say what would go. */
+
+import type { Command } from "commander";
+import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
+import { type JsonSettings, show, whileWaiting, withJson } from "../terminal/output.ts";
+import { harmlessLine } from "../terminal/terminal.ts";
+
+interface Report {
+  cutoff: string;
+  tasks: number;
+  messages: number;
+  events: number;
+  blobs: number;
+  bytes: number;
+}
+
+export function addGcCommand(program: Command): void {
+  withRemoteOptions(
+    withJson(
+      program
+        .command("gc")
+        .description("Let what is older than the server's --retain-days leave the log now.")
+        .option("--dry-run", "only say what would go"),
+    ),
+  ).action(async (settings: RemoteSettings & JsonSettings & { dryRun?: true }) => {
+    const dry_run = settings.dryRun === true;
+    const answer = new Remote(settings).json<Report>("POST", "/v1/retention/sweep", { dry_run });
+    const report = await whileWaiting("seconds of sweeping", answer);
+    const { cutoff, tasks, messages, events, blobs, bytes } = report;
+    const what = `${tasks} tasks, ${messages} messages, ${events} events, ${blobs} blobs, about ${bytes} bytes`;
+    show(settings, report, () => {
+      return `${dry_run ? "Would go" : "Gone"}: ${what}; all of it ended before ${harmlessLine(cutoff)}.\n`;
+    });
+  });
+}

@@ -1,0 +1,32 @@
+/** `bridle tour`: its options. The tour itself is loaded when it is asked for. */
+
+import type { Command } from "commander";
+import { type RemoteSettings, withRemoteOptions } from "../remote.ts";
+import { type JsonSettings, withJson } from "../terminal/output.ts";
+
+export interface TourSettings extends RemoteSettings, JsonSettings {
+  crash?: true;
+  yes?: true;
+  keep?: string;
+}
+
+export function addTourCommand(program: Command): void {
+  const command = program
+    .command("tour")
+    .description(
+      "See it work in a minute: an agent, a question, an approval and a receipt, with a script in the place of a model. " +
+        "Uses the server that runs here, or one of its own.",
+    )
+    .option("--crash", "kill a server of its own in the middle of it, and see the task go on")
+    .option("--yes", "answer by itself; so it does where nobody can be asked")
+    .option("--keep <directory>", "keep what is written, the receipt above all, in a new directory");
+  withRemoteOptions(withJson(command)).action(async (settings: TourSettings) => {
+    if (settings.crash && settings.url !== undefined) {
+      command.error(
+        "error: --crash kills a server of its own, and no other: leave --url and BRIDLE_URL out.",
+      );
+    }
+    const { takeTour } = await import("../tour/take.ts");
+    process.exitCode = await takeTour(settings);
+  });
+}

@@ -1,0 +1,98 @@
+/** Verifying a receipt or a bundle in a file, and saying what was found. */
+
+import { createReadStream } from "node:fs";
+import { open, readFile } from "node:fs/promises";
+import { type BundleReport, bundleFormat, verifyBundle } from "../../receipts/bundle.ts";
+import { decodeReceipt } from "../../receipts/cbor.ts";
+import type { Verification } from "../../receipts/checks.ts";
+import { type PublicJwk, publicKeysIn } from "../../receipts/public-keys.ts";
+import { parseStrictJson } from "../../receipts/strict-json.ts";
+import { verifyReceipt } from "../../receipts/verify.ts";
+import { splitLines } from "../remote.ts";
+import { type JsonSettings, show, withProgress } from "../terminal/output.ts";
+import { harmless, harmlessLine } from "../terminal/terminal.ts";
+
+export async function readKeys(file: string): Promise<PublicJwk[]> {
+  const keys = publicKeysIn(parseStrictJson(await readFile(file)));
+  if (keys === null || keys.length === 0) throw new Error(`${file} has no Ed25519 keys in it.`);
+  return keys;
+}
+
+/** Told by the beginning of the file; a bundle can be too large to read at once. */
+export async function isBundle(file: string): Promise<boolean> {
+  await using handle = await open(file);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0);
+  return buffer.toString("utf8", 0, bytesRead).includes(bundleFormat);
+}
+
+export async function verifyFile(
+  file: string,
+  keys: readonly PublicJwk[],
+  settings: JsonSettings,
+): Promise<boolean> {
+  const verification = await checkFile(file, keys);
+  const { valid, reason } = verification;
+  show(settings, { file, ...verification }, () => {
+    return `${harmless(describe(verification))}${file} is ${valid ? "valid." : `NOT valid: ${reason}`}\n`;
+  });
+  return valid;
+}
+
+/** The same for those who say themselves what was found. */
+export async function checkFile(file: string, keys: readonly PublicJwk[]): Promise<Verification> {
+  return verifyReceipt(parseReceipt(await readFile(file)), { keys });
+}
+
+function describe({ checks }: Verification): string {
+  return checks
+    .map(({ name, ok, expected, found, message }) => {
+      const mark = ok === true ? "ok  " : ok === false ? "FAIL" : "-   ";
+      const why =
+        ok === false && (expected !== null || found !== null)
+          ? `\n       expected ${expected}\n       found    ${found}`
+          : "";
+      return `${mark} ${name.padEnd(13)} ${message}${why}\n`;
+    })
+    .join("");
+}
+
+/** A CBOR receipt begins with a map, a JSON one with a brace or white space. */
+function parseReceipt(bytes: Uint8Array): unknown {
+  const isCborMap = ((bytes[0] ?? 0) & 0xe0) === 0xa0;
+  return isCborMap ? decodeReceipt(bytes) : parseStrictJson(bytes);
+}
+
+export async function verifyBundleFile(
+  file: string,
+  keys: readonly PublicJwk[] | undefined,
+  settings: JsonSettings,
+): Promise<boolean> {
+  const report = await withProgress("receipts verified", (shown) =>
+    verifyBundle(splitLines(createReadStream(file)), keys, (done, total) => shown.at(done, total)),
+  );
+  const { receipts, valid, merkleRoot, keysFrom } = report;
+  const failures = report.failures.map(({ line, receiptId, message }) => ({
+    line,
+    receipt_id: receiptId,
+    message,
+  }));
+  const facts = { file, valid, receipts, merkle_root: merkleRoot, keys_from: keysFrom, failures };
+  show(settings, facts, () => describeBundle(file, report));
+  return valid;
+}
+
+function describeBundle(
+  file: string,
+  { receipts, valid, merkleRoot, keysFrom, failures }: BundleReport,
+): string {
+  const failed = failures.map(({ line, receiptId, message }) => {
+    return `FAIL line ${line}${receiptId === null ? "" : ` ${harmlessLine(receiptId)}`}: ${harmlessLine(message)}\n`;
+  });
+  const warning =
+    keysFrom === "bundle"
+      ? "The keys are the bundle's own: whoever made it can have made them. Give the issuer's with --jwks.\n"
+      : "";
+  return `${failed.join("")}${warning}${receipts} receipts, Merkle root ${merkleRoot ?? "unknown"}
+${file} is ${valid ? "valid" : "NOT valid"}.
+`;
+}

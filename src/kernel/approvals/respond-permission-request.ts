@@ -1,0 +1,140 @@
+/**
+ * Answer a request for permission: approve or deny, once. The task goes on either way and is told which. Where the persona
+ * wants signatures, nothing else is an answer.
+ */
+
+import type { ApprovalProof } from "../../harp/core/proof.ts";
+import type { Caller } from "../../policy/caller.ts";
+import type { JsonValue } from "../../store/port.ts";
+import type { Command } from "../core/dispatch.ts";
+import { HarnessError } from "../core/errors.ts";
+import type { Unit } from "../core/unit.ts";
+import { exchangesOf } from "../kinds/exchange.ts";
+import type { PermissionRequestRecord, PermissionResponse } from "../kinds/permission-request.ts";
+import { demandsHarp } from "../kinds/persona.ts";
+import { isSubmitter } from "../kinds/submitter.ts";
+import { submitterOf, type TaskRecord } from "../kinds/task.ts";
+import { newReceiptId } from "../receipts/ids.ts";
+import { moveTask } from "../tasks/tasks.ts";
+import { close } from "./exchanges.ts";
+import { settleChange } from "./policy-changes.ts";
+import { findSubject } from "./subjects.ts";
+
+export interface PermissionAnswer {
+  requestId: string;
+  approved: boolean;
+  reason: string | null;
+  answer?: JsonValue | undefined;
+  reviewer?: string | null | undefined;
+  /** What the one who answers was shown, when they say so: the answer is to that and to nothing else. */
+  artifactHash?: string | undefined;
+}
+
+export const respondPermissionRequest: Command<PermissionAnswer, PermissionRequestRecord> = {
+  name: "respond_permission_request",
+  scope: "approvals:write",
+  isAllowedWithoutRoom: true,
+  decide: (unit, request) => decidePermission(unit, request),
+};
+
+/** Nobody can be asked: what was to be shown cannot be put to anybody. Where only signatures count, that is a no. */
+export const denyUndeliverable: Command<{ requestId: string; problem: string }, null> = {
+  name: "deny_undeliverable",
+  scope: "admin",
+  decide(unit, { requestId, problem }) {
+    const request = findSubject(unit, requestId);
+    const reason = `It could not be put to the approvers (${problem}).`;
+    if (request?.object === "policy_change") {
+      const outcome = { decision: "denied", reason, decided_by: "system" } as const;
+      if (request.status === "pending") settleChange(unit, request, outcome);
+      return null;
+    }
+    const task = request && unit.find("task", request.task_id);
+    if (request?.status !== "pending" || task === undefined) return null;
+    for (const { request_id } of exchangesOf(request).filter(({ state }) => state === "CREATED")) {
+      close(unit, unit.require("permission_request", requestId), request_id, problem);
+    }
+    if (!demandsHarp(task.policy.approval_policy)) return null;
+    decidePermission(unit, { requestId, approved: false, reason, isUndeliverable: true });
+    return null;
+  },
+};
+
+export function decidePermission(
+  unit: Unit,
+  answer: PermissionAnswer & { proof?: ApprovalProof; isUndeliverable?: boolean },
+): PermissionRequestRecord {
+  const { requestId, approved, reason, proof } = answer;
+  const request = unit.require("permission_request", requestId);
+  const task = unit.require("task", request.task_id);
+  assertSameArtifact(request, answer);
+  const status = approved ? "approved" : "denied";
+  if (request.status === status) return request;
+  if (request.status !== "pending") {
+    throw new HarnessError("conflict", `Permission request ${requestId} was ${request.status} before.`, {
+      details: { request_id: requestId, status: request.status },
+    });
+  }
+  if (task.pending?.permission_request_id !== requestId) {
+    throw new HarnessError(
+      "conflict",
+      `Task ${task.id} no longer waits for this permission; it is ${task.status}.`,
+      {
+        details: { task_id: task.id, status: task.status },
+      },
+    );
+  }
+  const needsProof = answer.isUndeliverable !== true && demandsHarp(task.policy.approval_policy);
+  if (proof === undefined && needsProof) throw needsSignature(task, requestId);
+  if (proof === undefined && approved) assertAnother(unit.caller, task, requestId);
+  const response = unit.redactor.value<PermissionResponse>({
+    approved,
+    decision: status,
+    reason,
+    reviewer: answer.reviewer ?? unit.caller.actor,
+    decided_by: unit.caller.actor,
+    decided_at: unit.at,
+    ...(answer.answer === undefined ? {} : { answer: answer.answer }),
+    ...(proof === undefined ? {} : { proof }),
+  });
+  const receipt_id = newReceiptId(unit, task);
+  const decided = unit.emit(request, approved ? "tool.approved" : "tool.denied", { response, receipt_id });
+  const confirmed = unit.emit(task, "user.tool_confirmation", {
+    step: request.step,
+    request_id: requestId,
+    approved,
+    reason,
+  });
+  moveTask(unit, confirmed, "WORKING", `permission ${status}`);
+  return decided;
+}
+
+function assertSameArtifact(
+  { id, request }: PermissionRequestRecord,
+  { artifactHash }: PermissionAnswer,
+): void {
+  if (artifactHash === undefined || artifactHash === request.artifact_hash) return;
+  throw new HarnessError("conflict", `The answer is to something else than what ${id} asks for.`, {
+    param: "artifact_hash",
+    details: { request_id: id, artifact_hash: request.artifact_hash },
+  });
+}
+
+/** With `four_eyes`, whoever asked for the work is not the one who lets it go on. */
+function assertAnother(caller: Caller, task: TaskRecord, requestId: string): void {
+  if (task.policy.approval_policy?.four_eyes !== true) return;
+  if (!isSubmitter(caller, submitterOf(task))) return;
+  throw new HarnessError(
+    "policy_violation",
+    `Persona ${task.persona_id} wants four eyes: whoever submitted the task cannot approve it. Have somebody else answer.`,
+    { details: { request_id: requestId, rule: "approval_policy.four_eyes" } },
+  );
+}
+
+function needsSignature({ persona_id }: TaskRecord, requestId: string): HarnessError {
+  return new HarnessError(
+    "policy_violation",
+    `Persona ${persona_id} wants approvals signed: answer as a paired approver, with \`bridle approver\`.`,
+    { details: { request_id: requestId, rule: "approval_policy" } },
+  );
+}

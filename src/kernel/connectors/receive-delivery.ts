@@ -1,0 +1,236 @@
+/**
+ * Take a delivery that its signature has proved to be the connector's: it becomes a task, in one commit with the record
+ * that it was received. The delivery's id is the idempotency key of that commit, so a delivery that comes again, at the
+ * same time or after a crash, finds the first one's answer.
+ */
+
+import type { Caller } from "../../policy/caller.ts";
+import type { JsonObject, JsonValue, TenantStore } from "../../store/port.ts";
+import { sha256Hex } from "../core/content.ts";
+import { type Command, carryOut } from "../core/dispatch.ts";
+import { HarnessError, notFound } from "../core/errors.ts";
+import { everyPage } from "../core/every-page.ts";
+import type { TraceContext } from "../core/trace.ts";
+import type { Unit } from "../core/unit.ts";
+import type { Kernel } from "../kernel.ts";
+import type { ConnectorRecord } from "../kinds/connector.ts";
+import type { PersonaRecord } from "../kinds/persona.ts";
+import type { SessionRecord } from "../kinds/session.ts";
+import { createSession } from "../sessions/create-session.ts";
+import { submitTask, tellQuota } from "../tasks/submit-task.ts";
+
+export interface Delivery {
+  webhookId: string;
+  /** The body as it was signed, and as JSON. */
+  text: string;
+  body: JsonValue;
+  trace: TraceContext | null;
+}
+
+export interface Received {
+  deliveryId: string;
+  /** None for a delivery of a kind that the connector does not pass on. */
+  taskIds: string[];
+  windowMs: number;
+}
+
+/** The connector, acting for itself inside its workspace. */
+function asCaller({ id, tenant_id, workspace_id }: ConnectorRecord): Caller {
+  const scopes = ["connectors:write", "sessions:write", "tasks:write"] as const;
+  return { actor: id, tenantId: tenant_id, workspaceIds: [workspace_id], scopes: new Set(scopes) };
+}
+
+/** The first answer for a delivery, and whether it was given before. */
+export async function deliver(
+  kernel: Kernel,
+  connector: ConnectorRecord,
+  delivery: Delivery,
+): Promise<{ received: Received; deduped: boolean }> {
+  const caller = asCaller(connector);
+  const { id: connectorId } = connector;
+  const { webhookId } = delivery;
+  const idempotency = { key: webhookId, target: `delivery to ${connectorId}`, body: null };
+  const request = { connectorId, delivery };
+  const { result: received, replayed } = await kernel.dispatch(receiveDelivery, caller, request, idempotency);
+  if (replayed) await carryOut(kernel, noteDuplicate, caller, { connectorId, webhookId, received });
+  return { received, deduped: replayed };
+}
+
+/** Says in the log that a signed delivery was not taken, and why. */
+export async function refuseDelivery(
+  kernel: Kernel,
+  connector: ConnectorRecord,
+  webhookId: string,
+  { code, message }: HarnessError,
+): Promise<void> {
+  const refusal = { connectorId: connector.id, webhookId, code, reason: message };
+  await carryOut(kernel, noteFailure, asCaller(connector), refusal);
+}
+
+const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Received> = {
+  name: "receive_delivery",
+  scope: "connectors:write",
+  decide(unit, { connectorId, delivery }) {
+    const connector = unit.require("connector", connectorId);
+    assertTakes(connector);
+    const { webhookId, text, body, trace } = delivery;
+    const deliveryId = unit.newId("delivery");
+    unit.emit(connector, "connector.delivery_received", {
+      delivery_id: deliveryId,
+      webhook_id: webhookId,
+      bytes: Buffer.byteLength(text),
+      sha256: sha256Hex(text),
+    });
+    const eventKind = kindOf(body);
+    const personaIds = isPassedOn(connector.event_kinds, eventKind)
+      ? personasFor(unit, connector, eventKind)
+      : [];
+    unit.emit(connector, "connector.normalized", {
+      delivery_id: deliveryId,
+      event_kind: eventKind,
+      status: personaIds.length > 0 ? "accepted" : "ignored",
+    });
+    const payload: JsonObject = { delivery_id: deliveryId, event_kind: eventKind, body };
+    const taskIds: string[] = [];
+    for (const personaId of personaIds) {
+      taskIds.push(submit(unit, connector, personaId, { payload, trace }));
+    }
+    return { deliveryId, taskIds, windowMs: connector.dedupe_policy.window_seconds * 1000 };
+  },
+  keptMs: ({ windowMs }) => windowMs,
+  async refused(deps, caller, refusal, { connectorId, delivery: { webhookId } }) {
+    await tellQuota(deps, caller, refusal);
+    const { code, message: reason } = refusal;
+    await carryOut(deps, noteFailure, caller, { connectorId, webhookId, code, reason });
+  },
+};
+
+const noteDuplicate: Command<{ connectorId: string; webhookId: string; received: Received }, null> = {
+  name: "note_duplicate_delivery",
+  scope: "connectors:write",
+  decide(unit, { connectorId, webhookId, received }) {
+    const connector = unit.find("connector", connectorId);
+    if (connector === undefined) return null;
+    const { deliveryId, taskIds } = received;
+    unit.emit(connector, "connector.delivery_deduped", {
+      delivery_id: deliveryId,
+      webhook_id: webhookId,
+      task_ids: taskIds,
+    });
+    return null;
+  },
+};
+
+interface Refusal {
+  connectorId: string;
+  webhookId: string;
+  code: string;
+  reason: string;
+}
+
+const noteFailure: Command<Refusal, null> = {
+  name: "note_failed_delivery",
+  scope: "connectors:write",
+  decide(unit, { connectorId, webhookId, code, reason }) {
+    const connector = unit.find("connector", connectorId);
+    if (connector === undefined) return null;
+    unit.emit(connector, "connector.failed", { webhook_id: webhookId, code, reason });
+    return null;
+  },
+};
+
+/** One that is paused may be sent to again later; one that is not may not. */
+function assertTakes({ id, status }: ConnectorRecord): void {
+  if (status === "ACTIVE") return;
+  const code = status === "PAUSED" ? "conflict" : "policy_violation";
+  throw new HarnessError(code, `Connector ${id} is ${status} and takes no deliveries.`, {
+    details: { connector_id: id, status },
+  });
+}
+
+/** Standard Webhooks has it in the member `type`. */
+function kindOf(body: JsonValue): string | null {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return null;
+  return typeof body.type === "string" ? body.type : null;
+}
+
+function isPassedOn(eventKinds: readonly string[], kind: string | null): boolean {
+  return eventKinds.length === 0 || (kind !== null && eventKinds.includes(kind));
+}
+
+/**
+ * Whose work it becomes: the connector's target, and every persona with a trigger for it. Where neither is said, the
+ * session's or the tenant's persona does it, which is what null stands for. A disabled persona does not keep the others
+ * from their work; where all are disabled, the delivery is refused.
+ */
+function personasFor(
+  unit: Unit,
+  { id, target_persona_id }: ConnectorRecord,
+  kind: string | null,
+): (string | null)[] {
+  const found = new Set<string>(target_persona_id === null ? [] : [target_persona_id]);
+  const disabled = new Set<string>();
+  let isTriggered = false;
+  for (const persona of unit.awaited("personas", () => allPersonas(unit.own))) {
+    if (persona.disabled === true) disabled.add(persona.id);
+    const triggers = (persona.triggers ?? []).filter(({ connector_id }) => connector_id === id);
+    isTriggered ||= triggers.length > 0;
+    if (triggers.some(({ event_kinds = [] }) => isPassedOn(event_kinds, kind))) found.add(persona.id);
+  }
+  if (found.size === 0 && !isTriggered) return [null];
+  const enabled = [...found].filter((personaId) => !disabled.has(personaId));
+  return enabled.length > 0 ? enabled : [...found];
+}
+
+async function allPersonas(own: TenantStore): Promise<PersonaRecord[]> {
+  const found: PersonaRecord[] = [];
+  for await (const page of everyPage(own, { kind: "persona" })) {
+    found.push(...page.map(({ body }) => body as PersonaRecord));
+  }
+  return found;
+}
+
+function submit(
+  unit: Unit,
+  connector: ConnectorRecord,
+  personaId: string | null,
+  { payload, trace }: { payload: JsonObject; trace: TraceContext | null },
+): string {
+  const session = sessionOf(unit, connector);
+  const task = submitTask.decide(unit, {
+    sessionId: session.id,
+    personaId: personaId ?? session.persona_id,
+    configuredBy: connector.set_up_by ?? null,
+    input: { payload },
+    trace,
+  });
+  unit.emit(connector, "connector.task_submitted", {
+    delivery_id: String(payload.delivery_id),
+    task_id: task.id,
+    session_id: session.id,
+  });
+  return task.id;
+}
+
+/** The session it was told to use, or one of its own that still takes work. */
+function sessionOf(unit: Unit, connector: ConnectorRecord): SessionRecord {
+  // As it is now: the first of several tasks may have made the session.
+  const { target_session_id, own_session_id, target_persona_id, workspace_id } = unit.require(
+    "connector",
+    connector.id,
+  );
+  if (target_session_id !== null) {
+    const session = unit.find("session", target_session_id);
+    if (session === undefined) throw notFound("session", target_session_id);
+    return session;
+  }
+  const own = own_session_id === null ? undefined : unit.find("session", own_session_id);
+  if (own?.state === "ACTIVE") return own;
+  const session = createSession.decide(unit, {
+    workspaceId: workspace_id,
+    personaId: target_persona_id,
+    metadata: { connector_id: connector.id },
+  });
+  unit.emit(connector, "vendor.bridle.connector.updated", { changes: { own_session_id: session.id } });
+  return session;
+}

@@ -1,0 +1,28 @@
+/** Change a connector: pause it, wake it, send its tasks elsewhere. */
+
+import { audited } from "../audit/record.ts";
+import type { Command } from "../core/dispatch.ts";
+import type { ConnectorRecord, ConnectorSettings } from "../kinds/connector.ts";
+import { changedBy } from "../kinds/submitter.ts";
+import { assertTargets, requireOwnTarget } from "./create-connector.ts";
+
+export interface UpdateConnector {
+  connectorId: string;
+  changes: Partial<ConnectorSettings>;
+}
+
+export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
+  name: "update_connector",
+  scope: "connectors:write",
+  audit: ({ changes }, connector) =>
+    audited("connector.update", connector, { changed: Object.keys(changes) }),
+  decide(unit, { connectorId, changes }) {
+    const connector = unit.require("connector", connectorId);
+    assertTargets(unit, connector.workspace_id, changes);
+    const { target_persona_id = connector.target_persona_id } = changes;
+    requireOwnTarget(unit, target_persona_id);
+    if (Object.keys(changes).length === 0) return connector;
+    const set_up_by = changedBy(unit.caller, connector.set_up_by);
+    return unit.emit(connector, "vendor.bridle.connector.updated", { changes: { ...changes, set_up_by } });
+  },
+};

@@ -1,0 +1,84 @@
+/** What must hold of the records that have come of a log, before they are written. */
+
+import type { Caller } from "../../../policy/caller.ts";
+import { type AnyRecord, indexOf, type Kind } from "../../core/fold.ts";
+import type { TaskRecord } from "../../kinds/task.ts";
+import { isFinal } from "../../tasks/lifecycle.ts";
+import { adoptedSessionId } from "../send-message.ts";
+import type { LogBundle } from "./bundle.ts";
+import { refused } from "./refused.ts";
+
+/** What these events make, and nothing else. */
+const importedKinds: ReadonlySet<string> = new Set<Kind>([
+  "session",
+  "message",
+  "artifact",
+  "task",
+  "permission_request",
+  "approval_nonce",
+  "handoff",
+  "receipt",
+]);
+
+/** What has come of the log: records of this session only, nothing among them that goes on, is waited for or wakes anybody. */
+export function assertSettled(
+  made: [id: string, record: AnyRecord][],
+  { header }: LogBundle,
+  caller: Caller,
+): void {
+  const ids = new Set(made.map(([id]) => id));
+  for (const [id, record] of made) {
+    const place = { workspace_id: header.workspace.id, session_id: header.session_id, ...record };
+    if (!hasFormOf(record, caller)) throw refused(`${id} is not an id of its kind.`);
+    const isOurs =
+      id === record.id &&
+      importedKinds.has(record.object) &&
+      record.tenant_id === header.tenant_id &&
+      place.workspace_id === header.workspace.id &&
+      place.session_id === header.session_id;
+    if (!isOurs) throw refused(`${id} is not a record of this session.`);
+    if ("task_id" in record && record.task_id !== null && !ids.has(record.task_id)) {
+      throw refused(`${id} is of a task that it does not have, ${record.task_id}.`);
+    }
+    if (indexOf(record).wakeAt != null) throw refused(`${id} has not come to its end.`);
+    if (record.object === "task") assertTaskEnded(record, ids);
+    if (record.object === "permission_request" && record.status === "pending") {
+      throw refused(`The request ${id} still waits for an answer.`);
+    }
+  }
+}
+
+/** Ids that are made of something else, as those of chains, tenants and contexts are, are not for a file to choose. */
+const idForms: Partial<Record<Kind, RegExp>> = {
+  session: /^session_(?:[0-9A-Z]{26}|(?:ctx|shell)_[0-9a-f]{32})$/,
+  message: /^msg_(?:[0-9A-Z]{26}|replay_[0-9a-f]{1,64})$/,
+  task: /^task_[0-9A-Z]{26}$/,
+  artifact: /^artifact_(?:[0-9A-Z]{26}|replay_[0-9a-f]{1,64})$/,
+  permission_request: /^perm_[0-9A-Z]{26}$/,
+  handoff: /^handoff_[0-9A-Z]{26}$/,
+  receipt: /^receipt_(?:[0-9A-Z]{26}|replay_(?:[0-9a-f]{1,64}|live_[0-9A-Z]{26})|subject_[0-9a-f]{32})$/,
+  approval_nonce: /^nonce_[0-9a-f]{64}$/,
+};
+
+function hasFormOf(record: AnyRecord, { workspaceIds: bound }: Caller): boolean {
+  const { object, id, tenant_id: tenantId } = record;
+  if (idForms[object]?.test(id) !== true) return false;
+  // That of a shell's session is made of what only the shell knows: it is for those who may do everything in the tenant.
+  if (id.startsWith("session_shell_")) return bound === null;
+  if (record.object !== "session" || !id.startsWith("session_ctx_")) return true;
+  // That of a client's own context is made of the tenant and of whoever began it.
+  const owners = [null, [record.workspace_id]];
+  return owners.some(
+    (workspaceIds) => id === adoptedSessionId({ tenantId, workspaceIds }, record.context_id ?? ""),
+  );
+}
+
+/** By what its events have made of it, not by their names. */
+function assertTaskEnded(task: TaskRecord, ids: ReadonlySet<string>): void {
+  if (!isFinal(task.status) || task.outcome === null) {
+    throw refused(`Task ${task.id} has not ended.`);
+  }
+  if (task.parent_task_id !== null && !ids.has(task.parent_task_id)) {
+    throw refused(`Task ${task.id} has a parent that it does not have, ${task.parent_task_id}.`);
+  }
+}

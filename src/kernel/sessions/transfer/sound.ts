@@ -1,0 +1,185 @@
+/** What must hold of a log before anything is made of it: one session's, in the form of its kinds, over, and whole. */
+
+import { redactLong } from "../../../policy/redact/search-budget.ts";
+import type { NewEvent } from "../../../store/port.ts";
+import { asKernelEvent, type EventKind, terminalEvents } from "../../core/events.ts";
+import { created } from "../../core/fold.ts";
+import { nextSlice } from "../../core/slices.ts";
+import type { KernelDeps } from "../../core/unit.ts";
+import { blobsOf, type LogBundle } from "./bundle.ts";
+import { wrongIn, wrongInMark } from "./payloads.ts";
+import { assertAsReceipted } from "./receipted.ts";
+import { asWritten, refused } from "./refused.ts";
+
+/** What a session's log may hold. Nothing else gets in by this door: no keys, no personas, no tenants. */
+const importable: ReadonlySet<string> = new Set<EventKind>([
+  "session.created",
+  "vendor.bridle.session.updated",
+  "session.closed",
+  "session.message_appended",
+  "session.thread_forked",
+  "session.thread_merged",
+  "session.replayed",
+  "user.message",
+  "agent.message",
+  "vendor.bridle.message",
+  "artifact.created",
+  "artifact.updated",
+  "task.submitted",
+  "task.started",
+  "task.status_changed",
+  "task.input_required",
+  "task.auth_required",
+  "task.completed",
+  "task.failed",
+  "task.canceled",
+  "user.input_submitted",
+  "user.cancel_requested",
+  "user.tool_confirmation",
+  "tool.approval_required",
+  "tool.approved",
+  "tool.denied",
+  "vendor.bridle.approval.requested",
+  "vendor.bridle.approval.submitted",
+  "vendor.bridle.approval.delayed",
+  "vendor.bridle.approval.decided",
+  "vendor.bridle.approval.closed",
+  "vendor.bridle.approval.settled",
+  "vendor.bridle.approval.used",
+  "agent.handoff",
+  "vendor.bridle.handoff.created",
+  "vendor.bridle.handoff.updated",
+  "agent.memory_read",
+  "agent.memory_write",
+  "vendor.bridle.quota.exhausted",
+  "vendor.bridle.quota.granted",
+  "span.started",
+  "span.updated",
+  "span.completed",
+  "span.failed",
+  "vendor.bridle.step.late_result",
+  "vendor.bridle.receipt.requested",
+  "receipt.issued",
+  "receipt.verified",
+  "receipt.verification_failed",
+  "vendor.bridle.receipt.imported",
+  "replay.started",
+  "replay.completed",
+  "replay.failed",
+]);
+
+type CleanDeps = Pick<KernelDeps, "redactor" | "searchTexts">;
+
+export async function assertSound(deps: CleanDeps, bundle: LogBundle): Promise<void> {
+  for (const event of bundle.events) {
+    await nextSlice();
+    assertBelongs(event, bundle);
+  }
+  assertCopies(bundle);
+  assertOneSession(bundle);
+  assertEnded(bundle);
+  await assertClean(deps, bundle);
+  assertContentIsThere(bundle);
+  await assertAsReceipted(bundle);
+}
+
+function assertBelongs(event: NewEvent, { header }: LogBundle): void {
+  if (event.event === "session.truncated") {
+    throw refused("The session was truncated; its transcript cannot be moved to another log.");
+  }
+  if (event.event === "session.compacted") {
+    throw refused("The session was compacted; its transcript cannot be moved to another log.");
+  }
+  if (!importable.has(event.event)) {
+    throw refused(`It has an event ${event.event}, which is no part of a session's log.`);
+  }
+  const wrong = wrongIn(event.event, event.payload) ?? wrongInMark(event.replay);
+  if (wrong !== null)
+    throw refused(`It has an event ${event.event} with ${wrong || "a payload"} not of its kind.`);
+  const { tenantId, workspaceId, sessionId, taskId, resource } = event;
+  const isOurs =
+    tenantId === header.tenant_id && workspaceId === header.workspace.id && sessionId === header.session_id;
+  if (!isOurs) throw refused(`It has an event of another session, ${sessionId}.`);
+  // An event is about what it makes. What an approver decided is about the request, and makes a mark beside it.
+  const [made] = created(asKernelEvent(event));
+  const isAbout =
+    made === undefined || event.event === "vendor.bridle.approval.decided" || made.id === resource.id;
+  if (!isAbout) throw refused(`It has an event ${event.event} about something else than it makes.`);
+  if (taskId !== null && resource.object === "task" && resource.id !== taskId) {
+    throw refused(`It has an event of task ${taskId} about another, ${resource.id}.`);
+  }
+}
+
+/** Only a replay copies events; elsewhere a copy would be an event that counts for nothing. */
+function assertCopies({ events }: LogBundle): void {
+  const replays = new Set(
+    events
+      .map(asKernelEvent)
+      .flatMap((event) =>
+        event.event === "task.submitted" && event.payload.task.replay !== null ? [event.resource.id] : [],
+      ),
+  );
+  const stray = events.find(({ replay, taskId }) => replay !== undefined && !replays.has(taskId ?? ""));
+  if (stray !== undefined) throw refused(`It has a copied event ${stray.event} outside of a replay.`);
+}
+
+function assertOneSession({ header, events }: LogBundle): void {
+  const sessions = events.map(asKernelEvent).filter(({ event }) => event === "session.created");
+  const [only] = sessions;
+  if (
+    sessions.length !== 1 ||
+    only?.event !== "session.created" ||
+    only.payload.session.id !== header.session_id
+  ) {
+    throw refused(`It must begin with the session ${header.session_id} and no other.`);
+  }
+  if (only.payload.session.parent_session_id !== null) {
+    throw refused("The session is a fork; its transcript begins in another session's log.");
+  }
+}
+
+/** A task that goes on elsewhere must not go on here as well: one beginning, one end, and nothing moves after it. */
+function assertEnded({ events }: LogBundle): void {
+  const state = new Map<string, "open" | "ended">();
+  for (const { event, resource, taskId } of events) {
+    if (event === "task.submitted") {
+      if (state.has(resource.id)) throw refused(`Task ${resource.id} is submitted twice.`);
+      state.set(resource.id, "open");
+    } else if (
+      taskId !== null &&
+      state.get(taskId) === "ended" &&
+      !/^(?:vendor\.bridle\.)?receipt\./.test(event) &&
+      event !== "artifact.created" &&
+      !event.startsWith("vendor.bridle.handoff.") &&
+      event !== "vendor.bridle.approval.settled"
+    ) {
+      throw refused(`Task ${taskId} goes on after its end.`);
+    } else if (terminalEvents.has(event)) state.set(resource.id, "ended");
+  }
+  const open = [...state].find(([, at]) => at === "open");
+  if (open !== undefined) throw refused(`Task ${open[0]} has not ended.`);
+}
+
+/** Taking something out would break what the receipts say; so it is not taken in. */
+async function assertClean(deps: CleanDeps, { events, blobs }: LogBundle): Promise<void> {
+  // Each has a budget of its own: a decision that is made again for each text would not end.
+  const isClean = (value: unknown) =>
+    redactLong(deps.searchTexts, deps.redactor, (redactor) => redactor.value(value) === value);
+  const dirty = () => refused("It holds what looks like a credential.");
+  for (const { payload, actor, resource } of events) {
+    await nextSlice();
+    if (!(await isClean([payload, actor, resource.id]))) throw dirty();
+  }
+  for (const { bytes } of blobs) {
+    await nextSlice();
+    if (!(await isClean(Buffer.from(bytes).toString("utf8")))) throw dirty();
+  }
+}
+
+function assertContentIsThere({ events, blobs }: LogBundle): void {
+  const kept = new Set(blobs.map(({ sha256 }) => sha256));
+  const missing = events
+    .flatMap((event) => asWritten(event, () => blobsOf(event)))
+    .find((sha256) => !kept.has(sha256));
+  if (missing !== undefined) throw refused(`The content ${missing}, of which an event speaks, is missing.`);
+}

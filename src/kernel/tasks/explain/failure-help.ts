@@ -1,0 +1,38 @@
+/** What to do about a task that failed. */
+
+import { errorTypes } from "../../core/errors.ts";
+import type { Failure } from "../../kinds/outcome.ts";
+
+const known: Readonly<Record<string, string>> = {
+  agent_error: "The log of the server says where the code of the agent threw it.",
+  step_failed: "The log of the task says which step it was; the log of the server says more.",
+  rejected: "The agent does not do such tasks: give it other input, or the task to another agent.",
+  approval_denied: "Submit it again if the answer would be another one now.",
+  nondeterministic_run:
+    "Load the code that the task began with, in a version of its own, or submit it again for the new code.",
+  outcome_unknown: "Look for what the tool did, and submit the task again if it did nothing.",
+  model_unavailable:
+    "See to the model's provider and its key, or name another model in the persona's policy.",
+  replay_dependency_unavailable:
+    "Give the replay what is missing as an override, or allow it to be done live.",
+};
+
+export function helpFor({ code, details }: Failure, agent: string): string[] {
+  const quotaId = details?.quota_id;
+  const page = docsFor(code);
+  return [
+    ...(typeof quotaId === "string"
+      ? [`Raise the limits of quota ${quotaId}, or wait until it starts anew.`]
+      : []),
+    ...(known[code] === undefined ? [] : [known[code]]),
+    ...(page === null ? [] : [`${page} explains it.`]),
+    ...(known[code] === undefined && page === null
+      ? [`The code ${code} is the agent's own: who wrote ${agent} knows what it means.`]
+      : []),
+  ];
+}
+
+/** The page about a code, for codes that the harness itself has. */
+export function docsFor(code: string): string | null {
+  return Object.hasOwn(errorTypes, code) ? `docs/errors/${code}.md` : null;
+}

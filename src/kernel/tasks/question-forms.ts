@@ -1,0 +1,62 @@
+/** Questions of tasks as the flat forms that clients of other protocols can show: fields of texts, numbers and choices. */
+
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+
+export type FormField = JsonObject & { type: string };
+
+export interface QuestionForm {
+  properties: Record<string, FormField>;
+  required: string[];
+}
+
+/** The one field of a form for a question that asks for no object. */
+const onlyField = "answer";
+const fieldTypes: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean"]);
+
+/** Null for a question that asks for more than such a form has. */
+export function questionForm(schema: JsonObject | null): QuestionForm | null {
+  const properties: Record<string, FormField> = {};
+  for (const [name, field] of Object.entries(fieldsOf(schema))) {
+    const flat = flatField(field);
+    if (flat === null) return null;
+    properties[name] = flat;
+  }
+  return { properties, required: asksForObject(schema) ? namesIn(schema.required) : [onlyField] };
+}
+
+/** What a form that was filled in says to the question; nothing when it does not. */
+export function answerIn(schema: JsonObject | null, content: Record<string, unknown>): unknown {
+  return asksForObject(schema) ? content : content[onlyField];
+}
+
+function asksForObject(schema: JsonObject | null): schema is JsonObject {
+  return schema?.type === "object";
+}
+
+function fieldsOf(schema: JsonObject | null): JsonObject {
+  if (!asksForObject(schema)) return { [onlyField]: schema ?? { type: "string", title: "Answer" } };
+  return isObject(schema.properties) ? schema.properties : {};
+}
+
+/** A choice of constants is said as the values that there are. */
+function flatField(field: JsonValue | undefined): FormField | null {
+  if (!isObject(field)) return null;
+  const { anyOf, enum: given, type, ...rest } = field;
+  const choices = Array.isArray(given) ? given : Array.isArray(anyOf) ? anyOf.map(constantIn) : null;
+  if (choices === null) return typeof type === "string" && fieldTypes.has(type) ? { ...field, type } : null;
+  return choices.every((choice) => typeof choice === "string")
+    ? { ...rest, type: "string", enum: choices }
+    : null;
+}
+
+function constantIn(schema: JsonValue): JsonValue {
+  return isObject(schema) ? (schema.const ?? null) : null;
+}
+
+function namesIn(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

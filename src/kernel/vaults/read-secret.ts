@@ -1,0 +1,69 @@
+/**
+ * A secret for a run: of the vaults that its session names, in that order, then of its workspace's, then of the tenant's.
+ * There is no other way to a secret's value.
+ */
+
+import { systemCaller } from "../../policy/caller.ts";
+import { HarnessError } from "../core/errors.ts";
+import { findVisible } from "../core/read.ts";
+import type { KernelDeps } from "../core/unit.ts";
+import type { VaultRecord } from "../kinds/vault.ts";
+import { openDataKey, openEntry } from "./vaults.ts";
+
+export interface SecretRequest {
+  tenantId: string;
+  workspaceId: string;
+  sessionId: string;
+  name: string;
+  /** Only this vault, when it is named. */
+  vaultId?: string | undefined;
+}
+
+export interface ReadSecret {
+  value: string;
+  vaultId: string;
+  version: number;
+}
+
+/** Vaults looked at in one place. More of them is not a way to keep secrets. */
+const vaultsMax = 1000;
+
+type Deps = Pick<KernelDeps, "store" | "masterKeys">;
+
+export async function readSecret(deps: Deps, request: SecretRequest): Promise<ReadSecret> {
+  for await (const vault of vaultsFor(deps, request)) {
+    if (!vault.capabilities.includes("read")) continue;
+    const entry = vault.secrets.find(({ name }) => name === request.name);
+    if (entry === undefined) continue;
+    const value = openEntry(openDataKey(deps, vault), vault, entry);
+    return { value, vaultId: vault.id, version: entry.version };
+  }
+  throw new HarnessError(
+    "resource_not_found",
+    `No vault that this task may read holds the secret ${JSON.stringify(request.name)}.`,
+  );
+}
+
+async function* vaultsFor({ store }: Deps, request: SecretRequest): AsyncGenerator<VaultRecord> {
+  const { tenantId, workspaceId, sessionId, vaultId } = request;
+  const caller = { ...systemCaller(tenantId), workspaceIds: [workspaceId] };
+  if (vaultId !== undefined) {
+    const vault = await findVisible(store, caller, "vault", vaultId);
+    if (vault !== undefined) yield vault;
+    return;
+  }
+  const session = await findVisible(store, caller, "session", sessionId);
+  for (const id of session?.vault_ids ?? []) {
+    const vault = await findVisible(store, caller, "vault", id);
+    if (vault !== undefined) yield vault;
+  }
+  const own = await store.of(tenantId).list({
+    kind: "vault",
+    workspaceIds: [workspaceId],
+    order: "oldest_first",
+    limit: vaultsMax,
+  });
+  const vaults = own.map(({ body }) => body as VaultRecord);
+  yield* vaults.filter((vault) => vault.workspace_id !== null);
+  yield* vaults.filter((vault) => vault.workspace_id === null);
+}

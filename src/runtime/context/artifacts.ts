@@ -1,0 +1,200 @@
+/** Artifacts that a run leaves behind: whole, or in chunks that others can follow while they are written. */
+
+import { sha256Hex } from "../../kernel/core/content.ts";
+import type { Unit } from "../../kernel/core/unit.ts";
+import type { ArtifactRecord } from "../../kernel/kinds/artifact.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import type { Redactor } from "../../policy/redact/redact.ts";
+import type { ArtifactContent, ArtifactInput, ArtifactWriter } from "../agents/agent.ts";
+import { AgentFailure } from "../run/failures.ts";
+import { jsonCopy } from "../run/json.ts";
+import { guarded } from "../run/promises.ts";
+import type { Run } from "../run/run.ts";
+
+export async function writeArtifact(run: Run, artifact: ArtifactInput & ArtifactContent): Promise<string> {
+  const step = run.key("artifact");
+  const recorded = await run.recall(step);
+  const known = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
+  if (known !== null && !run.isReplay) return known.id;
+  const { bytes, mimeType } =
+    known === null
+      ? await run.redact((redactor) => encode(artifact, redactor))
+      : encode(artifact, run.redactor);
+  const sha256 = sha256Hex(bytes);
+  if (known !== null && (await isMadeAgain(run, step, known.sha256, sha256))) return known.id;
+  return await keepArtifact(run, step, { mimeType, ...artifact }, { bytes, sha256 });
+}
+
+async function isMadeAgain(run: Run, step: string, recorded: string | null, made: string): Promise<boolean> {
+  if (recorded === made) {
+    await run.repeat(step);
+    return true;
+  }
+  await run.differs(`${step} sha256:${recorded}`, `${step} sha256:${made}`);
+  return false;
+}
+
+async function keepArtifact(
+  run: Run,
+  step: string,
+  artifact: ArtifactInput & { mimeType: string },
+  { bytes, sha256 }: { bytes: Uint8Array; sha256: string },
+): Promise<string> {
+  // A replay that goes on after a crash has written it before.
+  const id = run.artifactId(step) ?? run.kernel.newId("artifact");
+  await run.note((unit, task) => {
+    const made = newArtifact(unit, task, artifact, id);
+    // An equal replay has made it before: the same name, the same content.
+    const existing = run.isReplay ? unit.find("artifact", made.id) : undefined;
+    if (existing !== undefined) {
+      unit.repeat(task, "artifact.created", { artifact: existing, step });
+      return task;
+    }
+    unit.keepBlob({ sha256, bytes });
+    const whole = { ...made, sha256, blob: sha256, bytes: bytes.length, complete: true };
+    unit.emit(whole, "artifact.created", { artifact: whole, step });
+    return task;
+  });
+  return id;
+}
+
+export async function openArtifact(run: Run, artifact: ArtifactInput): Promise<ArtifactWriter> {
+  const step = run.key("artifact");
+  const recorded = await run.recall(step);
+  const opened = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
+  if (run.isReplay) return replayWriter(run, artifact, step, opened);
+  const id = opened?.id ?? run.kernel.newId("artifact");
+  if (opened === null) {
+    await run.note((unit, task) => {
+      const record = newArtifact(unit, task, { mimeType: "text/plain", ...artifact }, id);
+      unit.emit(record, "artifact.created", { artifact: record, step });
+      return task;
+    });
+  }
+  return chunkWriter(run, { id, visibility: artifact.visibility ?? "public" }, step);
+}
+
+/** Chunks go to the log one by one; the last event puts the whole under its hash. */
+function chunkWriter(
+  run: Run,
+  artifact: Pick<ArtifactRecord, "id" | "visibility">,
+  step: string,
+): ArtifactWriter {
+  const written: string[] = [];
+  let index = 0;
+  let closed = false;
+
+  async function append(chunk: string, last: boolean): Promise<void> {
+    if (closed) throw new AgentFailure("artifact_closed", `Artifact ${artifact.id} is closed already.`);
+    closed = last;
+    const text = run.redactor.text(chunk);
+    written.push(text);
+    const key = chunkKey(step, index + 1);
+    const at = index++;
+    if ((await run.recall(key)) !== undefined) return;
+    const whole = last ? await run.redact((redactor) => wholeOf(redactor, written)) : null;
+    const completed = whole === null ? null : { sha256: whole.sha256, bytes: whole.bytes.length };
+    await run.note((unit, task) => {
+      const current = unit.require("artifact", artifact.id);
+      if (whole !== null) unit.keepBlob(whole);
+      const { visibility } = artifact;
+      unit.emit(current, "artifact.updated", {
+        index: at,
+        artifact_id: artifact.id,
+        chunk: unit.seal(text),
+        completed,
+        visibility,
+        step: key,
+      });
+      return task;
+    });
+  }
+
+  return guarded<ArtifactWriter>({
+    id: artifact.id,
+    write: (chunk) => append(chunk, false),
+    close: () => append("", true),
+  });
+}
+
+/** A replay cannot add to its source's artifact: it gathers the content, and knows at the end whether it is the same. */
+function replayWriter(
+  run: Run,
+  artifact: ArtifactInput,
+  step: string,
+  recorded: ArtifactRecord | null,
+): ArtifactWriter {
+  const chunks: string[] = [];
+  let recordedHash: string | null = null;
+  // Its name is given before its content is known. Where that may differ, it is the replay's own from the start.
+  const known = run.isExact ? recorded : null;
+
+  async function append(chunk: string): Promise<void> {
+    chunks.push(run.redactor.text(chunk));
+    const entry = await run.recall(chunkKey(step, chunks.length));
+    if (entry?.ended?.event === "artifact.updated")
+      recordedHash = entry.ended.payload.completed?.sha256 ?? null;
+  }
+
+  return guarded<ArtifactWriter>({
+    id: known?.id ?? run.artifactId(step) ?? "",
+    write: append,
+    async close() {
+      await append("");
+      const { bytes, sha256 } = wholeOf(run.redactor, chunks);
+      if (known === null || !(await isMadeAgain(run, step, recordedHash, sha256))) {
+        await keepArtifact(run, step, { mimeType: "text/plain", ...artifact }, { bytes, sha256 });
+        return;
+      }
+      for (const index of chunks.keys()) await run.repeat(chunkKey(step, index + 1));
+    },
+  });
+}
+
+function chunkKey(step: string, number: number): string {
+  return `${step}:chunk:${number}`;
+}
+
+/** The pieces together; what only now shows itself as a secret is taken out of the whole. */
+function wholeOf(redactor: Redactor, chunks: readonly string[]): { sha256: string; bytes: Uint8Array } {
+  const bytes = Buffer.from(redactor.text(chunks.join("")));
+  return { sha256: sha256Hex(bytes), bytes };
+}
+
+function encode(
+  artifact: ArtifactInput & ArtifactContent,
+  redactor: Redactor,
+): { bytes: Uint8Array; mimeType: string } {
+  if ("text" in artifact) return { bytes: Buffer.from(redactor.text(artifact.text)), mimeType: "text/plain" };
+  if ("json" in artifact) {
+    const json = JSON.stringify(redactor.value(artifact.json));
+    return { bytes: Buffer.from(json), mimeType: "application/json" };
+  }
+  return { bytes: Uint8Array.from(artifact.bytes), mimeType: "application/octet-stream" };
+}
+
+function newArtifact(
+  unit: Unit,
+  task: TaskRecord,
+  artifact: ArtifactInput & { mimeType: string },
+  id: string,
+): ArtifactRecord {
+  const envelope = { ...unit.envelope("artifact", "artifact"), id };
+  return {
+    ...envelope,
+    metadata: jsonCopy(artifact.metadata ?? {}),
+    workspace_id: task.workspace_id,
+    session_id: task.session_id,
+    task_id: task.id,
+    kind: artifact.kind ?? "file",
+    name: artifact.name,
+    mime_type: artifact.mimeType,
+    uri: `/v1/artifacts/${envelope.id}/content`,
+    visibility: artifact.visibility ?? "public",
+    sha256: null,
+    bytes: null,
+    blob: null,
+    complete: false,
+    in_receipt: true,
+  };
+}

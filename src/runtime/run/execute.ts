@@ -1,0 +1,88 @@
+/** Runs an agent's function for one task, from its input to its ending. */
+
+import { inlined, unseal } from "../../kernel/core/content.ts";
+import type { Unit } from "../../kernel/core/unit.ts";
+import {
+  firstJsonObject,
+  type MessageRecord,
+  type Part,
+  textOf,
+  textPart,
+} from "../../kernel/kinds/message.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
+import { problemWithInput } from "../../kernel/skills/skills.ts";
+import { appendMessage, type Ending, endTask, moveTask } from "../../kernel/tasks/tasks.ts";
+import type { JsonValue } from "../../store/port.ts";
+import type { Agent } from "../agents/agent.ts";
+import { inputSchemaOf } from "../agents/registry.ts";
+import { createContext, type RunInput } from "../context/context.ts";
+import { AgentFailure, failureOf } from "./failures.ts";
+import { jsonCopy } from "./json.ts";
+import type { Run } from "./run.ts";
+
+export async function execute(run: Run, agent: Agent): Promise<void> {
+  const { task } = run;
+  const input = await readInput(run);
+  if (task.status === "SUBMITTED") await run.record((unit, current) => start(unit, current, agent));
+  let thrown: unknown;
+  try {
+    const result = jsonCopy(await Promise.race([runAgent(run, agent, input), run.fatal]));
+    await run.assertNothingLeft();
+    await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
+  } catch (error) {
+    if (!(error instanceof AgentFailure)) thrown = error;
+    await run.conclude((unit, current) =>
+      endTask(unit, current, { status: "FAILED", failure: failureOf(error) }),
+    );
+  }
+  run.finish({ how: "ended", thrown });
+}
+
+/** Whatever the submission was checked against, it is this code that gets the input. */
+export function runAgent(run: Run, agent: Agent, input: RunInput): Promise<JsonValue | undefined> {
+  const schema = inputSchemaOf(agent);
+  const problem = schema === undefined ? null : problemWithInput(schema, input.input);
+  if (problem === null) return agent.run(createContext(run, input, agent));
+  throw new AgentFailure("invalid_input", `The input is not what ${agent.name} takes: ${problem.message}`);
+}
+
+export function start(unit: Unit, task: TaskRecord, { name, version }: Agent): TaskRecord {
+  return unit.emit(moveTask(unit, task, "WORKING"), "task.started", { agent: { name, version } });
+}
+
+function complete(unit: Unit, task: TaskRecord, result: JsonValue | undefined): TaskRecord {
+  return endTask(unit, task, completed(result, sayResult(unit, task, result)));
+}
+
+/** The result is said as the agent's last message; a run that returns nothing just ends. */
+export function sayResult(unit: Unit, task: TaskRecord, result: JsonValue | undefined): string[] {
+  const parts = partsOf(result);
+  if (parts.length === 0) return [];
+  const session = { id: task.session_id, workspace_id: task.workspace_id };
+  return [appendMessage(unit, { session, taskId: task.id }, { role: "agent", parts }).id];
+}
+
+export function completed(result: JsonValue | undefined, messageIds: string[]): Ending {
+  const summary = typeof result === "string" ? result : "Completed.";
+  return { status: "COMPLETED", summary, messageIds, output: result ?? null };
+}
+
+export function partsOf(result: JsonValue | undefined): Part[] {
+  if (result === undefined) return [];
+  if (typeof result === "string") return [textPart(result)];
+  return [{ type: "json", value: result, visibility: "public" }];
+}
+
+export async function readInput({ own, task }: Run): Promise<RunInput> {
+  if ("payload" in task.input) {
+    const input = jsonCopy(await unseal(task.input.payload, own));
+    return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
+  }
+  const { message_id: messageId } = task.input;
+  const document = own.proposed("message", messageId) ?? (await own.get("message", messageId));
+  if (document === undefined)
+    throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
+  const sealed = (document.body as MessageRecord).parts;
+  const parts = jsonCopy(inlined(sealed) ?? (await unseal(sealed, own)));
+  return { input: firstJsonObject(parts), text: textOf(parts), parts };
+}

@@ -1,0 +1,55 @@
+/**
+ * Submits what schedules say when the time has come, also what it came to while the server was down. At the start, and when
+ * the clock was put back, schedules that wait for a time that a wrong clock chose are brought back.
+ */
+
+import type { Logger } from "pino";
+import type { WholeKernel } from "../../kernel/kernel.ts";
+import type { ScheduleRecord } from "../../kernel/kinds/schedule.ts";
+import { fire } from "../../kernel/schedules/fire-schedule.ts";
+import { moveBack } from "../../kernel/schedules/move-schedule.ts";
+import { DueReader } from "./due-reader.ts";
+
+const lookEveryMs = 250;
+
+/** Returns the way to stop it. */
+export function startScheduleClock(kernel: WholeKernel, logger: Logger): () => Promise<void> {
+  let looking: Promise<void> | null = null;
+  const due = new DueReader({ store: kernel.store, kind: "schedule", isRetry: true });
+  const look = () => {
+    looking ??= fireDue(kernel, logger, due).finally(() => {
+      looking = null;
+    });
+  };
+  const timer = setInterval(look, lookEveryMs);
+  timer.unref();
+  look();
+  return async () => {
+    clearInterval(timer);
+    await looking;
+  };
+}
+
+/** One that cannot be carried out now is tried again at the next look, and holds up no other. */
+async function fireDue(kernel: WholeKernel, logger: Logger, due: DueReader): Promise<void> {
+  // What is due stays due.
+  if (kernel.store.shortage() !== null) return;
+  try {
+    due.restart();
+    for await (const id of due.read(kernel.clock.now())) await fireOne(kernel, logger, id);
+  } catch (error) {
+    logger.error({ err: error }, "looking for due schedules failed; trying again");
+  }
+}
+
+async function fireOne(kernel: WholeKernel, logger: Logger, id: string): Promise<void> {
+  try {
+    const document = await kernel.store.get("schedule", id);
+    const schedule = document?.body as ScheduleRecord | undefined;
+    if (schedule === undefined || schedule.next_at === null) return;
+    if (Date.parse(schedule.next_at) > kernel.clock.now()) await moveBack(kernel, schedule);
+    else await fire(kernel, schedule.tenant_id, id);
+  } catch (error) {
+    logger.error({ err: error, schedule_id: id }, "a schedule could not be carried out; trying again");
+  }
+}
