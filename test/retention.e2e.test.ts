@@ -70,6 +70,8 @@ describe("a sweep", () => {
     assert.equal(left.status, "COMPLETED");
     assert.equal(left.receipt_id, task.receipt_id);
     assert.ok(left.trimmed.event_count > 5);
+    const subject = { object: "outcome", id: left.outcome_id };
+    errorOf(await client.post("/v1/receipts", { subject }), 409);
     await assertVerifies(client, left.receipt_id);
     for (const gone of [
       `messages/${messages[0].id}`,

@@ -6,7 +6,7 @@ import type { MakerHooks, ReceiptMaker } from "../kernel/receipts/follower.ts";
 import type { Issuer } from "../kernel/receipts/signing.ts";
 import { receiptsModule } from "../package-files.ts";
 import { startThread } from "../start-thread.ts";
-import type { Batch, Position } from "../store/port.ts";
+import { type Batch, BatchFailed, type Position, VersionConflict } from "../store/port.ts";
 import type { FromReceipts, ReceiptsOptions, Signer, ToReceipts } from "./receipts-worker.ts";
 
 const restartMs = 1000;
@@ -91,19 +91,20 @@ export class ReceiptThread implements ReceiptMaker {
 
   async #commit(worker: Worker, batch: Batch): Promise<void> {
     this.#isCommitting = true;
-    let failure: string | null = null;
+    let failure: Extract<ToReceipts, { type: "failed" }> | null = null;
     try {
       await this.#options.commit(batch);
       if (batch.cursor !== undefined) this.#options.onReached(batch.cursor.to);
     } catch (error) {
-      failure = String(error);
+      const isOfBatch = error instanceof VersionConflict || error instanceof BatchFailed;
+      failure = { type: "failed", reason: String(error), isOfBatch };
     }
     if (this.#worker !== worker) return;
     this.#isCommitting = false;
     const note = { head: this.#head, due: this.#due.splice(0) };
     // After a failure the log is read from the cursor, with all that has become due.
     if (failure === null) this.#post(worker, { type: "committed", note });
-    else this.#post(worker, { type: "failed", reason: failure });
+    else this.#post(worker, failure);
   }
 
   #post(worker: Worker, message: ToReceipts): void {

@@ -7,7 +7,7 @@ import type { DueReceipt } from "../kernel/receipts/due.ts";
 import { ReceiptProjection } from "../kernel/receipts/projection.ts";
 import { Issuer } from "../kernel/receipts/signing.ts";
 import { signingKey } from "../receipts/keys.ts";
-import type { Batch, Position } from "../store/port.ts";
+import { type Batch, BatchFailed, type Position } from "../store/port.ts";
 import { openSqliteReads } from "../store/sqlite/tenant-reads.ts";
 
 export interface ReceiptsOptions {
@@ -32,7 +32,8 @@ export type ToReceipts =
   | { type: "signer"; signer: Signer }
   /** The commit that was asked for is on disk. */
   | { type: "committed"; note: Note }
-  | { type: "failed"; reason: string };
+  /** Whether it failed for a reason of its own, and not because the store takes no commits now. */
+  | { type: "failed"; reason: string; isOfBatch: boolean };
 
 export type FromReceipts =
   | { type: "commit"; batch: Batch }
@@ -97,7 +98,7 @@ parentPort?.on("message", (message: ToReceipts) => {
       projection.note(message.note.head, message.note.due);
       break;
     case "failed":
-      committing.reject(new Error(message.reason));
+      committing.reject(message.isOfBatch ? new BatchFailed(message.reason) : new Error(message.reason));
       break;
   }
 });

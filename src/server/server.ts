@@ -191,7 +191,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     ...(config.receiptsThread ? { makeReceipts: receiptThread } : {}),
     searchTexts: redaction.search,
     onReceiptError: (error) =>
-      logger.error({ event: "receipts.failed", err: error }, "Receipts cannot be issued; retrying"),
+      logger.error({ event: "receipts.failed", err: error }, "Receipts were not issued"),
   });
   built.defer(() => kernel.tail.close());
   built.defer(() => kernel.keyUse.flush());

@@ -164,6 +164,10 @@ test("RCP-20 what is not there, not of a task or not the caller's gets no receip
   }
   const { data } = (await client.get("/v1/events?workspace_id=workspace_default&limit=1")).body;
   assert.equal((await ask("event", data[0].id)).body.error.param, "subject.id");
+  const writer = await client.withScopes("receipts:write", "outcomes:read");
+  const before = (await client.get(`/v1/tasks/${task.id}/receipts`)).body.data.length;
+  assert.equal((await ask("outcome", task.outcome_id, writer)).status, 403);
+  assert.equal((await client.get(`/v1/tasks/${task.id}/receipts`)).body.data.length, before);
   const reader = await client.withScopes("receipts:read", "tasks:read");
   assert.equal((await ask("tool_call", `${task.id}/step:twice:1`, reader)).status, 403);
 });

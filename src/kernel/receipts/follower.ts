@@ -32,7 +32,7 @@ export interface ReceiptMaker {
 export interface MakerHooks {
   /** Everything up to this position has its receipt. */
   onReached(position: Position): void;
-  /** Receipts cannot be issued now; it is tried again. */
+  /** Receipts cannot be issued now, which is tried again, or one of them not at all. */
   onError(error: unknown): void;
 }
 

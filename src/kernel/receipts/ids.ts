@@ -4,6 +4,7 @@ import { receiptHash } from "../../receipts/hash.ts";
 import type { Unit } from "../core/unit.ts";
 import type { ReplayPlan } from "../kinds/replay.ts";
 import type { TaskRecord } from "../kinds/task.ts";
+import { nameIn } from "../workspaces/ensure-tenant.ts";
 import type { ReceiptedEnding } from "./due.ts";
 import { draftReplayReceipt } from "./replay-receipt.ts";
 
@@ -21,7 +22,8 @@ export function taskReceiptId(unit: Unit, task: TaskRecord, ending: ReceiptedEnd
 /** Equal replays share a receipt. If the agent's code has changed since, another outcome needs another one. */
 function replayReceiptId(unit: Unit, task: TaskRecord, plan: ReplayPlan, ending: ReceiptedEnding): string {
   if (ending.status === "CANCELED") return unit.newId("receipt");
-  const id = `receipt_replay_${plan.segment}`;
+  // Another tenant can know what is replayed, and how: with the tenant in it, the name is not theirs to take.
+  const id = nameIn(task.tenant_id, `receipt_replay_${plan.segment}`);
   // Of two that end together, the second must find the receipt of the first.
   unit.hold(`replay:${plan.segment}`);
   unit.awaited("receipts", () => unit.deps.receipts.caughtUp());

@@ -4,10 +4,11 @@
  *
  *   C1  Receipts are issued in the order of the events that they are about, and one commit at a time.
  *   C2  A commit moves the cursor from where it was. After a crash, what was due and is not issued is issued then, and nothing twice.
- *   C3  Every receipt that an event names is issued. If the log of its task cannot be read, the receipt says so.
+ *   C3  Every receipt that an event names is issued. If the log of its task cannot be read, the receipt says so. One that cannot be
+ *       issued at all is left out and reported, so that it does not stop those of everybody else.
  */
 
-import type { Batch, Position, Store } from "../../store/port.ts";
+import { type Batch, BatchFailed, type Position, type Store, VersionConflict } from "../../store/port.ts";
 import type { WholeReads } from "../../store/whole-store.ts";
 import { type Clock, timestamp } from "../core/clock.ts";
 import { readLog } from "../core/log-tail.ts";
@@ -24,6 +25,8 @@ const queueMax = 1000;
 const unsavedMax = 10_000;
 /** A task whose receipt cannot be made is tried again, in case it was the disk. */
 const triesMax = 3;
+/** After so many failures receipts are issued one by one, and the one that fails for a reason of its own is left out. */
+const triesTogetherMax = 5;
 const retryMs = { first: 50, most: 10_000 };
 
 export interface ProjectionOptions extends MakerHooks {
@@ -35,6 +38,9 @@ export interface ProjectionOptions extends MakerHooks {
   issuer: ReceiptIssuer;
   clock: Clock;
 }
+
+/** The store takes no commits now, which is no fault of what is committed. */
+class NotWritten extends Error {}
 
 export class ReceiptProjection implements ReceiptMaker {
   readonly #options: ProjectionOptions;
@@ -141,8 +147,27 @@ export class ReceiptProjection implements ReceiptMaker {
     if (this.#head <= Math.max(through, head)) this.#isBehind = false;
   }
 
-  /** The receipt of a replay hangs on that of its source, which may be among those before it: that comes first. */
   async #issue(due: readonly DueReceipt[], through: Position): Promise<void> {
+    if (this.#failures < triesTogetherMax) return await this.#issueTogether(due, through);
+    for (const one of due) {
+      try {
+        await this.#issueTogether([one], one.position);
+      } catch (error) {
+        if (error instanceof NotWritten || this.#closed.signal.aborted) throw error;
+        await this.#leaveOut(one, error);
+      }
+    }
+  }
+
+  async #leaveOut({ receiptId, taskId, position }: DueReceipt, cause: unknown): Promise<void> {
+    const problem = `Receipt ${receiptId} of ${taskId} cannot be issued and is left out: ${String(cause)}`;
+    this.#options.onError(new Error(problem));
+    this.#chains.forget();
+    await this.#commit([], position);
+  }
+
+  /** The receipt of a replay hangs on that of its source, which may be among those before it: that comes first. */
+  async #issueTogether(due: readonly DueReceipt[], through: Position): Promise<void> {
     const { together = (read) => read() } = this.#options;
     const runs = await together(async () => {
       const found: Run[] = [];
@@ -164,7 +189,12 @@ export class ReceiptProjection implements ReceiptMaker {
   async #commit(pending: readonly PendingReceipt[], to: Position): Promise<void> {
     const { commit, clock } = this.#options;
     const { batch, settle } = await this.#chains.link(pending, timestamp(clock.now()));
-    await commit({ ...batch, cursor: { name: receiptsCursor, from: this.#saved, to } });
+    try {
+      await commit({ ...batch, cursor: { name: receiptsCursor, from: this.#saved, to } });
+    } catch (error) {
+      const isOfBatch = error instanceof VersionConflict || error instanceof BatchFailed;
+      throw isOfBatch ? error : new NotWritten(String(error), { cause: error });
+    }
     settle();
     this.#saved = to;
     this.#reach(to);

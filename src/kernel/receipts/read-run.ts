@@ -2,7 +2,7 @@
 
 import type { Receipt } from "../../receipts/schema.ts";
 import type { Position, TenantStore } from "../../store/port.ts";
-import { asRecorded, type RecordedEvent } from "../core/events.ts";
+import { asRecorded, findPosition, type RecordedEvent } from "../core/events.ts";
 import { changed, created } from "../core/fold.ts";
 import { nextSlice } from "../core/slices.ts";
 import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
@@ -21,7 +21,7 @@ import {
 } from "./due.ts";
 import { TaskFacts } from "./facts.ts";
 import { draftReplayReceipt } from "./replay-receipt.ts";
-import { SubjectFacts } from "./subjects.ts";
+import { type RequestedSubject, SubjectFacts } from "./subjects.ts";
 
 /** The task as it was when it ended or when somebody decided, and what its log says. */
 export type Run = { due: DueReceipt; task: TaskRecord } & (
@@ -70,14 +70,32 @@ function afterEvent(task: TaskRecord | undefined, event: RecordedEvent, id: stri
 async function readSubject(store: TenantStore, due: DueReceipt): Promise<Run> {
   const event = await readOne(store, due);
   if (event === undefined || !isRequested(event)) throw new Error(`Event ${due.position} asks for nothing`);
-  const facts = new SubjectFacts(event.payload.subject);
-  for await (const events of historyOf(store, due.taskId, due.position - 1)) {
-    for (const each of events) facts.add(each);
-  }
+  const { subject } = event.payload;
+  const facts = new SubjectFacts(subject);
+  for await (const events of subjectHistory(store, due, subject)) for (const each of events) facts.add(each);
+  if (facts.isEmpty) throw new Error(`Nothing in the log is about ${subject.id}`);
   return { due, task: await requireTask(store, due), about: "subject", event, facts };
 }
 
-async function readOne(store: TenantStore, { position }: DueReceipt): Promise<RecordedEvent | undefined> {
+/** The events among which those about the subject are. */
+async function* subjectHistory(
+  store: TenantStore,
+  due: DueReceipt,
+  { object, id }: RequestedSubject,
+): AsyncGenerator<RecordedEvent[]> {
+  const position = object === "event" ? findPosition(id) : null;
+  if (position === null) {
+    yield* historyOf(store, due.taskId, due.position - 1);
+    return;
+  }
+  const event = await readOne(store, { position });
+  if (event?.taskId === due.taskId) yield [event];
+}
+
+async function readOne(
+  store: TenantStore,
+  { position }: Pick<DueReceipt, "position">,
+): Promise<RecordedEvent | undefined> {
   const [stored] = await store.events({ after: position - 1, through: position, limit: 1 });
   return stored === undefined ? undefined : asRecorded(stored);
 }

@@ -19,6 +19,8 @@ export async function taskOfSubject(
   caller: Caller,
   subject: RequestedSubject,
 ): Promise<string> {
+  // The answer is the receipt.
+  requireScope(caller, readScope.receipt);
   switch (subject.object) {
     case "outcome":
       return (await getOutcome(deps, caller, subject.id)).id;

@@ -23,9 +23,12 @@ export interface RequestedSubject {
 /** Events of a subject that are named one by one. */
 const namedMax = 100;
 
-/** The same subject has the same receipt. */
-export function receiptIdOf({ object, id }: RequestedSubject): string {
-  return `receipt_subject_${hash("sha256", `${object} ${id}`, "hex").slice(0, 32)}`;
+/**
+ * The same subject has the same receipt. The task is part of the name: its id is nobody else's, while numbers of events repeat on every
+ * server and can be foreseen.
+ */
+export function receiptIdOf(taskId: string, { object, id }: { object: string; id: string }): string {
+  return `receipt_subject_${hash("sha256", `${taskId} ${object} ${id}`, "hex").slice(0, 32)}`;
 }
 
 /** A step of a task, as the subject of a receipt. */
@@ -76,6 +79,10 @@ export class SubjectFacts {
     const { event: kind, resource, actor, createdAt, payload } = event;
     const said = { event: kind, resource, actor, created_at: createdAt, payload };
     this.#hashes.push(hashWhole(JSON.parse(JSON.stringify(said)), hashOf));
+  }
+
+  get isEmpty(): boolean {
+    return this.#first === null;
   }
 
   draft(receiptId: string, task: TaskRecord, at: string): ReceiptDraft {

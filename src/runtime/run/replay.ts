@@ -30,6 +30,7 @@ import {
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { recordedHash, substituted } from "../../kernel/replay/substitute.ts";
 import { stepMark } from "../../kernel/tasks/steps.ts";
+import { nameIn } from "../../kernel/workspaces/ensure-tenant.ts";
 import { placeholder } from "../../policy/redact/kinds.ts";
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonValue, TenantStore } from "../../store/port.ts";
@@ -108,7 +109,8 @@ export class Replay extends Run {
 
   /** Equal replays make artifacts of equal names; their receipts list them. */
   override artifactId(step: string): string {
-    return `artifact_replay_${hashOf([this.#plan.segment, step]).slice("sha256:".length, 33)}`;
+    const hash = hashOf([this.#plan.segment, step]).slice("sha256:".length, 33);
+    return nameIn(this.task.tenant_id, `artifact_replay_${hash}`);
   }
 
   override get knownQuotaIds(): readonly string[] {

@@ -3,7 +3,9 @@
 import type { Caller } from "../../../policy/caller.ts";
 import { type AnyRecord, indexOf, type Kind } from "../../core/fold.ts";
 import type { TaskRecord } from "../../kinds/task.ts";
+import { receiptIdOf } from "../../receipts/subjects.ts";
 import { isFinal } from "../../tasks/lifecycle.ts";
+import { nameIn } from "../../workspaces/ensure-tenant.ts";
 import { adoptedSessionId } from "../send-message.ts";
 import type { LogBundle } from "./bundle.ts";
 import { refused } from "./refused.ts";
@@ -51,17 +53,29 @@ export function assertSettled(
 /** Ids that are made of something else, as those of chains, tenants and contexts are, are not for a file to choose. */
 const idForms: Partial<Record<Kind, RegExp>> = {
   session: /^session_(?:[0-9A-Z]{26}|(?:ctx|shell)_[0-9a-f]{32})$/,
-  message: /^msg_(?:[0-9A-Z]{26}|replay_[0-9a-f]{1,64})$/,
+  message: /^msg_[0-9A-Z]{26}$/,
   task: /^task_[0-9A-Z]{26}$/,
-  artifact: /^artifact_(?:[0-9A-Z]{26}|replay_[0-9a-f]{1,64})$/,
+  artifact: /^artifact_[0-9A-Z]{26}$/,
   permission_request: /^perm_[0-9A-Z]{26}$/,
   handoff: /^handoff_[0-9A-Z]{26}$/,
-  receipt: /^receipt_(?:[0-9A-Z]{26}|replay_(?:[0-9a-f]{1,64}|live_[0-9A-Z]{26})|subject_[0-9a-f]{32})$/,
+  receipt: /^receipt_[0-9A-Z]{26}$/,
   approval_nonce: /^nonce_[0-9a-f]{64}$/,
+};
+
+/** What replays make is named after what is replayed, and after the tenant. */
+const replayForms: Partial<Record<Kind, RegExp>> = {
+  artifact: /^artifact_replay_[0-9a-f]{1,64}$/,
+  receipt: /^receipt_replay_(?:[0-9a-f]{1,64}|live_[0-9A-Z]{26})$/,
 };
 
 function hasFormOf(record: AnyRecord, { workspaceIds: bound }: Caller): boolean {
   const { object, id, tenant_id: tenantId } = record;
+  const [name = ""] = id.split(".");
+  if (replayForms[object]?.test(name) === true) return id === nameIn(tenantId, name);
+  // That of a part of a task is made of the task, which is in the file and nowhere else.
+  if (record.object === "receipt" && id.startsWith("receipt_subject_")) {
+    return id === receiptIdOf(record.task_id, record.subject);
+  }
   if (idForms[object]?.test(id) !== true) return false;
   // That of a shell's session is made of what only the shell knows: it is for those who may do everything in the tenant.
   if (id.startsWith("session_shell_")) return bound === null;
