@@ -5,6 +5,8 @@
 
 import type { Client } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
+import { backoffMs } from "../web/backoff.ts";
+import { pause } from "../web/pause.ts";
 import { isUnknownSession, toMcpError, unreachable } from "./failures.ts";
 import { McpError, type McpServerSettings } from "./mcp.ts";
 import { currentCall, type Questions } from "./questions.ts";
@@ -17,7 +19,7 @@ const connectMs = 30_000;
 /** A server from before versions were negotiated may say nothing at all when it is asked. */
 const probeMs = 10_000;
 /** The first wait after a failure; it doubles with every other one. */
-const backoffMs = { least: 250, most: 30_000 } as const;
+const backoff = { firstMs: 250, mostMs: 30_000 };
 /** Who calls waits for the next attempt so long, and is told at once when it is further away. */
 const patienceMs = 5_000;
 const sessionEndMs = 1_000;
@@ -123,7 +125,7 @@ export class Connection {
   async #connect(): Promise<Client> {
     const waitMs = this.#retryAt - performance.now();
     if (waitMs > patienceMs && this.#lastProblem !== null) throw this.#lastProblem;
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    if (waitMs > 0) await pause(waitMs);
     return await this.#attempt(await this.#makeClient(), await this.#makeTransport());
   }
 
@@ -196,8 +198,8 @@ export class Connection {
 
   #failed(problem: McpError): void {
     this.#failures++;
-    const waitMs = Math.min(backoffMs.least * 2 ** (this.#failures - 1), backoffMs.most);
-    this.#retryAt = performance.now() + waitMs;
+    // One process asks, so there is nothing to spread.
+    this.#retryAt = performance.now() + backoffMs(backoff, this.#failures, () => 1);
     this.#lastProblem = problem;
     this.#options.logger?.warn(
       { mcpServer: this.#name, failures: this.#failures },

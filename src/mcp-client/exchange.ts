@@ -5,6 +5,7 @@
 
 import type { CallToolResult, Client, InputRequiredResult, Tool } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../store/port.ts";
+import { pause } from "../web/pause.ts";
 import { type McpCallOptions, McpError } from "./mcp.ts";
 import type { FlatAnswer, RunningCall } from "./running-call.ts";
 import { timeoutMsMax } from "./settings.ts";
@@ -61,7 +62,7 @@ async function answersTo(
       answers[key] = await call.ask({ message: params.message, schema });
     }
   }
-  if (Object.keys(answers).length === 0) await new Promise((resolve) => setTimeout(resolve, laterMs));
+  if (Object.keys(answers).length === 0) await pause(laterMs);
   return answers;
 }
 

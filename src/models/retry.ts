@@ -1,11 +1,11 @@
 /** When a call that failed is tried again. */
 
+import { backoffMs } from "../web/backoff.ts";
 import type { ModelError } from "./model.ts";
 
 /** The first try included. */
 export const attemptsMax = 4;
-const delayMsBase = 500;
-const delayMsMax = 30_000;
+const backoff = { firstMs: 500, mostMs: 30_000 };
 
 /**
  * How long to wait after the `attempt`-th try (the first is 1); null when it is not to be tried again. The wait is random
@@ -14,6 +14,5 @@ const delayMsMax = 30_000;
  */
 export function retryDelay(attempt: number, error: ModelError, random: () => number): number | null {
   if (!error.isPassing || attempt >= attemptsMax) return null;
-  const jitter = Math.floor(random() * Math.min(delayMsMax, delayMsBase * 2 ** (attempt - 1)));
-  return (error.retryAfterMs ?? 0) + jitter;
+  return (error.retryAfterMs ?? 0) + backoffMs(backoff, attempt, random);
 }

@@ -12,7 +12,7 @@ import type { TrustedIssuer } from "../policy/external-issuers.ts";
 import { authFailuresMaxDefault } from "../policy/rate-limit.ts";
 import type { Agent, AgentContext } from "../runtime/agents/agent.ts";
 import { waitMsDefault } from "../runtime/run/waits.ts";
-import { type Backoff, webhookBackoff } from "../runtime/webhooks/backoff.ts";
+import { type WebhookBackoff, webhookBackoff } from "../runtime/webhooks/retry-settings.ts";
 import { emptyWorld } from "../runtime/world.ts";
 import { type DiskFloor, diskFloorDefault } from "../store/sqlite/free-space.ts";
 import type { Tls } from "../surfaces/tls.ts";
@@ -110,7 +110,7 @@ export interface ServerConfig {
   /** Addresses and ranges that webhooks, remote agents and `http.get` never reach, beside private ones. */
   blockedRanges: readonly string[];
   /** When webhooks that do not take a notification are told again, and how often. */
-  webhookBackoff: Backoff;
+  webhookBackoff: WebhookBackoff;
   /** When new API keys end that were made without an end; null is never. */
   keyMs: number | null;
   /** Whether receipts are made on a thread of their own. It takes a moment to start: without it, servers of tests come and go faster. */

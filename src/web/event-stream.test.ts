@@ -41,9 +41,9 @@ describe("Reading server-sent events", () => {
       "event: cut\ndata: off",
     ].join("");
     const expected = [
-      { event: "approval.request", data: '{"a":"ü€😀"}' },
-      { event: "ping", data: "" },
-      { event: "message", data: "\n two\nthree: 3" },
+      { id: "1", event: "approval.request", data: '{"a":"ü€😀"}' },
+      { id: null, event: "ping", data: "" },
+      { id: null, event: "message", data: "\n two\nthree: 3" },
     ];
     for (const pieceBytes of [1, 2, 3, 7, 1000]) assert.deepEqual(await eventsOf(text, pieceBytes), expected);
   });

@@ -1,8 +1,11 @@
-/** Server-sent events, read from a body that nobody vouches for: what never ends is cut off. */
+/** Server-sent events (WHATWG HTML, section 9.2), read from a body that nobody vouches for: what never ends is cut off. */
 
 export interface ServerSentEvent {
+  /** Its own; that of an earlier event does not count for it. */
+  id: string | null;
   /** `message` for what has no name. */
   event: string;
+  /** Empty for an event that only has a name, such as a keep-alive. */
   data: string;
 }
 
@@ -16,39 +19,45 @@ export async function* readEvents(
   chunks: AsyncIterable<Uint8Array>,
   charsMax: number,
 ): AsyncGenerator<ServerSentEvent> {
+  let id: string | null = null;
   let event = "";
   let data: string[] = [];
   let heldChars = 0;
   for await (const line of readLines(chunks, charsMax)) {
     if (line === "") {
-      // Without data it is a keep-alive, which is worth hearing of too.
-      if (data.length > 0 || event !== "") yield { event: event || "message", data: data.join("\n") };
-      [event, data, heldChars] = ["", [], 0];
+      if (data.length > 0 || event !== "") yield { id, event: event || "message", data: data.join("\n") };
+      [id, event, data, heldChars] = [null, "", [], 0];
       continue;
     }
     heldChars += line.length;
     if (heldChars > charsMax) throw new EventTooLong(`An event has more than ${charsMax} characters.`);
     const [, field, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-    if (field === "event") event = value;
+    if (field === "id") id = value;
+    else if (field === "event") event = value;
     else if (field === "data") data.push(value);
   }
 }
 
+/** Lines end in LF, CR LF or CR. */
 async function* readLines(chunks: AsyncIterable<Uint8Array>, charsMax: number): AsyncGenerator<string> {
+  // The decoder takes the byte order mark away that a stream may begin with.
   const decoder = new TextDecoder();
   // In pieces, which are put together once: a line that comes byte by byte must not cost its square.
   let pieces: string[] = [];
   let heldChars = 0;
   for await (const chunk of chunks) {
-    const parts = decoder.decode(chunk, { stream: true }).split("\n");
-    const last = parts.pop() ?? "";
-    for (const part of parts) {
-      const line = pieces.join("") + part;
-      [pieces, heldChars] = [[], 0];
-      yield line.endsWith("\r") ? line.slice(0, -1) : line;
+    const text = decoder.decode(chunk, { stream: true });
+    if (text === "") continue;
+    // After a CR there may come the LF that belongs to it.
+    const isAfterCr = pieces.at(-1)?.endsWith("\r") === true;
+    pieces.push(text);
+    heldChars += text.length;
+    if (isAfterCr || /[\r\n]/.test(text)) {
+      const lines = pieces.join("").split(/\r\n|\n|\r(?!$)/);
+      const rest = lines.pop() ?? "";
+      [pieces, heldChars] = [[rest], rest.length];
+      yield* lines;
     }
-    pieces.push(last);
-    heldChars += last.length;
     if (heldChars > charsMax) throw new EventTooLong(`A line has more than ${charsMax} characters.`);
   }
 }
@@ -56,14 +65,14 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>, charsMax: number): 
 /** By hand, since not every browser lets a stream be iterated. Whoever stops reading cancels the body. */
 export async function* chunksOf(
   body: ReadableStream<Uint8Array>,
-  onChunk: () => void = () => {},
+  onChunk: (bytes: number) => void = () => {},
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {
     while (true) {
       const { done, value } = await reader.read();
       if (done) return;
-      onChunk();
+      onChunk(value.byteLength);
       yield value;
     }
   } finally {

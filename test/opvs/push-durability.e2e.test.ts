@@ -74,7 +74,7 @@ test("PSH-2 PSH-3 a restart retries waiting webhooks except one deleted meanwhil
   let isRepaired = false;
   await using receiver = await startReceiver((response) => response.writeHead(isRepaired ? 200 : 500).end());
   await using deleted = await startReceiver((response) => response.writeHead(500).end());
-  const backoff = { baseMs: 500, capMs: 500, attemptsMax: 100 };
+  const backoff = { firstMs: 500, mostMs: 500, attemptsMax: 100 };
   await using first = await startPushProcess({ data: directory.path, backoff });
   const task = await waitingTask(first.client);
   const hooks = new Hooks(first.client, task.id);
@@ -151,7 +151,7 @@ describe("What becomes of webhooks otherwise", () => {
     await using directory = await temporaryDirectory();
     await using receiver = await startReceiver();
     await using failing = await startReceiver((response) => response.writeHead(500).end());
-    const backoff = { baseMs: 20, capMs: 20, attemptsMax: 1_000_000 };
+    const backoff = { firstMs: 20, mostMs: 20, attemptsMax: 1_000_000 };
     await using server = await startPushServer({ data: directory.path, backoff });
     const { client } = server;
     const task = await waitingTask(client);

@@ -1,7 +1,9 @@
 /** A real Chromium, from a package of the registry: nothing is installed on the machine and nothing downloaded. */
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type Browser, type Page, chromium as playwright } from "playwright-core";
-import { temporaryDirectory } from "./server.ts";
 
 /** Why there is no browser here, or false where there is one. */
 export const noBrowser: string | false =
@@ -14,23 +16,30 @@ export interface TestBrowser extends AsyncDisposable {
 }
 
 export async function startBrowser(): Promise<TestBrowser> {
-  // It is unpacked anew where nobody else looks: a place that all share could hold half of it.
-  const place = await temporaryDirectory();
+  executable ??= unpack();
+  const { path, args } = await executable;
+  const browser: Browser = await playwright.launch({ executablePath: path, args, headless: true });
+  return {
+    newPage: () => browser.newPage(),
+    [Symbol.asyncDispose]: () => browser.close(),
+  };
+}
+
+/** Once in a process: what is unpacked twice at the same time is started half written. */
+let executable: Promise<{ path: string; args: string[] }> | undefined;
+
+async function unpack(): Promise<{ path: string; args: string[] }> {
+  // Anew, where nobody else looks: a place that all processes share could hold half of it.
+  const place = mkdtempSync(join(tmpdir(), "bridle-chromium-"));
+  process.once("exit", () => rmSync(place, { recursive: true, force: true }));
   const { TMPDIR } = process.env;
-  process.env.TMPDIR = place.path;
+  process.env.TMPDIR = place;
   // The libraries that a bare machine lacks come along too, for those who say that they are such a machine.
   process.env.AWS_EXECUTION_ENV = "AWS_Lambda_nodejs22.x";
   const { default: chromium } = await import("@sparticuz/chromium");
   chromium.setGraphicsMode = false;
-  const executablePath = await chromium.executablePath();
+  const path = await chromium.executablePath();
   if (TMPDIR === undefined) delete process.env.TMPDIR;
   else process.env.TMPDIR = TMPDIR;
-  const browser: Browser = await playwright.launch({ executablePath, args: chromium.args, headless: true });
-  return {
-    newPage: () => browser.newPage(),
-    async [Symbol.asyncDispose]() {
-      await browser.close();
-      await place[Symbol.asyncDispose]();
-    },
-  };
+  return { path, args: chromium.args };
 }

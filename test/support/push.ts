@@ -124,7 +124,7 @@ interface PushOptions {
 }
 
 /** Failures are tried again soon. */
-export const quick = { baseMs: 20, capMs: 40, attemptsMax: 6 };
+export const quick = { firstMs: 20, mostMs: 40, attemptsMax: 6 };
 
 export async function startPushServer(options: PushOptions = {}): Promise<PushServer> {
   const { backoff = quick, variables = {}, ...rest } = options;

@@ -59,7 +59,7 @@ const root = new URL("../../", import.meta.url);
 
 /** An empty page, and modules of `src/` as a build would make them for browsers: the same, without the types. */
 async function servePage(path: string, response: ServerResponse): Promise<void> {
-  if (!/^\/src\/sdk\/shell\/[\w.-]+\.ts$/.test(path)) {
+  if (!/^\/src\/(sdk\/shell|web)\/[\w.-]+\.ts$/.test(path)) {
     response.writeHead(path === "/" ? 200 : 404, { "Content-Type": "text/html; charset=utf-8" });
     return void response.end("<!doctype html><title>A shell</title>");
   }

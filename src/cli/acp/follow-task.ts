@@ -1,17 +1,17 @@
 /** A task's events from a cursor to its end, over as many connections as it takes. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { errorOf } from "../../sdk/client/errors.ts";
 import type { ConnectionFailed } from "../../sdk/client/index.ts";
+import { backoffMs } from "../../web/backoff.ts";
 import { chunksOf, readEvents } from "../../web/event-stream.ts";
+import { pause } from "../../web/pause.ts";
 import { isRefusal, type Remote } from "../remote.ts";
 import { isEnd, type TaskEvent } from "./events.ts";
 import { say } from "./say.ts";
 
 /** How long a server may be away before the prompt fails: time for a restart, not for an outage. */
 const awayMsMax = 60_000;
-const retryMs = 250;
-const retryMsMax = 2000;
+const backoff = { firstMs: 250, mostMs: 2000 };
 const eventCharsMax = 32 * 1024 * 1024;
 
 /** Gives up with `ConnectionFailed` when the server stays away; ends quietly when aborted. */
@@ -38,7 +38,7 @@ export async function* followTask(
       if (Date.now() - lastHeardAt > awayMsMax) throw gone(remote, taskId, error);
       if (failures === 0) say(`the stream of ${taskId} broke off and is taken up again`);
     }
-    await sleep(Math.min(retryMs * 2 ** failures, retryMsMax), undefined, { signal }).catch(() => {});
+    await pause(backoffMs(backoff, failures + 1), signal);
   }
 }
 

@@ -8,7 +8,6 @@ import {
   scriptedGateway,
   send,
 } from "../../../test/support/scripted-gateway.ts";
-import { backoff } from "../../web/backoff.ts";
 import { readArtifactAccepted, readInboxPage, readPairingStatus } from "./gateway-answers.ts";
 import { GatewayClient, type Limits } from "./gateway-client.ts";
 import { GatewayRefusal } from "./gateway-link.ts";
@@ -285,28 +284,4 @@ describe("A gateway's stream of events", () => {
     }
     await closed.promise;
   });
-});
-
-test("HARP-99 retries wait at most 1 s, doubling up to 60 s, with full jitter", () => {
-  // Given failures in a row, when the next try is due, then it is after at most 1 s, doubling up to 60 s, with full
-  // jitter.
-  const limits = [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000];
-  for (const [failures, limit] of limits.entries()) {
-    assert.equal(
-      backoff(failures, () => 0),
-      0,
-    );
-    assert.equal(
-      backoff(failures, () => 0.5),
-      limit / 2,
-    );
-    assert.equal(
-      backoff(failures, () => 1 - Number.EPSILON),
-      limit - 1,
-    );
-  }
-  assert.equal(
-    backoff(5000, () => 0.5),
-    30_000,
-  );
 });

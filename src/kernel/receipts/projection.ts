@@ -10,6 +10,8 @@
 
 import { type Batch, BatchFailed, type Position, type Store, VersionConflict } from "../../store/port.ts";
 import type { WholeReads } from "../../store/whole-store.ts";
+import { backoffMs } from "../../web/backoff.ts";
+import { pause } from "../../web/pause.ts";
 import { type Clock, timestamp } from "../core/clock.ts";
 import { readLog } from "../core/log-tail.ts";
 import { type PendingReceipt, ReceiptChains, type ReceiptIssuer } from "./chains.ts";
@@ -27,7 +29,7 @@ const unsavedMax = 10_000;
 const triesMax = 3;
 /** After so many failures receipts are issued one by one, and the one that fails for a reason of its own is left out. */
 const triesTogetherMax = 5;
-const retryMs = { first: 50, most: 10_000 };
+const backoff = { firstMs: 50, mostMs: 10_000 };
 
 export interface ProjectionOptions extends MakerHooks {
   store: Pick<Store, "of"> & Pick<WholeReads, "cursor" | "events">;
@@ -110,7 +112,7 @@ export class ReceiptProjection implements ReceiptMaker {
         this.#cursor = null;
         this.#chains.forget();
         this.#fallBehind();
-        await this.#pause();
+        await pause(backoffMs(backoff, this.#failures), this.#closed.signal);
       }
     }
   }
@@ -228,14 +230,5 @@ export class ReceiptProjection implements ReceiptMaker {
       taskId: task.id,
       ...(await draftOf(this.#options.store.of(due.tenantId), run)),
     };
-  }
-
-  async #pause(): Promise<void> {
-    const ms = Math.min(retryMs.first * 2 ** (this.#failures - 1), retryMs.most);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    this.#closed.signal.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
-    clearTimeout(timer);
   }
 }

@@ -3,7 +3,6 @@
  * the judgement is on disk. A decision that comes again is judged again, and counts for nothing.
  */
 
-import { setTimeout as after } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type GatewayLink, GatewayRefusal } from "../../harp/core/gateway-link.ts";
 import type { DecisionDeliver, RefreshRequest } from "../../harp/core/wire.ts";
@@ -12,8 +11,10 @@ import { noteExchange } from "../../kernel/approvals/tend-approvals.ts";
 import { carryOut } from "../../kernel/core/dispatch.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { systemCaller } from "../../policy/caller.ts";
+import { backoffMs } from "../../web/backoff.ts";
+import { pause } from "../../web/pause.ts";
 
-const retryMs = { least: 1000, most: 60_000 };
+const backoff = { firstMs: 1000, mostMs: 60_000 };
 
 export interface DecisionsOptions {
   kernel: Kernel;
@@ -43,9 +44,8 @@ export async function receiveDecisions(options: DecisionsOptions): Promise<void>
         "the gateway for approvals cannot be reached; trying again",
       );
     }
-    const most = Math.min(retryMs.least * 2 ** failures, retryMs.most);
-    failures = Math.min(failures + 1, 16);
-    await after(Math.random() * most, undefined, { signal }).catch(() => {});
+    failures += 1;
+    await pause(backoffMs(backoff, failures), signal);
   }
 }
 

@@ -10,6 +10,7 @@ import { everyPage } from "../../kernel/core/every-page.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
 import { exchangesWakeAt } from "../../kernel/kinds/exchange.ts";
 import type { StoredEvent } from "../../store/port.ts";
+import { backoffMs } from "../../web/backoff.ts";
 import { DueReader } from "../scheduler/due-reader.ts";
 import { ReadyQueue } from "../scheduler/ready-queue.ts";
 import { receiveDecisions } from "./decisions.ts";
@@ -20,7 +21,7 @@ const concurrency = 8;
 /** Requests known to need something; more than this are found again on disk. */
 const readyMax = 10_000;
 const sweepEveryMs = 1000;
-const retryMs = { least: 1000, most: 60_000 };
+const backoff = { firstMs: 1000, mostMs: 60_000 };
 
 const subjectKinds = ["permission_request", "policy_change"] as const satisfies readonly SubjectKind[];
 
@@ -158,9 +159,8 @@ class Enforcer {
 
   /** All requests wait together for the gateway, and are found again on disk when it is time. */
   #failed(error: unknown): void {
-    const most = Math.min(retryMs.least * 2 ** this.#failures, retryMs.most);
-    this.#failures = Math.min(this.#failures + 1, 16);
-    this.#restUntil = steadyNow(this.#kernel.clock) + most;
+    this.#failures += 1;
+    this.#restUntil = steadyNow(this.#kernel.clock) + backoffMs(backoff, this.#failures);
     this.#overflowed = true;
     const problem = "an approval could not be put to approvers; trying again";
     if (error instanceof GatewayAway) this.#logger.warn({ err: error }, problem);

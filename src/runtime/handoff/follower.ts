@@ -20,6 +20,7 @@ import { systemCaller } from "../../policy/caller.ts";
 import type { Fetch } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { StoredEvent } from "../../store/port.ts";
+import { backoffMs } from "../../web/backoff.ts";
 import { networkUses, watchEgress } from "../run/egress.ts";
 import { DueReader } from "../scheduler/due-reader.ts";
 
@@ -28,7 +29,7 @@ const followedMax = 256;
 const sweepEveryMs = 1000;
 /** Every so often all records are looked at again, in case one was overlooked. */
 const sweepsBeforeAll = 60;
-const retryMs = { least: 500, most: 5 * 60_000 };
+const backoff = { firstMs: 500, mostMs: 5 * 60_000 };
 /** Tries before a remote that never took the work is given up: about four minutes. */
 const unansweredMax = 10;
 /** Tries before a remote is left alone that should be told that nobody waits any more. */
@@ -245,9 +246,7 @@ class Follower {
   }
 
   async #delay(known: Known, attempts: number, problem: string): Promise<void> {
-    const ms = Math.min(retryMs.least * 2 ** (attempts - 1), retryMs.most);
-    // Remotes that went down together must not be asked together when they come back.
-    const at = this.#kernel.clock.now() + ms * (0.75 + Math.random() / 2);
+    const at = this.#kernel.clock.now() + backoffMs(backoff, attempts);
     await this.#note(known, { attempts, problem, look_at: new Date(at).toISOString() });
   }
 

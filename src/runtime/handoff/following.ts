@@ -19,6 +19,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { HandoffChanges, HandoffRecord, Remote } from "../../kernel/kinds/handoff.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
+import { pause } from "../../web/pause.ts";
 import { networkUses } from "../run/egress.ts";
 import { jsonCopy } from "../run/json.ts";
 import type { Connection } from "./connect.ts";
@@ -172,6 +173,7 @@ export class Following {
       if (this.#isDone) return;
       wait = this.#handoff.remote?.state === before ? Math.min(wait * 2, pollMs.most) : pollMs.least;
       await pause(wait, this.#signal);
+      this.#signal.throwIfAborted();
     }
   }
 
@@ -364,19 +366,4 @@ export class Following {
     if (since !== null && this.#hasCursor) serviceParameters["A2A-Since"] = since;
     return { signal: this.#signal, serviceParameters };
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const over = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    if (signal.aborted) return reject(signal.reason);
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", over);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", over, { once: true });
-  });
 }

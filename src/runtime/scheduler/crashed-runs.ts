@@ -7,13 +7,13 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { endTask } from "../../kernel/tasks/tasks.ts";
 import { systemCaller } from "../../policy/caller.ts";
+import { backoffMs } from "../../web/backoff.ts";
 import { recordRun, Superseded } from "../run/record-run.ts";
-import { waitMs } from "../webhooks/backoff.ts";
 
 /** A run repeats the step that it was in, so what does not fail because of the disk is not tried often. */
 const ownTriesMax = 3;
 /** The cap is for disks that fail for longer. */
-const backoff = { baseMs: 2000, capMs: 30_000 };
+const backoff = { firstMs: 2000, mostMs: 30_000 };
 
 export interface CrashedRunsOptions {
   kernel: Kernel;
@@ -42,7 +42,7 @@ export class CrashedRuns {
     if (count === 1) {
       this.#report("run.not_recorded", task, error, "A run could not be written to the database; retrying");
     }
-    after(waitMs(backoff, count, null), () => this.#options.retry(task));
+    after(backoffMs(backoff, count), () => this.#options.retry(task));
   }
 
   /** The run came further, or the task has ended. */
@@ -56,7 +56,7 @@ export class CrashedRuns {
       this.forget(task.id);
       this.#report("run.failed", task, cause, "A task failed: its run cannot be written to the database");
     } catch (error) {
-      if (isTransient(error)) return after(backoff.capMs, () => void this.#fail(task, cause));
+      if (isTransient(error)) return after(backoff.mostMs, () => void this.#fail(task, cause));
       this.#report("run.stuck", task, error, "A task cannot be ended; retrying at the next start");
     }
   }

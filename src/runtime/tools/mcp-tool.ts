@@ -13,6 +13,7 @@ import {
 } from "../../mcp-client/mcp.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { ToolEffect } from "../../tools/tool.ts";
+import { backoffMs } from "../../web/backoff.ts";
 import type { EffectSpan } from "../context/effects.ts";
 import { askedBefore, askPerson } from "../context/questions.ts";
 import { WaitExpired } from "../run/failures.ts";
@@ -24,7 +25,7 @@ import { type Acted, actAs, type ToolRequested } from "./act.ts";
 const questionsMax = 10;
 /** How often a call is repeated that the server may be back for. */
 const attemptsMax = 3;
-const backoffMs = 500;
+const backoff = { firstMs: 500, mostMs: 30_000 };
 
 export async function callMcpTool(
   run: Run,
@@ -66,7 +67,7 @@ async function attemptCall(run: Run, mcp: McpAccess, call: McpCall): Promise<Att
       if (!(error instanceof McpError)) throw error;
       const mayRepeat = error.code === "mcp_unavailable" && (effect === "none" || !error.isOutcomeUnknown);
       if (!mayRepeat || attempt >= attemptsMax) return failedWith(error, effect);
-      await run.pause(backoffMs * 2 ** (attempt - 1)).catch(() => {});
+      await run.pause(backoffMs(backoff, attempt)).catch(() => {});
     }
   }
 }

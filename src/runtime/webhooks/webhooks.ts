@@ -26,10 +26,11 @@ import type { PushConfigRecord, PushDelivered } from "../../kernel/kinds/push-co
 import { openPushConfig } from "../../kernel/push/push-configs.ts";
 import { type PushReport, reportPush } from "../../kernel/push/report-push.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
+import { backoffMs } from "../../web/backoff.ts";
 import { DueReader } from "../scheduler/due-reader.ts";
 import { ReadyQueue } from "../scheduler/ready-queue.ts";
-import { type Backoff, waitMs } from "./backoff.ts";
 import { type Failure, post } from "./post.ts";
+import type { WebhookBackoff } from "./retry-settings.ts";
 
 /** What an event has to say to a webhook: nothing, or the bodies of one or more notifications. */
 export type Narrate = (event: RecordedEvent) => Promise<object[]>;
@@ -43,7 +44,7 @@ export interface WebhooksOptions {
   /** Where clients find this server. */
   publicUrl(): string;
   narrative: OpenNarrative;
-  backoff: Backoff;
+  backoff: WebhookBackoff;
 }
 
 /** Webhooks that are told something at the same time. */
@@ -92,7 +93,7 @@ interface Telling {
 
 class Webhooks {
   readonly #options: WebhooksOptions;
-  readonly #backoff: Backoff;
+  readonly #backoff: WebhookBackoff;
   /** The active configs of a task, by its id. */
   readonly #byTask = new Map<string, Set<string>>();
   readonly #queue = new ReadyQueue(readyMax);
@@ -309,7 +310,9 @@ class Webhooks {
       await this.#report(config, { outcome: "gave_up", payload: { ...told, attempts, problem } });
       return false;
     }
-    const at = clock.now() + waitMs(this.#backoff, attempts, retryAfterMs);
+    // What the receiver asks for is heard within the cap.
+    const asked = Math.min(retryAfterMs ?? 0, this.#backoff.mostMs);
+    const at = clock.now() + Math.max(backoffMs(this.#backoff, attempts), asked);
     const payload = { ...told, attempts, next_attempt_at: timestamp(at), problem };
     await this.#report(config, { outcome: "attempt_failed", payload });
     // The clock may have passed it before it was on disk for the sweep to find.
@@ -350,9 +353,9 @@ class Webhooks {
 }
 
 /** No wait is longer than the cap: a later time was chosen by a clock that was ahead. */
-function isDue({ next_attempt_at }: PushConfigRecord, nowMs: number, { capMs }: Backoff): boolean {
+function isDue({ next_attempt_at }: PushConfigRecord, nowMs: number, { mostMs }: WebhookBackoff): boolean {
   const waitMs = next_attempt_at === null ? 0 : Date.parse(next_attempt_at) - nowMs;
-  return waitMs <= 0 || waitMs > capMs;
+  return waitMs <= 0 || waitMs > mostMs;
 }
 
 /** How far one turn has come since it was recorded last. */

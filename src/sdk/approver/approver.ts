@@ -31,7 +31,8 @@ import type {
   ExchangeStatus,
   PairingComplete,
 } from "../../harp/core/wire.ts";
-import { backoff, realWaiting, type Waiting } from "../../web/backoff.ts";
+import { backoffMs } from "../../web/backoff.ts";
+import { gatewayBackoff, realWaiting, type Waiting } from "./waiting.ts";
 import { type Watching, watchInbox } from "./watching.ts";
 
 export type { Artifact, ArtifactType, DecisionTerms, Scope } from "../../harp/core/artifact.ts";
@@ -247,7 +248,7 @@ export class Approver {
       } catch (error) {
         const isWorthATry = error instanceof GatewayRefusal && error.isRetryable && failures + 1 < sendsMax;
         if (!isWorthATry) throw error;
-        await this.#waiting.pause(backoff(failures, this.#waiting.random));
+        await this.#waiting.pause(backoffMs(gatewayBackoff, failures + 1, this.#waiting.random));
       }
     }
   }

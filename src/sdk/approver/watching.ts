@@ -8,7 +8,8 @@ import { type GatewayClient, isNoAnswer, parsed } from "../../harp/core/gateway-
 import { GatewayRefusal } from "../../harp/core/gateway-link.ts";
 import { readInbox } from "../../harp/core/inboxes.ts";
 import { isObject } from "../../harp/core/read.ts";
-import { backoff, type Waiting } from "../../web/backoff.ts";
+import { backoffMs } from "../../web/backoff.ts";
+import { gatewayBackoff, type Waiting } from "./waiting.ts";
 
 /** How often to look where there is no stream: soon enough for a person, seldom enough for a gateway. */
 const pollMs = 10_000;
@@ -35,8 +36,8 @@ export async function* watchInbox(watching: Watching): AsyncGenerator<ListedMess
       watching.onTrouble?.(error);
     }
     if (signal.aborted) return;
-    const waitMs = progress.hasStream ? backoff(progress.failures, waiting.random) : pollMs;
     progress.failures += 1;
+    const waitMs = progress.hasStream ? backoffMs(gatewayBackoff, progress.failures, waiting.random) : pollMs;
     await waiting.pause(waitMs, signal);
   }
 }

@@ -3,15 +3,19 @@
  * on after the last event that was given, which the server knows by its id.
  */
 
+import { backoffMs } from "../../web/backoff.ts";
+import { chunksOf, readEvents, type ServerSentEvent } from "../../web/event-stream.ts";
+import { pause } from "../../web/pause.ts";
 import { unreadable } from "./answers.ts";
 import { BridleError, errorIn, errorOf, isPassing, isRecord } from "./errors.ts";
-import { type Frame, framesOf } from "./frames.ts";
-import { backoffMs, pause } from "./retry.ts";
+import { retryBackoff } from "./retry.ts";
 import type { Transport } from "./transport.ts";
 import type { BridleEvent } from "./types.ts";
 
 /** A server gives a sign of life every 15 seconds; three that are missing are a connection that is gone. */
 const silenceMsMax = 45_000;
+/** Far above what an event holds; a stream that never ends one is none. */
+const eventCharsMax = 64 * 1024 * 1024;
 
 export interface FollowOptions {
   /** Begin after this event; from the beginning otherwise. */
@@ -60,7 +64,8 @@ export async function* follow(
     }
     options.onConnection?.(false);
     if (given > 0) failures = 0;
-    await pause(Math.max(askedMs, backoffMs(failures)), signal);
+    await pause(Math.max(askedMs, backoffMs(retryBackoff, failures + 1)), signal);
+    signal?.throwIfAborted();
   }
 }
 
@@ -86,7 +91,8 @@ async function* connection(
     const response = await transport.open(path, { query, headers, signal: either });
     if (response.body === null) throw unreadable("a stream of events", response);
     onConnection?.(true);
-    for await (const frame of framesOf(response.body, onSign)) {
+    for await (const frame of readEvents(chunksOf(response.body, onSign), eventCharsMax)) {
+      if (frame.data === "") continue;
       // While whoever reads is busy with an event, nothing is read, and silence is not the server's.
       clearTimeout(timer);
       yield eventIn(frame);
@@ -106,7 +112,7 @@ function broken(error: unknown, signal: AbortSignal | undefined): unknown {
   return errorOf({ code: "connection_failed", message, status: null, requestId: null, cause: error });
 }
 
-function eventIn({ id, event, data }: Frame): BridleEvent {
+function eventIn({ id, event, data }: ServerSentEvent): BridleEvent {
   const value = parsed(data);
   // What goes wrong on the server's side of an open stream is said in it.
   const error = event === "error" && id === null ? errorIn(value, null, null) : null;

@@ -1,8 +1,9 @@
 /** Tries a request again where that can help: always the same message, so that the engine knows it again. */
 
+import { backoffMs } from "../../web/backoff.ts";
+import { pause } from "../../web/pause.ts";
 import { ShellError } from "./errors.ts";
 import type { ResponseMessage } from "./response.ts";
-import { pause } from "./time.ts";
 
 export interface RetryPolicy {
   /** With the first one. */
@@ -41,7 +42,5 @@ export async function withRetries(
 function delayBefore(attempts: number, policy: RetryPolicy, { retryAfterMs }: ShellError): number | null {
   if (attempts >= policy.attemptsMax) return null;
   if (retryAfterMs !== undefined) return retryAfterMs <= policy.delayMsMax ? retryAfterMs : null;
-  const ms = Math.min(policy.firstDelayMs * 2 ** (attempts - 1), policy.delayMsMax);
-  // Shells that lost the same engine at the same moment should not come back at the same moment.
-  return ms * (0.5 + Math.random() / 2);
+  return backoffMs({ firstMs: policy.firstDelayMs, mostMs: policy.delayMsMax }, attempts);
 }

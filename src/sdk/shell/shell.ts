@@ -1,5 +1,6 @@
 /** A conversation with an engine: intents there, directives back, outcomes there again, until it is the person's turn. */
 
+import { pause } from "../../web/pause.ts";
 import type { Directive } from "./directive.ts";
 import { shellError } from "./errors.ts";
 import { Execution, type ExecutionListener, type Handler } from "./execution.ts";
@@ -19,7 +20,7 @@ import {
 import type { CapabilityDenial, ResponseMessage } from "./response.ts";
 import { withRetries } from "./retry.ts";
 import { newState, type ShellState } from "./state.ts";
-import { now, pause } from "./time.ts";
+import { now } from "./time.ts";
 import { Told } from "./told.ts";
 import { exchange, type StreamListener } from "./transport.ts";
 import { awaitsOf, isRunOver, questionOf, type Turn } from "./turn.ts";

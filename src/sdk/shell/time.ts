@@ -64,10 +64,3 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
     promise.catch(() => undefined);
   }
 }
-
-/** Waits; shorter when the signal is aborted. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const limit = limitAt(now() + ms, signal);
-  await unlessAborted(new Promise<void>(() => undefined), limit.signal);
-  limit.stop();
-}

@@ -14,13 +14,14 @@ import { asRecorded } from "../../kernel/core/events.ts";
 import { readLog } from "../../kernel/core/log-tail.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
 import type { Position } from "../../store/port.ts";
+import { backoffMs } from "../../web/backoff.ts";
 import { ContentReader } from "./content.ts";
 import { type Cursor, positionBefore, readCursor, writeCursor } from "./cursor.ts";
 import { Gatherer } from "./gatherer.ts";
 import type { ExportProblem, Otel, ReadableSpan } from "./otel.ts";
 import type { TraceSettings } from "./settings.ts";
 
-const retryMs = { least: 1000, most: 60_000 };
+const backoff = { firstMs: 1000, mostMs: 60_000 };
 /** Longer than this a collector is not waited for. */
 const backlogMsMax = 24 * 60 * 60 * 1000;
 /** A problem that lasts is told once in a while, and so are losses. */
@@ -115,7 +116,7 @@ export class Follower {
         // The store, or the disk for the cursor; what the log holds is still there later.
         this.#tell({ status: null, message: messageOf(error) });
         this.#hasNews = true;
-        await this.#pause(retryMs.least);
+        await this.#pause(backoff.firstMs);
       }
       if (isLast || this.#over.signal.aborted) return;
       if (!this.#hasNews && !isStopping())
@@ -163,7 +164,7 @@ export class Follower {
   /** True when they are no longer ours to tell; false when the time for it is over. */
   async #export(): Promise<boolean> {
     const batch = this.#batch;
-    for (let waitMs = retryMs.least; ; waitMs = Math.min(waitMs * 2, retryMs.most)) {
+    for (let failures = 1; ; failures++) {
       this.#giveUpOld();
       if (batch.spans.length === 0) return true;
       const problem = await this.#attempt(batch.spans);
@@ -177,7 +178,7 @@ export class Follower {
       }
       if (!this.#over.signal.aborted) this.#tell(problem);
       if (this.#stop.signal.aborted) return false;
-      await this.#pause(waitMs);
+      await this.#pause(backoffMs(backoff, failures));
     }
   }
 

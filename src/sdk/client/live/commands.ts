@@ -3,9 +3,10 @@
  * again over the next, and done once.
  */
 
+import { backoffMs } from "../../../web/backoff.ts";
 import { unreadable } from "../answers.ts";
 import { type BridleError, errorOf, isPassing, isRecord } from "../errors.ts";
-import { backoffMs } from "../retry.ts";
+import { retryBackoff } from "../retry.ts";
 import type { WriteOptions } from "../types.ts";
 
 /** More than this are not waiting for an answer but for a server. */
@@ -96,9 +97,12 @@ export class Commands {
       this.#settle(id)?.reject(error);
       return;
     }
-    setTimeout(() => {
-      if (this.#pending.get(String(id)) === pending) this.#send?.(pending.text);
-    }, backoffMs(pending.refusals));
+    setTimeout(
+      () => {
+        if (this.#pending.get(String(id)) === pending) this.#send?.(pending.text);
+      },
+      backoffMs(retryBackoff, pending.refusals),
+    );
   }
 
   /** Nothing is sent any more. */

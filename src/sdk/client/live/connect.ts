@@ -8,10 +8,12 @@
  *   L3  A command is done once: it is sent again, under the same key, until it is answered.
  */
 
+import { backoffMs } from "../../../web/backoff.ts";
+import { pause } from "../../../web/pause.ts";
 import { BridleError, errorIn, errorOf, isPassing, ServerError } from "../errors.ts";
 import { isEvent } from "../follow.ts";
 import { inputOf, messageOf, personaOf, type Said } from "../messages.ts";
-import { backoffMs, pause } from "../retry.ts";
+import { retryBackoff } from "../retry.ts";
 import type { Transport } from "../transport.ts";
 import type { BridleEvent, Message, MessageInput, PermissionRequest, Task, WriteOptions } from "../types.ts";
 import { Commands } from "./commands.ts";
@@ -161,7 +163,7 @@ class Live implements LiveSession {
           return this.#end(error, false);
         if (error instanceof BridleError) askedMs = error.retryAfterMs ?? 0;
       }
-      await pause(Math.max(askedMs, backoffMs(failures)), this.#over.signal).catch(() => {});
+      await pause(Math.max(askedMs, backoffMs(retryBackoff, failures + 1)), this.#over.signal);
     }
   }
 

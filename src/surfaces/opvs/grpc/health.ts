@@ -5,7 +5,7 @@ import {
   type Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../../../proto/generated/grpc/health/v1/health_pb.js";
-import { pause } from "./patience.ts";
+import { pause } from "../../../web/pause.ts";
 
 export interface HealthOptions {
   /** Whether new work is taken. */

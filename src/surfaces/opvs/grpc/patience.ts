@@ -28,17 +28,3 @@ export async function* untilAborted<T>(events: AsyncIterable<T>, signal: AbortSi
     leave();
   }
 }
-
-/** Resolves after that time, or at once when the call ends. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    if (signal.aborted) done();
-    else signal.addEventListener("abort", done);
-  });
-}
