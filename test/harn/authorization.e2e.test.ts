@@ -123,6 +123,8 @@ const ofTheTenant: ReadonlySet<string> = new Set([
   ...["persona_id", "quota_id", "skill_id", "tenant_id"],
   ...["nonce", "signer_key_id"],
 ]);
+/** What belongs to an agent: a key that is bound to another does not see it. */
+const ofAnAgent: ReadonlySet<string> = new Set(["task_id", "request_id", "outcome_id", "persona_id"]);
 /** What the server's agents bring along: it is the same for everybody. */
 const ofTheServer: ReadonlySet<string> = new Set(["tool_id", "agent_name"]);
 /** Operations on the server itself: for keys of all of its own tenant only. */
@@ -435,6 +437,23 @@ describe("Every operation", () => {
       }
     });
   }
+
+  test("KEY-4 a key bound to another agent gets 404 from every operation that names ours, or 403", async () => {
+    // Given a key of our workspace that is bound to an agent which none of our work is of, when an operation is called
+    // about a task, a request, an outcome or a persona, then it is the answer about what never was, and nothing changes.
+    const bounds = { workspace_ids: [ids.workspace_id], agent_names: ["echo"] };
+    const visitor = client.as((await client.createKey(bounds)).key);
+    const log = await client.listAll(`/v1/events?workspace_id=${ids.workspace_id}`);
+    const tried = operations.filter((operation) => named(operation).some((name) => ofAnAgent.has(name)));
+    for (const operation of tried) {
+      const found = await call(visitor, operation, ids);
+      assert.ok([403, 404].includes(found.status), `${operation.id}: ${found.status}`);
+      const missing = await call(visitor, operation, nowhere(ids));
+      assert.deepEqual(told(found, ids), told(missing, nowhere(ids)), operation.id);
+    }
+    assert.ok(tried.length > 12, String(tried.length));
+    assert.deepEqual(await client.listAll(`/v1/events?workspace_id=${ids.workspace_id}`), log);
+  });
 
   test("AZN-3 every operation is tried by a visitor or known to name nothing", () => {
     // Given all operations, when they are sorted by what they name, then each is tried by a visitor above or known to

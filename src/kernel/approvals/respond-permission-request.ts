@@ -7,7 +7,7 @@ import type { ApprovalProof } from "../../harp/core/proof.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { Command } from "../core/dispatch.ts";
-import { HarnessError } from "../core/errors.ts";
+import { HarnessError, notFound } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
 import { exchangesOf } from "../kinds/exchange.ts";
 import type { PermissionRequestRecord, PermissionResponse } from "../kinds/permission-request.ts";
@@ -66,7 +66,9 @@ export function decidePermission(
 ): PermissionRequestRecord {
   const { requestId, approved, reason, proof } = answer;
   const request = unit.require("permission_request", requestId);
-  const task = unit.require("task", request.task_id);
+  const task = unit.find("task", request.task_id);
+  // A key that is bound to other agents does not hear that it is there.
+  if (task === undefined) throw notFound("permission_request", requestId);
   assertSameArtifact(request, answer);
   const status = approved ? "approved" : "denied";
   if (request.status === status) return request;
