@@ -1,6 +1,6 @@
 /**
  * What to describe of a value that does not fit its schema. Describing takes tens of microseconds for each item of a union, so of a long list
- * only its length or its first wrong item is described. Unions are left to the validator.
+ * only its length or its first wrong item is described. Unions are left to the validator, apart from lists and objects that may be null.
  */
 
 import type { TSchema } from "typebox";
@@ -10,6 +10,8 @@ import { Compile } from "typebox/schema";
 const describedItemsMax = 20;
 
 interface Shape {
+  type?: string;
+  anyOf?: TSchema[];
   properties?: Record<string, TSchema>;
   items?: TSchema;
   maxItems?: number;
@@ -28,6 +30,8 @@ export function narrow(schema: TSchema, value: unknown, path = ""): Narrowed {
   const { properties = {}, items }: Shape = schema;
   if (typeof value !== "object" || value === null || exceeds(schema, value))
     return { schema: withoutContent(schema, value), value, path };
+  const meant = meantOf(schema, value);
+  if (meant !== null) return narrow(meant, value, path);
   if (Array.isArray(value)) {
     const at =
       items === undefined || value.length <= describedItemsMax ? -1 : value.findIndex(isWrong(items));
@@ -42,6 +46,14 @@ export function narrow(schema: TSchema, value: unknown, path = ""): Narrowed {
   return { schema, value: cut(value), path };
 }
 
+/** Of a union, the only variant that is a list as the value is, or an object. */
+function meantOf(schema: TSchema, value: object): TSchema | null {
+  const { anyOf = [] }: Shape = schema;
+  const type = Array.isArray(value) ? "array" : "object";
+  const [only = null, ...others] = anyOf.filter((variant: Shape) => variant.type === type || variant.anyOf);
+  return others.length === 0 ? only : null;
+}
+
 /** More items or members than it may have: nothing else is worth saying. */
 function exceeds(schema: TSchema, value: object): boolean {
   const { maxItems = Number.POSITIVE_INFINITY, maxProperties = Number.POSITIVE_INFINITY }: Shape = schema;
@@ -51,7 +63,7 @@ function exceeds(schema: TSchema, value: object): boolean {
 /** Only what is said of the list or the object itself. */
 function withoutContent(schema: TSchema, value: unknown): TSchema {
   if (typeof value !== "object" || value === null) return schema;
-  const { type, maxItems, maxProperties }: Shape & { type?: string } = Object(schema);
+  const { type, maxItems, maxProperties }: Shape = Object(schema);
   return { type, ...(maxItems === undefined ? { maxProperties } : { maxItems }) };
 }
 

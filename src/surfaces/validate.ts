@@ -35,8 +35,17 @@ export function checker<S extends TSchema>(schema: S): Check<S> {
 
 function problemsWith(schema: TSchema, value: unknown): Problem[] {
   const { path, ...part } = narrow(schema, value);
-  const [, problems] = compiledOf(part.schema).Errors(part.value);
+  const [, found] = compiledOf(part.schema).Errors(part.value);
+  // What is wrong can be behind the beginning that was described.
+  const problems = found.length > 0 ? found : compiledOf(part.schema).Errors(valueAt(value, path))[1];
   return problems.map((problem) => ({ ...problem, instancePath: `${path}${problem.instancePath}` }));
+}
+
+function valueAt(value: unknown, path: string): unknown {
+  return path
+    .split("/")
+    .slice(1)
+    .reduce((at: unknown, name) => Object(at)[name], value);
 }
 
 /** Query strings are text; where the schema wants a whole number, a whole number is read. */

@@ -147,6 +147,18 @@ const accepted: { name: string; path(): string; body: string; status: number }[]
     status: 400,
   },
   {
+    name: "3,000 references in a JSON Schema",
+    path: () => "/v1/skills",
+    body: `{"name":"s","description":"d","input_schema":{"allOf":[${many(3000, () => '{"$ref":"#/allOf/0"}')}]}}`,
+    status: 201,
+  },
+  {
+    name: "3,000 references in what is no JSON Schema",
+    path: () => "/v1/skills",
+    body: `{"name":"s","description":"d","input_schema":{"allOf":[${many(3000, () => '{"$ref":"#/allOf/0"}')},{"type":7}]}}`,
+    status: 400,
+  },
+  {
     name: "2 MB of passwords with their names, in one text and in many",
     path: () => `/v1/sessions/${sessionId}/messages`,
     body: `{"message":{"role":"user","parts":[${many(500, (n) => textPart(passwords(n === 0 ? 1_000_000 : 2000)))}]}}`,
