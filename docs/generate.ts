@@ -20,6 +20,13 @@ import { taskTransitions } from "../src/kernel/tasks/lifecycle.ts";
 import { ReceiptSchema } from "../src/receipts/schema.ts";
 import { startServer } from "../src/server/server.ts";
 import { catalogue } from "../src/telemetry/metrics/catalogue.ts";
+import {
+  conformanceNotes,
+  errorCodesProduced,
+  eventKindsProduced,
+  type Inventory,
+  type NotKept,
+} from "../test/protocol-inventory.ts";
 import { type Requirement, requirements } from "../test/requirements.ts";
 import { acpRequirements } from "../test/requirements-acp.ts";
 import { harpRequirements } from "../test/requirements-harp.ts";
@@ -28,6 +35,7 @@ import { mcpSurfaceRequirements } from "../test/requirements-mcp-surface.ts";
 import { openHarnessRequirements } from "../test/requirements-openharness.ts";
 import { opvsRequirements } from "../test/requirements-opvs.ts";
 import { shellRequirements } from "../test/requirements-shell.ts";
+import { taxonomyRequirements } from "../test/requirements-taxonomy.ts";
 
 const made = "<!-- Made by `npm run docs`. Change the code it is made from, not this page. -->";
 
@@ -57,6 +65,30 @@ function tables(list: readonly Requirement[]): string {
   return sections.join("\n\n");
 }
 
+/** What of a protocol's names there is, and how each comes about. */
+function inventoryTable(title: string, name: string, inventory: Inventory): string {
+  const rows = Object.entries(inventory).map(
+    ([key, { by, ids }]) => `| ${key} | ${by} | ${ids.join(", ")} |`,
+  );
+  return [`## ${title}`, "", `| ${name} | comes from | proved by |`, "| --- | --- | --- |", ...rows].join(
+    "\n",
+  );
+}
+
+function notKept(protocol: NotKept["protocol"]): string {
+  const rows = conformanceNotes
+    .filter((note) => note.protocol === protocol)
+    .map(({ statement, because, instead }) => `| ${statement} | ${because} | ${instead} |`);
+  if (rows.length === 0) return "## Not kept, because\n\nNothing that is known.";
+  return [
+    "## Not kept, because",
+    "",
+    "| statement | why | what a client sees instead |",
+    "| --- | --- | --- |",
+    ...rows,
+  ].join("\n");
+}
+
 function conformanceOpvs(): string {
   return `${made}
 
@@ -66,6 +98,8 @@ Every rule here is proved by at least one test whose name begins with its id (\`
 binding that it applies to. Numbers that are missing are duties of clients, or of bindings that Bridle does not define.
 
 ${tables(opvsRequirements)}
+
+${notKept("opvs")}
 `;
 }
 
@@ -78,6 +112,8 @@ Every rule here is proved by at least one test whose name begins with its id (\`
 open is Bridle's profile, described in [openharness.md](openharness.md).
 
 ${tables([...openHarnessRequirements, ...shellRequirements])}
+
+${notKept("openharness")}
 `;
 }
 
@@ -90,6 +126,8 @@ The rules of the Human Authorization & Review Protocol for enforcers, approvers 
 where the protocol leaves them open. A rule is proved by tests whose names begin with its id (\`git grep HARP-54 -- '*.test.ts'\`).
 
 ${tables(harpRequirements)}
+
+${notKept("harp")}
 `;
 }
 
@@ -124,7 +162,13 @@ function conformance(): string {
 Every rule here is proved by at least one test whose name begins with its id (\`git grep SES-3 -- '*.test.ts'\`), and the
 test suite fails for a rule that no test names. Levels served: **Core**, **Extended**, **Receipts**, **Replay**.
 
-${tables(requirements)}
+${tables([...requirements, ...taxonomyRequirements])}
+
+${inventoryTable("Event kinds", "event", eventKindsProduced)}
+
+${inventoryTable("Error codes", "code", errorCodesProduced)}
+
+${notKept("harn")}
 `;
 }
 

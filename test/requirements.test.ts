@@ -25,6 +25,7 @@ import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { packageRequirements } from "./requirements-package.ts";
 import { shellRequirements } from "./requirements-shell.ts";
+import { taxonomyRequirements } from "./requirements-taxonomy.ts";
 import { telemetryRequirements } from "./requirements-telemetry.ts";
 import { testingRequirements } from "./requirements-testing.ts";
 import { tourRequirements } from "./requirements-tour.ts";
@@ -32,6 +33,7 @@ import { traceRequirements } from "./requirements-traces.ts";
 
 const requirements = [
   ...others,
+  ...taxonomyRequirements,
   ...opvsRequirements,
   ...harpRequirements,
   ...agentRequirements,

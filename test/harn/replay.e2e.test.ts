@@ -1715,7 +1715,7 @@ describe("Session replays", () => {
     assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/);
     return (await response.text())
       .split("\n\n")
-      .filter((block) => block.startsWith("id: "))
+      .filter((block) => /^(retry: \d+\n)?id: /.test(block))
       .map((block) => {
         const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1] ?? "";
         return { id: field("id"), event: field("event"), data: JSON.parse(field("data")) };

@@ -184,7 +184,7 @@ describe("Truncation", () => {
       const before = await client.listAll(`/v1/sessions/${id}/messages`);
       const { status, body } = await truncate(id, keep);
       assert.equal(status, 200);
-      assert.equal(body.object, "session.truncate_result");
+      assert.equal(body.object, "session_truncate_result");
       assert.equal(body.session_id, id);
       assert.equal(body.kept_turn_count, keep);
       assert.equal(body.removed_turn_count, 3 - keep);

@@ -180,12 +180,15 @@ describe("Tools", () => {
     const { status, body } = await client.get("/v1/tools/shelf.find");
     assert.equal(status, 200);
     assert.deepEqual(Object.keys(body).sort(), [
+      "created_at",
       "description",
       "id",
       "input_schema",
+      "metadata",
       "name",
       "object",
       "output_schema",
+      "updated_at",
     ]);
     assert.deepEqual([body.object, body.description, body.output_schema], ["tool", "Finds a book.", {}]);
     assert.equal(body.input_schema.properties.title.type, "string");

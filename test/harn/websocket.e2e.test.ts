@@ -101,7 +101,7 @@ describe("The session's WebSocket", () => {
     assert.deepEqual(canceled, (await client.get(`/v1/tasks/${sleeping.id}`)).body);
 
     const truncated = await socket.command({ type: "session.truncate", keep_first: 1 });
-    assert.equal(truncated.object, "session.truncate_result");
+    assert.equal(truncated.object, "session_truncate_result");
     assert.equal(truncated.kept_turn_count, 1);
     assert.equal((await client.texts(sessionId)).length, 1);
     assert.equal((await socket.ask({ type: "ping" })).type, "pong");

@@ -115,6 +115,16 @@ export interface ToolCallInput {
   call_id?: string;
 }
 
+/** Which tool call of a task an event is about. The step is that of its span. */
+export interface ToolNamed {
+  step: string;
+  kind: "tool" | "mcp";
+  /** Of a tool of an MCP server: `server.tool`. */
+  name: string;
+  /** What the model names the call by; the step, where the agent's own code makes it. */
+  tool_call_id: string;
+}
+
 /** Where the code of a step sent something, and how often. No paths, no content. */
 export interface NetworkUse {
   /** Of the requests: https, http; tcp for a connection of any other protocol. */
@@ -257,6 +267,20 @@ export interface EventPayloads {
   "tool.approved": { response: PermissionResponse; receipt_id: string | null };
   "tool.denied": { response: PermissionResponse; receipt_id: string | null };
 
+  /** The agent wants a tool called, and what it was given in the end. */
+  "agent.tool_use": ToolNamed & { input: Content<JsonValue> };
+  "agent.mcp_tool_use": ToolNamed & { input: Content<JsonValue> };
+  "agent.tool_result": ToolNamed & {
+    status: "ok" | "error";
+    output: Content<JsonValue> | null;
+    error?: { code: string; message: string };
+    /** The persona's autonomy did not let it be called; the output stands for what it would have given. */
+    simulated?: true;
+  };
+  "tool.requested": ToolNamed & { effect: ToolCallInput["effect"] };
+  "tool.completed": ToolNamed;
+  "tool.failed": ToolNamed & { error: { code: string; message: string } };
+
   /** An approver is asked; then the gateway has it; then it is decided, or over. All of it is about a permission request or a policy change. */
   "vendor.bridle.approval.requested": { exchange: Exchange };
   "vendor.bridle.approval.submitted": { request_id: string };
@@ -331,6 +355,7 @@ export interface EventPayloads {
     started_at?: string;
     call_id?: string;
     handoff?: HandoffEnding;
+    simulated?: Simulated;
     spent?: Amounts;
     model_call?: ModelCallEnded;
     tool_call?: ToolCallInput;

@@ -25,6 +25,8 @@ export interface EventScope {
 }
 
 export interface EventRange extends EventScope {
+  /** Only events of these kinds. */
+  kinds?: ReadonlySet<string> | undefined;
   afterEventId?: string | undefined;
   /** What the caller called the cursor, for the error that names it. */
   cursorParam?: string | undefined;
@@ -44,9 +46,9 @@ export async function listEvents(
   const after = await cursorPosition(deps, caller, request, query);
   const { events, through } = await readVisible(
     deps.store.of(caller.tenantId),
-    caller,
     { ...query, after },
     limit + 1,
+    shownTo(caller, request.kinds),
   );
   const data = fitPage(events, limit, contentBytes);
   const next = events.length > data.length ? (data.at(-1)?.position ?? null) : through;
@@ -57,23 +59,32 @@ export async function listEvents(
 const scannedMax = 2000;
 const scannedAtOnce = 200;
 
+/** Which events a caller wants of those that it may read; null for all of them. */
+function shownTo(
+  caller: Caller,
+  kinds: ReadonlySet<string> | undefined,
+): ((event: StoredEvent) => boolean) | null {
+  const isReadable = readableEvents(caller);
+  if (kinds === undefined) return isReadable;
+  return (event) => kinds.has(event.event) && (isReadable === null || isReadable(event));
+}
+
 /**
  * The first events that the caller may read. `through` is set when there may be more behind what was looked at: a page
  * can be empty and have a next one.
  */
 async function readVisible(
   store: TenantStore,
-  caller: Caller,
   filter: LogFilter,
   wanted: number,
+  isShown: ReturnType<typeof shownTo>,
 ): Promise<{ events: StoredEvent[]; through: Position | null }> {
-  const isReadable = readableEvents(caller);
-  if (isReadable === null) return { events: await store.events({ ...filter, limit: wanted }), through: null };
+  if (isShown === null) return { events: await store.events({ ...filter, limit: wanted }), through: null };
   const events: StoredEvent[] = [];
   let { after } = filter;
   for (let scanned = 0; scanned < scannedMax; scanned += scannedAtOnce) {
     const page = await store.events({ ...filter, after, limit: scannedAtOnce });
-    events.push(...page.filter(isReadable));
+    events.push(...page.filter(isShown));
     if (events.length >= wanted) return { events: events.slice(0, wanted), through: null };
     if (page.length < scannedAtOnce) return { events, through: null };
     after = page.at(-1)?.position ?? after;
@@ -138,7 +149,7 @@ export async function followEvents(
     task === null
       ? followLog(store, deps.tail, filter, signal)
       : followTask(deps, task, { store, filter, signal });
-  return readable(withoutGap(store, pages, filter, request.cursorParam), caller);
+  return readable(withoutGap(store, pages, filter, request.cursorParam), shownTo(caller, request.kinds));
 }
 
 /** What follows the end of a task is its receipt. */
@@ -163,11 +174,10 @@ async function* followTask(
 
 async function* readable(
   pages: AsyncGenerator<StoredEvent[]>,
-  caller: Caller,
+  isShown: ReturnType<typeof shownTo>,
 ): AsyncGenerator<StoredEvent[]> {
-  const isReadable = readableEvents(caller);
   for await (const page of pages) {
-    const shown = isReadable === null ? page : page.filter(isReadable);
+    const shown = isShown === null ? page : page.filter(isShown);
     if (shown.length > 0) yield shown;
   }
 }

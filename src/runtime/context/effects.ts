@@ -11,6 +11,7 @@ import type { ApprovalRequest, EffectOutcome } from "../agents/agent.ts";
 import type { Permit } from "../run/permits.ts";
 import { oneCall, outputOf, performStep } from "../run/recorded-steps.ts";
 import type { Attempted, Run } from "../run/run.ts";
+import { announceTool, type ToolCallRequest, tellToolEnding, toolCallOf } from "../run/tool-events.ts";
 import { writeArtifact } from "./artifacts.ts";
 import { approve, askPermit } from "./questions.ts";
 
@@ -23,6 +24,8 @@ export interface Effect {
   expiresInMs?: number;
   /** What the agent is given when nothing is done. */
   simulate: JsonValue;
+  /** The tool call that it is, if it is one. */
+  toolCall?: ToolCallRequest;
 }
 
 export type EffectSpan = StepSpan & { kind: ApprovalKind };
@@ -46,7 +49,11 @@ export function actUnderTier(
   effect: Effect,
   act: (permit?: Permit) => Promise<JsonValue>,
 ): Promise<EffectOutcome<JsonValue>> {
-  return underTier(run, span, effect, { ask: (request) => askPermit(run, request, span.kind), act });
+  const announce = effect.toolCall === undefined ? {} : { announce: announceTool(effect.toolCall) };
+  return underTier(run, span, effect, {
+    ask: (request) => askPermit(run, request, { kind: span.kind, ...announce }),
+    act,
+  });
 }
 
 /** The same for what is done in another way than by running code here: asking for it is one record. */
@@ -70,18 +77,18 @@ interface Acting<P> {
 async function underTier<P>(
   run: Run,
   span: EffectSpan,
-  { intent, simulate, ...terms }: Effect,
+  { intent, simulate, toolCall, ...terms }: Effect,
   { ask, act }: Acting<P>,
 ): Promise<EffectOutcome<JsonValue>> {
   const tier = run.task.policy.autonomy_tier;
   switch (tier) {
     case "shadow": {
-      const output = await noteSimulated(run, span, { tier, intent, artifactId: null }, simulate);
+      const output = await noteSimulated(run, span, { tier, intent, artifactId: null, toolCall }, simulate);
       return { outcome: "simulated", output, artifactId: null };
     }
     case "suggest": {
       const artifactId = await propose(run, span, intent);
-      const output = await noteSimulated(run, span, { tier, intent, artifactId }, simulate);
+      const output = await noteSimulated(run, span, { tier, intent, artifactId, toolCall }, simulate);
       return { outcome: "proposed", output, artifactId };
     }
     case "act_with_approval":
@@ -103,20 +110,30 @@ function propose(run: Run, { step, kind, name }: StepSpan, intent: JsonValue): P
   });
 }
 
+interface Intended {
+  tier: Simulated["tier"];
+  intent: JsonValue;
+  artifactId: string | null;
+  toolCall: ToolCallRequest | undefined;
+}
+
 async function noteSimulated(
   run: Run,
   span: StepSpan,
-  { tier, intent, artifactId }: { tier: Simulated["tier"]; intent: JsonValue; artifactId: string | null },
+  { tier, intent, artifactId, toolCall }: Intended,
   simulate: JsonValue,
 ): Promise<JsonValue> {
   const recorded = await run.recall(span.step);
   if (recorded !== undefined) return await outputOf(run, recorded);
-  await run.note((unit, task) =>
-    unit.emit(task, "span.completed", {
+  await run.note((unit, task) => {
+    const record = {
       ...span,
       result: { output: unit.seal(simulate) },
       simulated: { tier, intent: unit.seal(intent), artifact_id: artifactId },
-    }),
-  );
+      ...(toolCall === undefined ? {} : { tool_call: toolCallOf(unit, toolCall) }),
+    };
+    const announced = toolCall === undefined ? task : announceTool(toolCall)(unit, task);
+    return unit.emit(tellToolEnding(unit, announced, record), "span.completed", record);
+  });
   return simulate;
 }

@@ -18,6 +18,7 @@ import type { ApprovalRequest } from "../agents/agent.ts";
 import { ApprovalDenied, WaitExpired } from "../run/failures.ts";
 import { jsonCopy } from "../run/json.ts";
 import { Permit } from "../run/permits.ts";
+import type { Change } from "../run/record-run.ts";
 import { never, type Run } from "../run/run.ts";
 import { waitMsDefault } from "../run/waits.ts";
 
@@ -120,6 +121,8 @@ export interface ApprovalTerms {
   kind?: ApprovalKind;
   /** What of the payload must be the same whenever the run is repeated; all of it unless said. */
   bound?: JsonValue;
+  /** What is told right before the request for approval. */
+  announce?: Change;
 }
 
 /** What the run asks permission for. */
@@ -137,13 +140,17 @@ export async function approve(
 }
 
 /** Asks, and leaves it to the code that was approved to use the approval. */
-export function askPermit(run: Run, request: ApprovalRequest, kind: ApprovalKind): Promise<Permit> {
-  return askPermission(run, { ...request, step: run.key("approve"), kind });
+export function askPermit(
+  run: Run,
+  request: ApprovalRequest,
+  terms: Required<Pick<ApprovalTerms, "kind">> & Pick<ApprovalTerms, "announce">,
+): Promise<Permit> {
+  return askPermission(run, { ...request, step: run.key("approve"), ...terms });
 }
 
 async function askPermission(
   run: Run,
-  { step, kind, action, payload = null, bound = payload, risk = riskDefault, expiresInMs }: Asked,
+  { step, kind, action, payload = null, bound = payload, risk = riskDefault, expiresInMs, announce }: Asked,
   beforeGiving?: (permit: Permit) => Promise<void>,
 ): Promise<Permit> {
   const intent = { taskId: run.actsAs, step, kind, action, payload: jsonCopy(payload), risk };
@@ -165,7 +172,7 @@ async function askPermission(
       await run.note((unit, task) => {
         const permission = permissionFor(unit, task, asked, intent);
         known.id = permission.id;
-        return requestPermission(unit, task, asked, permission);
+        return requestPermission(unit, announce?.(unit, task) ?? task, asked, permission);
       });
     }
     return await awaitPerson(run, asked, async (event) => {

@@ -13,7 +13,9 @@ import { withinBudget } from "./budget.ts";
 import { networkUses } from "./egress.ts";
 import { AgentFailure } from "./failures.ts";
 import type { Permit } from "./permits.ts";
+import type { Change } from "./record-run.ts";
 import type { Attempted, Run } from "./run.ts";
+import { announceTool, type ToolCallRequest, tellToolEnding, toolCallOf } from "./tool-events.ts";
 
 /** What a step that reaches out counts as. */
 export const oneCall: Amounts = { tool_calls: 1 };
@@ -23,6 +25,8 @@ export interface StepCost {
   amounts?: Amounts;
   /** What it used of the budget, for the receipt. */
   spent?: Amounts;
+  /** What is told right before the record. */
+  before?: Change;
 }
 
 export interface StepTerms extends StepCost {
@@ -30,13 +34,15 @@ export interface StepTerms extends StepCost {
   permit?: Permit | undefined;
   /** The model that code of the agent calls, as it says. */
   declaredModel?: string | undefined;
+  /** The tool call that the step is instead of. */
+  toolCall?: ToolCallRequest;
 }
 
 export async function performStep(
   run: Run,
   span: StepSpan,
   attempt: () => Promise<Attempted>,
-  { permit, declaredModel, ...cost }: StepTerms = {},
+  { permit, declaredModel, toolCall, ...cost }: StepTerms = {},
 ): Promise<JsonValue> {
   const { amounts = {} } = cost;
   await withinBudget(run, span.step, amounts);
@@ -51,9 +57,11 @@ export async function performStep(
     // What the agent sees now must be what it will see when the step comes from the journal.
     const made = refusal === null ? await attempt() : { error: refusal };
     const attempted = await run.redact((redactor) => redactor.value(made));
-    await noteResult(run, span, attempted, { ...cost, amounts }, () => ({
+    const before = toolCall === undefined ? {} : { before: announceTool(toolCall) };
+    await noteResult(run, span, attempted, { ...cost, amounts, ...before }, (unit) => ({
       started_at,
       ...(declaredModel === undefined ? {} : { declared_model: declaredModel }),
+      ...(toolCall === undefined ? {} : { tool_call: toolCallOf(unit, toolCall) }),
     }));
     return attempted;
   }, span);
@@ -62,13 +70,18 @@ export async function performStep(
 }
 
 /** What the persona forbids is a step that failed, in the log and for the agent. */
-export async function allowed(run: Run, span: StepSpan, check: () => void): Promise<void> {
+export async function allowed(
+  run: Run,
+  span: StepSpan,
+  check: () => void,
+  terms: Pick<StepTerms, "toolCall"> = {},
+): Promise<void> {
   try {
     check();
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;
     const { code, message, details } = error;
-    await performStep(run, span, async () => ({ error: { code, message } })).catch(() => {});
+    await performStep(run, span, async () => ({ error: { code, message } }), terms).catch(() => {});
     throw new AgentFailure(code, message, details);
   }
 }
@@ -98,7 +111,7 @@ export async function noteResult(
   run: Run,
   span: StepSpan,
   attempted: Attempted,
-  { amounts, spent }: StepCost = {},
+  { amounts, spent, before }: StepCost = {},
   /** What else the record says of the step. */
   said: (unit: Unit) => Said = () => ({}),
 ): Promise<void> {
@@ -107,7 +120,8 @@ export async function noteResult(
     if (amounts !== undefined) settle(unit, task, span.step, amounts);
     const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
     const record = { ...span, result, ...(spent === undefined ? {} : { spent }), ...said(unit), ...network };
-    return unit.emit(task, "error" in result ? "span.failed" : "span.completed", record);
+    const told = tellToolEnding(unit, before?.(unit, task) ?? task, record);
+    return unit.emit(told, "error" in result ? "span.failed" : "span.completed", record);
   });
 }
 

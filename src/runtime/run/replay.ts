@@ -18,6 +18,7 @@ import {
   eventId,
   type KernelEvent,
   type RecordedEvent,
+  type ToolCallInput,
 } from "../../kernel/core/events.ts";
 import { readLog } from "../../kernel/core/log-tail.ts";
 import { type Part, textPart } from "../../kernel/kinds/message.ts";
@@ -38,6 +39,7 @@ import { ReplayDependencyUnavailable } from "./failures.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { Change } from "./record-run.ts";
 import { type Attempted, type RecallWithin, Run, type RunOptions } from "./run.ts";
+import { isToolEnding, toolEnding } from "./tool-events.ts";
 import type { Arrival, Wait } from "./waits.ts";
 
 export interface ReplayOptions extends RunOptions {
@@ -348,8 +350,19 @@ export class Replay extends Run {
     const beside = recorded === null ? [] : this.journal.takeBeside(recorded);
     if (recorded !== null) this.journal.dropThrough(recorded.position);
     if (this.#restoring) return;
-    for (const event of beside) this.#emit(event, event);
-    if (given !== null) this.#emit(given, recorded, change);
+    for (const event of beside) if (!isReplaced(event, given, change)) this.#emit(event, event);
+    if (given !== null) this.#emitGiven(given, recorded, change);
+  }
+
+  /** What stands in the place of a tool's result is told as its result. */
+  #emitGiven(given: KernelEvent, recorded: RecordedEvent | null, change: Partial<ReplayMark>): void {
+    const tool_call = recorded === null ? undefined : toolCallIn(recorded);
+    if (given.event === "span.completed" && tool_call !== undefined && change.override_key !== undefined) {
+      for (const ending of toolEnding({ ...given.payload, tool_call })) {
+        this.#emit({ ...given, ...ending }, null);
+      }
+    }
+    this.#emit(given, recorded, change);
   }
 
   /** Branches that run side by side come to their records in any order; they are told in the source's. */
@@ -432,13 +445,28 @@ async function readEmitted(
   if (status === "SUBMITTED") return { emitted, own };
   for await (const events of readLog(store, { taskId, after: 0 })) {
     for (const event of events.map(asRecorded)) {
-      if (event.replay === undefined) continue;
+      if (event.replay === undefined || (!event.replay.is_copy && beside.has(event.event))) continue;
       emitted += 1;
       const mark = event.replay.is_copy ? null : stepMark(event);
       if (mark !== null && !outputKinds.has(kindOf(mark.key))) own.set(mark.key, event);
     }
   }
   return { emitted, own };
+}
+
+function toolCallIn(recorded: RecordedEvent): ToolCallInput | undefined {
+  const isEnding = recorded.event === "span.completed" || recorded.event === "span.failed";
+  return isEnding ? recorded.payload.tool_call : undefined;
+}
+
+/** Whether it says how a tool call ended that ends in another way now. */
+function isReplaced(
+  event: RecordedEvent,
+  given: KernelEvent | null,
+  { override_key }: Partial<ReplayMark>,
+): boolean {
+  const isEnding = given?.event === "span.completed" || given?.event === "span.failed";
+  return override_key !== undefined && isEnding && isToolEnding(event, given.payload.step);
 }
 
 /** What the code puts out, as opposed to what it depends on. */
@@ -458,6 +486,18 @@ export function endedByItself({ status, failure }: TaskRecord): boolean {
   return status === "COMPLETED" || (status === "FAILED" && failure !== null);
 }
 
+/** Of what a live step emits, these are in the commit of its record. */
+const beside: ReadonlySet<string> = new Set<EventKind>([
+  "agent.memory_read",
+  "agent.memory_write",
+  "agent.tool_use",
+  "agent.mcp_tool_use",
+  "agent.tool_result",
+  "tool.requested",
+  "tool.completed",
+  "tool.failed",
+]);
+
 const told: ReadonlySet<string> = new Set<EventKind>([
   "user.message",
   "agent.message",
@@ -466,12 +506,10 @@ const told: ReadonlySet<string> = new Set<EventKind>([
   "tool.approved",
   "tool.denied",
   "artifact.created",
-  "agent.memory_read",
-  "agent.memory_write",
   "agent.handoff",
 ]);
 
 /** What of the source's other events a replay tells again; its own life a replay lives itself. */
 export function isTold({ event, payload }: KernelEvent): boolean {
-  return told.has(event) || (event === "span.updated" && payload.given !== undefined);
+  return told.has(event) || beside.has(event) || (event === "span.updated" && payload.given !== undefined);
 }

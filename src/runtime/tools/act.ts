@@ -34,7 +34,14 @@ export interface Acted {
 export async function actAs(run: Run, { risk, simulate, action, ...step }: ToolAct): Promise<Acted> {
   const { span, effect, input } = step;
   if (effect === "none") return { output: await performTool(run, step), withheld: null };
-  const terms = { intent: input, simulate: simulate?.() ?? null, risk, action: action ?? span.name };
+  const request = { span, effect, input, callId: step.callId };
+  const terms = {
+    intent: input,
+    simulate: simulate?.() ?? null,
+    risk,
+    action: action ?? span.name,
+    toolCall: request,
+  };
   const { outcome, output, artifactId } = await actUnderTier(run, span, terms, (permit) =>
     performTool(run, step, permit),
   );

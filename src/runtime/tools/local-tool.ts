@@ -17,6 +17,7 @@ import { secretForTool } from "../context/secrets.ts";
 import { AgentFailure } from "../run/failures.ts";
 import { allowed, attemptStep, performStep } from "../run/recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run/run.ts";
+import type { ToolCallRequest } from "../run/tool-events.ts";
 import { type Acted, actAs, type ToolRequested } from "./act.ts";
 import { assertMayUse } from "./may-use.ts";
 import { noteLate } from "./tool-step.ts";
@@ -30,8 +31,9 @@ export async function callLocalTool(
 ): Promise<Acted> {
   const name = run.redactor.text(tool.name);
   const span: EffectSpan = { step: run.key(`tool:${name}`), kind: "tool", name };
-  await allowed(run, span, () => assertMayUse(run, tool));
-  await assertInput(run, span, tool, input);
+  const toolCall = { span, effect: "runWith" in tool ? ("none" as const) : tool.effect, input, callId };
+  await allowed(run, span, () => assertMayUse(run, tool), { toolCall });
+  await assertInput(run, tool, toolCall);
   // Each call that such a tool makes on `ctx` is a step, allowed and approved for itself.
   if ("runWith" in tool) return { output: asJson(await tool.runWith(ctx, input as never)), withheld: null };
   const attempt = () => attemptTool(run, span, tool, input);
@@ -49,13 +51,14 @@ export async function callLocalTool(
 }
 
 /** What cannot be right is not put to anybody for approval. */
-async function assertInput(run: Run, span: EffectSpan, tool: ToolTerms, input: JsonValue): Promise<void> {
+async function assertInput(run: Run, tool: ToolTerms, toolCall: ToolCallRequest): Promise<void> {
   try {
-    checkToolInput(tool, input);
+    checkToolInput(tool, toolCall.input);
   } catch (error) {
     if (!(error instanceof ToolValueInvalid)) throw error;
     const { code, message } = error;
-    await performStep(run, span, async () => ({ error: { code, message } })).catch(() => {});
+    const refused = async () => ({ error: { code, message } });
+    await performStep(run, toolCall.span, refused, { toolCall }).catch(() => {});
     throw new AgentFailure(code, message);
   }
 }

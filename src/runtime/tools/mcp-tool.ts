@@ -35,7 +35,8 @@ export async function callMcpTool(
 ): Promise<Acted> {
   const tool = `${server}.${name}`;
   const span: EffectSpan = { step: run.key(`mcp:${server}:${name}`), kind: "mcp", name: tool };
-  await allowed(run, span, () => requireTool(run.task, tool));
+  const toolCall = { span, effect, input, callId };
+  await allowed(run, span, () => requireTool(run.task, tool), { toolCall });
   const questions = new Questions(run, span.step);
   const recallWithin = () => questions.recall();
   const attempt = () => attemptCall(run, mcp, { server, name, effect, input, span, questions });

@@ -14,28 +14,23 @@ import { carryOut } from "../../kernel/core/dispatch.ts";
 import type { StepSpan } from "../../kernel/core/events.ts";
 import { noteLateResult } from "../../kernel/tasks/note-late-result.ts";
 import type { JsonValue } from "../../store/port.ts";
-import type { ToolEffect } from "../../tools/tool.ts";
 import { withinBudget } from "../run/budget.ts";
 import { AgentFailure } from "../run/failures.ts";
 import type { JournalEntry } from "../run/journal.ts";
 import type { Permit } from "../run/permits.ts";
 import { noteResult, oneCall, outputOf } from "../run/recorded-steps.ts";
 import type { Attempted, Run } from "../run/run.ts";
+import { announceTool, type ToolCallRequest, toolCallOf } from "../run/tool-events.ts";
 
-export interface ToolStep {
-  span: StepSpan;
-  effect: ToolEffect;
-  input: JsonValue;
+export interface ToolStep extends ToolCallRequest {
   attempt: () => Promise<Attempted>;
-  /** What the model that asks for it names the call by. */
-  callId: string | undefined;
   /** Comes past what was asked in the middle of the call in an earlier run. */
   recallWithin?: () => Promise<void>;
 }
 
 /** Gives what the tool gave, or throws what it failed with. Under a permit, using it is the record that the call begins. */
 export async function performTool(run: Run, step: ToolStep, permit?: Permit): Promise<JsonValue> {
-  const { span, effect, input, callId, attempt } = step;
+  const { span, input, attempt } = step;
   await withinBudget(run, span.step, oneCall);
   const recorded = await recallCall(run, step, permit);
   await assertSameInput(run, span.step, recorded, input);
@@ -47,9 +42,10 @@ export async function performTool(run: Run, step: ToolStep, permit?: Permit): Pr
     // What the agent sees now must be what it will see when the step comes from the journal.
     const made = refusal === null ? await attempt() : { error: refusal };
     const attempted = await run.redact((redactor) => redactor.value(made));
-    await noteResult(run, span, attempted, { amounts: oneCall }, (unit) => ({
+    const before = isAnnounced(run, step, permit) ? {} : { before: announceTool(step) };
+    await noteResult(run, span, attempted, { amounts: oneCall, ...before }, (unit) => ({
       started_at,
-      tool_call: { input: unit.seal(input), effect, ...(callId === undefined ? {} : { call_id: callId }) },
+      tool_call: toolCallOf(unit, step),
     }));
     return attempted;
   }, span);
@@ -76,16 +72,24 @@ async function recallCall(
 /** On disk when this resolves, where it matters that it has begun (T2); gives why it must not, if it must not. */
 async function begin(
   run: Run,
-  { span, effect, input }: ToolStep,
+  step: ToolStep,
   permit: Permit | undefined,
 ): Promise<{ code: string; message: string } | null> {
-  if (permit !== undefined) return await permit.use(span);
-  if (effect !== "irreversible" || run.isReplay) return null;
+  if (permit !== undefined) return await permit.use(step.span);
+  if (!isAnnounced(run, step, permit)) return null;
   await run.note((unit, task) =>
-    unit.emit(task, "span.started", { ...span, tool_call: { input: unit.seal(input), effect } }),
+    unit.emit(announceTool(step)(unit, task), "span.started", {
+      ...step.span,
+      tool_call: toolCallOf(unit, step),
+    }),
   );
   await run.flush();
   return null;
+}
+
+/** With the request for its approval, or with the record that it begins; otherwise with its result. */
+function isAnnounced(run: Run, { effect }: ToolStep, permit: Permit | undefined): boolean {
+  return permit !== undefined || (effect === "irreversible" && !run.isReplay);
 }
 
 function outcomeUnknown(name: string): AgentFailure {

@@ -5,6 +5,8 @@ import type { StoredEvent } from "../../store/port.ts";
 import type { ErrorAnswer } from "./errors.ts";
 
 export interface EventStream {
+  /** What the client called the event that it goes on from. */
+  after: string | undefined;
   /** Opens the log; a cursor that cannot be continued from throws here. */
   open(signal: AbortSignal): Promise<AsyncGenerator<StoredEvent[]>>;
   present(event: StoredEvent): Promise<unknown>;

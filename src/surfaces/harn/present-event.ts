@@ -18,6 +18,7 @@ import { deltaIdOf } from "../../kernel/kinds/replay.ts";
 import type { ShellTurn } from "../../kernel/kinds/shell-link.ts";
 import type { StepResult } from "../../kernel/kinds/task.ts";
 import type { JsonValue, Position, StoredEvent } from "../../store/port.ts";
+import { traceOf } from "./event-trace.ts";
 import {
   type Onlooker,
   ownStore,
@@ -58,6 +59,7 @@ export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise
     payload:
       presentAudit(stored) ??
       (await presentPayload(asKernelEvent(stored), { ...viewer, place: eventId(stored.position) })),
+    ...(await traceOf(stored, viewer)),
     session_id: stored.resource.object === "audit_log" ? null : stored.sessionId,
     task_id: stored.taskId,
     workspace_id: stored.workspaceId,
@@ -254,6 +256,10 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       const found = await unsealShown(directive, ownStore(viewer));
       return { ...update, directive: presentInternal(found, viewer) };
     }
+    case "agent.tool_use":
+    case "agent.mcp_tool_use":
+    case "agent.tool_result":
+      return await presentToolEvent(event.payload, viewer);
     case "span.started":
       return await presentStarted(event.payload, viewer);
     case "span.completed":
@@ -282,6 +288,17 @@ async function presentDelta({ text, visibility, ...delta }: ModelDelta, viewer: 
 async function presentToolCall({ input, effect }: ToolCallInput, viewer: Onlooker): Promise<Wire> {
   return { effect, input: presentInternal(await unsealShown(input, ownStore(viewer)), viewer) };
 }
+
+/** What a tool was given and what it gave are the run's own business, as in the span of the call. */
+async function presentToolEvent(payload: ToolEventPayload, viewer: Onlooker): Promise<Wire> {
+  const content = async (sealed: Content<JsonValue> | null) =>
+    sealed === null ? null : presentInternal(await unsealShown(sealed, ownStore(viewer)), viewer);
+  return "input" in payload
+    ? { ...payload, input: await content(payload.input) }
+    : { ...payload, output: await content(payload.output) };
+}
+
+type ToolEventPayload = EventPayloads["agent.tool_use"] | EventPayloads["agent.tool_result"];
 
 /** The messages of a model's input, for those who may see what steps are given. */
 async function presentModelCall({ input, ...call }: ModelCallBegun, viewer: Onlooker): Promise<Wire> {

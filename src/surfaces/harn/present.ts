@@ -116,10 +116,7 @@ export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string
   const { agent, ...described } = skill;
   return {
     ...described,
-    object: "skill",
-    created_at: startedAt,
-    updated_at: startedAt,
-    metadata: {},
+    ...cameWithServer("skill", startedAt),
     source: agent.name,
     version: agent.version,
     capabilities: [],
@@ -128,8 +125,13 @@ export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string
   };
 }
 
-export function presentTool(tool: LoadedTool): Wire {
-  return { ...tool, object: "tool" };
+export function presentTool(tool: LoadedTool, startedAt: string): Wire {
+  return { ...tool, ...cameWithServer("tool", startedAt) };
+}
+
+/** What every resource has, of those that are there as long as the server runs. */
+export function cameWithServer(object: string, startedAt: string): Wire {
+  return { object, created_at: startedAt, updated_at: startedAt, metadata: {} };
 }
 
 /** What is sealed is shown to nobody. */
@@ -149,7 +151,7 @@ export function presentSecret(vaultId: string, secret: VaultSecret): Wire {
 }
 
 export async function presentMessage(message: MessageRecord, viewer: Viewer): Promise<Wire> {
-  const { parts, workspace_id: _, is_replayed: __, ...shown } = presentRecord(message);
+  const { parts, is_replayed: _, ...shown } = presentRecord(message);
   const found = await unsealShown(parts, ownStore(viewer));
   const onlooker = { ...viewer, place: message.id };
   return {
@@ -331,7 +333,7 @@ export async function presentTruncation(
   writtenAt: Position | null,
 ): Promise<Wire> {
   return {
-    object: "session.truncate_result",
+    object: "session_truncate_result",
     session_id: session.id,
     kept_turn_count: keptTurnCount,
     removed_turn_count: removedTurnCount,
@@ -382,6 +384,7 @@ export async function presentOutcome(task: TaskRecord, viewer: Viewer): Promise<
     created_at: endedAt,
     updated_at: endedAt,
     metadata: {},
+    workspace_id: task.workspace_id,
     task_id: task.id,
     ...shown,
     messages: await Promise.all(

@@ -295,8 +295,8 @@ function admit(kernel: Kernel, webSocket: Route["webSocket"], scope: Scope | nul
     const upgrades = webSocket !== "none" && isUpgrade(request);
     const found = await authenticate(kernel, request, upgrades ? kernel.tickets : null);
     admitted.set(request, found);
-    // A browser cannot send headers with an upgrade; the subprotocol names the version there.
-    if (!upgrades) requireVersion(request);
+    // A browser cannot send headers with an upgrade; the subprotocol names the version there. Who sends one means it.
+    if (!upgrades || request.headers[versionHeader.toLowerCase()] !== undefined) requireVersion(request);
     if (scope !== null) requireScope(found.caller, scope);
   };
 }

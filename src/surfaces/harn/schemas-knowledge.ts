@@ -95,19 +95,15 @@ export const CreateSkillRequest = Type.Object({
 });
 export const UpdateSkillRequest = Type.Partial(CreateSkillRequest);
 
-export const Tool = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("tool"),
+export const Tool = Envelope("tool", {
   name: Type.String(),
   description: Type.String(),
   input_schema: JsonObject,
   output_schema: JsonObject,
 });
 
-/** What comes with the server has no date of its own. */
-export const Agent = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("agent"),
+/** Its times are those of the start of the server, as those of all that comes with it. */
+export const Agent = Envelope("agent", {
   name: Type.String(),
   /** The one that new tasks get. */
   version: Type.String(),

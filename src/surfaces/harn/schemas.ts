@@ -63,6 +63,7 @@ export const RedactedPart = Type.Object({
 });
 
 export const Message = Envelope("message", {
+  workspace_id: Type.String(),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
   role: RoleSchema,
@@ -211,7 +212,7 @@ export const TruncateSessionRequest = Type.Object({
   reason: Type.Optional(Type.String({ maxLength: 2000 })),
 });
 export const TruncateSessionResponse = Type.Object({
-  object: Type.Literal("session.truncate_result"),
+  object: Type.Literal("session_truncate_result"),
   session_id: Type.String(),
   kept_turn_count: Type.Integer({ minimum: 0 }),
   removed_turn_count: Type.Integer({ minimum: 0 }),
@@ -280,6 +281,7 @@ export const RegisterArtifactRequest = Type.Object({
 });
 
 export const Outcome = Envelope("outcome", {
+  workspace_id: Type.String(),
   task_id: Type.String(),
   status: Type.Enum(["SUCCEEDED", "FAILED", "CANCELED"]),
   summary: Type.String(),
@@ -412,6 +414,11 @@ export const Event = Envelope("event", {
   resource: Type.Object({ object: Type.String(), id: Type.String() }),
   sequence: Type.Integer({ minimum: 0 }),
   payload: JsonObject,
+  trace_id: Nullable(
+    Type.String({ description: "The trace of its task, in the form of W3C Trace Context." }),
+  ),
+  span_id: Nullable(Type.String({ description: "The step that it is about, or else the task." })),
+  parent_span_id: Nullable(Type.String()),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
   workspace_id: Nullable(Type.String()),
@@ -568,10 +575,20 @@ export const TaskListQuery = Type.Object({
   agent: Filter,
   since: Type.Optional(Timestamp),
 });
-export const EventRangeQuery = Type.Object({
+export const LogRangeQuery = Type.Object({
   limit: Limit,
   cursor: Type.Optional(Type.String()),
   after_event_id: Type.Optional(Type.String()),
+});
+export const EventRangeQuery = Type.Object({
+  ...LogRangeQuery.properties,
+  event: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 2000,
+      description: "Only these kinds of events, with commas between them: `task.completed,task.failed`.",
+    }),
+  ),
 });
 export const EventFilterQuery = Type.Object({
   ...EventRangeQuery.properties,

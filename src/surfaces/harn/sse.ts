@@ -1,7 +1,7 @@
 /** The events of a log as server-sent events: one frame an event, under the id that a client can go on from. */
 
 import type { FastifyReply } from "fastify";
-import { eventId } from "../../kernel/core/events.ts";
+import { eventId, findPosition } from "../../kernel/core/events.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { SseResponse } from "../sse.ts";
 import type { EventStream } from "./event-stream.ts";
@@ -17,15 +17,16 @@ export async function streamEvents(
 ): Promise<void> {
   const { stopped, isStillAllowed } = stream;
   const response = new SseResponse(reply, { heartbeatMs, stopped, isStillAllowed });
+  const sent = { last: resumable(stream.after) };
   try {
-    await response.write(`retry: ${retryMs}\n\n`);
     for await (const events of await stream.open(response.signal)) {
-      if (await sendAll(response, events, stream)) return;
+      if (await sendAll(response, events, stream, sent)) return;
     }
     response.requireAllowed();
   } catch (error) {
     const { body } = stream.report(error);
-    await response.write(`event: error\ndata: ${JSON.stringify(body)}\n\n`);
+    // Whoever comes back goes on after what it has.
+    await response.write(frame(sent.last, "error", JSON.stringify(body)));
   } finally {
     response.end();
   }
@@ -36,11 +37,15 @@ async function sendAll(
   response: SseResponse,
   events: readonly StoredEvent[],
   stream: EventStream,
+  sent: { last: string; isBegun?: true },
 ): Promise<boolean> {
   let frames = "";
   for (const event of events) {
     const data = JSON.stringify(await stream.present(event));
-    frames += `id: ${eventId(event.position)}\nevent: ${event.event}\ndata: ${data}\n\n`;
+    sent.last = eventId(event.position);
+    // How soon to come back is said with the first event, so that every block is one.
+    frames += (sent.isBegun ? "" : `retry: ${retryMs}\n`) + frame(sent.last, event.event, data);
+    sent.isBegun = true;
     const last = stream.isLast?.(event) === true;
     if (last || frames.length >= writeCharsMin) {
       await response.write(frames);
@@ -50,4 +55,13 @@ async function sendAll(
   }
   if (frames !== "") await response.write(frames);
   return false;
+}
+
+/** What is no event id is nothing to go on from, and nothing to be repeated. */
+function resumable(cursor: string | undefined): string {
+  return cursor === undefined || findPosition(cursor) === null ? eventId(0) : cursor;
+}
+
+function frame(id: string, event: string, data: string): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
 }

@@ -66,7 +66,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
     ...metricsRoutes(options.metrics),
     ...workspaceRoutes,
     ...workspaceFileRoutes,
-    ...agentRoutes,
+    ...agentRoutes(facts.createdAt),
     ...personaRoutes,
     ...quotaRoutes,
     ...sessionRoutes,

@@ -18,6 +18,9 @@ interface Schema {
 const definitions: Record<string, Schema> = schemas.$defs;
 const payloads = resolve(schemas.payloads).properties ?? {};
 
+/** All kinds of events that there are. */
+export const eventKinds: readonly string[] = Object.keys(payloads);
+
 /** Where in the payload something is that its kind does not have, or lacks; null when all of it is as it should be. */
 export function wrongIn(event: string, payload: unknown): string | null {
   const schema = Object.hasOwn(payloads, event) ? payloads[event] : undefined;

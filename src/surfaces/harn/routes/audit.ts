@@ -12,7 +12,7 @@ import type { StoredEvent } from "../../../store/port.ts";
 import { presentPage } from "../lists.ts";
 import { presentEvent } from "../present-event.ts";
 import { jsonLines, type Route, route } from "../route.ts";
-import { EventRangeQuery, ListOf } from "../schemas.ts";
+import { ListOf, LogRangeQuery } from "../schemas.ts";
 import { AuditQuery, AuditRecord as AuditRecordSchema, AuditVerification } from "../schemas-audit.ts";
 import { streamEvents } from "../sse.ts";
 import { cursorOf, type StreamOptions } from "./events.ts";
@@ -51,13 +51,14 @@ export function auditRoutes({ stopped, report, heartbeatMs }: StreamOptions): Ro
       summary: "Follow the audit log from a cursor.",
       tag,
       produces: "text/event-stream",
-      query: EventRangeQuery,
+      query: LogRangeQuery,
       async handle(call) {
         const range = cursorOf(call);
         // Once a stream is open, a refusal has no status of its own any more.
         requireAuditor(call.caller);
         const stream = {
           open: (signal: AbortSignal) => followAudit(call.kernel, call.caller, range, signal),
+          after: range.afterEventId,
           present: (event: StoredEvent) => presentEvent(event, call),
           isLast: () => false,
           isStillAllowed: call.kernel.stillAllowed(call.credential),

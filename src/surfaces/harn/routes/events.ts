@@ -1,6 +1,7 @@
 /** Events: ranges of the log, and streams that follow it. */
 
 import type { Static } from "typebox";
+import { HarnessError } from "../../../kernel/core/errors.ts";
 import { getRecord } from "../../../kernel/core/read.ts";
 import {
   type EventRange,
@@ -10,13 +11,14 @@ import {
   listEvents,
 } from "../../../kernel/core/read-events.ts";
 import { replaySession } from "../../../kernel/replay/replay-session.ts";
+import { eventKinds } from "../../../kernel/sessions/transfer/payloads.ts";
 import type { StoredEvent } from "../../../store/port.ts";
 import { isUpgrade } from "../../websocket.ts";
 import type { EventStream } from "../event-stream.ts";
 import { presentPage } from "../lists.ts";
 import { presentEvent, presentHistory } from "../present-event.ts";
 import { type Call, type Route, route } from "../route.ts";
-import { Event, EventFilterQuery, EventRangeQuery, ListOf } from "../schemas.ts";
+import { Event, EventFilterQuery, EventRangeQuery, ListOf, type LogRangeQuery } from "../schemas.ts";
 import { streamEvents } from "../sse.ts";
 import type { HarnOptions } from "../surface.ts";
 import { streamEventFrames } from "../ws/event-frames.ts";
@@ -29,6 +31,7 @@ async function list(call: Call<RangeQuery, unknown>, scope: EventScope): Promise
   const page = await listEvents(call.kernel, call.caller, {
     ...scope,
     ...cursorOf(call),
+    kinds: kindsOf(call.query),
     limit: call.query.limit,
   });
   return presentPage(page, (event) => presentEvent(event, call));
@@ -38,7 +41,10 @@ async function list(call: Call<RangeQuery, unknown>, scope: EventScope): Promise
 export function cursorOf({
   query,
   request,
-}: Call<RangeQuery, unknown>): Pick<EventRange, "afterEventId" | "cursorParam"> {
+}: Pick<Call<Static<typeof LogRangeQuery>, unknown>, "query" | "request">): Pick<
+  EventRange,
+  "afterEventId" | "cursorParam"
+> {
   const lastSeen = request.headers["last-event-id"];
   if (typeof lastSeen === "string" && lastSeen !== "") {
     return { afterEventId: lastSeen, cursorParam: "Last-Event-ID" };
@@ -47,18 +53,30 @@ export function cursorOf({
   return query.cursor === undefined ? {} : { afterEventId: query.cursor, cursorParam: "cursor" };
 }
 
+/** What nobody ever records is a mistake, and not a filter that lets nothing through. */
+function kindsOf({ event }: RangeQuery): ReadonlySet<string> | undefined {
+  if (event === undefined) return undefined;
+  const kinds = event.split(",").map((kind) => kind.trim());
+  const unknown = kinds.find((kind) => !eventKinds.includes(kind));
+  if (unknown === undefined) return new Set(kinds);
+  throw new HarnessError("invalid_request", `${JSON.stringify(unknown)} is not a kind of event.`, {
+    param: "event",
+  });
+}
+
 /** Streams of one task end with the task; all others go on until somebody leaves. */
 async function stream(
   call: Call<RangeQuery, unknown>,
   scope: EventScope,
   { stopped, report, sockets, heartbeatMs }: StreamOptions,
 ): Promise<void> {
-  const range: EventRange = { ...scope, ...cursorOf(call) };
+  const range: EventRange = { ...scope, ...cursorOf(call), kinds: kindsOf(call.query) };
   // Once a stream is open, a refusal has no status of its own any more.
   if (scope.workspaceId !== undefined) await getRecord(call, call.caller, "workspace", scope.workspaceId);
   if (scope.taskId !== undefined) await getRecord(call, call.caller, "task", scope.taskId);
   if (scope.sessionId !== undefined) await getRecord(call, call.caller, "session", scope.sessionId);
   const stream: EventStream = {
+    after: range.afterEventId,
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => presentEvent(event, call),
     isStillAllowed: call.kernel.stillAllowed(call.credential),
@@ -80,7 +98,10 @@ async function replay(
   sessionId: string,
   { stopped, report, heartbeatMs }: StreamOptions,
 ): Promise<unknown> {
-  const range: EventRange = { sessionId, ...cursorOf(call) };
+  // The stream ends with the event that says it was asked for.
+  const wanted = kindsOf(call.query);
+  const kinds = wanted === undefined ? undefined : new Set([...wanted, "session.replayed"]);
+  const range: EventRange = { sessionId, ...cursorOf(call), kinds };
   // A cursor that leads nowhere is refused before anything is written.
   const page = await listEvents(call.kernel, call.caller, { ...range, limit: call.query.limit });
   const { id } = await call.dispatch(replaySession, { sessionId });
@@ -90,6 +111,7 @@ async function replay(
   const end = call.writtenAt;
   const isLast = ({ position }: StoredEvent) => position === end;
   const history: EventStream = {
+    after: range.afterEventId,
     open: (signal) => followEvents(call.kernel, call.caller, range, signal),
     present: (event) => (isLast(event) ? presentEvent(event, call) : presentHistory(event, call)),
     isLast: (event) => event.sessionId === id && isLast(event),

@@ -96,7 +96,9 @@ export function skillRoutes(createdAt: string): Route[] {
       query: PageQuery,
       response: ListOf(Tool),
       async handle(call) {
-        return presentPage(listTools(call.kernel, call.caller, call.query), presentTool);
+        return presentPage(listTools(call.kernel, call.caller, call.query), (tool) =>
+          presentTool(tool, createdAt),
+        );
       },
     }),
     route({
@@ -108,7 +110,7 @@ export function skillRoutes(createdAt: string): Route[] {
       tag: "Tools",
       response: Tool,
       async handle(call) {
-        return presentTool(getTool(call.kernel, call.caller, call.param("tool_id")));
+        return presentTool(getTool(call.kernel, call.caller, call.param("tool_id")), createdAt);
       },
     }),
   ];

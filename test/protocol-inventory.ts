@@ -1,0 +1,181 @@
+/**
+ * The names that the Harn Agents Protocol gives to events and errors, with what each comes from and the rules whose tests show it; and
+ * what of the protocols is not kept. The conformance pages are made from it, and `test/harn/taxonomy.e2e.test.ts` compares it with the code.
+ */
+
+/** By a name of the protocol: what brings it about, and the requirements whose tests see it. */
+export type Inventory = Record<string, { by: string; ids: readonly string[] }>;
+
+export interface NotKept {
+  protocol: "harn" | "opvs" | "openharness" | "harp";
+  statement: string;
+  because: string;
+  instead: string;
+}
+
+export const eventKindsProduced: Inventory = {
+  "user.message": { by: "a task or a message of a user", ids: ["MSG-1"] },
+  "user.input_submitted": { by: "an answer to a question", ids: ["TSK-8"] },
+  "user.tool_confirmation": { by: "a decision about a permission request", ids: ["TSK-11"] },
+  "user.cancel_requested": { by: "a cancellation", ids: ["TSK-7"] },
+  "agent.message": { by: "what an agent says or returns", ids: ["MSG-1"] },
+  "agent.tool_use": { by: "a call of a tool, by the model or by the agent's code", ids: ["TAX-2"] },
+  "agent.tool_result": { by: "the end of a tool call, as the agent sees it", ids: ["TAX-2"] },
+  "agent.mcp_tool_use": { by: "a call of a tool of an MCP server", ids: ["TAX-2"] },
+  "agent.handoff": { by: "a spawned task, or work given to a remote agent", ids: ["TSK-2"] },
+  "agent.memory_read": { by: "`ctx.memory.get` and `search`", ids: ["MEM-1"] },
+  "agent.memory_write": { by: "`ctx.memory.put`", ids: ["MEM-1"] },
+  "task.submitted": { by: "every way to submit a task", ids: ["TSK-1"] },
+  "task.started": { by: "the start of its run", ids: ["TSK-4"] },
+  "task.input_required": { by: "`ctx.ask`", ids: ["TSK-8"] },
+  "task.auth_required": { by: "`ctx.approve`, and effects that need approval", ids: ["TSK-11"] },
+  "task.completed": { by: "the agent's return", ids: ["TSK-10"] },
+  "task.failed": { by: "an error that the agent throws, a limit, a broken replay", ids: ["TSK-10"] },
+  "task.canceled": { by: "a cancellation", ids: ["TSK-6"] },
+  "task.status_changed": { by: "every transition", ids: ["TSK-4"] },
+  "session.created": { by: "a new, forked or imported session", ids: ["SES-1"] },
+  "session.closed": { by: "`POST /v1/sessions/{id}/close`", ids: ["SES-1"] },
+  "session.message_appended": { by: "`POST /v1/sessions/{id}/messages`, `initial_messages`", ids: ["SES-2"] },
+  "session.compacted": { by: "`POST /v1/sessions/{id}/compact`", ids: ["SES-3"] },
+  "session.truncated": { by: "`POST /v1/sessions/{id}/truncate`", ids: ["SES-3"] },
+  "session.thread_forked": { by: "a fork", ids: ["SES-4"] },
+  "session.thread_merged": { by: "a merge of a session's branch", ids: ["BRA-1"] },
+  "session.replayed": { by: "`POST /v1/sessions/{id}/replay`", ids: ["RPL-1"] },
+  "branch.created": { by: "a branch, a fork", ids: ["BRA-1"] },
+  "branch.updated": { by: "`PATCH /v1/branches/{id}`", ids: ["BRA-1"] },
+  "branch.merged": { by: "`POST /v1/branches/{id}/merge`", ids: ["BRA-1"] },
+  "branch.abandoned": { by: "`POST /v1/branches/{id}/abandon`", ids: ["BRA-1"] },
+  "artifact.created": { by: "`ctx.artifact`, a registration, an upload", ids: ["ART-1"] },
+  "artifact.updated": { by: "chunks of an artifact that is written as a stream", ids: ["ART-1"] },
+  "span.started": { by: "steps that reach out or wait", ids: ["TAX-5"] },
+  "span.updated": { by: "progress, deltas of models, parking", ids: ["TAX-5"] },
+  "span.completed": { by: "every step", ids: ["TAX-5"] },
+  "span.failed": { by: "a step that failed", ids: ["TAX-2"] },
+  "tool.requested": { by: "a call of a tool", ids: ["TAX-2"] },
+  "tool.approval_required": { by: "a permission request", ids: ["TAX-2"] },
+  "tool.approved": { by: "a permission that is given", ids: ["TSK-11"] },
+  "tool.denied": { by: "a permission that is refused, withdrawn or expired", ids: ["TSK-11"] },
+  "tool.completed": { by: "a tool call that gave something", ids: ["TAX-2"] },
+  "tool.failed": { by: "a tool call that failed, or was refused by the persona", ids: ["TAX-2"] },
+  "connector.delivery_received": { by: "a signed delivery", ids: ["CON-3"] },
+  "connector.delivery_deduped": { by: "a delivery that came before", ids: ["CON-5"] },
+  "connector.normalized": { by: "a signed delivery", ids: ["CON-3"] },
+  "connector.task_submitted": { by: "a delivery that becomes a task", ids: ["CON-3"] },
+  "connector.failed": { by: "a delivery that cannot become a task", ids: ["CON-6"] },
+  "receipt.issued": {
+    by: "the end of a task, a replay or an approval; a request for a receipt",
+    ids: ["RCP-1"],
+  },
+  "receipt.verified": { by: "`POST /v1/receipts/verify`", ids: ["RCP-1"] },
+  "receipt.verification_failed": { by: "`POST /v1/receipts/verify`", ids: ["RCP-1"] },
+  "replay.started": { by: "the start of a replay", ids: ["RPL-1"] },
+  "replay.completed": { by: "a replay that came to its end", ids: ["RPL-1"] },
+  "replay.failed": { by: "a replay that could not", ids: ["RPL-1"] },
+};
+
+/** Kinds of the protocol that nothing brings about; each has a note below. */
+export const eventKindsNotProduced = [
+  "agent.reasoning_summary",
+  "artifact.linked",
+  "artifact.redacted",
+  "replay.event_replayed",
+] as const;
+
+export const errorCodesProduced: Inventory = {
+  invalid_request: { by: "malformed requests", ids: ["ERR-2"] },
+  invalid_state_transition: { by: "a message to an ended task", ids: ["TSK-8"] },
+  unauthenticated: { by: "a missing or wrong key", ids: ["AUT-1"] },
+  permission_denied: { by: "a missing scope", ids: ["AUT-2"] },
+  resource_not_found: { by: "an unknown id", ids: ["ERR-4"] },
+  conflict: { by: "canceling an ended task", ids: ["TSK-7"] },
+  idempotency_key_reused: { by: "one key with two bodies", ids: ["IDM-2"] },
+  cursor_expired: { by: "a cursor that the log does not have", ids: ["SSE-3"] },
+  payload_too_large: { by: "a body beyond the limit", ids: ["ERR-3"] },
+  policy_violation: { by: "a persona's policy, a quota's limit", ids: ["PER-4"] },
+  unsupported_protocol_version: { by: "a missing or unknown version", ids: ["VER-1"] },
+  rate_limited: { by: "a quota's rate, wrong credentials again and again", ids: ["ERR-5"] },
+  client_closed_request: { by: "an upload that is broken off; the log of the server has it", ids: ["ERR-5"] },
+  internal_error: { by: "a bug", ids: ["ERR-5"] },
+  upstream_unavailable: { by: "a trusted issuer or a gateway that does not answer", ids: ["ERR-5"] },
+  service_unavailable: { by: "a server that stops, a full disk", ids: ["ERR-5"] },
+  deadline_exceeded: { by: "a deadline of a task, a WebSocket without a hello", ids: ["ERR-5"] },
+};
+
+export const errorCodesNotProduced = ["resource_locked"] as const;
+
+export const conformanceNotes: readonly NotKept[] = [
+  {
+    protocol: "harn",
+    statement: "event `agent.reasoning_summary`",
+    because:
+      "Bridle keeps no reasoning of models, and what providers return as a summary is not marked as one by all of them",
+    instead: "`span.completed` of the model call, without reasoning",
+  },
+  {
+    protocol: "harn",
+    statement: "events `artifact.linked`, `artifact.redacted`",
+    because: "an artifact belongs to one task from its start, and is erased with its session",
+    instead: "`artifact.created` with `task_id`; `vendor.bridle.session.erased`",
+  },
+  {
+    protocol: "harn",
+    statement: "event `replay.event_replayed`",
+    because: "it would double the log of every replay",
+    instead: "each replayed event itself, with `replayed: true` and where it comes from in `replay`",
+  },
+  {
+    protocol: "harn",
+    statement: "`idempotency_key` on events",
+    because: "keys are kept as hashes, bound to their caller, and never written to the log",
+    instead: "the same answer for a repeated key; `GET /v1/events` without the key",
+  },
+  {
+    protocol: "harn",
+    statement: "`session.message_appended` for messages of tasks",
+    because: "a message of a task is an event of its own already",
+    instead: "`user.message` and `agent.message`, with `task_id`",
+  },
+  {
+    protocol: "harn",
+    statement: "423 `resource_locked`",
+    because: "writers wait for each other, within bounds, and what cannot be done is said by its reason",
+    instead: "`conflict` or `invalid_state_transition`",
+  },
+  {
+    protocol: "harp",
+    statement: "all messages at the gateway are envelopes",
+    because:
+      "pairing and presence come before there is a key to seal for, and status, hello and admin calls are between a client and the gateway itself",
+    instead: "plain JSON under the same authentication, as the HTTP binding says",
+  },
+  {
+    protocol: "harp",
+    statement: "a `requestId` on each message",
+    because: "a page of an inbox, and an error about no exchange, are about no request",
+    instead: '`requestId: "-"`',
+  },
+  {
+    protocol: "harp",
+    statement: "a decision is idempotent by request, key and nonce alone",
+    because: "two different signed decisions under one nonce are an attack or a bug, and not a repeat",
+    instead: "409 for the same nonce with another decision, hash or signature",
+  },
+  {
+    protocol: "opvs",
+    statement: "GetTaskPushNotificationConfig gives all of the configuration",
+    because: "a token or credentials that can be read can be stolen",
+    instead: "the URL and the authentication scheme, without `token` and `credentials`",
+  },
+  {
+    protocol: "opvs",
+    statement: "repeated query parameters",
+    because: "no operation has a repeated field in its query",
+    instead: "invalid params, naming the parameter that was given more than once",
+  },
+  {
+    protocol: "opvs",
+    statement: "a stream closes at every interrupted state",
+    because: "7.6.1 asks servers to keep it open while authorization is awaited",
+    instead: "it closes at INPUT_REQUIRED and stays open at AUTH_REQUIRED",
+  },
+];

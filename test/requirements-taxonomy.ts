@@ -1,0 +1,18 @@
+/** What the log says of tools, traces and time, beyond the shape of an event: the taxonomy of the Harn Agents Protocol. */
+
+import { type Requirement, section } from "./requirements.ts";
+
+export const taxonomyRequirements: readonly Requirement[] = [
+  ...section("Core", "Event taxonomy", {
+    "TAX-1": "Every event kind of the protocol is produced, or the conformance page says why it is not.",
+    "TAX-2":
+      "A tool call is agent.tool_use (agent.mcp_tool_use for MCP), tool.requested, tool.completed or tool.failed, and agent.tool_result, with one tool_call_id; a call that needs approval has tool.approval_required in between.",
+    "TAX-3": "What a tool was given and what it gave are shown to those who may read internal content only.",
+    "TAX-4": "A tool call that is not carried out has a result marked as simulated, and no tool.completed.",
+    "TAX-5":
+      "Events of a task have trace_id, span_id and parent_span_id; those about one step have one span_id, and the trace is the caller's.",
+    "TAX-6": "Event lists and streams are narrowed by kind with `event`; an unknown kind is refused.",
+    "TAX-7": "Every block of an event stream has id, event and data, errors too.",
+    "TAX-8": "Every error code of the protocol is produced, or the conformance page says why it is not.",
+  }),
+];
