@@ -98,7 +98,7 @@ const runtimeParts: Record<string, readonly string[]> = {
 };
 
 /** Without a subject of their own: every layer may use them. */
-const shared = new Set(["package-files.ts", "lazy.ts", "start-thread.ts"]);
+const shared = new Set(["package-files.ts", "lazy.ts", "periodic.ts", "start-thread.ts"]);
 
 interface Import {
   from: string;

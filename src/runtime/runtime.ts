@@ -11,6 +11,7 @@ import type { WholeKernel } from "../kernel/kernel.ts";
 import type { ReplayPlan } from "../kernel/kinds/replay.ts";
 import type { TaskRecord } from "../kernel/kinds/task.ts";
 import { isFinal } from "../kernel/tasks/lifecycle.ts";
+import { Periodic } from "../periodic.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
 import type { Agent } from "./agents/agent.ts";
 import type { AgentRegistry } from "./agents/registry.ts";
@@ -96,11 +97,10 @@ class Scheduler implements Runtime {
   readonly #sleeps: Sleeps;
   readonly #lateSleepers: LateSleepers;
   #overflowed = false;
-  #sweeping = false;
+  readonly #sweeper: Periodic;
+  readonly #forgetter: Periodic;
   #draining = false;
   #stopFollowing = () => {};
-  #sweepTimer: NodeJS.Timeout | undefined;
-  #forgetTimer: NodeJS.Timeout | undefined;
 
   constructor({ world = emptyWorld, keepsStartedCode = false, ...options }: RuntimeOptions) {
     const { kernel, agents, logger, concurrency, outboxMax } = options;
@@ -123,6 +123,17 @@ class Scheduler implements Runtime {
       },
     });
     this.#startedWith = keepsStartedCode ? new Map() : null;
+    this.#sweeper = new Periodic({
+      everyMs: sweepEveryMs,
+      work: () => this.#sweep(),
+      onError: (error) => logger.error({ err: error }, "looking for due tasks failed; trying again"),
+    });
+    this.#forgetter = new Periodic({
+      everyMs: forgetEveryMs,
+      work: async () => void (await kernel.store.forgetOnce(kernel.clock.now())),
+      onError: (error) =>
+        logger.error({ err: error }, "dropping old idempotency records failed; trying again"),
+    });
   }
 
   async start(): Promise<void> {
@@ -144,18 +155,14 @@ class Scheduler implements Runtime {
       stopForeseeing();
       stopWatching();
     };
-    await this.#forget();
-    await this.sweep();
-    this.#sweepTimer = setInterval(() => void this.sweep(), sweepEveryMs);
-    this.#forgetTimer = setInterval(() => void this.#forget(), forgetEveryMs);
-    this.#sweepTimer.unref();
-    this.#forgetTimer.unref();
+    await this.#forgetter.start();
+    await this.#sweeper.start();
   }
 
   async drain(graceMs: number): Promise<{ interrupted: number }> {
     this.#draining = true;
-    clearInterval(this.#sweepTimer);
-    clearInterval(this.#forgetTimer);
+    void this.#sweeper.stop();
+    void this.#forgetter.stop();
     const { clock } = this.#kernel;
     const deadline = steadyNow(clock) + graceMs;
     const busy = () => [...this.#runs.values()].filter((run) => !run.isIdle).length + this.#loading.size;
@@ -174,7 +181,7 @@ class Scheduler implements Runtime {
   }
 
   get isQuiet(): boolean {
-    const isBusy = this.#queue.size + this.#loading.size > 0 || this.#sweeping;
+    const isBusy = this.#queue.size + this.#loading.size > 0 || this.#sweeper.isWorking;
     return !isBusy && [...this.#runs.values()].every((run) => run.isWaiting);
   }
 
@@ -224,7 +231,7 @@ class Scheduler implements Runtime {
 
   #dispatch(): void {
     while (this.#hasRoom && !this.#draining) {
-      const taskId = this.#queue.next();
+      const taskId = this.#queue.next()?.id;
       if (taskId === undefined) return;
       if (this.#loading.has(taskId)) this.#again.add(taskId);
       else if (!this.#runs.has(taskId)) void this.#run(taskId);
@@ -352,25 +359,20 @@ class Scheduler implements Runtime {
     this.#lateSleepers.lookAgain();
   }
 
+  sweep(): Promise<void> {
+    return this.#sweeper.now();
+  }
+
   /** Takes up what has become due since the last look; everything due, the first time and after an overflow. */
-  async sweep(): Promise<void> {
-    if (this.#sweeping || this.#draining) return;
-    this.#sweeping = true;
-    try {
-      if (this.#overflowed && this.#queue.size === 0) {
-        this.#overflowed = false;
-        this.#due.restart();
-      }
-      this.#lookAtClock();
-      if (!this.#overflowed) await this.#takeDue();
-      if (this.#queue.size === 0)
-        for (const id of await this.#lateSleepers.next()) await this.#enqueueDue(id);
-      this.#dispatch();
-    } catch (error) {
-      this.#logger.error({ err: error }, "looking for due tasks failed; trying again");
-    } finally {
-      this.#sweeping = false;
+  async #sweep(): Promise<void> {
+    if (this.#overflowed && this.#queue.size === 0) {
+      this.#overflowed = false;
+      this.#due.restart();
     }
+    this.#lookAtClock();
+    if (!this.#overflowed) await this.#takeDue();
+    if (this.#queue.size === 0) for (const id of await this.#lateSleepers.next()) await this.#enqueueDue(id);
+    this.#dispatch();
   }
 
   async #takeDue(): Promise<void> {
@@ -389,14 +391,6 @@ class Scheduler implements Runtime {
     this.#logger.warn(about, `The system clock was set ${how} by ${Math.abs(ms)} ms`);
     for (const run of this.#runs.values()) run.measureAgain();
     if (ms < 0) this.#lateSleepers.lookAgain();
-  }
-
-  async #forget(): Promise<void> {
-    try {
-      await this.#kernel.store.forgetOnce(this.#kernel.clock.now());
-    } catch (error) {
-      this.#logger.error({ err: error }, "dropping old idempotency records failed; trying again");
-    }
   }
 
   async #enqueueDue(taskId: string): Promise<void> {

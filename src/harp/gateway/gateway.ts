@@ -191,9 +191,9 @@ export class Gateway {
   }
 
   /** Time has passed: what is over ends, what was not acknowledged is told again. */
-  async tick(isStopped?: () => boolean): Promise<void> {
+  async tick(signal?: AbortSignal): Promise<void> {
     this.channels.tick();
-    await sweep(this, isStopped);
+    await sweep(this, signal);
   }
 
   async #as(principal: Principal, of: Of): Promise<Mailbox> {

@@ -1,6 +1,7 @@
 /** Starts a gateway on a store that is its own: the gateway, and the clock that keeps it going. */
 
 import type { Logger } from "pino";
+import { Periodic } from "../../periodic.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
 import { Gateway } from "./gateway.ts";
 import { randomSecrets } from "./secrets.ts";
@@ -25,24 +26,18 @@ const tickMs = 1000;
 export function startGateway(options: GatewayOptions): RunningGateway {
   const { logger } = options;
   const gateway = new Gateway({ ...options, secrets: randomSecrets });
-  let ticking: Promise<void> | null = null;
-  let isStopped = false;
-  const timer = setInterval(() => {
-    ticking ??= gateway
-      .tick(() => isStopped)
-      .catch((error) => logger.error({ err: error }, "sweeping the gateway failed; trying again"))
-      .finally(() => {
-        ticking = null;
-      });
-  }, tickMs);
-  timer.unref();
+  const clock = new Periodic({
+    everyMs: tickMs,
+    work: (signal) => gateway.tick(signal),
+    onError: (error) => logger.error({ err: error }, "sweeping the gateway failed; trying again"),
+  });
+  void clock.start();
   return {
     gateway,
     async [Symbol.asyncDispose]() {
-      isStopped = true;
-      clearInterval(timer);
+      const stopped = clock.stop();
       gateway.channels.closeAll();
-      await ticking;
+      await stopped;
     },
   };
 }

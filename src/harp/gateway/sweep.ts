@@ -7,37 +7,32 @@ import { codeKind, pairingKind } from "./records/pairing.ts";
 const pageSize = 200;
 
 /** Everything that is due by now. */
-export async function sweep(gateway: Gateway, isStopped: () => boolean = () => false): Promise<void> {
+export async function sweep(gateway: Gateway, signal?: AbortSignal): Promise<void> {
   const { exchanges } = gateway;
-  await eachDue(gateway, exchangeKind, isStopped, async (body) => {
+  await eachDue(gateway, exchangeKind, signal, async (body) => {
     // What is in the store under this kind was written as this.
     await exchanges.settle(body as Exchange);
   });
   for (const kind of [pairingKind, codeKind] as const) {
-    await eachDue(gateway, kind, isStopped, (_body, id) => gateway.pairings.forget(kind, id));
+    await eachDue(gateway, kind, signal, (_body, id) => gateway.pairings.forget(kind, id));
   }
 }
 
 /** Ends what is overdue, for whoever is about to look. Costs a glance at an index when nothing is. */
 export async function expireOverdue(gateway: Gateway): Promise<void> {
-  await eachDue(
-    gateway,
-    exchangeKind,
-    () => false,
-    async (body) => {
-      await gateway.exchanges.read(body as Exchange);
-    },
-  );
+  await eachDue(gateway, exchangeKind, undefined, async (body) => {
+    await gateway.exchanges.read(body as Exchange);
+  });
 }
 
 async function eachDue(
   { deps: { store, now } }: Pick<Gateway, "deps">,
   kind: string,
-  isStopped: () => boolean,
+  signal: AbortSignal | undefined,
   settle: (body: unknown, id: string) => Promise<void>,
 ): Promise<void> {
   let after = { wakeAt: -1, id: "" };
-  while (!isStopped()) {
+  while (signal?.aborted !== true) {
     const due = await store.due({ kind, after, through: now(), limit: pageSize });
     await Promise.all(
       due.map(async ({ id }) => {

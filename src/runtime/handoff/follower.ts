@@ -16,6 +16,7 @@ import type { HandoffRecord } from "../../kernel/kinds/handoff.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { requireRemoteHandoff } from "../../kernel/personas/persona-policy.ts";
 import { readSecret } from "../../kernel/vaults/read-secret.ts";
+import { Periodic } from "../../periodic.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import type { Fetch } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
@@ -23,6 +24,7 @@ import type { StoredEvent } from "../../store/port.ts";
 import { backoffMs } from "../../web/backoff.ts";
 import { networkUses, watchEgress } from "../run/egress.ts";
 import { DueReader } from "../scheduler/due-reader.ts";
+import { WorkQueue } from "../scheduler/work-queue.ts";
 
 /** Remotes followed at once; the others take turns with them. */
 const followedMax = 256;
@@ -55,114 +57,72 @@ class Follower {
   readonly #kernel: WholeKernel;
   readonly #logger: Logger;
   readonly #fetch: Fetch;
-  readonly #queue = new Set<string>();
-  readonly #followed = new Map<string, Followed>();
-  /** Those of the followed ones about which something has changed since. */
-  readonly #again = new Set<string>();
+  readonly #queue: WorkQueue;
+  readonly #sweeper: Periodic;
+  /** The records that hand-offs are followed by now. */
+  readonly #seen = new Map<string, HandoffRecord>();
   readonly #due: DueReader;
   #sweeps = 0;
-  #sweeping: Promise<void> | null = null;
-  #isStopped = false;
   #stopHearing = () => {};
-  #timer: NodeJS.Timeout | undefined;
 
   constructor({ kernel, logger }: FollowerOptions) {
     this.#kernel = kernel;
     this.#due = new DueReader({ store: kernel.store, kind: "handoff", isRetry: true });
     this.#logger = logger;
     this.#fetch = kernel.outbound.fetchWithin({ headersMs: answerMsMax });
+    this.#queue = new WorkQueue({
+      concurrency: followedMax,
+      work: (id, news) => this.#follow(id, news),
+      onError: (error, id) =>
+        logger.error({ err: error, handoff_id: id }, "a hand-off could not be followed; trying again"),
+      retryMs: againMs,
+    });
+    this.#sweeper = new Periodic({
+      everyMs: sweepEveryMs,
+      work: (signal) => this.#sweep(signal),
+      onError: (error) => logger.error({ err: error }, "looking for hand-offs failed; trying again"),
+    });
   }
 
   start(): void {
     this.#stopHearing = this.#kernel.tail.onCommit((events) => this.#hear(events));
-    const sweep = () => {
-      this.#sweeping ??= this.#sweep().finally(() => {
-        this.#sweeping = null;
-      });
-    };
-    this.#timer = setInterval(sweep, sweepEveryMs);
-    this.#timer.unref();
-    sweep();
+    void this.#sweeper.start();
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearInterval(this.#timer);
     this.#stopHearing();
-    await this.#sweeping;
-    const followed = [...this.#followed.values()];
-    for (const { abort } of followed) abort.abort();
-    await Promise.all(followed.map(({ ended }) => ended));
+    await Promise.all([this.#sweeper.stop(), this.#queue.stop(0)]);
   }
 
   #hear(events: readonly StoredEvent[]): void {
     for (const stored of events) {
       const event = asKernelEvent(stored);
-      if (stored.resource.object === "handoff" && isNews(event)) this.#interrupt(stored.resource.id, event);
+      if (stored.resource.object === "handoff" && isNews(event)) this.#interrupt(stored, event);
     }
   }
 
-  /** Takes up what has become due since the last look; everything due, the first time and every now and then. */
-  async #sweep(): Promise<void> {
+  async #sweep(signal: AbortSignal): Promise<void> {
     if (this.#sweeps++ % sweepsBeforeAll === 0) this.#due.restart();
-    try {
-      for await (const id of this.#due.read(this.#kernel.clock.now())) this.#take(id);
-    } catch (error) {
-      this.#logger.error({ err: error }, "looking for hand-offs failed; trying again");
-    }
-  }
-
-  #take(id: string): void {
-    if (this.#isStopped || this.#followed.has(id)) return;
-    this.#queue.add(id);
-    this.#dispatch();
+    await this.#queue.refill([this.#due], this.#kernel.clock.now(), signal, async (id) => {
+      if (!this.#queue.isWorkingOn(id)) this.#queue.add(id, id);
+    });
   }
 
   /** What it was followed for is no longer what is wanted. What it knew already must not stop it: it may be sending. */
-  #interrupt(id: string, event: KernelEvent): void {
-    const followed = this.#followed.get(id);
-    if (followed === undefined) {
-      this.#take(id);
-      return;
-    }
-    if (followed.seen !== null && isKnownTo(followed.seen, event)) return;
-    this.#again.add(id);
-    followed.abort.abort();
-  }
-
-  #dispatch(): void {
-    for (const id of this.#queue) {
-      if (this.#followed.size >= followedMax || this.#isStopped) return;
-      this.#queue.delete(id);
-      const followed: Followed = { abort: new AbortController(), seen: null, ended: Promise.resolve() };
-      this.#followed.set(id, followed);
-      followed.ended = this.#follow(id, followed);
-    }
-  }
-
-  async #follow(id: string, followed: Followed): Promise<void> {
-    let isToGoOn = false;
-    try {
-      isToGoOn = await this.#stretch(id, followed);
-    } catch (error) {
-      this.#logger.error({ err: error, handoff_id: id }, "a hand-off could not be followed; trying again");
-      setTimeout(() => this.#take(id), againMs).unref();
-    }
-    // Whatever is still open towards the remote.
-    followed.abort.abort();
-    this.#followed.delete(id);
-    if ((this.#again.delete(id) || isToGoOn) && !this.#isStopped) this.#queue.add(id);
-    this.#dispatch();
+  #interrupt({ resource: { id }, tenantId }: StoredEvent, event: KernelEvent): void {
+    const seen = this.#seen.get(id);
+    if (seen !== undefined && isKnownTo(seen, event)) return;
+    this.#queue.add(id, tenantId);
+    this.#queue.interrupt(id);
   }
 
   /** True when there is more to follow at once. */
-  async #stretch(id: string, followed: Followed): Promise<boolean> {
+  async #follow(id: string, news: AbortSignal): Promise<boolean> {
     const handoff = await this.#read<HandoffRecord>("handoff", id);
     const task = handoff && (await this.#read<TaskRecord>("task", handoff.task_id));
-    if (handoff === undefined || task === undefined || handoff.status === "ended") return false;
-    followed.seen = handoff;
-    const news = followed.abort.signal;
-    if (news.aborted) return false;
+    if (handoff === undefined || task === undefined || handoff.status === "ended" || news.aborted)
+      return false;
+    this.#seen.set(id, handoff);
     const known: Known = { handoff, task, redactor: this.#kernel.redactor };
     return await watchEgress(async () => {
       try {
@@ -170,6 +130,8 @@ class Follower {
       } catch (error) {
         if (!news.aborted) await this.#failed(known, error);
         return false;
+      } finally {
+        this.#seen.delete(id);
       }
     });
   }
@@ -276,13 +238,6 @@ class Follower {
   async #read<R extends HandoffRecord | TaskRecord>(kind: R["object"], id: string): Promise<R | undefined> {
     return (await this.#kernel.store.get(kind, id))?.body as R | undefined;
   }
-}
-
-interface Followed {
-  abort: AbortController;
-  /** The record that it is followed by; none while that is read. */
-  seen: HandoffRecord | null;
-  ended: Promise<void>;
 }
 
 interface Known {

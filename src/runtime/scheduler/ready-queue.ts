@@ -1,11 +1,17 @@
 /**
- * The tasks that could run now, fair between sessions: each session's turn comes round, however many tasks another one
- * has queued. Bounded; what does not fit stays on disk and is found again by the next sweep.
+ * What could be worked on now, fair between those it is for (sessions, tenants): each one's turn comes round, however many
+ * items another one has queued. Bounded; what does not fit stays on disk and is found again by the next sweep.
  */
+
+export interface Ready {
+  id: string;
+  /** For whom it is. */
+  turn: string;
+}
 
 export class ReadyQueue {
   readonly #max: number;
-  readonly #bySession = new Map<string, string[]>();
+  readonly #byTurn = new Map<string, string[]>();
   readonly #queued = new Set<string>();
 
   constructor(max: number) {
@@ -17,25 +23,26 @@ export class ReadyQueue {
   }
 
   /** False when there is no room. */
-  add(taskId: string, sessionId: string): boolean {
-    if (this.#queued.has(taskId)) return true;
+  add(id: string, turn: string): boolean {
+    if (this.#queued.has(id)) return true;
     if (this.#queued.size >= this.#max) return false;
-    this.#queued.add(taskId);
-    const tasks = this.#bySession.get(sessionId);
-    if (tasks === undefined) this.#bySession.set(sessionId, [taskId]);
-    else tasks.push(taskId);
+    this.#queued.add(id);
+    const ids = this.#byTurn.get(turn);
+    if (ids === undefined) this.#byTurn.set(turn, [id]);
+    else ids.push(id);
     return true;
   }
 
-  /** The next task of the session whose turn it is; that session then goes to the end of the line. */
-  next(): string | undefined {
-    const turn = this.#bySession.entries().next();
-    if (turn.done) return undefined;
-    const [sessionId, tasks] = turn.value;
-    const taskId = tasks.shift();
-    this.#bySession.delete(sessionId);
-    if (tasks.length > 0) this.#bySession.set(sessionId, tasks);
-    if (taskId !== undefined) this.#queued.delete(taskId);
-    return taskId;
+  /** The next item of the one whose turn it is, who then goes to the end of the line. */
+  next(): Ready | undefined {
+    const first = this.#byTurn.entries().next();
+    if (first.done) return undefined;
+    const [turn, ids] = first.value;
+    const id = ids.shift();
+    this.#byTurn.delete(turn);
+    if (id === undefined) return undefined;
+    if (ids.length > 0) this.#byTurn.set(turn, ids);
+    this.#queued.delete(id);
+    return { id, turn };
   }
 }

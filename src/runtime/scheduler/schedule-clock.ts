@@ -8,38 +8,29 @@ import type { WholeKernel } from "../../kernel/kernel.ts";
 import type { ScheduleRecord } from "../../kernel/kinds/schedule.ts";
 import { fire } from "../../kernel/schedules/fire-schedule.ts";
 import { moveBack } from "../../kernel/schedules/move-schedule.ts";
+import { Periodic } from "../../periodic.ts";
 import { DueReader } from "./due-reader.ts";
 
 const lookEveryMs = 250;
 
 /** Returns the way to stop it. */
 export function startScheduleClock(kernel: WholeKernel, logger: Logger): () => Promise<void> {
-  let looking: Promise<void> | null = null;
   const due = new DueReader({ store: kernel.store, kind: "schedule", isRetry: true });
-  const look = () => {
-    looking ??= fireDue(kernel, logger, due).finally(() => {
-      looking = null;
-    });
-  };
-  const timer = setInterval(look, lookEveryMs);
-  timer.unref();
-  look();
-  return async () => {
-    clearInterval(timer);
-    await looking;
-  };
+  const clock = new Periodic({
+    everyMs: lookEveryMs,
+    work: () => fireDue(kernel, logger, due),
+    onError: (error) => logger.error({ err: error }, "looking for due schedules failed; trying again"),
+  });
+  void clock.start();
+  return () => clock.stop();
 }
 
 /** One that cannot be carried out now is tried again at the next look, and holds up no other. */
 async function fireDue(kernel: WholeKernel, logger: Logger, due: DueReader): Promise<void> {
   // What is due stays due.
   if (kernel.store.shortage() !== null) return;
-  try {
-    due.restart();
-    for await (const id of due.read(kernel.clock.now())) await fireOne(kernel, logger, id);
-  } catch (error) {
-    logger.error({ err: error }, "looking for due schedules failed; trying again");
-  }
+  due.restart();
+  for await (const id of due.read(kernel.clock.now())) await fireOne(kernel, logger, id);
 }
 
 async function fireOne(kernel: WholeKernel, logger: Logger, id: string): Promise<void> {

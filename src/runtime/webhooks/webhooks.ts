@@ -25,10 +25,11 @@ import type { WholeKernel } from "../../kernel/kernel.ts";
 import type { PushConfigRecord, PushDelivered } from "../../kernel/kinds/push-config.ts";
 import { openPushConfig } from "../../kernel/push/push-configs.ts";
 import { type PushReport, reportPush } from "../../kernel/push/report-push.ts";
+import { Periodic } from "../../periodic.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 import { backoffMs } from "../../web/backoff.ts";
 import { DueReader } from "../scheduler/due-reader.ts";
-import { ReadyQueue } from "../scheduler/ready-queue.ts";
+import { WorkQueue } from "../scheduler/work-queue.ts";
 import { type Failure, post } from "./post.ts";
 import type { WebhookBackoff } from "./retry-settings.ts";
 
@@ -49,8 +50,6 @@ export interface WebhooksOptions {
 
 /** Webhooks that are told something at the same time. */
 const concurrency = 32;
-/** Configs known to have something to tell; more than this are found again on disk. */
-const readyMax = 10_000;
 const sweepEveryMs = 250;
 /** Of one webhook's events, before it is the turn of others. */
 const eventsAtOnce = 100;
@@ -85,63 +84,52 @@ interface Narrative {
 
 type Known = Pick<PushConfigRecord, "id" | "task_id">;
 
-/** A webhook in the middle of being told something. */
-interface Telling {
-  controller: AbortController;
-  ended: Promise<void>;
-}
-
 class Webhooks {
   readonly #options: WebhooksOptions;
   readonly #backoff: WebhookBackoff;
   /** The active configs of a task, by its id. */
   readonly #byTask = new Map<string, Set<string>>();
-  readonly #queue = new ReadyQueue(readyMax);
-  readonly #telling = new Map<string, Telling>();
-  /** Of these, the ones for which something came that they may have missed. */
-  readonly #again = new Set<string>();
+  readonly #queue: WorkQueue;
+  readonly #sweeper: Periodic;
   /** Where telling stopped, for configs that were told all there was. */
   readonly #narratives = new Map<string, Narrative>();
   readonly #due: DueReader;
-  #overflowed = false;
-  #sweeping: Promise<void> | null = null;
-  #stopped = false;
   #stopFollowing = () => {};
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: WebhooksOptions) {
     this.#options = options;
     this.#due = new DueReader({ store: options.kernel.store, kind: "push_config", isRetry: true });
     this.#backoff = options.backoff;
+    const { logger } = options;
+    this.#queue = new WorkQueue({
+      concurrency,
+      work: (id, signal) => this.#takeTurn(id, signal),
+      onError: (error, id) =>
+        logger.error({ err: error, push_config: id }, "a webhook could not be told; it is tried again"),
+      retryMs: retryFaultMs,
+    });
+    this.#sweeper = new Periodic({
+      everyMs: sweepEveryMs,
+      work: (signal) => this.#sweep(signal),
+      onError: (error) => logger.error({ err: error }, "looking for due webhooks failed; trying again"),
+    });
   }
 
   async start(): Promise<void> {
     this.#stopFollowing = this.#options.kernel.tail.onCommit((events) => this.#hear(events));
-    await this.#sweep();
-    this.#timer = setInterval(() => {
-      this.#sweeping ??= this.#sweep().finally(() => {
-        this.#sweeping = null;
-      });
-    }, sweepEveryMs);
-    this.#timer.unref();
+    await this.#sweeper.start();
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
     this.#stopFollowing();
-    clearInterval(this.#timer);
-    const impatience = setTimeout(() => {
-      for (const { controller } of this.#telling.values()) controller.abort();
-    }, stopMsMax);
-    await Promise.all([this.#sweeping, ...[...this.#telling.values()].map(({ ended }) => ended)]);
-    clearTimeout(impatience);
+    await Promise.all([this.#sweeper.stop(), this.#queue.stop(stopMsMax)]);
   }
 
   #hear(events: readonly StoredEvent[]): void {
     for (const event of events.map(asRecorded)) {
       if (event.resource.object === "push_config") this.#hearOfConfig(event);
       else if (event.taskId !== null) {
-        for (const id of this.#byTask.get(event.taskId) ?? []) this.#wake(id, event.tenantId);
+        for (const id of this.#byTask.get(event.taskId) ?? []) this.#queue.add(id, event.tenantId);
       }
     }
   }
@@ -151,14 +139,14 @@ class Webhooks {
     switch (event.event) {
       case "vendor.bridle.push_config.created":
       case "vendor.bridle.push_config.replaced":
-        this.#telling.get(id)?.controller.abort();
+        this.#queue.interrupt(id);
         this.#forget(event.payload.push_config);
         if (event.payload.push_config.state !== "active") break;
         this.#know(event.payload.push_config);
-        this.#wake(id, event.tenantId);
+        this.#queue.add(id, event.tenantId);
         break;
       case "vendor.bridle.push_config.deleted":
-        this.#telling.get(id)?.controller.abort();
+        this.#queue.interrupt(id);
         if (event.taskId !== null) this.#forget({ id, task_id: event.taskId });
         break;
     }
@@ -175,49 +163,15 @@ class Webhooks {
     if (ids?.size === 0) this.#byTask.delete(task_id);
   }
 
-  #wake(id: string, tenantId: string): void {
-    if (this.#stopped) return;
-    if (this.#telling.has(id)) this.#again.add(id);
-    else if (!this.#queue.add(id, tenantId)) this.#overflowed = true;
-    this.#dispatch();
-  }
-
-  #dispatch(): void {
-    while (this.#telling.size < concurrency && !this.#stopped) {
-      const id = this.#queue.next();
-      if (id === undefined) return;
-      if (this.#telling.has(id)) this.#again.add(id);
-      else {
-        const controller = new AbortController();
-        this.#telling.set(id, { controller, ended: this.#takeTurn(id, controller.signal) });
-      }
+  async #takeTurn(id: string, signal: AbortSignal): Promise<boolean> {
+    const { store, clock } = this.#options.kernel;
+    const config = (await store.get("push_config", id))?.body as PushConfigRecord | undefined;
+    if (config === undefined) return false;
+    if (config.state !== "active" || config.deleted_at !== null) {
+      this.#forget(config);
+      return false;
     }
-  }
-
-  async #takeTurn(id: string, signal: AbortSignal): Promise<void> {
-    const { kernel, logger } = this.#options;
-    // The turn must be known to all before it can end.
-    await null;
-    let tenantId = "";
-    let taskId: string | undefined;
-    try {
-      const config = (await kernel.store.get("push_config", id))?.body as PushConfigRecord | undefined;
-      tenantId = config?.tenant_id ?? "";
-      taskId = config?.task_id;
-      if (config === undefined) return;
-      if (config.state !== "active" || config.deleted_at !== null) this.#forget(config);
-      else if (isDue(config, kernel.clock.now(), this.#backoff) && (await this.#tell(config, signal)))
-        this.#again.add(id);
-    } catch (error) {
-      if (signal.aborted) return;
-      const about = { err: error, push_config: id, task_id: taskId };
-      logger.error(about, "a webhook could not be told; it is tried again");
-      setTimeout(() => this.#wake(id, tenantId), retryFaultMs).unref();
-    } finally {
-      this.#telling.delete(id);
-      if (this.#again.delete(id)) this.#wake(id, tenantId);
-      this.#dispatch();
-    }
+    return isDue(config, clock.now(), this.#backoff) && (await this.#tell(config, signal));
   }
 
   /** Tells what the log has beyond what was told. True when it is to be asked again at once. */
@@ -325,22 +279,9 @@ class Webhooks {
     if (after !== null && after.state !== "active") this.#forget(config);
   }
 
-  /** Takes up what has become due since the last look; everything that is active, the first time and after an overflow. */
-  async #sweep(): Promise<void> {
-    const { kernel, logger } = this.#options;
-    try {
-      if (this.#overflowed && this.#queue.size === 0) {
-        this.#overflowed = false;
-        this.#due.restart();
-      }
-      if (this.#overflowed || this.#stopped) return;
-      for await (const id of this.#due.read(kernel.clock.now())) {
-        await this.#wakeDue(id);
-        if (this.#overflowed || this.#stopped) return;
-      }
-    } catch (error) {
-      logger.error({ err: error }, "looking for due webhooks failed; trying again");
-    }
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options.kernel;
+    await this.#queue.refill([this.#due], clock.now(), signal, (id) => this.#wakeDue(id));
   }
 
   async #wakeDue(id: string): Promise<void> {
@@ -348,7 +289,7 @@ class Webhooks {
     const config = document?.body as PushConfigRecord | undefined;
     if (config === undefined || config.state !== "active" || config.deleted_at !== null) return;
     this.#know(config);
-    this.#wake(id, config.tenant_id);
+    this.#queue.add(id, config.tenant_id);
   }
 }
 
