@@ -47,12 +47,16 @@ export {
   AgentFailure,
   ApprovalDenied,
   ApprovalRefused,
+  NonRetryableError,
   Rejected,
+  StepTimeout,
   WaitExpired,
 } from "./runtime/run/failures.ts";
 export { replayFixture } from "./runtime/run/history.ts";
 export type { ServerConfig } from "./server/config.ts";
 export { type Server, startServer } from "./server/server.ts";
 export { builtInTools, type CommandOptions, commandTool } from "./tools/builtin/index.ts";
+export type { CircuitBreakerOptions } from "./tools/circuit-breaker.ts";
 export { defineContextTool, defineTool } from "./tools/define.ts";
+export type { Backoff, RetryOptions } from "./tools/retry.ts";
 export type { AnyTool, ContextTool, ToolContext, ToolDefinition, ToolEffect } from "./tools/tool.ts";

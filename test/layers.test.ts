@@ -25,7 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   "sdk/client": ["harp/core", "kernel", "receipts", "sdk/verify", "surfaces", "web"],
   models: ["store", "web"],
   "mcp-client": ["store", "web"],
-  tools: ["files", "policy", "store"],
+  tools: ["files", "policy", "store", "web"],
   kernel: ["files", "harp/core", "policy", "receipts", "store", "web"],
   runtime: [
     "files",

@@ -24,6 +24,7 @@ import { modelRequirements } from "./requirements-models.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { packageRequirements } from "./requirements-package.ts";
+import { retryRequirements } from "./requirements-retries.ts";
 import { shellRequirements } from "./requirements-shell.ts";
 import { taxonomyRequirements } from "./requirements-taxonomy.ts";
 import { telemetryRequirements } from "./requirements-telemetry.ts";
@@ -37,6 +38,7 @@ const requirements = [
   ...opvsRequirements,
   ...harpRequirements,
   ...agentRequirements,
+  ...retryRequirements,
   ...openHarnessRequirements,
   ...shellRequirements,
   ...modelRequirements,

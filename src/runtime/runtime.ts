@@ -5,7 +5,7 @@
 
 import type { Logger } from "pino";
 import { steadyNow } from "../kernel/core/clock.ts";
-import { asKernelEvent, type KernelEvent, terminalEvents } from "../kernel/core/events.ts";
+import { asKernelEvent, type KernelEvent, type StepSpan, terminalEvents } from "../kernel/core/events.ts";
 import { traceIdOf, traceOfTask } from "../kernel/core/trace.ts";
 import type { WholeKernel } from "../kernel/kernel.ts";
 import type { ReplayPlan } from "../kernel/kinds/replay.ts";
@@ -13,6 +13,7 @@ import type { TaskRecord } from "../kernel/kinds/task.ts";
 import { isFinal } from "../kernel/tasks/lifecycle.ts";
 import { Periodic } from "../periodic.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
+import { CircuitBreakers, type CircuitChange } from "../tools/circuit-breaker.ts";
 import type { Agent } from "./agents/agent.ts";
 import type { AgentRegistry } from "./agents/registry.ts";
 import { execute } from "./run/execute.ts";
@@ -21,6 +22,7 @@ import { Journal } from "./run/journal.ts";
 import { openReplay } from "./run/replay.ts";
 import { Run } from "./run/run.ts";
 import { Sleeps } from "./run/sleeps.ts";
+import { stackOf } from "./run/stack.ts";
 import { ClockWatch } from "./scheduler/clock-watch.ts";
 import { CrashedRuns } from "./scheduler/crashed-runs.ts";
 import { DueReader } from "./scheduler/due-reader.ts";
@@ -32,8 +34,6 @@ import { emptyWorld, type World } from "./world.ts";
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
 const readyMax = 10_000;
 const sweepEveryMs = 250;
-/** As much of an error's message and stack as the server's log has. */
-const thrownCharsMax = 16_384;
 /** Idempotency records past their day are dropped this often. */
 const forgetEveryMs = 60 * 60 * 1000;
 
@@ -95,6 +95,7 @@ class Scheduler implements Runtime {
   readonly #due: DueReader;
   readonly #clockWatch: ClockWatch;
   readonly #sleeps: Sleeps;
+  readonly #circuits: CircuitBreakers;
   readonly #lateSleepers: LateSleepers;
   #overflowed = false;
   readonly #sweeper: Periodic;
@@ -108,6 +109,10 @@ class Scheduler implements Runtime {
     this.#due = new DueReader({ store: kernel.store, kind: "task" });
     this.#clockWatch = new ClockWatch(kernel.clock);
     this.#sleeps = new Sleeps(kernel.clock);
+    this.#circuits = new CircuitBreakers(
+      () => kernel.clock.now(),
+      (change) => this.#reportCircuit(change),
+    );
     this.#lateSleepers = new LateSleepers(kernel, this.#sleeps);
     this.#world = world;
     this.#agents = agents;
@@ -292,6 +297,8 @@ class Scheduler implements Runtime {
       isDraining,
       outboxMax,
       sleeps: this.#sleeps,
+      circuits: this.#circuits,
+      onThrown: (...thrown) => void this.#reportThrown(...thrown),
     });
     this.#runs.set(task.id, run);
     this.#startedWith?.set(task.id, agent);
@@ -306,7 +313,7 @@ class Scheduler implements Runtime {
     this.#runs.delete(id);
     if (end.how === "crashed") this.#crashed.add(run.task, end.error);
     else this.#crashed.forget(id);
-    if (end.how === "ended" && end.thrown !== undefined) void this.#tellThrown(run, end.thrown);
+    if (end.how === "ended" && end.thrown !== undefined) void this.#reportThrown(run, end.thrown);
     if (end.how !== "crashed" && end.how !== "parked") this.#startedWith?.delete(id);
     // The clock may have passed the end of a wait before the wait was on disk for the sweep to find.
     const now = this.#kernel.clock.now();
@@ -328,22 +335,27 @@ class Scheduler implements Runtime {
     return null;
   }
 
-  /** The task has the message only; where it was thrown is for whoever wrote the agent. */
-  async #tellThrown(run: Run, thrown: unknown): Promise<void> {
+  /** What code throws: the task has the message, whoever wrote the code wants to know where. */
+  async #reportThrown(run: Run, thrown: unknown, span?: StepSpan): Promise<void> {
     const { task } = run;
-    const { message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown));
-    const whole = await run.redact((redactor) => ({
-      message: redactor.text(message),
-      stack: redactor.text(stack ?? message),
-    }));
-    const err = {
-      message: whole.message.slice(0, thrownCharsMax),
-      stack: whole.stack.slice(0, thrownCharsMax),
-    };
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    const err = await run.redact((redactor) => redactor.value({ message, stack: stackOf(thrown) }));
+    const where = span === undefined ? {} : { step: span.step };
     this.#logger.warn(
-      { err, agent: task.agent.name, ...this.#about(task) },
-      "an agent's code threw an error",
+      { event: "agent.code_threw", err, agent: task.agent.name, ...where, ...this.#about(task) },
+      span === undefined ? "an agent's code threw an error" : `The code of ${span.step} threw an error`,
     );
+  }
+
+  #reportCircuit({ tool, tenantId, isOpen }: CircuitChange): void {
+    const about = {
+      event: isOpen ? "tool.circuit_opened" : "tool.circuit_closed",
+      tool,
+      tenant_id: tenantId,
+    };
+    if (isOpen)
+      this.#logger.warn(about, `Tool ${tool} failed too often in a row; it is not called for a while`);
+    else this.#logger.info(about, `Tool ${tool} works again`);
   }
 
   /** By what its lines in the log are found, and with them its trace. */

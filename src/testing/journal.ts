@@ -18,6 +18,8 @@ export interface JournalStep {
   input?: JsonValue;
   output?: JsonValue;
   error?: { code: string; message: string };
+  /** The attempts that failed and were repeated. */
+  retried?: { attempt: number; code: string; message: string }[];
 }
 
 /** The steps in the order in which they were begun. */
@@ -28,7 +30,9 @@ export async function readJournal(store: TenantStore, taskId: string): Promise<J
       const mark = stepMark(event);
       if (mark === null) continue;
       const known = steps.get(mark.key) ?? { key: mark.key, kind: mark.key.split(":")[0] ?? "", name: "" };
-      steps.set(mark.key, { ...known, ...(await told(store, event)) });
+      const more = await told(store, event);
+      const retried = [...(known.retried ?? []), ...(more.retried ?? [])];
+      steps.set(mark.key, { ...known, ...more, ...(retried.length === 0 ? {} : { retried }) });
     }
   }
   return [...steps.values()];
@@ -45,6 +49,10 @@ async function told(store: TenantStore, event: RecordedEvent): Promise<Partial<J
     case "span.failed": {
       const { name, tool_call, result } = event.payload;
       return { name, ...(await inputOf(store, tool_call)), ...(await resultOf(store, result)) };
+    }
+    case "vendor.bridle.step.attempt_failed": {
+      const { name, attempt, error } = event.payload;
+      return { name, retried: [{ attempt, ...error }] };
     }
     case "span.updated":
       return { name: event.payload.message ?? "" };

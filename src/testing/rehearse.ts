@@ -73,11 +73,15 @@ function pointsIn(commits: readonly StepMark[][]): StepMark[] {
   const seen = new Set<string>();
   return commits.flatMap((marks) => {
     const fresh = marks.filter(
-      ({ key, phase }) => !seen.has(`${phase} ${key}`) && !(phase === "begun" && irreversible.test(key)),
+      (mark) => !seen.has(nameOf(mark)) && !(mark.phase === "begun" && irreversible.test(mark.key)),
     );
-    for (const { key, phase } of marks) seen.add(`${phase} ${key}`);
+    for (const mark of marks) seen.add(nameOf(mark));
     return fresh.slice(-1);
   });
+}
+
+function nameOf({ key, phase, attempt = 0 }: StepMark): string {
+  return `${phase} ${key} ${attempt}`;
 }
 
 interface Played {

@@ -3,6 +3,7 @@
  * killed, nothing that it does afterwards is written, and the next life begins with what is in the store.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import { pino } from "pino";
 import { withoutGateway } from "../kernel/approvals/access.ts";
 import { asKernelEvent, terminalEvents } from "../kernel/core/events.ts";
@@ -144,8 +145,7 @@ export class Stage {
     );
     if (marks.length > 0 && !isOver) this.commits.push(marks);
     const last = this.#killAfter;
-    if (last === null || !marks.some(({ key, phase }) => key === last.key && phase === last.phase))
-      return false;
+    if (last === null || !marks.some((mark) => isDeepStrictEqual(mark, last))) return false;
     this.#killAfter = null;
     return true;
   }

@@ -5,8 +5,9 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { Type } from "typebox";
 import { toolContext } from "../../test/support/tool-samples.ts";
-import { type LateResult, runTool, ToolTimeout, ToolValueInvalid } from "./attempt.ts";
+import { runTool, ToolTimeout, ToolValueInvalid } from "./attempt.ts";
 import { defineTool } from "./define.ts";
+import type { LateResult } from "./in-time.ts";
 import type { ToolDefinition } from "./tool.ts";
 
 /** A tool that ends when the test says so, whatever its signal says. */

@@ -5,6 +5,7 @@
 
 import type { Static, TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/schema";
+import { inTime, type LateResult } from "./in-time.ts";
 import type { ToolContext, ToolDefinition, ToolTerms } from "./tool.ts";
 
 export const toolMsDefault = 60_000;
@@ -32,9 +33,6 @@ export class ToolValueInvalid extends Error {
   }
 }
 
-/** What the function came to after nobody waited for it any longer. */
-export type LateResult = { output: unknown } | { error: unknown };
-
 export interface AttemptOptions {
   /** In place of the tool's own. */
   timeoutMs?: number;
@@ -54,38 +52,12 @@ export async function runTool<Input extends TSchema, Output extends TSchema>(
 ): Promise<Static<Output>> {
   context.signal.throwIfAborted();
   const checked = checkToolInput(tool, input);
-  const stop = new AbortController();
-  const { promise, resolve, reject } = Promise.withResolvers<Static<Output>>();
-  let isWaitedFor = true;
-  /** Whoever came first settles it; the function, when it is second, is late. */
-  const settle = (first: () => void, second: () => void = () => {}) => {
-    if (!isWaitedFor) return second();
-    isWaitedFor = false;
-    clearTimeout(timer);
-    context.signal.removeEventListener("abort", onAbort);
-    first();
-  };
-  const giveUp = (reason: unknown) =>
-    settle(() => {
-      reject(reason);
-      stop.abort(reason);
-    });
-  const onAbort = () => giveUp(context.signal.reason);
-  const timer = setTimeout(() => giveUp(new ToolTimeout(tool.name, timeoutMs)), timeoutMs);
-  context.signal.addEventListener("abort", onAbort, { once: true });
-  call(tool, checked, { ...context, signal: stop.signal }).then(
-    (output) =>
-      settle(
-        () => resolve(output),
-        () => onLate?.({ output }),
-      ),
-    (error: unknown) =>
-      settle(
-        () => reject(error),
-        () => onLate?.({ error }),
-      ),
-  );
-  return await promise;
+  return await inTime((signal) => call(tool, checked, { ...context, signal }), {
+    timeoutMs,
+    timeout: () => new ToolTimeout(tool.name, timeoutMs),
+    signal: context.signal,
+    onLate,
+  });
 }
 
 async function call<Input extends TSchema, Output extends TSchema>(

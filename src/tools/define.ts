@@ -1,6 +1,7 @@
 /** Where tools are made: what is wrong with one is said when it is defined, not when it is called first. */
 
 import type { TSchema } from "typebox";
+import { attemptMsMax, problemWithRetries } from "./retry.ts";
 import {
   type ContextTool,
   type ToolDefinition,
@@ -9,9 +10,6 @@ import {
   toolPattern,
   toolRisks,
 } from "./tool.ts";
-
-/** One call is not a job: what takes longer is a task of its own, which waits and survives. */
-export const toolMsMax = 60 * 60 * 1000;
 
 export function defineTool<Input extends TSchema = TSchema, Output extends TSchema = TSchema>(
   tool: ToolDefinition<Input, Output>,
@@ -26,6 +24,9 @@ export function defineContextTool<Context, Input extends TSchema = TSchema, Outp
   tool: ContextTool<Context, Input, Output>,
 ): ContextTool<Context, Input, Output> {
   assertTerms(tool);
+  const { retries, backoff, retryIf, circuitBreaker } = tool;
+  if ([retries, backoff, retryIf, circuitBreaker].some((option) => option !== undefined))
+    throw new TypeError(`Tool ${tool.name} takes no retries: each call that it makes is retried for itself.`);
   if (typeof tool.runWith !== "function") {
     throw new TypeError(`Tool ${tool.name} needs a function runWith.`);
   }
@@ -49,7 +50,8 @@ function problemWith({
   output,
   effect,
   risk,
-  timeoutMs,
+  circuitBreaker,
+  ...retry
 }: Omit<ToolTerms, "name">): string | null {
   if (typeof description !== "string" || description.trim() === "") {
     return "needs a description: it is what a model chooses by";
@@ -63,9 +65,19 @@ function problemWith({
   if (output !== undefined && (typeof output !== "object" || output === null)) {
     return "has an output that is no schema";
   }
-  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= toolMsMax)) {
-    return `has a timeoutMs that is not a whole number from 1 to ${toolMsMax}`;
-  }
+  if (effect === "irreversible" && (retry.retries ?? 0) > 0)
+    return "cannot have retries: what is irreversible is never repeated";
+  const problem = problemWithRetries(retry) ?? problemWithCircuit(circuitBreaker);
+  if (problem !== null) return `has wrong options: ${problem}`;
+  return null;
+}
+
+function problemWithCircuit(terms: ToolTerms["circuitBreaker"]): string | null {
+  const { failures = 1, openMs = 1 } = terms === false ? {} : (terms ?? {});
+  if (!(Number.isInteger(failures) && failures >= 1))
+    return "circuitBreaker.failures must be a whole number from 1";
+  if (!(Number.isInteger(openMs) && openMs >= 1 && openMs <= attemptMsMax))
+    return `circuitBreaker.openMs must be a whole number from 1 to ${attemptMsMax}`;
   return null;
 }
 

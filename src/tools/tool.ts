@@ -3,6 +3,8 @@
 import type { Static, TSchema } from "typebox";
 import type { WorkspaceFiles, WorkspacePlace } from "../files/workspace-files.ts";
 import type { Outbound } from "../policy/outbound.ts";
+import type { CircuitBreakerOptions } from "./circuit-breaker.ts";
+import type { RetryOptions } from "./retry.ts";
 
 /** `none`: it only looks. `reversible`: what it does can be undone. `irreversible`: it cannot, so it is never tried twice. */
 export const toolEffects = ["none", "reversible", "irreversible"] as const;
@@ -19,6 +21,8 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** The same on every attempt of this call: for services that can recognize a repeated call. */
   readonly idempotencyKey: string;
+  /** Counts the attempts of this call: 1 is the first. */
+  readonly attempt: number;
   /** The headers `traceparent` and `tracestate` for requests that the tool makes; none when nobody follows the task. */
   readonly traceHeaders: Readonly<Record<string, string>>;
   readonly taskId: string;
@@ -33,7 +37,8 @@ export interface ToolContext {
 }
 
 /** What is known of a tool before it is called. */
-export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSchema = TSchema> {
+export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSchema = TSchema>
+  extends RetryOptions {
   /** Letters, digits, dots, dashes and underscores. */
   name: string;
   description: string;
@@ -45,8 +50,15 @@ export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSche
   risk?: Risk;
   /** What is to be done, in a few words, for whoever approves it: `publish v0.2.0`; the name of the tool unless said. */
   action?(input: Static<Input>): string;
-  /** How long one call may take; a minute unless said. */
+  /** How long one attempt may take; a minute by default. */
   timeoutMs?: number;
+  /**
+   * Further attempts after a failed one. The default is 2 for a tool that only reads, and none for others: a tool with effects that says more
+   * must recognize a repeated call by its `idempotencyKey`. An irreversible tool is never repeated.
+   */
+  retries?: number;
+  /** When its circuit opens, so that a tool that keeps failing is not called for a while; `false` never opens it. */
+  circuitBreaker?: CircuitBreakerOptions | false;
   /** Only for personas whose list of tools names it: the absence of a list is not enough. */
   isOptIn?: boolean;
   /** What a persona's list of capabilities, where there is one, must name as well: `files:read`, say. */

@@ -15,6 +15,7 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
   return {
     signal: new AbortController().signal,
     idempotencyKey: "task_sample:tool:sample:1",
+    attempt: 1,
     traceHeaders: {},
     taskId: "task_sample",
     workspaceId: place.id,

@@ -41,6 +41,7 @@ export type Fact =
       isSimulated: boolean;
       use: ModelUse | null;
     }
+  | { kind: "retried"; name: string; attempt: number; error: string; retryAt: string | null }
   | { kind: "delta"; step: string; attempt: number; index: number; isThought: boolean; text: string }
   | { kind: "progress"; message: string; percent: number | null }
   | { kind: "parked"; reason: string; until: string | null }
@@ -86,6 +87,13 @@ const readers: Readonly<Record<string, (payload: Payload, event: BridleEvent) =>
   "span.completed": (payload) => stepEnded(payload),
   "span.failed": (payload) => stepEnded(payload),
   "span.updated": (payload) => updated(payload),
+  "vendor.bridle.step.attempt_failed": ({ name, attempt, error, retry_at }) => ({
+    kind: "retried",
+    name: textIn(name),
+    attempt: numberIn(attempt) ?? 0,
+    error: textIn(recordIn(error).message),
+    retryAt: textOrNull(retry_at),
+  }),
   "task.input_required": ({ request }) => ({ kind: "question", question: questionIn(request) }),
   "task.auth_required": ({ request }) => ({ kind: "question", question: questionIn(request) }),
   "user.input_submitted": () => ({ kind: "answered" }),

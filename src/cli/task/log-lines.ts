@@ -52,11 +52,17 @@ function wordsOf(fact: TimedFact, state: ViewState): Words | null {
     default: {
       const note = noteOf(fact);
       if (note === null) return null;
-      const word = fact.kind === "artifact" ? "file" : fact.kind === "decided" ? "decision" : "note";
+      const word = noteWords[fact.kind] ?? "note";
       return [word, harmlessLine(note.text), note.isGood === false ? "danger" : "good"];
     }
   }
 }
+
+const noteWords: Partial<Record<TimedFact["kind"], string>> = {
+  artifact: "file",
+  decided: "decision",
+  retried: "retry",
+};
 
 function stepWords(fact: Extract<TimedFact, { kind: "step_ended" }>, state: ViewState): Words {
   const step = stepIn(state, fact.step);

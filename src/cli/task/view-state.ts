@@ -160,6 +160,10 @@ export function noteOf(fact: Fact): { isGood: boolean | null; text: string } | n
       return { isGood: null, text: `handed over to ${fact.to}` };
     case "over_budget":
       return { isGood: false, text: `came to the limit of ${fact.quotaId}` };
+    case "retried": {
+      const next = fact.retryAt === null ? "" : `; next at ${fact.retryAt.slice(11, 19)} UTC`;
+      return { isGood: false, text: `${fact.name}: attempt ${fact.attempt} failed: ${fact.error}${next}` };
+    }
     case "cancel_requested": {
       const by = fact.by === null ? "" : ` by ${fact.by}`;
       return { isGood: false, text: `canceled${by}${fact.reason === null ? "" : `: ${fact.reason}`}` };

@@ -349,8 +349,13 @@ export interface EventPayloads {
     network?: NetworkUse[];
     /** Of a model call by the agent's own code: which model it says that it calls. */
     declared_model?: string;
+    /** How many there were, when the first was not enough. */
+    attempts?: number;
   };
   "span.failed": StepSpan & {
+    attempts?: number;
+    /** Where it was thrown, and its causes. */
+    stack?: Content<string>;
     result: StepResult;
     started_at?: string;
     call_id?: string;
@@ -361,6 +366,15 @@ export interface EventPayloads {
     tool_call?: ToolCallInput;
     network?: NetworkUse[];
     declared_model?: string;
+  };
+  /** An attempt at a step failed, and there is another one at `retry_at`. */
+  "vendor.bridle.step.attempt_failed": StepSpan & {
+    attempt: number;
+    error: { code: string; message: string };
+    retry_at: string;
+    delay_ms: number;
+    stack?: Content<string>;
+    network?: NetworkUse[];
   };
   /** A tool gave something after its time was over, or after the task was: it is known, and nothing is made of it. */
   "vendor.bridle.step.late_result": StepSpan & { result: StepResult };

@@ -1,7 +1,7 @@
 /** Where the steps of a task sent something, for its receipt: one entry for each step and destination. */
 
 import type { NetworkEgress } from "../../receipts/schema.ts";
-import type { EventPayloads, NetworkUse, StepSpan } from "../core/events.ts";
+import type { NetworkUse, StepSpan } from "../core/events.ts";
 
 /** What is listed one by one; the rest is counted. */
 const listedMax = 100;
@@ -17,7 +17,7 @@ export class EgressFacts {
   readonly list: NetworkEgress[] = [];
   count = 0;
 
-  add(span: EventPayloads["span.completed"] | EventPayloads["span.failed"]): void {
+  add(span: StepSpan & { network?: NetworkUse[] }): void {
     for (const use of span.network ?? []) {
       this.count += 1;
       if (this.list.length < listedMax) this.list.push(entryOf(span, use));

@@ -99,6 +99,9 @@ export class TaskFacts {
       case "span.failed":
         this.#addStep(event.payload, event.replay?.is_copy === false);
         break;
+      case "vendor.bridle.step.attempt_failed":
+        this.egress.add(event.payload);
+        break;
       case "task.submitted":
         this.submittedBy = { actor: event.actor, ...keyIn(event) };
         break;

@@ -18,7 +18,7 @@ export async function readSourceSteps(store: TenantStore, taskId: string): Promi
   for await (const events of readLog(store, { taskId, after: 0 })) {
     for (const event of events.map(asRecorded)) {
       const mark = stepMark(event);
-      if (mark === null) continue;
+      if (mark === null || mark.phase === "attempted") continue;
       const step = steps.get(mark.key) ?? { key: mark.key, order: steps.size, eventIds: [], begun: null };
       step.eventIds.push(eventId(event.position));
       if (mark.phase === "begun") step.begun = event;

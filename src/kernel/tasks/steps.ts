@@ -4,7 +4,10 @@ import type { KernelEvent } from "../core/events.ts";
 
 export interface StepMark {
   key: string;
-  phase: "begun" | "ended";
+  /** `attempted`: an attempt failed, and the step goes on. */
+  phase: "begun" | "attempted" | "ended";
+  /** Which attempt failed. */
+  attempt?: number;
 }
 
 /** The step that an event is a record of, if it is one. */
@@ -12,6 +15,8 @@ export function stepMark(event: KernelEvent): StepMark | null {
   switch (event.event) {
     case "span.started":
       return { key: event.payload.step, phase: "begun" };
+    case "vendor.bridle.step.attempt_failed":
+      return { key: event.payload.step, phase: "attempted", attempt: event.payload.attempt };
     case "span.completed":
     case "span.failed":
     case "artifact.updated":

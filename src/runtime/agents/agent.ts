@@ -10,6 +10,7 @@ import type { ShellIdentity } from "../../kernel/kinds/shell-link.ts";
 import type { AgentCardInfo } from "../../kernel/personas/agents.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { RetryOptions } from "../../tools/retry.ts";
 import type { ContextTool, ToolDefinition } from "../../tools/tool.ts";
 import { toolPattern } from "../../tools/tool.ts";
 import { assertCard } from "./agent-card.ts";
@@ -107,13 +108,16 @@ export function defineAgent(agent: Agent): Agent {
 /** What a step's code is given. */
 export interface StepContext {
   signal: AbortSignal;
+  /** Counts the attempts of this step: 1 is the first. */
+  attempt: number;
   /** The same on every attempt of this step: for services that can recognize a repeated call. */
   idempotencyKey: string;
   /** The headers `traceparent` and `tracestate` for requests that the code makes; none when nobody follows the task. */
   traceHeaders: Readonly<Record<string, string>>;
 }
 
-export interface StepOptions {
+/** A step is tried three times by default. With `retries: 0` it is tried once. */
+export interface StepOptions extends RetryOptions {
   /**
    * What the code reaches out to: it names the step's key (`llm:<name>:<n>`), and with it the receipt's materials and
    * what a replay can put in its place. What a `secret` step gives is never written down: the code runs again whenever
@@ -125,7 +129,11 @@ export interface StepOptions {
   maxTokens?: number;
 }
 
-export interface EffectOptions {
+/**
+ * An effect is tried once by default: one that has retries must recognize a repeated call by its `idempotencyKey`. Under an approval, a
+ * process that dies between two attempts does not try again.
+ */
+export interface EffectOptions extends RetryOptions {
   /** What it is done with, as it is shown to whoever approves it. */
   payload?: JsonValue;
   risk?: NonNullable<ApprovalRequest["risk"]>;

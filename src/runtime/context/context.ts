@@ -8,6 +8,7 @@ import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { requireModel, requireTool } from "../../kernel/personas/persona-policy.ts";
 import { appendMessage } from "../../kernel/tasks/tasks.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { problemWithRetries, type RetryOptions, retriesDefault, retryPolicy } from "../../tools/retry.ts";
 import type { Agent, AgentContext, ArtifactContent, ArtifactInput, Spending } from "../agents/agent.ts";
 import { asJsonSchema } from "../agents/registry.ts";
 import { handOff } from "../handoff/hand-off.ts";
@@ -19,6 +20,7 @@ import { jsonCopy } from "../run/json.ts";
 import { guarded } from "../run/promises.ts";
 import { allowed, oneCall, outputOf, performStep } from "../run/recorded-steps.ts";
 import type { Run } from "../run/run.ts";
+import { mayPass } from "../run/step-attempts.ts";
 import { attemptOf } from "../run/step-context.ts";
 import { availableTools } from "../tools/available.ts";
 import { ToolCaller } from "../tools/call-tool.ts";
@@ -84,25 +86,32 @@ export function createContext(
     parts,
     signal: run.signal,
 
-    async step(given, code, { kind = "step", model, maxTokens } = {}) {
+    async step(given, code, { kind = "step", model, maxTokens, ...retry } = {}) {
       const name = run.redactor.text(given);
+      assertRetries(name, retry);
+      if (kind === "secret" && Object.keys(retry).length > 0)
+        throw new TypeError(`Step ${name} reads a secret; such a step takes no retries.`);
       const span: StepSpan = { step: run.key(`${kind}:${name}`), kind, name };
-      const attempt = attemptOf(run, span, code);
+      const attempt = attemptOf(run, span, code, retry.timeoutMs);
       if (kind === "llm") await allowed(run, span, () => requireModel(task, { model, maxTokens }));
       if (kind === "mcp") await allowed(run, span, () => requireTool(task, name));
       // The journal holds what this very step returned before, so it has the step's own type.
       type Output = Awaited<ReturnType<typeof code>>;
       if (kind === "secret") return (await readSecret(run, span, attempt)) as Output;
-      const terms = kind === "llm" ? { declaredModel: model } : { amounts: oneCall };
+      const cost = kind === "llm" ? { declaredModel: model } : { amounts: oneCall };
+      const terms = { ...cost, retry: retryPolicy(retry, { retries: retriesDefault, retryIf: mayPass }) };
       return (await performStep(run, span, attempt, terms)) as Output;
     },
 
-    async effect(given, code, { payload = null, simulate = null, ...terms } = {}) {
+    async effect(given, code, { payload = null, simulate = null, risk, expiresInMs, ...retry } = {}) {
       const name = run.redactor.text(given);
+      assertRetries(name, retry);
       const span: EffectSpan = { step: run.key(`effect:${name}`), kind: "effect", name };
       await allowed(run, span, () => requireTool(task, name));
+      const policy = retryPolicy(retry, { retries: 0, retryIf: mayPass });
+      const terms = { ...(risk && { risk }), ...(expiresInMs && { expiresInMs }) };
       const effect = { intent: jsonCopy(payload), simulate: jsonCopy(simulate), ...terms };
-      return await performEffect(run, span, effect, attemptOf(run, span, code));
+      return await performEffect(run, span, effect, attemptOf(run, span, code, retry.timeoutMs), policy);
     },
 
     async spend(spending) {
@@ -164,6 +173,12 @@ export function createContext(
     handoff: (request) => handOff(run, request),
   });
   return context;
+}
+
+/** The types say the same, but not to those who write JavaScript. */
+function assertRetries(name: string, options: RetryOptions): void {
+  const problem = problemWithRetries(options);
+  if (problem !== null) throw new TypeError(`Step ${name}: ${problem}.`);
 }
 
 /** Whole tokens, and no refunds. */

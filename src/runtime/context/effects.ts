@@ -7,10 +7,12 @@ import type { ApprovalKind } from "../../kernel/approvals/artifact.ts";
 import type { Simulated, StepSpan } from "../../kernel/core/events.ts";
 import { asksBefore, riskDefault } from "../../kernel/kinds/persona.ts";
 import type { JsonValue } from "../../store/port.ts";
+import type { RetryPolicy } from "../../tools/retry.ts";
 import type { ApprovalRequest, EffectOutcome } from "../agents/agent.ts";
 import type { Permit } from "../run/permits.ts";
 import { oneCall, outputOf, performStep } from "../run/recorded-steps.ts";
 import type { Attempted, Run } from "../run/run.ts";
+import { noRetries } from "../run/step-attempts.ts";
 import { announceTool, type ToolCallRequest, tellToolEnding, toolCallOf } from "../run/tool-events.ts";
 import { writeArtifact } from "./artifacts.ts";
 import { approve, askPermit } from "./questions.ts";
@@ -36,9 +38,10 @@ export function performEffect(
   span: EffectSpan,
   effect: Effect,
   attempt: () => Promise<Attempted>,
+  retry: RetryPolicy = noRetries,
 ): Promise<EffectOutcome<JsonValue>> {
   return actUnderTier(run, span, effect, (permit) =>
-    performStep(run, span, attempt, { amounts: oneCall, permit }),
+    performStep(run, span, attempt, { amounts: oneCall, permit, retry }),
   );
 }
 

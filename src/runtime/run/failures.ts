@@ -16,6 +16,26 @@ export class AgentFailure extends Error {
   }
 }
 
+/** The code of a step fails with it when another attempt cannot help. */
+export class NonRetryableError extends AgentFailure {
+  override name = "NonRetryableError";
+
+  constructor(message: string, { code = "step_failed", cause }: { code?: string; cause?: unknown } = {}) {
+    super(code, message);
+    if (cause !== undefined) this.cause = cause;
+  }
+}
+
+/** An attempt at a step did not end in time. */
+export class StepTimeout extends Error {
+  override name = "StepTimeout";
+  readonly code = "step_timeout";
+
+  constructor(step: string, timeoutMs: number) {
+    super(`Step ${step} did not end within ${timeoutMs} ms.`);
+  }
+}
+
 /** The agent will not do this task at all. */
 export class Rejected extends AgentFailure {
   override name = "Rejected";

@@ -6,7 +6,7 @@
  * code has changed. What was taken is forgotten.
  */
 
-import { asRecorded, type RecordedEvent } from "../../kernel/core/events.ts";
+import { asRecorded, type EventPayloads, type RecordedEvent } from "../../kernel/core/events.ts";
 import { readLog } from "../../kernel/core/log-tail.ts";
 import { stepMark } from "../../kernel/tasks/steps.ts";
 import type { Position, TenantStore } from "../../store/port.ts";
@@ -30,6 +30,8 @@ export class Journal {
   readonly #told = new Set<string>();
   /** What stood in the log before a record of a step without being one itself: said, decided, approved. */
   readonly #beside = new WeakMap<RecordedEvent, RecordedEvent[]>();
+  /** The last attempt at each step that failed and was to be repeated. */
+  readonly #attempts = new Map<string, EventPayloads["vendor.bridle.step.attempt_failed"]>();
   #unclaimed: RecordedEvent[] = [];
   /** What a replay will tell and has not told yet, in log order. */
   readonly #untold: RecordedEvent[] = [];
@@ -69,6 +71,11 @@ export class Journal {
       arrived: isGiven ? null : entry.ended,
       isBegunGiven: this.#told.delete(begunTurn(key)),
     };
+  }
+
+  /** The last attempt at a step, if it failed and was to be repeated. */
+  attemptFailed(key: string): EventPayloads["vendor.bridle.step.attempt_failed"] | undefined {
+    return this.#attempts.get(key);
   }
 
   /** Whether a recorded step has not been asked for yet. */
@@ -120,10 +127,13 @@ export class Journal {
       this.#turns.push(event.payload.given);
       this.#told.add(event.payload.given);
     }
+    if (event.event === "vendor.bridle.step.attempt_failed")
+      this.#attempts.set(event.payload.step, event.payload);
     const mark = stepMark(event);
-    if (mark === null && !this.#isTold(event)) return;
+    // A failed attempt is no record of a step: the code is not told of it.
+    if ((mark === null || mark.phase === "attempted") && !this.#isTold(event)) return;
     this.#untold.push(event);
-    if (mark === null) {
+    if (mark === null || mark.phase === "attempted") {
       this.#unclaimed.push(event);
       return;
     }

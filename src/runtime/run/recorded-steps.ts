@@ -9,12 +9,14 @@ import type { Amounts } from "../../kernel/kinds/quota.ts";
 import type { StepResult } from "../../kernel/kinds/task.ts";
 import { settle } from "../../kernel/quotas/ledger.ts";
 import type { JsonValue } from "../../store/port.ts";
+import type { RetryPolicy } from "../../tools/retry.ts";
 import { withinBudget } from "./budget.ts";
 import { networkUses } from "./egress.ts";
-import { AgentFailure } from "./failures.ts";
+import { AgentFailure, StepTimeout } from "./failures.ts";
 import type { Permit } from "./permits.ts";
 import type { Change } from "./record-run.ts";
-import type { Attempted, Run } from "./run.ts";
+import type { Attempted, Recorded, Run } from "./run.ts";
+import { noRetries, performAttempts } from "./step-attempts.ts";
 import { announceTool, type ToolCallRequest, tellToolEnding, toolCallOf } from "./tool-events.ts";
 
 /** What a step that reaches out counts as. */
@@ -36,13 +38,14 @@ export interface StepTerms extends StepCost {
   declaredModel?: string | undefined;
   /** The tool call that the step is instead of. */
   toolCall?: ToolCallRequest;
+  retry?: RetryPolicy;
 }
 
 export async function performStep(
   run: Run,
   span: StepSpan,
-  attempt: () => Promise<Attempted>,
-  { permit, declaredModel, toolCall, ...cost }: StepTerms = {},
+  attempt: (attempt: number) => Promise<Attempted>,
+  { permit, declaredModel, toolCall, retry = noRetries, ...cost }: StepTerms = {},
 ): Promise<JsonValue> {
   const { amounts = {} } = cost;
   await withinBudget(run, span.step, amounts);
@@ -51,22 +54,60 @@ export async function performStep(
     return await outputOf(run, recorded);
   }
   if (permit !== undefined) await run.beforeUsing(span.step);
-  const result = await run.perform(async () => {
-    const started_at = timestamp(run.kernel.clock.now());
-    const refusal = (await permit?.use(span)) ?? null;
-    // What the agent sees now must be what it will see when the step comes from the journal.
-    const made = refusal === null ? await attempt() : { error: refusal };
-    const attempted = await run.redact((redactor) => redactor.value(made));
-    const before = toolCall === undefined ? {} : { before: announceTool(toolCall) };
-    await noteResult(run, span, attempted, { ...cost, amounts, ...before }, (unit) => ({
-      started_at,
-      ...(declaredModel === undefined ? {} : { declared_model: declaredModel }),
-      ...(toolCall === undefined ? {} : { tool_call: toolCallOf(unit, toolCall) }),
-    }));
-    return attempted;
-  }, span);
-  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-  return result.output;
+  const declared = declaredModel === undefined ? {} : { declared_model: declaredModel };
+  const before = toolCall === undefined ? {} : { before: announceTool(toolCall) };
+  const begin = async () => (await permit?.use(span)) ?? null;
+  return resultOf(
+    await performRecorded(
+      run,
+      span,
+      { begin, attempt, retry, isApproved: permit !== undefined },
+      (result, said) =>
+        noteResult(run, span, result, { ...cost, amounts, ...before }, (unit) => ({
+          ...said,
+          ...declared,
+          ...(toolCall === undefined ? {} : { tool_call: toolCallOf(unit, toolCall) }),
+        })),
+    ),
+  );
+}
+
+export interface PerformedStep {
+  /** Comes before the first attempt, and may forbid it. */
+  begin: () => Promise<{ code: string; message: string } | null>;
+  attempt: (attempt: number) => Promise<Attempted>;
+  retry: RetryPolicy;
+  isApproved: boolean;
+}
+
+/** Runs the code of a step, as often as it takes, and has its result recorded. */
+export async function performRecorded(
+  run: Run,
+  span: StepSpan,
+  { begin, attempt, retry, isApproved }: PerformedStep,
+  note: (result: Recorded, said: Pick<Said, "started_at" | "attempts">) => Promise<void>,
+): Promise<Recorded> {
+  let started_at: string | null = null;
+  return await performAttempts(run, span, {
+    policy: retry,
+    isApproved,
+    async attempt(number) {
+      const isFirst = started_at === null;
+      started_at ??= timestamp(run.kernel.clock.now());
+      const refusal = isFirst ? await begin() : null;
+      return refusal === null ? await attempt(number) : { error: refusal };
+    },
+    async conclude(result, { attempts }) {
+      const more = attempts === 1 ? {} : { attempts };
+      await note(result, { ...(started_at === null ? {} : { started_at }), ...more });
+    },
+  });
+}
+
+/** What the agent is given: the output, or the error, thrown. */
+export function resultOf(recorded: Recorded): JsonValue {
+  if ("error" in recorded) throw new AgentFailure(recorded.error.code, recorded.error.message);
+  return recorded.output;
 }
 
 /** What the persona forbids is a step that failed, in the log and for the agent. */
@@ -96,21 +137,22 @@ export async function attemptStep(code: () => unknown): Promise<Attempted> {
 }
 
 /** What code of the agent threw. */
-export function failedStep(error: unknown): Extract<Attempted, { error: unknown }> {
-  const code = error instanceof AgentFailure ? error.code : "step_failed";
-  const message = error instanceof Error ? error.message : String(error);
-  return { error: { code, message } };
+export function failedStep(thrown: unknown): Extract<Attempted, { error: unknown }> {
+  const isNamed = thrown instanceof AgentFailure || thrown instanceof StepTimeout;
+  const code = isNamed ? thrown.code : "step_failed";
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return { error: { code, message }, thrown };
 }
 
 type Said = Pick<
   EventPayloads["span.completed"],
-  "from_vault" | "model_call" | "started_at" | "tool_call" | "declared_model"
+  "from_vault" | "model_call" | "started_at" | "tool_call" | "declared_model" | "attempts"
 >;
 
 export async function noteResult(
   run: Run,
   span: StepSpan,
-  attempted: Attempted,
+  recorded: Recorded,
   { amounts, spent, before }: StepCost = {},
   /** What else the record says of the step. */
   said: (unit: Unit) => Said = () => ({}),
@@ -118,10 +160,16 @@ export async function noteResult(
   const network = networkUses();
   await run.note((unit, task) => {
     if (amounts !== undefined) settle(unit, task, span.step, amounts);
-    const result: StepResult = "error" in attempted ? attempted : { output: unit.seal(attempted.output) };
-    const record = { ...span, result, ...(spent === undefined ? {} : { spent }), ...said(unit), ...network };
-    const told = tellToolEnding(unit, before?.(unit, task) ?? task, record);
-    return unit.emit(told, "error" in result ? "span.failed" : "span.completed", record);
+    const more = { ...(spent === undefined ? {} : { spent }), ...said(unit), ...network };
+    const begun = before?.(unit, task) ?? task;
+    if ("output" in recorded) {
+      const completed = { ...span, result: { output: unit.seal(recorded.output) }, ...more };
+      return unit.emit(tellToolEnding(unit, begun, completed), "span.completed", completed);
+    }
+    const { error, stack } = recorded;
+    const where = stack === undefined ? {} : { stack: unit.seal(stack) };
+    const failed = { ...span, result: { error }, ...where, ...more };
+    return unit.emit(tellToolEnding(unit, begun, failed), "span.failed", failed);
   });
 }
 

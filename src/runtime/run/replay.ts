@@ -123,6 +123,11 @@ export class Replay extends Run {
     return this.source.id;
   }
 
+  /** What a replay does live is not what its source did. */
+  override idempotencyKey(step: string): string {
+    return `${this.task.id}:${step}`;
+  }
+
   /** Whether the code may do something else than it did: only when it was given something else (P3). */
   override get isExact(): boolean {
     return this.#isExact;
@@ -499,6 +504,7 @@ const beside: ReadonlySet<string> = new Set<EventKind>([
 ]);
 
 const told: ReadonlySet<string> = new Set<EventKind>([
+  "vendor.bridle.step.attempt_failed",
   "user.message",
   "agent.message",
   "vendor.bridle.message",

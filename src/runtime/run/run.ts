@@ -32,6 +32,7 @@ import { type Caller, systemCaller } from "../../policy/caller.ts";
 import type { Redactor, Secret } from "../../policy/redact/redact.ts";
 import { redactLong } from "../../policy/redact/search-budget.ts";
 import { BatchFailed, type JsonValue, type TenantStore } from "../../store/port.ts";
+import { CircuitBreakers } from "../../tools/circuit-breaker.ts";
 import { emptyWorld, type World } from "../world.ts";
 import { Doings } from "./doings.ts";
 import { watchEgress } from "./egress.ts";
@@ -49,8 +50,13 @@ const standstillMs = 25;
 /** Secrets remembered for the log; more than this are different in every run, and useless after it. */
 const seenSecretsMax = 10_000;
 
-/** What the code of a step gave. */
-export type Attempted = { output: JsonValue } | { error: { code: string; message: string } };
+/** What the code of a step gave, or failed with: `thrown` is the error itself, which is not written down as it is. */
+export type Attempted =
+  | { output: JsonValue }
+  | { error: { code: string; message: string }; thrown?: unknown };
+
+/** The same as it is written down. */
+export type Recorded = { output: JsonValue } | { error: { code: string; message: string }; stack?: string };
 
 export type RecallWithin = (entry: JournalEntry | undefined) => Promise<void>;
 
@@ -74,6 +80,9 @@ export interface RunOptions {
   outboxMax?: number | undefined;
   /** Those of all runs of a process, so that one that was dropped from memory is known when it is run again. */
   sleeps?: Sleeps;
+  circuits?: CircuitBreakers;
+  /** Hears of everything that the code of a step throws. */
+  onThrown?: (run: Run, thrown: unknown, span: StepSpan) => void;
 }
 
 export class Run {
@@ -83,6 +92,8 @@ export class Run {
   readonly caller: Caller;
   readonly doings: Doings;
   readonly sleeps: Sleeps;
+  readonly circuits: CircuitBreakers;
+  readonly #onThrown: RunOptions["onThrown"];
   protected readonly journal: Journal;
   readonly #isDraining: () => boolean;
   readonly #outboxMax: number;
@@ -129,6 +140,8 @@ export class Run {
     isDraining,
     outboxMax = outboxMaxDefault,
     sleeps = new Sleeps(kernel.clock),
+    circuits = new CircuitBreakers(() => kernel.clock.now()),
+    onThrown,
   }: RunOptions) {
     this.kernel = kernel;
     this.world = world;
@@ -136,6 +149,8 @@ export class Run {
     this.journal = journal;
     this.doings = new Doings(kernel.clock);
     this.sleeps = sleeps;
+    this.circuits = circuits;
+    this.#onThrown = onThrown;
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
     this.#outboxMax = outboxMax;
@@ -173,6 +188,11 @@ export class Run {
   /** The task that the agent believes it works on. */
   get actsAs(): string {
     return this.task.id;
+  }
+
+  /** The same on every attempt of a step, and nowhere else: for services that can recognize a repeated call. */
+  idempotencyKey(step: string): string {
+    return `${this.actsAs}:${step}`;
   }
 
   /** What must not be written, whatever the agent does with it: what looks secret, and the secrets it was given. */
@@ -293,6 +313,15 @@ export class Run {
   /** Whether the journal has a step; it may be long until the code comes to it. */
   isRecorded(key: string): boolean {
     return this.journal.has(key);
+  }
+
+  /** The last attempt at a step in an earlier run, if it failed and was to be repeated. */
+  attemptFailed(key: string): ReturnType<Journal["attemptFailed"]> {
+    return this.journal.attemptFailed(key);
+  }
+
+  reportThrown(span: StepSpan, thrown: unknown): void {
+    this.#onThrown?.(this, thrown, span);
   }
 
   /** Those of the steps that were recorded. */

@@ -1,6 +1,7 @@
 /** What the persona's autonomy makes of a tool that changes something. */
 
 import type { JsonValue } from "../../store/port.ts";
+import type { RetryPolicy } from "../../tools/retry.ts";
 import type { Risk, ToolEffect } from "../../tools/tool.ts";
 import { actUnderTier, type EffectSpan } from "../context/effects.ts";
 import type { Attempted, Run } from "../run/run.ts";
@@ -17,7 +18,8 @@ export interface ToolAct extends ToolRequested {
   span: EffectSpan;
   effect: ToolEffect;
   risk: Risk;
-  attempt: () => Promise<Attempted>;
+  attempt: (attempt: number) => Promise<Attempted>;
+  retry: RetryPolicy;
   /** What whoever approves it is told in a few words. */
   action?: string | undefined;
   /** What is given when nothing is done; null when there is nothing to give. */

@@ -3,24 +3,22 @@
 import { getRecord } from "../../kernel/core/read.ts";
 import { placeOf } from "../../kernel/workspaces/files.ts";
 import type { JsonValue } from "../../store/port.ts";
-import {
-  checkToolInput,
-  type LateResult,
-  runTool,
-  ToolTimeout,
-  ToolValueInvalid,
-} from "../../tools/attempt.ts";
+import { checkToolInput, runTool, ToolTimeout, ToolValueInvalid } from "../../tools/attempt.ts";
+import { CircuitOpen } from "../../tools/circuit-breaker.ts";
+import type { LateResult } from "../../tools/in-time.ts";
+import { retriesDefault, retryPolicy } from "../../tools/retry.ts";
 import { riskOf, type ToolContext, type ToolDefinition, type ToolTerms } from "../../tools/tool.ts";
 import type { AgentContext } from "../agents/agent.ts";
 import type { EffectSpan } from "../context/effects.ts";
 import { secretForTool } from "../context/secrets.ts";
 import { AgentFailure } from "../run/failures.ts";
+import { noteLate } from "../run/late-result.ts";
 import { allowed, attemptStep, performStep } from "../run/recorded-steps.ts";
 import { type Attempted, never, type Run } from "../run/run.ts";
+import { mayPass } from "../run/step-attempts.ts";
 import type { ToolCallRequest } from "../run/tool-events.ts";
 import { type Acted, actAs, type ToolRequested } from "./act.ts";
 import { assertMayUse } from "./may-use.ts";
-import { noteLate } from "./tool-step.ts";
 import type { UsableTool } from "./toolbox.ts";
 
 export async function callLocalTool(
@@ -36,7 +34,8 @@ export async function callLocalTool(
   await assertInput(run, tool, toolCall);
   // Each call that such a tool makes on `ctx` is a step, allowed and approved for itself.
   if ("runWith" in tool) return { output: asJson(await tool.runWith(ctx, input as never)), withheld: null };
-  const attempt = () => attemptTool(run, span, tool, input);
+  const attempt = (number: number) => attemptTool(run, span, tool, input, number);
+  const retries = tool.effect === "none" ? retriesDefault : 0;
   const simulate = tool.simulate === undefined ? null : () => asJson(tool.simulate?.(input as never));
   return await actAs(run, {
     span,
@@ -45,6 +44,7 @@ export async function callLocalTool(
     input,
     callId,
     attempt,
+    retry: retryPolicy(tool, { retries, retryIf: mayPass }),
     simulate,
     action: tool.action?.(input as never),
   });
@@ -68,10 +68,14 @@ async function attemptTool(
   span: EffectSpan,
   tool: ToolDefinition,
   input: JsonValue,
+  number: number,
 ): Promise<Attempted> {
   const onLate = (late: LateResult) => void lateResult(late).then((result) => noteLate(run, span, result));
   try {
-    const output = await runTool(tool, input, contextOf(run, span), { onLate });
+    const called = { tool: tool.name, tenantId: run.task.tenant_id, terms: tool.circuitBreaker };
+    const output = await run.circuits.call(called, mayPass, () =>
+      runTool(tool, input, contextOf(run, span, number), { onLate }),
+    );
     return await attemptStep(() => output);
   } catch (error) {
     // The run is over; what its tool comes to is told by `onLate`.
@@ -80,11 +84,15 @@ async function attemptTool(
   }
 }
 
-function failedWith(error: unknown): Attempted {
+function failedWith(thrown: unknown): Attempted {
   const isNamed =
-    error instanceof ToolTimeout || error instanceof ToolValueInvalid || error instanceof AgentFailure;
-  const message = error instanceof Error ? error.message : String(error);
-  return { error: { code: isNamed ? error.code : "tool_failed", message } };
+    thrown instanceof ToolTimeout ||
+    thrown instanceof ToolValueInvalid ||
+    thrown instanceof CircuitOpen ||
+    thrown instanceof AgentFailure;
+  const code = isNamed ? thrown.code : "tool_failed";
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return { error: { code, message }, thrown };
 }
 
 async function lateResult(late: LateResult): Promise<Attempted> {
@@ -95,11 +103,12 @@ function asJson(value: unknown): JsonValue {
   return value === undefined ? null : JSON.parse(JSON.stringify(value));
 }
 
-function contextOf(run: Run, { step }: EffectSpan): ToolContext {
+function contextOf(run: Run, { step }: EffectSpan, attempt: number): ToolContext {
   const { kernel, caller, task, signal } = run;
   return {
     signal,
-    idempotencyKey: `${task.id}:${step}`,
+    attempt,
+    idempotencyKey: run.idempotencyKey(step),
     traceHeaders: { ...run.traceOf(step) },
     taskId: run.actsAs,
     workspaceId: task.workspace_id,

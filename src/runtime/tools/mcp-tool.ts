@@ -12,8 +12,8 @@ import {
   type McpToolInfo,
 } from "../../mcp-client/mcp.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { retriesDefault, retryPolicy } from "../../tools/retry.ts";
 import type { ToolEffect } from "../../tools/tool.ts";
-import { backoffMs } from "../../web/backoff.ts";
 import type { EffectSpan } from "../context/effects.ts";
 import { askedBefore, askPerson } from "../context/questions.ts";
 import { WaitExpired } from "../run/failures.ts";
@@ -23,10 +23,6 @@ import { type Acted, actAs, type ToolRequested } from "./act.ts";
 
 /** A server that asks more often than this in one call is not asking. */
 const questionsMax = 10;
-/** How often a call is repeated that the server may be back for. */
-const attemptsMax = 3;
-const backoff = { firstMs: 500, mostMs: 30_000 };
-
 export async function callMcpTool(
   run: Run,
   mcp: McpAccess,
@@ -41,7 +37,21 @@ export async function callMcpTool(
   const recallWithin = () => questions.recall();
   const attempt = () => attemptCall(run, mcp, { server, name, effect, input, span, questions });
   const risk = effect === "irreversible" ? "high" : "medium";
-  return await actAs(run, { span, effect, risk, input, callId, attempt, simulate: null, recallWithin });
+  const retry = retryPolicy(
+    {},
+    { retries: retriesDefault, retryIf: (error) => mayBeRepeated(error, effect) },
+  );
+  return await actAs(run, {
+    span,
+    effect,
+    risk,
+    input,
+    callId,
+    attempt,
+    retry,
+    simulate: null,
+    recallWithin,
+  });
 }
 
 interface McpCall {
@@ -55,28 +65,31 @@ interface McpCall {
 
 async function attemptCall(run: Run, mcp: McpAccess, call: McpCall): Promise<Attempted> {
   const { server, name, effect, input, span, questions } = call;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await mcp.call(server, name, asObject(input), {
-        signal: run.signal,
-        onElicitation: (asked) => questions.ask(asked),
-        idempotencyKey: `${run.task.id}:${span.step}`,
-        trace: { ...run.traceOf(span.step) },
-      });
-    } catch (error) {
-      if (run.signal.aborted) return await never();
-      if (!(error instanceof McpError)) throw error;
-      const mayRepeat = error.code === "mcp_unavailable" && (effect === "none" || !error.isOutcomeUnknown);
-      if (!mayRepeat || attempt >= attemptsMax) return failedWith(error, effect);
-      await run.pause(backoffMs(backoff, attempt)).catch(() => {});
-    }
+  try {
+    return await mcp.call(server, name, asObject(input), {
+      signal: run.signal,
+      onElicitation: (asked) => questions.ask(asked),
+      idempotencyKey: run.idempotencyKey(span.step),
+      trace: { ...run.traceOf(span.step) },
+    });
+  } catch (error) {
+    if (run.signal.aborted) return await never();
+    if (!(error instanceof McpError)) throw error;
+    return failedWith(error, effect);
   }
 }
 
-function failedWith({ code, message, isOutcomeUnknown }: McpError, effect: ToolEffect): Attempted {
+/** The server may be back, and the call does no harm when it is made twice, or was not made. */
+function mayBeRepeated(error: unknown, effect: ToolEffect): boolean {
+  if (!(error instanceof McpError) || error.code !== "mcp_unavailable") return false;
+  return effect === "none" || !error.isOutcomeUnknown;
+}
+
+function failedWith(thrown: McpError, effect: ToolEffect): Attempted {
+  const { code, message, isOutcomeUnknown } = thrown;
   const isUnknown = isOutcomeUnknown && effect !== "none";
   const unknown = isUnknown ? " Whether it was carried out is not known." : "";
-  return { error: { code: isUnknown ? "outcome_unknown" : code, message: message + unknown } };
+  return { error: { code: isUnknown ? "outcome_unknown" : code, message: message + unknown }, thrown };
 }
 
 function asObject(input: JsonValue): JsonObject {

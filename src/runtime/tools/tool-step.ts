@@ -5,52 +5,48 @@
  *   T1  A call whose result is recorded is never made again.
  *   T2  A call of something irreversible is on disk before it is made. When the process died in the middle of it, nobody knows
  *       whether it was carried out: the task fails and says so, instead of doing it twice.
- *   T3  What comes after the call was given up, or after the task was over, is recorded as late, and nothing else.
+ *   T3  What comes after the call was given up, or after the task was over, is recorded as late (`run/late-result.ts`), and nothing else.
  */
 
-import { timestamp } from "../../kernel/core/clock.ts";
 import { unseal } from "../../kernel/core/content.ts";
-import { carryOut } from "../../kernel/core/dispatch.ts";
 import type { StepSpan } from "../../kernel/core/events.ts";
-import { noteLateResult } from "../../kernel/tasks/note-late-result.ts";
 import type { JsonValue } from "../../store/port.ts";
+import type { RetryPolicy } from "../../tools/retry.ts";
 import { withinBudget } from "../run/budget.ts";
 import { AgentFailure } from "../run/failures.ts";
 import type { JournalEntry } from "../run/journal.ts";
 import type { Permit } from "../run/permits.ts";
-import { noteResult, oneCall, outputOf } from "../run/recorded-steps.ts";
+import { noteResult, oneCall, outputOf, performRecorded, resultOf } from "../run/recorded-steps.ts";
 import type { Attempted, Run } from "../run/run.ts";
+import { noRetries } from "../run/step-attempts.ts";
 import { announceTool, type ToolCallRequest, toolCallOf } from "../run/tool-events.ts";
 
 export interface ToolStep extends ToolCallRequest {
-  attempt: () => Promise<Attempted>;
+  attempt: (attempt: number) => Promise<Attempted>;
+  retry?: RetryPolicy;
   /** Comes past what was asked in the middle of the call in an earlier run. */
   recallWithin?: () => Promise<void>;
 }
 
 /** Gives what the tool gave, or throws what it failed with. Under a permit, using it is the record that the call begins. */
 export async function performTool(run: Run, step: ToolStep, permit?: Permit): Promise<JsonValue> {
-  const { span, input, attempt } = step;
+  const { span, input, attempt, retry = noRetries } = step;
   await withinBudget(run, span.step, oneCall);
   const recorded = await recallCall(run, step, permit);
   await assertSameInput(run, span.step, recorded, input);
   if (recorded?.ended != null) return await outputOf(run, recorded);
   if (permit !== undefined) await run.beforeUsing(span.step);
-  const result = await run.perform(async () => {
-    const started_at = timestamp(run.kernel.clock.now());
-    const refusal = await begin(run, step, permit);
-    // What the agent sees now must be what it will see when the step comes from the journal.
-    const made = refusal === null ? await attempt() : { error: refusal };
-    const attempted = await run.redact((redactor) => redactor.value(made));
-    const before = isAnnounced(run, step, permit) ? {} : { before: announceTool(step) };
-    await noteResult(run, span, attempted, { amounts: oneCall, ...before }, (unit) => ({
-      started_at,
-      tool_call: toolCallOf(unit, step),
-    }));
-    return attempted;
-  }, span);
-  if ("error" in result) throw new AgentFailure(result.error.code, result.error.message);
-  return result.output;
+  const isApproved = permit !== undefined;
+  const performed = { begin: () => begin(run, step, permit), attempt, retry, isApproved };
+  const before = isAnnounced(run, step, permit) ? {} : { before: announceTool(step) };
+  return resultOf(
+    await performRecorded(run, span, performed, (result, said) =>
+      noteResult(run, span, result, { amounts: oneCall, ...before }, (unit) => ({
+        ...said,
+        tool_call: toolCallOf(unit, step),
+      })),
+    ),
+  );
 }
 
 /** What was asked in the middle of the call stands in the log after its beginning, where that is recorded, and before its end. */
@@ -115,11 +111,4 @@ async function assertSameInput(
   if (run.isRecordedAs(given, input)) return;
   const attempted = run.redactor.value(input);
   await run.differs(`${key} ${JSON.stringify(given)}`, `${key} ${JSON.stringify(attempted)}`);
-}
-
-/** T3. Nobody waits for this, and a store that does not take it now loses a remark, not a result. */
-export async function noteLate(run: Run, span: StepSpan, result: Attempted): Promise<void> {
-  if (run.isReplay) return;
-  const { kernel, caller, task, redactor } = run;
-  await carryOut(kernel, noteLateResult, caller, { taskId: task.id, span, result, redactor }).catch(() => {});
 }

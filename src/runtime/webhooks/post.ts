@@ -4,7 +4,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { PushConfigRecord, PushSecrets } from "../../kernel/kinds/push-config.ts";
 import { OutboundFailed, OutboundRefused } from "../../policy/outbound.ts";
 import { mintWebhookToken } from "../../policy/webhook-token.ts";
-import { readRetryAfter } from "./retry-settings.ts";
+import { readRetryAfter } from "../../web/retry-after.ts";
 
 /** Long enough for a receiver that does the work before it answers, short enough to hold up nobody. */
 const limits = { connectMs: 10_000, headersMs: 15_000, totalMs: 15_000 };

@@ -264,10 +264,16 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       return await presentStarted(event.payload, viewer);
     case "span.completed":
     case "span.failed": {
-      const { result, tool_call, network, ...span } = event.payload;
+      const { result, tool_call, network, ...rest } = event.payload;
+      const span = await presentStack(rest, viewer);
       const call = tool_call === undefined ? {} : { tool_call: await presentToolCall(tool_call, viewer) };
       const sent = network === undefined ? {} : { network: presentInternal({ value: network }, viewer) };
       return { ...span, ...call, ...sent, result: await presentResult(result, viewer) };
+    }
+    case "vendor.bridle.step.attempt_failed": {
+      const { network, ...rest } = event.payload;
+      const sent = network === undefined ? {} : { network: presentInternal({ value: network }, viewer) };
+      return { ...(await presentStack(rest, viewer)), ...sent };
     }
     case "vendor.bridle.step.late_result": {
       const { result, ...span } = event.payload;
@@ -276,6 +282,15 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
     default:
       return event.payload;
   }
+}
+
+/** Where code threw something is for those who may see what runs do. */
+async function presentStack<T extends object>(
+  { stack, ...shown }: T & { stack?: Content<string> },
+  viewer: Onlooker,
+): Promise<Wire> {
+  if (stack === undefined) return shown;
+  return { ...shown, stack: presentInternal(await unsealShown(stack, ownStore(viewer)), viewer) };
 }
 
 /** What a model says is the run's own business, unless it is said to be for everybody. */

@@ -70,7 +70,7 @@ export const workMetrics = {
   ),
   steps: counter(
     "bridle_steps_total",
-    "Steps of runs that were recorded, by kind and outcome: completed, failed, simulated.",
+    "Steps of runs by kind and outcome: completed, failed, simulated; and retried, for each attempt that is repeated.",
     ["kind", "outcome"],
   ),
   modelCalls: counter(

@@ -114,6 +114,9 @@ export class WorkMetrics {
       case "span.failed":
         this.#step(event, event.payload, "failed");
         break;
+      case "vendor.bridle.step.attempt_failed":
+        count.steps.inc({ kind: oneOf(stepKinds, event.payload.kind), outcome: "retried" });
+        break;
       // What was delivered before an attempt failed is told with the failure.
       case "vendor.bridle.push_config.delivered":
       case "vendor.bridle.push_config.attempt_failed":

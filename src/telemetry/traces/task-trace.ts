@@ -83,7 +83,7 @@ export class TaskTrace {
 
   #step(event: KernelEvent): Endings {
     const mark = stepMark(event);
-    if (mark === null) return nothing;
+    if (mark === null || mark.phase === "attempted") return nothing;
     if (mark.phase === "begun") {
       this.#open.set(mark.key, event);
       return nothing;

@@ -254,8 +254,11 @@ function contentsOf(event: KernelEvent): unknown[] {
       return [environmentOf(event.payload.shell_link)];
     case "vendor.bridle.shell_link.turn_taken":
       return [environmentOf(event.payload.turn)];
-    case "span.completed":
+    case "vendor.bridle.step.attempt_failed":
+      return [event.payload.stack];
     case "span.failed":
+      return [event.payload.tool_call?.input, event.payload.stack];
+    case "span.completed":
       return [outputIn(event.payload.result), event.payload.tool_call?.input];
     case "receipt.issued":
     case "vendor.bridle.receipt.imported":

@@ -63,6 +63,7 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "span.updated",
   "span.completed",
   "span.failed",
+  "vendor.bridle.step.attempt_failed",
   "vendor.bridle.step.late_result",
   "vendor.bridle.receipt.requested",
   "receipt.issued",

@@ -4,8 +4,10 @@ import { errorTypes } from "../../core/errors.ts";
 import type { Failure } from "../../kinds/outcome.ts";
 
 const known: Readonly<Record<string, string>> = {
-  agent_error: "The log of the server says where the code of the agent threw it.",
-  step_failed: "The log of the task says which step it was; the log of the server says more.",
+  agent_error: "The server's log has the place where the agent's code threw it.",
+  step_failed: "The task's log has the step and its attempts; the server's log has the place where it threw.",
+  tool_failed: "The task's log has the call and its attempts; the server's log has the place where it threw.",
+  tool_circuit_open: "The tool failed several times in a row. Once it works again, submit the task again.",
   rejected: "The agent does not do such tasks: give it other input, or the task to another agent.",
   approval_denied: "Submit it again if the answer would be another one now.",
   nondeterministic_run:
