@@ -150,18 +150,19 @@ export default defineConfig({ port: 0, data: "state" });
     assert.equal(await answered(open), "late: x");
   });
 
-  test("PRJ-12 a task whose code throws shows in the terminal where, and how to talk to the next", async () => {
+  test("PRJ-12, RTY-13 a task whose code throws shows in the terminal where, and how to talk to the next", async () => {
     // Given an agent whose code throws, when its task has failed, then the terminal says where, and how to talk to the
     // next one.
-    const throwing = agentModule("thrower", "1.0.0", 'throw new Error("no such port");');
+    const code = 'await ctx.step("dial", () => { throw new Error("no such port"); }, { retries: 0 });';
+    const throwing = agentModule("thrower", "1.0.0", code);
     await changing(() => write("agents/thrower.ts", throwing), "Loaded again: added thrower@1.0.0.");
     await changing(async () => {
       const task = await start("thrower");
-      assert.deepEqual(task.failure, { code: "agent_error", message: "no such port" });
+      assert.deepEqual(task.failure, { code: "step_failed", message: "no such port" });
     }, "Error: no such port");
     assert.match(
       server.output(),
-      /an agent's code threw an error {2}agent=thrower .*\n.*\n.*agents\/thrower\.ts\S*:\d+/,
+      /The code of step:dial:1 threw an error {2}.*agent=thrower .*\n.*\n.*agents\/thrower\.ts\S*:\d+/,
     );
     assert.match(server.output(), new RegExp(`bridle shell --data ${project.path}/state `));
     await project.remove("agents/thrower.ts");
