@@ -6,7 +6,6 @@ import { HarnessError } from "../../kernel/core/errors.ts";
 import type { EventPayloads, KernelEvent, StepSpan } from "../../kernel/core/events.ts";
 import type { Unit } from "../../kernel/core/unit.ts";
 import type { Amounts } from "../../kernel/kinds/quota.ts";
-import type { StepResult } from "../../kernel/kinds/task.ts";
 import { settle } from "../../kernel/quotas/ledger.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { RetryPolicy } from "../../tools/retry.ts";

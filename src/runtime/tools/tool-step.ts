@@ -9,7 +9,6 @@
  */
 
 import { unseal } from "../../kernel/core/content.ts";
-import type { StepSpan } from "../../kernel/core/events.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { RetryPolicy } from "../../tools/retry.ts";
 import { withinBudget } from "../run/budget.ts";
