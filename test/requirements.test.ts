@@ -24,6 +24,7 @@ import { modelRequirements } from "./requirements-models.ts";
 import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { packageRequirements } from "./requirements-package.ts";
+import { postgresRequirements } from "./requirements-postgres.ts";
 import { retryRequirements } from "./requirements-retries.ts";
 import { shellRequirements } from "./requirements-shell.ts";
 import { taxonomyRequirements } from "./requirements-taxonomy.ts";
@@ -53,6 +54,7 @@ const requirements = [
   ...clientRequirements,
   ...docsRequirements,
   ...telemetryRequirements,
+  ...postgresRequirements,
   ...traceRequirements,
   ...manageRequirements,
   ...keyRequirements,

@@ -153,3 +153,13 @@ function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
   });
   return [tenantId, workspaceId, sessionId, taskId, actor, keyId, createdAt, JSON.stringify(events)];
 }
+
+/** A document put over another form of it: what it belongs to stays as it was made. */
+export function putOver(before: DocumentRow, after: DocumentRow): DocumentRow {
+  const [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, , , , , , label] = before;
+  const [, , , , , , , status, wakeAt, body, ownerId, rank] = after;
+  return [
+    ...([id, kind, tenantId, listedIn, workspaceId, sessionId, taskId] as const),
+    ...([status, wakeAt, body, ownerId, rank, label] as const),
+  ];
+}

@@ -4,7 +4,7 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { DocumentRow } from "../batch-rows.ts";
+import { type DocumentRow, putOver } from "../batch-rows.ts";
 import type { Position } from "../port.ts";
 
 /** What the writer must know of a document to number its next event and to check its version. */
@@ -65,7 +65,7 @@ export class PendingDocuments {
     if (earlier !== undefined && before.version === 0) throw new DocumentExists(id);
     if (earlier !== undefined && earlier.document[2] !== tenantId) throw new Error(notOf(id, tenantId));
     this.#pending.set(id, {
-      document: earlier === undefined ? document : changed(earlier.document, document),
+      document: earlier === undefined ? document : putOver(earlier.document, document),
       head: { ...before, version: before.version + 1 },
       born: earlier === undefined ? (before.version === 0 ? born : null) : earlier.born,
     });
@@ -106,14 +106,4 @@ export class PendingDocuments {
 
 function notOf(id: string, tenantId: string): string {
   return `${id} is not of ${tenantId}`;
-}
-
-/** What a document belongs to stays as it was made. */
-function changed(before: DocumentRow, after: DocumentRow): DocumentRow {
-  const [id, kind, tenantId, listedIn, workspaceId, sessionId, taskId, , , , , , label] = before;
-  const [, , , , , , , status, wakeAt, body, ownerId, rank] = after;
-  return [
-    ...([id, kind, tenantId, listedIn, workspaceId, sessionId, taskId] as const),
-    ...([status, wakeAt, body, ownerId, rank, label] as const),
-  ];
 }

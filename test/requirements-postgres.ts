@@ -1,0 +1,22 @@
+/** What operators who put Bridle on PostgreSQL are promised, beside what holds of every store. */
+
+import { type Requirement, section } from "./requirements.ts";
+
+export const postgresRequirements: readonly Requirement[] = [
+  ...section("Bridle", "PostgreSQL", {
+    "PGS-1":
+      "Stores that commit to one database at the same time number one log, and who has seen a position never finds an earlier one later.",
+    "PGS-2":
+      "Of batches on two stores that expect one version, or bring one idempotency key, exactly one wins.",
+    "PGS-3":
+      "Followers hear every commit of every store once, in log order, also when notifications are lost.",
+    "PGS-4":
+      "A connection that names a tenant is shown rows of no other tenant, and one that names none is shown none.",
+    "PGS-5":
+      "When connections are cut or the database is killed, what was acknowledged is there exactly once, what was refused is not there, and the store goes on by itself.",
+    "PGS-6":
+      "Stores that open an empty database together make its tables once; tables of a newer Bridle are refused.",
+    "PGS-7": "Content and events that were damaged on the disk are reported, and never answered with.",
+    "PGS-8": "The log goes on in the next partition without anybody noticing.",
+  }),
+];
