@@ -1,10 +1,11 @@
 /** REL-R5: a server whose disk takes no writes says so, says why, and recovers by itself. */
 
 import assert from "node:assert/strict";
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { Client, errorOf, until } from "../support/client.ts";
+import { fileURLToPath } from "node:url";
+import { Client, errorOf, isFinal, until } from "../support/client.ts";
 import { Exposition } from "../support/exposition.ts";
 import { startProcess, type TestProcess, temporaryDirectory } from "../support/server.ts";
 
@@ -64,6 +65,36 @@ test("REL-R5 a read-only file system and an I/O error are named", async () => {
     await client.post("/v1/sessions", inWorkspace);
     assert.equal((await client.get("/ready")).body.reason, reason);
   }
+});
+
+test("REL-R13 on a full disk the write of a step's result is repeated, never its code, and no step begins", async () => {
+  await using directory = await temporaryDirectory();
+  const full = join(directory.path, "full");
+  await using server = await startProcess({
+    script: fileURLToPath(new URL("../support/slow-agent-server.ts", import.meta.url)),
+    env: { BRIDLE_FAIL_POINT: `commit.begun:ENOSPC:${full}` },
+  });
+  const client = new Client(server);
+  const session = await client.createSession();
+  const task = await client.submit(session.id, directory.path, { persona_id: "persona_slow" });
+  const attempts = () => readFile(join(directory.path, "attempts"), "utf8").catch(() => "");
+  await until(attempts, (text) => text !== "");
+
+  await writeFile(full, "");
+  await writeFile(join(directory.path, "release"), "");
+  // The step's result was refused.
+  await until(
+    () => client.get("/ready"),
+    (answer) => answer.status === 503,
+  );
+  assert.equal(await attempts(), "first\n");
+  assert.equal((await client.get(`/v1/tasks/${task.id}`)).body.status, "WORKING");
+
+  await rm(full);
+  const { status } = await client.untilTask(task.id, isFinal);
+  assert.equal(status, "COMPLETED");
+  assert.equal(await attempts(), "first\nsecond\n", "each ran once");
+  assert.deepEqual(linesOf(server, "run.not_recorded"), []);
 });
 
 async function healthOf(client: Client): Promise<{ status: number; ready: number; writable: number }> {

@@ -69,6 +69,11 @@ export function isTransient(error: unknown): boolean {
   return ["service_unavailable", "write_outcome_unknown", "conflict"].includes(error.code);
 }
 
+/** Nothing was written, and the same write succeeds once the disk works again. */
+export function isRefusedByDisk(error: unknown): boolean {
+  return error instanceof HarnessError && error.code === "service_unavailable";
+}
+
 /** The same answer for what is absent and for what the caller may not see. */
 export function notFound(kind: string, id: string): HarnessError {
   return new HarnessError(

@@ -15,13 +15,15 @@
  *       and whenever the run is repeated. So branches that run side by side ask for their next steps in the same order.
  *       A result is given when it is recorded. One that others record, or that only the commit decides, is given
  *       later, and that moment is a record of its own: without one, it has not been given yet.
+ *   J7  A record that the disk refuses stays in memory, and its write is repeated until it succeeds or the run is over. No step
+ *       is run again because of it, and none begins while the disk takes no writes.
  */
 
 import { isDeepStrictEqual } from "node:util";
 import { setTimer } from "../../kernel/core/clock.ts";
 import { unseal } from "../../kernel/core/content.ts";
 import { carryOut } from "../../kernel/core/dispatch.ts";
-import { HarnessError, isTransient } from "../../kernel/core/errors.ts";
+import { HarnessError, isRefusedByDisk, isTransient } from "../../kernel/core/errors.ts";
 import type { KernelEvent, StepSpan } from "../../kernel/core/events.ts";
 import { getRecord } from "../../kernel/core/read.ts";
 import { type TraceContext, traceOfStep } from "../../kernel/core/trace.ts";
@@ -33,6 +35,8 @@ import type { Redactor, Secret } from "../../policy/redact/redact.ts";
 import { redactLong } from "../../policy/redact/search-budget.ts";
 import { BatchFailed, type JsonValue, type TenantStore } from "../../store/port.ts";
 import { CircuitBreakers } from "../../tools/circuit-breaker.ts";
+import { backoffMs } from "../../web/backoff.ts";
+import { pause } from "../../web/pause.ts";
 import { emptyWorld, type World } from "../world.ts";
 import { Doings } from "./doings.ts";
 import { watchEgress } from "./egress.ts";
@@ -44,6 +48,8 @@ import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts"
 
 /** Records that may wait for the disk before the agent is made to wait too. */
 const outboxMaxDefault = 64;
+/** A write that the disk did not take is repeated this often at most; what the run has done stays in memory meanwhile. */
+const writeAgain = { firstMs: 250, mostMs: 5000 };
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
 const standstillTurns = 3;
 const standstillMs = 25;
@@ -487,7 +493,9 @@ export class Run {
     try {
       const { redactor, task } = this;
       const parentId = this.#isConcluded && task.parent_step !== null ? task.parent_task_id : null;
-      await carryOut(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor });
+      await this.#untilWritten(() =>
+        carryOut(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor }),
+      );
       return true;
     } catch (error) {
       this.#notRecorded(error);
@@ -495,6 +503,26 @@ export class Run {
     } finally {
       this.#writing = null;
     }
+  }
+
+  /** The write is repeated, never the work: what a step, a model or a tool gave is recorded once the disk takes it (J7). */
+  async #untilWritten(write: () => Promise<unknown>): Promise<void> {
+    for (let failures = 1; ; failures++) {
+      try {
+        await write();
+        return;
+      } catch (error) {
+        if (!isRefusedByDisk(error) || this.#end !== null) throw error;
+        await pause(backoffMs(writeAgain, failures), this.signal);
+        await this.#untilWritable();
+      }
+    }
+  }
+
+  /** The store looks itself whether the disk works again. */
+  async #untilWritable(): Promise<void> {
+    for (let looks = 1; this.kernel.store.writeFault() !== null && this.#end === null; looks++)
+      await pause(backoffMs(writeAgain, looks), this.signal);
   }
 
   /** What the store did not take is tried again by the runtime, within bounds; what cannot be decided at all fails the task, once. */
@@ -509,9 +537,10 @@ export class Run {
     }
   }
 
-  /** Runs code that touches the world. Everything before it is on disk when it starts (J1). */
+  /** Runs code that touches the world. Everything before it is on disk when it starts (J1), and its result can be written (J7). */
   async perform<T>(code: () => Promise<T> | T, span?: StepSpan): Promise<T> {
     await this.flush();
+    await this.#untilWritable();
     if (this.#isDraining() || this.#isOver) return await never();
     this.#stepsRunning += 1;
     const done = span === undefined ? null : this.doings.begin(span);
