@@ -192,6 +192,11 @@ export const requirements: readonly Requirement[] = [
     "RPL-15": "Replaying 10,000 recorded steps takes seconds at most, and memory stays flat.",
     "RPL-16":
       "A replay runs the version of the agent that ran then, or another one when the request names it; the receipt says which.",
+    "RPL-17": "A replay can be replayed: with its values again, and those of the request.",
+    "RPL-18":
+      "An override of a model call takes a text, a provider's response or a recorded answer, and nothing else.",
+    "RPL-19":
+      "Deltas are ordered by key and name the event of the request; times are kept as they were written; the receipt's task can be read.",
   }),
   ...section("Replay", "Logs on other servers", {
     "TRF-1": "A session's log can be exported and imported under the same ids.",

@@ -23,6 +23,8 @@ export interface Substitution {
   visibility: Visibility;
   reason: string | null;
   artifact_id: string | null;
+  /** The event that the caller says it is about, where it does. */
+  event_id?: string;
 }
 
 export interface ReplayPlan {
@@ -52,6 +54,8 @@ export interface ReplayMark {
   after_sha256?: string | null;
   reason?: string;
   artifact_id?: string;
+  /** The event that the request named for it. */
+  event_id?: string;
 }
 
 /** Readable where the key is plain; otherwise a piece of its hash keeps keys apart that look alike. */

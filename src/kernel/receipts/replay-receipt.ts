@@ -67,7 +67,7 @@ export async function draftReplayReceipt(
     receipt_id: receiptId,
     subject: { object: "replay_segment", id: `task_replay_${plan.segment}` },
     issued_at: endedAt(source),
-    identifiers: { ...identifiersOf(source), task_id: `task_replay_${plan.segment}` },
+    identifiers: identifiersOf(source),
     lifecycle: lifecycleOf(source, substitutions, ending),
     trust: trustOf(source),
     autonomy_budget: {
@@ -97,7 +97,7 @@ export async function draftReplayReceipt(
       a2a_handoffs: [],
     },
     final_artifacts: [...restored.artifacts, ...replayed.artifacts],
-    deltas: [...given, ...inSourceOrder(deltas)],
+    deltas: [...given, ...inSourceOrder(deltas)].sort(byKey),
     redactions: [
       ...logged.redactions,
       ...unlistedDeltas(deltaCount, replayed.logHash),
@@ -164,11 +164,16 @@ function inSourceOrder(deltas: SteppedDelta[]): ReceiptDelta[] {
   return deltas.toSorted((a, b) => (a.original < b.original ? -1 : 1)).map(({ delta }) => delta);
 }
 
+/** Those of one key stay in the order of the source. */
+function byKey({ override_key: a = "" }: ReceiptDelta, { override_key: b = "" }: ReceiptDelta): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 function deltaOf({ event, payload, replay }: KernelEvent): SteppedDelta | null {
   // Of secrets the plan itself knows.
   if (replay?.override_key === undefined || replay.after_sha256 == null) return null;
   if (!("step" in payload) || event === "span.started") return null;
-  const { override_key, before_sha256 = null, after_sha256 = null, reason, artifact_id } = replay;
+  const { override_key, before_sha256 = null, after_sha256 = null, reason, artifact_id, event_id } = replay;
   const step = payload.step ?? override_key;
   const delta: ReceiptDelta = {
     delta_id: deltaIdOf(step),
@@ -179,6 +184,7 @@ function deltaOf({ event, payload, replay }: KernelEvent): SteppedDelta | null {
     after_sha256,
     ...(reason === undefined ? {} : { reason }),
     ...(artifact_id === undefined ? {} : { artifact_id }),
+    ...(event_id === undefined ? {} : { event_id }),
   };
   // What the source never recorded comes last.
   return { delta, original: replay.original_event_id ?? `~${step}` };
@@ -219,6 +225,7 @@ function lifecycleDeltas(source: TaskRecord, substitutions: Record<string, Subst
         before_sha256: hashOf(before),
         after_sha256: given.sha256,
         ...(given.reason === null ? {} : { reason: given.reason }),
+        ...(given.event_id === undefined ? {} : { event_id: given.event_id }),
       },
     ];
   });
@@ -245,6 +252,7 @@ function lifecycleOf(
   for (const name of lifecycleTimes) {
     const given = substitutions[`time:${name}`]?.value;
     if (typeof given === "number") times[name] = new Date(given).toISOString();
+    if (typeof given === "string") times[name] = given;
   }
   return {
     ...times,

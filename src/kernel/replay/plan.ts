@@ -4,7 +4,7 @@ import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { readArtifact } from "../artifacts/read-artifact.ts";
 import { HarnessError } from "../core/errors.ts";
-import { findPosition } from "../core/events.ts";
+import { findPosition, type RecordedEvent } from "../core/events.ts";
 import type { Unit } from "../core/unit.ts";
 import { hashWhole } from "../core/well-formed.ts";
 import { type Part, textPart } from "../kinds/message.ts";
@@ -18,6 +18,7 @@ import {
 import type { Visibility } from "../kinds/resource.ts";
 import type { TaskRecord } from "../kinds/task.ts";
 import { answerOf } from "../tasks/answers.ts";
+import { acceptedAnswers, modelAnswerOf } from "./provider-answer.ts";
 import { readSourceSteps, type SourceStep, stepsMeant } from "./source-steps.ts";
 import { asObject } from "./substitute.ts";
 
@@ -87,7 +88,21 @@ export interface Planned {
   secrets: Map<string, JsonValue>;
 }
 
-export function planReplay(unit: Unit, source: TaskRecord, request: ReplayRequest): Planned {
+/** What a replay that is replayed was given: it is given again, but for what the request gives anew. */
+export interface Inherited {
+  mode: ReplayMode;
+  checkpoint: string | null;
+  substitutions: Record<string, Substitution>;
+  /** Another than the source's. */
+  agentVersion?: string;
+}
+
+export function planReplay(
+  unit: Unit,
+  source: TaskRecord,
+  request: ReplayRequest,
+  inherited?: Inherited,
+): Planned {
   const { mode, reason = null } = request;
   const overrides = Object.entries(request.override);
   const allowLive = liveOf(request.allowLive);
@@ -109,7 +124,7 @@ export function planReplay(unit: Unit, source: TaskRecord, request: ReplayReques
     : new Map<string, SourceStep>();
   const checkpoint = mode === "from_checkpoint" ? findCheckpoint(steps, request) : null;
 
-  const substitutions: Record<string, Substitution> = {};
+  const substitutions: Record<string, Substitution> = { ...inherited?.substitutions };
   const secrets = new Map<string, JsonValue>();
   const secretOverrides: Record<string, string> = {};
   for (const [key, override] of overrides) {
@@ -128,19 +143,26 @@ export function planReplay(unit: Unit, source: TaskRecord, request: ReplayReques
       } else substitutions[step.key] = substitutionOf(key, override, given, value);
     }
     if (lifecycleKeys.includes(key))
-      substitutions[key] = substitutionOf(key, override, instantOf(key, value), value);
+      substitutions[key] = substitutionOf(key, override, lifecycleTimeOf(key, value), value);
   }
   const isRepeatable = secrets.size === 0 && allowLive.length === 0;
+  const effectiveMode = mode === "exact" ? (inherited?.mode ?? mode) : mode;
+  const from = checkpoint?.key ?? inherited?.checkpoint ?? null;
   return {
     plan: {
       source_task_id: source.id,
-      mode,
+      mode: effectiveMode,
       secret_overrides: secretOverrides,
-      checkpoint: checkpoint?.key ?? null,
+      checkpoint: from,
       allow_live: allowLive,
       reason,
       segment: isRepeatable
-        ? segmentOf(source.id, request, checkpoint?.key ?? null, substitutions)
+        ? segmentOf(
+            source.id,
+            { mode: effectiveMode, agentVersion: request.agentVersion ?? inherited?.agentVersion },
+            from,
+            substitutions,
+          )
         : unit.newId("live"),
     },
     substitutions,
@@ -150,7 +172,7 @@ export function planReplay(unit: Unit, source: TaskRecord, request: ReplayReques
 
 function segmentOf(
   sourceId: string,
-  { mode, agentVersion }: ReplayRequest,
+  { mode, agentVersion }: Pick<ReplayRequest, "mode" | "agentVersion">,
   checkpoint: string | null,
   substitutions: Record<string, Substitution>,
 ): string {
@@ -273,9 +295,32 @@ function stepValue({ key, begun }: SourceStep, overrideKey: string, value: JsonV
       assertAnswer(overrideKey, value, schema);
       return value;
     }
+    case "llm":
+      return isModelCall(begun) ? modelAnswer(overrideKey, begun, value) : value;
     default:
       return value;
   }
+}
+
+type ModelCallBegun = Extract<RecordedEvent, { event: "span.started" }>;
+
+/** A call of `ctx.model`; steps of the agent's own code that call models give whatever that code gives. */
+function isModelCall(begun: RecordedEvent | null): begun is ModelCallBegun {
+  return begun?.event === "span.started" && begun.payload.model_call !== undefined;
+}
+
+function modelAnswer(overrideKey: string, { payload }: ModelCallBegun, value: JsonValue): JsonValue {
+  const answer = modelAnswerOf(value);
+  if (answer !== null) return answer;
+  // A call that asked for JSON is answered with it.
+  if (payload.model_call?.settings.output !== undefined) return value;
+  throw invalid(`override.${overrideKey}.value`, `The answer of a model is ${acceptedAnswers}.`);
+}
+
+/** Text is kept as it was written: its hash is of that. */
+function lifecycleTimeOf(key: string, value: JsonValue): JsonValue {
+  const ms = instantOf(key, value);
+  return typeof value === "string" ? value : ms;
 }
 
 function assertAnswer(overrideKey: string, value: JsonValue, schema: JsonObject | null): void {
@@ -302,7 +347,7 @@ function instantOf(key: string, value: JsonValue): number {
 
 function substitutionOf(
   key: string,
-  { visibility = "receipt_only", reason = null, artifactId = null }: ReplayOverride,
+  { visibility = "receipt_only", reason = null, artifactId = null, eventId }: ReplayOverride,
   value: JsonValue,
   given: JsonValue,
 ): Substitution {
@@ -313,6 +358,7 @@ function substitutionOf(
     visibility,
     reason,
     artifact_id: artifactId,
+    ...(eventId == null ? {} : { event_id: eventId }),
   };
 }
 

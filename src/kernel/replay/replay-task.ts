@@ -16,7 +16,7 @@ import { admitTask } from "../quotas/ledger.ts";
 import { isFinal } from "../tasks/lifecycle.ts";
 import { assertEnabled } from "../tasks/submit-task.ts";
 import { assertContentHeld } from "./assert-held.ts";
-import { planReplay, type ReplayRequest } from "./plan.ts";
+import { type Planned, planReplay, type ReplayRequest } from "./plan.ts";
 
 export interface ReplayTask extends ReplayRequest {
   taskId: string;
@@ -37,8 +37,9 @@ export const replayTask: Command<ReplayTask, TaskRecord> = {
     // A replay is of the code that ran, unless the request is for another version.
     const agent = { ...source.agent, version: request.agentVersion ?? source.agent.version };
     assertLoaded(unit, agent);
-    assertContentHeld(unit, source);
-    const { plan, substitutions, secrets } = planReplay(unit, source, request);
+    const root = source.replay === null ? source : unit.require("task", source.replay.source_task_id);
+    assertContentHeld(unit, root);
+    const { plan, substitutions, secrets } = planOf(unit, source, root, request);
     // A secret may stand elsewhere in the request too.
     unit.redactor = unit.redactor.with([...secrets.values()].flatMap(textsIn));
     const isLive = plan.allow_live.length > 0;
@@ -104,16 +105,24 @@ function assertReplayable(source: TaskRecord): void {
       },
     );
   }
-  if (source.replay !== null) {
-    const { source_task_id } = source.replay;
-    throw new HarnessError(
-      "conflict",
-      `Task ${source.id} is itself a replay; replay its source ${source_task_id}.`,
-      {
-        details: { task_id: source.id, source_task_id },
-      },
-    );
-  }
+  if (source.replay === null) return;
+  const { source_task_id, allow_live, secret_overrides } = source.replay;
+  if (allow_live.length + Object.keys(secret_overrides).length === 0) return;
+  throw new HarnessError(
+    "conflict",
+    `Task ${source.id} is a replay with live steps or given secrets, which cannot be repeated; replay its source ${source_task_id}.`,
+    { details: { task_id: source.id, source_task_id } },
+  );
+}
+
+/** A replay that is replayed is its source's replay with the same values, and those of the request. */
+function planOf(unit: Unit, source: TaskRecord, root: TaskRecord, request: ReplayTask): Planned {
+  if (source.replay === null) return planReplay(unit, source, request);
+  const { mode, checkpoint, substitutions } = source.replay;
+  const inherited = { mode, checkpoint, substitutions: unit.unseal(substitutions) };
+  const { version } = source.agent;
+  const other = version === null || version === root.agent.version ? {} : { agentVersion: version };
+  return planReplay(unit, root, request, { ...inherited, ...other });
 }
 
 function assertLoaded(unit: Unit, { name, version }: TaskRecord["agent"]): void {

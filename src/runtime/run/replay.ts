@@ -332,13 +332,14 @@ export class Replay extends Run {
     if (secret !== undefined) return { override_key: secret, before_sha256: null, after_sha256: null };
     const substitution = this.#substitutions[key];
     if (substitution === undefined) return null;
-    const { override_key, sha256, reason, artifact_id } = substitution;
+    const { override_key, sha256, reason, artifact_id, event_id } = substitution;
     return {
       override_key,
       before_sha256: recorded === null ? null : await recordedHash(recorded, this.own),
       after_sha256: sha256,
       ...(reason === null ? {} : { reason }),
       ...(artifact_id === null ? {} : { artifact_id }),
+      ...(event_id === undefined ? {} : { event_id }),
     };
   }
 
