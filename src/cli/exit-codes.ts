@@ -1,7 +1,7 @@
 /** What a script can tell from how a command ended. The same for every command; docs/reference/cli.md prints this table. */
 
 import { BridleError, ConnectionFailed, PermissionDenied, Unauthenticated } from "../sdk/client/index.ts";
-import { harmless, harmlessLine } from "./terminal/terminal.ts";
+import { escapeControls, oneLine } from "./terminal/text.ts";
 
 export const exitCodes = {
   done: { code: 0, meaning: "Done; what was asked about is so." },
@@ -34,21 +34,19 @@ export function complaintOf(error: unknown): Complaint {
     return { text: inWords(error), facts: { code, message, request_id: requestId, docs } };
   }
   const message = error instanceof Error ? plainMessage(error) : String(error);
-  return { text: harmless(message), facts: { code: "failed", message } };
+  return { text: escapeControls(message), facts: { code: "failed", message } };
 }
 
 function inWords(error: BridleError): string {
   const { code, details } = error;
   // One line, whatever a server says: the next ones are ours.
-  const message = harmlessLine(error.message);
+  const message = oneLine(error.message);
   if (error instanceof ConnectionFailed) {
     return `${message} Start a server with \`bridle dev\` or \`bridle serve\`, or say where it is with --url.`;
   }
   // Lists say what there would have been to choose from.
   const known = Object.entries(details).flatMap(([name, value]) =>
-    Array.isArray(value)
-      ? [`\n  ${name}: ${value.length === 0 ? "none" : harmlessLine(value.join(", "))}`]
-      : [],
+    Array.isArray(value) ? [`\n  ${name}: ${value.length === 0 ? "none" : oneLine(value.join(", "))}`] : [],
   );
   return `${message} (${code})${known.join("")}`;
 }

@@ -34,14 +34,14 @@ import { addTransferCommands } from "./commands/transfer.ts";
 import { addVaultCommands } from "./commands/vault.ts";
 import { complaintOf, exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { readSecretFiles, withoutPasswords } from "./settings/secret-files.ts";
-import { harmlessJson, harmlessLine } from "./terminal/terminal.ts";
+import { escapedJson, oneLine } from "./terminal/text.ts";
 
 /** An error is one line, with the suggestion if there is one, and without what was secret in what was typed. */
-const oneLine = {
+const errorOutput = {
   outputError(text: string, write: (line: string) => void) {
-    const line = harmlessLine(withoutPasswords(withSuggestion(text)));
+    const line = oneLine(withoutPasswords(withSuggestion(text)));
     const message = line.replace(/^error: /, "");
-    write(isForScript() ? `${harmlessJson({ error: { code: "wrong_use", message } })}\n` : `${line}\n`);
+    write(isForScript() ? `${escapedJson({ error: { code: "wrong_use", message } })}\n` : `${line}\n`);
   },
 };
 
@@ -71,7 +71,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
     )
     .showSuggestionAfterError()
     .exitOverride()
-    .configureOutput(oneLine)
+    .configureOutput(errorOutput)
     // That there are options goes without saying.
     .configureHelp({ subcommandTerm: (command) => [command.name(), ...argumentsOf(command)].join(" ") });
   program.commandsGroup("To begin:");
@@ -126,7 +126,7 @@ export async function runProgram(): Promise<void> {
   try {
     readSecretFiles(process.env);
   } catch (error) {
-    oneLine.outputError(`error: ${complaintOf(error).text}`, (line) => process.stderr.write(line));
+    errorOutput.outputError(`error: ${complaintOf(error).text}`, (line) => process.stderr.write(line));
     process.exitCode = exitCodes.wrongUse.code;
     return;
   }
@@ -139,7 +139,7 @@ export async function runProgram(): Promise<void> {
       return;
     }
     const { text, facts } = complaintOf(error);
-    process.stderr.write(isForScript() ? `${harmlessJson({ error: facts })}\n` : `bridle: ${text}\n`);
+    process.stderr.write(isForScript() ? `${escapedJson({ error: facts })}\n` : `bridle: ${text}\n`);
     process.exitCode = exitCodeOf(error);
   }
 }

@@ -1,7 +1,7 @@
 /** Log lines on standard error, without anything in them that looks like a secret: as JSON, or for a person who watches. */
 
 import { type DestinationStream, type Logger, pino } from "pino";
-import { harmless } from "../cli/terminal/terminal.ts";
+import { escapeControls } from "../cli/terminal/text.ts";
 import { Redactor } from "../policy/redact/redact.ts";
 
 export function createLogger(
@@ -35,5 +35,7 @@ function readable(json: string): string {
   });
   const failure = err === undefined ? "" : `\n${err.stack ?? err.message ?? ""}`.replaceAll("\n", "\n    ");
   // What is quoted in it may come from anybody, and a terminal would obey it.
-  return harmless(`${at} ${(pino.levels.labels[level] ?? "").padEnd(5)} ${msg}${facts.join("")}${failure}\n`);
+  return escapeControls(
+    `${at} ${(pino.levels.labels[level] ?? "").padEnd(5)} ${msg}${facts.join("")}${failure}\n`,
+  );
 }

@@ -216,7 +216,7 @@ describe("bridle shell at a terminal", { skip: noTerminal, concurrency: 2 }, () 
     chat.enter("go");
     await chat.sees(/Approve\? .* $/);
     chat.enter("y");
-    await chat.sees(/odd \[2J\)\n/);
+    await chat.sees(/odd\\u\{1b\}\[2J\)\n/);
     assert.ok(!chat.raw().includes("\u001b[2J"), "the screen is not cleared");
     assert.ok(!chat.raw().includes("\u001b]0;"), "the title stays");
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there

@@ -1,8 +1,10 @@
 /** A real Chromium, from a package of the registry: nothing is installed on the machine and nothing downloaded. */
 
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { type Browser, type Page, chromium as playwright } from "playwright-core";
 
 /** Why there is no browser here, or false where there is one. */
@@ -16,30 +18,37 @@ export interface TestBrowser extends AsyncDisposable {
 }
 
 export async function startBrowser(): Promise<TestBrowser> {
-  executable ??= unpack();
-  const { path, args } = await executable;
-  const browser: Browser = await playwright.launch({ executablePath: path, args, headless: true });
+  unpacked ??= unpack();
+  const { path, args, env } = await unpacked;
+  const browser: Browser = await playwright.launch({ executablePath: path, args, env, headless: true });
   return {
     newPage: () => browser.newPage(),
     [Symbol.asyncDispose]: () => browser.close(),
   };
 }
 
-/** Once in a process: what is unpacked twice at the same time is started half written. */
-let executable: Promise<{ path: string; args: string[] }> | undefined;
+interface Unpacked {
+  path: string;
+  args: string[];
+  env: Record<string, string>;
+}
 
-async function unpack(): Promise<{ path: string; args: string[] }> {
-  // Anew, where nobody else looks: a place that all processes share could hold half of it.
-  const place = mkdtempSync(join(tmpdir(), "bridle-chromium-"));
-  process.once("exit", () => rmSync(place, { recursive: true, force: true }));
-  const { TMPDIR } = process.env;
-  process.env.TMPDIR = place;
-  // The libraries that a bare machine lacks come along too, for those who say that they are such a machine.
-  process.env.AWS_EXECUTION_ENV = "AWS_Lambda_nodejs22.x";
-  const { default: chromium } = await import("@sparticuz/chromium");
+let unpacked: Promise<Unpacked> | undefined;
+
+const unpacking = `
+  const { default: chromium } = await import(${JSON.stringify(import.meta.resolve("@sparticuz/chromium"))});
   chromium.setGraphicsMode = false;
   const path = await chromium.executablePath();
-  if (TMPDIR === undefined) delete process.env.TMPDIR;
-  else process.env.TMPDIR = TMPDIR;
-  return { path, args: chromium.args };
+  console.log(JSON.stringify({ path, args: chromium.args, env: process.env }));
+`;
+
+/** Where nobody else looks, by a process of its own that takes it for the place of temporary files: a shared one could hold half of it. */
+async function unpack(): Promise<Unpacked> {
+  const place = mkdtempSync(join(tmpdir(), "bridle-chromium-"));
+  process.once("exit", () => rmSync(place, { recursive: true, force: true }));
+  // The libraries that a bare machine lacks come along too, for those who say that they are such a machine.
+  const env = { ...process.env, TMPDIR: place, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs22.x" };
+  const flags = ["--input-type=module", "--eval", unpacking];
+  const { stdout } = await promisify(execFile)(process.execPath, flags, { env });
+  return JSON.parse(stdout);
 }

@@ -3,7 +3,8 @@
 import type { Command } from "commander";
 import { isOver, parseTime } from "../../harp/core/times.ts";
 import type { Approver, DecisionOptions, OpenedRequest } from "../../sdk/approver/approver.ts";
-import { ask, canAsk, harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { ask, canAsk } from "../terminal/prompt.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 import { type ApproverSettings, connect } from "./connect.ts";
 import { findOpened } from "./find.ts";
 import { describe } from "./show.ts";
@@ -52,11 +53,11 @@ export async function carryOut(
   const { requestId, artifact } = request;
   if (json === true) {
     const decision = { requestId, decision: choice, artifactHash: artifact.artifactHash };
-    process.stdout.write(`${harmlessJson({ ...decision, state, decidedAt, duplicate })}\n`);
+    process.stdout.write(`${escapedJson({ ...decision, state, decidedAt, duplicate })}\n`);
     return;
   }
   const what = choice === "approve" ? "Approved" : "Denied";
-  process.stdout.write(`${what} and signed: ${harmlessLine(requestId)}. The gateway has it.\n`);
+  process.stdout.write(`${what} and signed: ${oneLine(requestId)}. The gateway has it.\n`);
 }
 
 async function isConfirmed(choice: Choice, { artifact }: OpenedRequest): Promise<boolean> {

@@ -1,7 +1,7 @@
 /** A request by its id, or by as much of the id as no other one begins with. */
 
 import type { Approver, OpenedRequest, PendingRequest } from "../../sdk/approver/approver.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 /** As many candidates as are named. */
 const namedMax = 5;
@@ -18,7 +18,7 @@ export async function findOpened(approver: Approver, prefix: string): Promise<Op
   const request = found ?? (await explainMissing(approver, prefix));
   if (request.isOpened) return request;
   throw new Error(
-    `${harmlessLine(request.requestId)} cannot be opened, so nothing is signed: ${harmlessLine(request.problem.message)} (${request.problem.code})`,
+    `${oneLine(request.requestId)} cannot be opened, so nothing is signed: ${oneLine(request.problem.message)} (${request.problem.code})`,
   );
 }
 
@@ -32,14 +32,14 @@ export async function findIn(
     if (request.requestId.startsWith(prefix) && found.length <= namedMax) found.push(request);
   }
   if (found.length <= 1) return found[0] ?? null;
-  const names = found.slice(0, namedMax).map(({ requestId }) => harmlessLine(requestId));
+  const names = found.slice(0, namedMax).map(({ requestId }) => oneLine(requestId));
   const more = found.length > namedMax ? ", …" : "";
-  throw new Error(`more than one request begins with ${harmlessLine(prefix)}: ${names.join(", ")}${more}`);
+  throw new Error(`more than one request begins with ${oneLine(prefix)}: ${names.join(", ")}${more}`);
 }
 
 async function explainMissing(approver: Approver, requestId: string): Promise<never> {
   const status = await approver.status(requestId);
-  const name = harmlessLine(requestId);
+  const name = oneLine(requestId);
   if (status === null) throw new Error(`no request that waits for you begins with ${name}.`);
   const hint = status.state === "expired" ? ` \`bridle approver refresh ${name}\` has it asked again.` : "";
   throw new Error(

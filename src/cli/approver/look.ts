@@ -2,7 +2,7 @@
 
 import { type ApproverKeys, fingerprintOf, pairingFingerprint } from "../../harp/core/keys.ts";
 import type { PendingRequest } from "../../sdk/approver/approver.ts";
-import { harmlessJson, harmlessLine, inFours } from "../terminal/terminal.ts";
+import { escapedJson, inFours, oneLine } from "../terminal/text.ts";
 import { type ApproverSettings, connect, requireProfile } from "./connect.ts";
 import { newDevice, warnWithoutPassphrase } from "./device.ts";
 import { findAny, findIn } from "./find.ts";
@@ -24,7 +24,7 @@ export async function show(prefix: string, settings: ApproverSettings): Promise<
   const { approver } = await connect(settings);
   const request = await findAny(approver, prefix);
   process.stdout.write(
-    settings.json === true ? `${harmlessJson(jsonOf(request), 2)}\n` : describe(request, Date.now()),
+    settings.json === true ? `${escapedJson(jsonOf(request), 2)}\n` : describe(request, Date.now()),
   );
 }
 
@@ -32,7 +32,7 @@ export async function refresh(prefix: string, settings: ApproverSettings): Promi
   const { approver } = await connect(settings);
   const requestId = (await findIn(approver.expired(), prefix))?.requestId ?? prefix;
   await approver.refresh(requestId);
-  const text = `The enforcer was told. If it still wants to, it asks again, under another id than ${harmlessLine(requestId)}.`;
+  const text = `The enforcer was told. If it still wants to, it asks again, under another id than ${oneLine(requestId)}.`;
   report(settings, { requestId, status: "forwarded" }, text);
 }
 
@@ -43,7 +43,7 @@ export async function dismiss(prefix: string, settings: ApproverSettings): Promi
   report(
     settings,
     { requestId, status: "dismissed" },
-    `${harmlessLine(requestId)} is out of your inbox, undecided.`,
+    `${oneLine(requestId)} is out of your inbox, undecided.`,
   );
 }
 
@@ -53,12 +53,12 @@ export async function unpair(enforcerId: string, settings: ApproverSettings): Pr
   const profile = requireProfile(settings.profile);
   const pairings = profile.pairings.filter((paired) => paired.enforcerId !== enforcerId);
   saveProfile(settings.profile, { ...profile, pairings });
-  const text = `Requests of ${harmlessLine(enforcerId)} no longer reach you. Its operator can also revoke your key: bridle approvers revoke.`;
+  const text = `Requests of ${oneLine(enforcerId)} no longer reach you. Its operator can also revoke your key: bridle approvers revoke.`;
   report(settings, { enforcerId, status: "revoked" }, text);
 }
 
 function report({ json }: ApproverSettings, result: object, text: string): void {
-  process.stdout.write(json === true ? `${harmlessJson(result)}\n` : `${text}\n`);
+  process.stdout.write(json === true ? `${escapedJson(result)}\n` : `${text}\n`);
 }
 
 export async function keys(settings: ApproverSettings & { create?: true }): Promise<void> {
@@ -81,15 +81,15 @@ export async function keys(settings: ApproverSettings & { create?: true }): Prom
     pairings: profile.pairings,
   };
   if (settings.json === true) {
-    process.stdout.write(`${harmlessJson(found, 2)}\n`);
+    process.stdout.write(`${escapedJson(found, 2)}\n`);
     return;
   }
   const paired = profile.pairings.map(({ label, enforcerId, workspace, at }) => {
     const where = workspace === undefined ? "" : `, workspace ${workspace}`;
-    return `  ${harmlessLine(`${label ?? enforcerId}${where}, since ${at}`)}\n`;
+    return `  ${oneLine(`${label ?? enforcerId}${where}, since ${at}`)}\n`;
   });
-  process.stdout.write(`Approver     ${harmlessLine(found.approverId ?? "-")}
-Gateway      ${harmlessLine(found.gateway ?? "-")}
+  process.stdout.write(`Approver     ${oneLine(found.approverId ?? "-")}
+Gateway      ${oneLine(found.gateway ?? "-")}
 Signing key  ${signerKeyId}
 Device       ${deviceId}
 Made         ${createdAt}
@@ -117,7 +117,7 @@ async function list(
   let count = 0;
   for await (const request of requests) {
     count += 1;
-    process.stdout.write(json === true ? `${harmlessJson(jsonOf(request))}\n` : summary(request, Date.now()));
+    process.stdout.write(json === true ? `${escapedJson(jsonOf(request))}\n` : summary(request, Date.now()));
   }
   if (count === 0 && json !== true) process.stdout.write(`${nothing}\n`);
 }

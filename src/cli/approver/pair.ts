@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { ApproverKeys } from "../../harp/core/keys.ts";
 import { Approver, GatewayRefusal, type PairingOffer } from "../../sdk/approver/approver.ts";
-import { harmlessJson, harmlessLine, inFours } from "../terminal/terminal.ts";
+import { escapedJson, inFours, oneLine } from "../terminal/text.ts";
 import { chooseKey } from "./choose-key.ts";
 import { type ApproverSettings, keyChoice } from "./connect.ts";
 import { knownDevice, newDevice, warnWithoutPassphrase } from "./device.ts";
@@ -83,7 +83,7 @@ async function requireSelf(approver: Approver, { id }: PairSettings): Promise<vo
   } catch (error) {
     if (!(error instanceof GatewayRefusal && error.status === 403)) throw error;
     const hint = id === undefined ? " Say with --id which approver the API key was made for." : "";
-    throw new Error(`${harmlessLine(error.message)} (${error.code})${hint}`);
+    throw new Error(`${oneLine(error.message)} (${error.code})${hint}`);
   }
 }
 
@@ -105,13 +105,13 @@ function report(
   if (json === true) {
     const enforcer = { enforcerId, enforcerLabel, workspaceName, enforcerFingerprint };
     const own = { approverId, fingerprint, signerKeyId, deviceId, profile };
-    process.stdout.write(`${harmlessJson({ ...enforcer, ...own }, 2)}\n`);
+    process.stdout.write(`${escapedJson({ ...enforcer, ...own }, 2)}\n`);
     return;
   }
-  const workspace = workspaceName === null ? "" : `, workspace ${harmlessLine(workspaceName)}`;
-  process.stdout.write(`Enforcer     ${harmlessLine(enforcerLabel ?? enforcerId)}${workspace}
+  const workspace = workspaceName === null ? "" : `, workspace ${oneLine(workspaceName)}`;
+  process.stdout.write(`Enforcer     ${oneLine(enforcerLabel ?? enforcerId)}${workspace}
              so says the gateway; make sure that it is the one you mean
-Approver     ${harmlessLine(approverId)}
+Approver     ${oneLine(approverId)}
 Signing key  ${signerKeyId}
 Kept in      ${profile}${hasPassphrase ? ", with a passphrase" : ", without a passphrase"}
 

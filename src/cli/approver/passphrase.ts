@@ -1,7 +1,7 @@
 /** The passphrase that keys are locked with: from a file, from the environment, or from the person at the terminal. */
 
 import { readFileSync } from "node:fs";
-import { askHidden, canAsk } from "../terminal/terminal.ts";
+import { askHidden, canAsk } from "../terminal/prompt.ts";
 
 export interface PassphraseSettings {
   passphraseFile?: string;

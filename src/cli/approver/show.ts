@@ -7,7 +7,8 @@ import type {
   PendingRequest,
   UnopenedRequest,
 } from "../../sdk/approver/approver.ts";
-import { coloured, fitsBehind, harmless, harmlessJson, harmlessLine, quoted } from "../terminal/terminal.ts";
+import { styleOf } from "../terminal/style.ts";
+import { escapeControls, escapedJson, fitsBehind, oneLine, quoted } from "../terminal/text.ts";
 
 const labelWidth = 10;
 
@@ -30,7 +31,7 @@ function describeOpened(request: OpenedRequest, nowMs: number): string {
     artifact.metadata === undefined ? "" : field("Metadata", artifact.metadata),
     describeExtensions(artifact),
     field("Made", artifact.createdAt),
-    `${label("Expires")}${harmlessLine(artifact.expiresAt)}, ${timeLeft(artifact.expiresAt, nowMs)}\n`,
+    `${label("Expires")}${oneLine(artifact.expiresAt)}, ${timeLeft(artifact.expiresAt, nowMs)}\n`,
     describeTerms(request),
     field("Hash", artifact.artifactHash),
     describeMetadata(metadata),
@@ -41,7 +42,7 @@ function describeOpened(request: OpenedRequest, nowMs: number): string {
 function describeUnopened({ requestId, problem, metadata }: UnopenedRequest): string {
   return [
     field("Request", requestId),
-    `${label("Closed")}${coloured(`${harmlessLine(problem.message)} (${problem.code})`, "red")}\n`,
+    `${label("Closed")}${styleOf().danger(`${oneLine(problem.message)} (${problem.code})`)}\n`,
     "It cannot be shown, and nothing can be signed for it.\n",
     describeMetadata(metadata),
   ].join("");
@@ -57,13 +58,13 @@ function describePayload({ payload }: Artifact): string[] {
   return others.length === 0 ? shown : [...shown, field("More", Object.fromEntries(others))];
 }
 
-const riskColours = { low: "green", medium: "yellow", high: "red", critical: "red" } as const;
+const riskPaints = { low: "good", medium: "warning", high: "danger", critical: "danger" } as const;
 
 function riskField(risk: unknown): string {
   if (typeof risk !== "string" || !fitsBehind(risk, labelWidth + 1)) return field("Risk", risk);
-  const level = Object.entries(riskColours).find(([name]) => name === risk.toLowerCase());
-  const text = harmlessLine(risk);
-  return `${label("Risk")}${level === undefined ? text : coloured(text, level[1])}\n`;
+  const level = Object.entries(riskPaints).find(([name]) => name === risk.toLowerCase());
+  const text = oneLine(risk);
+  return `${label("Risk")}${level === undefined ? text : styleOf()[level[1]](text)}\n`;
 }
 
 /** All but the salt, which only keeps the hash from being guessed. */
@@ -89,15 +90,15 @@ function describeTerms({ terms }: OpenedRequest): string {
 function describeMetadata(metadata: Record<string, unknown>): string {
   if (Object.keys(metadata).length === 0) return "";
   const lines = Object.entries(metadata).map(([name, value]) => {
-    return `${name}: ${typeof value === "string" ? value : harmlessJson(value)}`;
+    return `${name}: ${typeof value === "string" ? value : escapedJson(value)}`;
   });
-  return `${coloured("The gateway says, and nobody has verified:", "dim")}\n${quoted(lines.join("\n"))}`;
+  return `${styleOf().faint("The gateway says, and nobody has verified:")}\n${quoted(lines.join("\n"))}`;
 }
 
 function field(name: string, value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   const isInline = typeof value !== "object" && fitsBehind(text, labelWidth + 1);
-  return isInline ? `${label(name)}${harmless(text)}\n` : `${name}\n${quoted(text)}`;
+  return isInline ? `${label(name)}${escapeControls(text)}\n` : `${name}\n${quoted(text)}`;
 }
 
 function label(name: string): string {
@@ -107,22 +108,21 @@ function label(name: string): string {
 /** `9 min left`, or since when it is over. */
 export function timeLeft(expiresAt: string, nowMs: number): string {
   const leftMs = (parseTime(expiresAt) ?? Number.NaN) - nowMs;
-  if (!(leftMs > 0)) return coloured("which has passed", "red");
+  if (!(leftMs > 0)) return styleOf().danger("which has passed");
   const seconds = Math.floor(leftMs / 1000);
-  if (seconds < 60) return coloured(`${seconds} s left`, "red");
+  if (seconds < 60) return styleOf().danger(`${seconds} s left`);
   return seconds < 3600 ? `${Math.floor(seconds / 60)} min left` : `${Math.floor(seconds / 3600)} h left`;
 }
 
 /** One line of a list. */
 export function summary(request: PendingRequest, nowMs: number): string {
-  const id = harmlessLine(request.requestId);
-  if (!request.isOpened)
-    return `${id}  ${coloured("closed", "red")}  ${harmlessLine(request.problem.message)}\n`;
+  const id = oneLine(request.requestId);
+  if (!request.isOpened) return `${id}  ${styleOf().danger("closed")}  ${oneLine(request.problem.message)}\n`;
   const { payload, expiresAt, artifactType } = request.artifact;
   const { action, title, risk } = payload;
   const what = [action, title].find((each) => typeof each === "string") ?? artifactType;
-  const level = typeof risk === "string" ? harmlessLine(risk, 10) : "-";
-  return `${id}  ${level.padEnd(8)}  ${harmlessLine(String(what), 60)}  (${timeLeft(expiresAt, nowMs)})\n`;
+  const level = typeof risk === "string" ? oneLine(risk, 10) : "-";
+  return `${id}  ${level.padEnd(8)}  ${oneLine(String(what), 60)}  (${timeLeft(expiresAt, nowMs)})\n`;
 }
 
 /** For `--json`: what was opened, or why it was not. */

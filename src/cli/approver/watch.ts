@@ -2,7 +2,8 @@
 
 import { isOver } from "../../harp/core/times.ts";
 import { type Approver, GatewayRefusal, HarpError, type OpenedRequest } from "../../sdk/approver/approver.ts";
-import { canAsk, harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { canAsk } from "../terminal/prompt.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 import { type ApproverSettings, connect } from "./connect.ts";
 import { askUntil, type Choice, carryOut } from "./decide.ts";
 import { describe, jsonOf } from "./show.ts";
@@ -11,13 +12,13 @@ export async function watch(settings: ApproverSettings): Promise<void> {
   const { approver, gateway } = await connect(settings);
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
-  const where = harmlessLine(gateway);
+  const where = oneLine(gateway);
   process.stderr.write(
-    `Watching for requests to ${harmlessLine(approver.approverId)} at ${where}. Ctrl-C ends.\n`,
+    `Watching for requests to ${oneLine(approver.approverId)} at ${where}. Ctrl-C ends.\n`,
   );
   for await (const request of approver.watch(stop.signal, { onTrouble: trouble() })) {
     if (settings.json === true) {
-      process.stdout.write(`${harmlessJson(jsonOf(request))}\n`);
+      process.stdout.write(`${escapedJson(jsonOf(request))}\n`);
       continue;
     }
     process.stdout.write(`\n${describe(request, Date.now())}\n`);
@@ -52,7 +53,7 @@ async function attempt(approver: Approver, request: OpenedRequest, choice: Choic
     await carryOut(approver, request, choice, {});
   } catch (error) {
     if (!(error instanceof GatewayRefusal || error instanceof HarpError)) throw error;
-    process.stderr.write(`It was not decided: ${harmlessLine(error.message)} (${error.code})\n`);
+    process.stderr.write(`It was not decided: ${oneLine(error.message)} (${error.code})\n`);
   }
 }
 
@@ -60,7 +61,7 @@ async function attempt(approver: Approver, request: OpenedRequest, choice: Choic
 function trouble(): (error: GatewayRefusal) => void {
   let last = "";
   return ({ message }) => {
-    if (message !== last) process.stderr.write(`${harmlessLine(message)} Trying again.\n`);
+    if (message !== last) process.stderr.write(`${oneLine(message)} Trying again.\n`);
     last = message;
   };
 }

@@ -5,7 +5,7 @@ import type { AdminKey } from "../../sdk/client/index.ts";
 import { Remote } from "../remote.ts";
 import { remoteCommand, type Settings } from "../task/command.ts";
 import { show } from "../terminal/output.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 import { requireStore } from "./rebuild.ts";
 
 export function addAdminKeyCommands(key: Command): void {
@@ -48,5 +48,5 @@ async function enableOffline(data: string): Promise<AdminKey> {
 /** The secret alone on the first line, so that a script can take it. */
 function withSecret({ key }: AdminKey): string {
   const secret = key ?? "The key was shown before; it is in admin.key of the data directory.";
-  return `${harmlessLine(secret)}\n\nThe old key no longer works. The new one is also in admin.key of the data directory.\n`;
+  return `${oneLine(secret)}\n\nThe old key no longer works. The new one is also in admin.key of the data directory.\n`;
 }

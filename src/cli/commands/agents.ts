@@ -5,8 +5,9 @@ import type { Agent } from "../../sdk/client/index.ts";
 import { Remote } from "../remote.ts";
 import { remoteCommand, type Settings } from "../task/command.ts";
 import { show } from "../terminal/output.ts";
-import { table } from "../terminal/table.ts";
-import { coloured, harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { styleOf } from "../terminal/style.ts";
+import { facts, table } from "../terminal/table.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 
 export function addAgentCommands(program: Command): void {
   const agents = program.command("agents").description("Who can be given tasks: the agents of the server.");
@@ -49,30 +50,28 @@ function agentText(agent: Agent): string {
     ["Tools", tools.length === 0 ? null : tools.join(", ")],
     ["Input", input_schema === null ? "text" : inputText(input_schema)],
   ];
-  const facts = rows.flatMap(([word, value]) =>
-    value === null ? [] : [`${coloured(word.padEnd(9), "dim")} ${harmlessLine(value)}\n`],
-  );
+  const { faint, strong } = styleOf();
   const shown = skills.map((skill) => {
     const takes = skill.input_schema === null ? "" : `    takes ${inputText(skill.input_schema)}\n`;
-    return `  ${coloured(harmlessLine(skill.id), "bold")}  ${harmlessLine(skill.description)}\n${takes}`;
+    return `  ${strong(oneLine(skill.id))}  ${oneLine(skill.description)}\n${takes}`;
   });
-  const heading = skills.length === 0 ? "" : `${coloured("Skills", "dim")}\n`;
-  return `${facts.join("")}${heading}${shown.join("")}${exampleOf(agent)}`;
+  const heading = skills.length === 0 ? "" : `${faint("Skills")}\n`;
+  return `${facts(rows)}${heading}${shown.join("")}${exampleOf(agent)}`;
 }
 
 /** The names of the fields with their types, `?` for those that can be left out; anything else as it is. */
 function inputText(schema: Record<string, unknown>): string {
   const { properties, required } = schema;
-  if (typeof properties !== "object" || properties === null) return harmlessJson(schema);
+  if (typeof properties !== "object" || properties === null) return escapedJson(schema);
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];
   const fields = Object.entries(properties).map(([name, field]) => {
     const type = typeof field === "object" && field !== null && "type" in field ? String(field.type) : "any";
     return `${name}${needed.includes(name) ? "" : "?"}: ${type}`;
   });
-  return harmlessLine(`{ ${fields.join(", ")} }`);
+  return oneLine(`{ ${fields.join(", ")} }`);
 }
 
 function exampleOf({ name, input_schema }: Agent): string {
   const input = input_schema === null ? "TEXT" : "--input JSON";
-  return `Give it a task: bridle task submit ${harmlessLine(name)} ${input}\n`;
+  return `Give it a task: bridle task submit ${oneLine(name)} ${input}\n`;
 }

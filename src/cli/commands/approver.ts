@@ -7,7 +7,7 @@ import type { ApproverSettings } from "../approver/connect.ts";
 import type { DecideSettings } from "../approver/decide.ts";
 import type { PairSettings } from "../approver/pair.ts";
 import { httpUrl } from "../settings/option-parsers.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 export function addApproverCommands(program: Command): void {
   const approver = program
@@ -121,6 +121,6 @@ async function told(act: () => Promise<void>): Promise<void> {
   } catch (error) {
     const isTheirs = error instanceof Error && ["GatewayRefusal", "HarpError"].includes(error.name);
     if (!isTheirs || !("code" in error)) throw error;
-    throw new Error(`${harmlessLine(error.message)} (${String(error.code)})`, { cause: error });
+    throw new Error(`${oneLine(error.message)} (${String(error.code)})`, { cause: error });
   }
 }

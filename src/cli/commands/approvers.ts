@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
-import { harmlessJson, harmlessJsonText, harmlessLine } from "../terminal/terminal.ts";
+import { escapedJson, escapedJsonText, oneLine } from "../terminal/text.ts";
 
 interface ListedApprover {
   signer_key_id: string;
@@ -28,7 +28,7 @@ export function addApproverListCommands(program: Command): void {
       .option("--json", "JSON, for scripts"),
   ).action(async (settings: Settings) => {
     const { data } = await new Remote(settings).json<{ data: ListedApprover[] }>("GET", path);
-    process.stdout.write(settings.json === true ? `${harmlessJson(data, 2)}\n` : tableOf(data));
+    process.stdout.write(settings.json === true ? `${escapedJson(data, 2)}\n` : tableOf(data));
   });
   withRemoteOptions(
     approvers
@@ -43,8 +43,8 @@ export function addApproverListCommands(program: Command): void {
     await remote.delete(`${path}/${encodeURIComponent(signer_key_id)}`);
     process.stdout.write(
       settings.json === true
-        ? `${harmlessJson({ signer_key_id, approver_id, state: "revoked" })}\n`
-        : `The key ${harmlessLine(signer_key_id)} of ${harmlessLine(approver_id)} counts no more, nor does anything that it signed.\n`,
+        ? `${escapedJson({ signer_key_id, approver_id, state: "revoked" })}\n`
+        : `The key ${oneLine(signer_key_id)} of ${oneLine(approver_id)} counts no more, nor does anything that it signed.\n`,
     );
   });
   withRemoteOptions(
@@ -56,7 +56,7 @@ export function addApproverListCommands(program: Command): void {
   ).action(async (settings: Settings & { verify?: true }) => {
     const lines = new Remote(settings).lines("/v1/approvals/audit");
     if (settings.verify === true) await verify(lines, settings);
-    else for await (const line of lines) process.stdout.write(`${harmlessJsonText(line)}\n`);
+    else for await (const line of lines) process.stdout.write(`${escapedJsonText(line)}\n`);
   });
 }
 
@@ -64,11 +64,11 @@ function tableOf(approvers: readonly ListedApprover[]): string {
   if (approvers.length === 0) return "Nobody is paired. Begin with `bridle pair`.\n";
   return approvers
     .map(({ signer_key_id, approver_id, fingerprint, state, created_at, label, pending_until }) => {
-      const until = pending_until == null ? "" : `, or until ${harmlessLine(pending_until)}`;
+      const until = pending_until == null ? "" : `, or until ${oneLine(pending_until)}`;
       const waiting = state === "pending" ? `, waits for the approvers to agree${until}` : "";
-      const name = label == null ? "" : ` (${harmlessLine(label)})`;
-      return `${harmlessLine(signer_key_id)}  ${harmlessLine(state).padEnd(10)}  ${harmlessLine(approver_id)}${name}
-    fingerprint ${harmlessLine(fingerprint)}, made ${harmlessLine(created_at)}${waiting}\n`;
+      const name = label == null ? "" : ` (${oneLine(label)})`;
+      return `${oneLine(signer_key_id)}  ${oneLine(state).padEnd(10)}  ${oneLine(approver_id)}${name}
+    fingerprint ${oneLine(fingerprint)}, made ${oneLine(created_at)}${waiting}\n`;
     })
     .join("");
 }
@@ -81,10 +81,10 @@ async function find(remote: Remote, key: string): Promise<ListedApprover> {
     ({ signer_key_id, fingerprint }) => signer_key_id.startsWith(key) || fingerprint.startsWith(digits),
   );
   const [first, second] = found;
-  if (first === undefined) throw new Error(`no approver's key begins with ${harmlessLine(key)}.`);
+  if (first === undefined) throw new Error(`no approver's key begins with ${oneLine(key)}.`);
   if (second === undefined) return first;
-  const names = found.map(({ signer_key_id }) => harmlessLine(signer_key_id)).join(", ");
-  throw new Error(`more than one key begins with ${harmlessLine(key)}: ${names}`);
+  const names = found.map(({ signer_key_id }) => oneLine(signer_key_id)).join(", ");
+  throw new Error(`more than one key begins with ${oneLine(key)}: ${names}`);
 }
 
 async function verify(lines: AsyncIterable<string>, { json }: Settings): Promise<void> {
@@ -94,8 +94,8 @@ async function verify(lines: AsyncIterable<string>, { json }: Settings): Promise
   const verdict = await verifyAudit(records);
   const said = verdict.valid
     ? `${verdict.count} records, each where it was written. The last hash is ${verdict.head}.`
-    : `The log is NOT whole: record ${verdict.seq}: ${harmlessLine(verdict.why)}`;
-  process.stdout.write(json === true ? `${harmlessJson(verdict)}\n` : `${said}\n`);
+    : `The log is NOT whole: record ${verdict.seq}: ${oneLine(verdict.why)}`;
+  process.stdout.write(json === true ? `${escapedJson(verdict)}\n` : `${said}\n`);
   if (!verdict.valid) process.exitCode = 1;
 }
 

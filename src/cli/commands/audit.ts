@@ -9,7 +9,7 @@ import { sinceTime } from "../settings/since.ts";
 import { type Limits, remoteCommand, type Settings, withLimit } from "../task/command.ts";
 import { about, show, withProgress, writeLines } from "../terminal/output.ts";
 import { table } from "../terminal/table.ts";
-import { harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 import { showWritten, withOut } from "./transfer.ts";
 
 interface Filters {
@@ -61,7 +61,7 @@ function addFollow(audit: Command): void {
     .option("--after <event>", "begin after this event of the log")
     .action(async ({ after, ...settings }: Settings & { after?: string }) => {
       for await (const record of new Remote(settings).client.audit.follow({ after })) {
-        const line = settings.json === true ? harmlessJson(record) : harmlessLine(cellsOf(record).join("  "));
+        const line = settings.json === true ? escapedJson(record) : oneLine(cellsOf(record).join("  "));
         process.stdout.write(`${line}\n`);
       }
     });
@@ -117,8 +117,8 @@ async function* recordsIn(file: string): AsyncGenerator<unknown> {
 }
 
 function verdictText({ valid, size, head_hash, index, reason }: AuditVerification): string {
-  if (!valid) return `The audit log is broken at record ${index}: ${harmlessLine(reason ?? "")}.\n`;
-  const head = head_hash === null ? "" : `The last hash is ${harmlessLine(head_hash)}; keep it elsewhere.\n`;
+  if (!valid) return `The audit log is broken at record ${index}: ${oneLine(reason ?? "")}.\n`;
+  const head = head_hash === null ? "" : `The last hash is ${oneLine(head_hash)}; keep it elsewhere.\n`;
   return `The audit log is intact: ${size} records.\n${head}`;
 }
 

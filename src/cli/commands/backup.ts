@@ -5,7 +5,7 @@ import type { BackupOptions } from "../backup/make.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { type JsonSettings, show, withJson } from "../terminal/output.ts";
 import { inBytes } from "../terminal/progress-bar.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 import { requireStore, withDataOption } from "./rebuild.ts";
 
 type BackupSettings = JsonSettings & BackupOptions & { data: string; verify?: true };
@@ -40,7 +40,7 @@ export function addBackupCommand(program: Command): void {
     const isPlain = made.has_keys && settings.encryptTo === undefined;
     const warning = isPlain ? " It has the keys in it: keep it as safe as the server." : "";
     show(settings, made, () => {
-      return harmlessLine(
+      return oneLine(
         `${made.directory} holds ${made.data} as it was at ${made.made_at}: ${made.events} events, ${made.files} files, ${inBytes(made.bytes)}.${warning}`,
       ).concat("\n", inLines(made.problems));
     });
@@ -62,7 +62,7 @@ export function addRestoreCommand(program: Command): void {
     const { restoreBackup } = await import("../backup/restore.ts");
     const restored = await restoreBackup(source, settings.to, settings.identity);
     show(settings, restored, () =>
-      harmlessLine(`${restored.directory} is restored: ${restored.events} events.`).concat(
+      oneLine(`${restored.directory} is restored: ${restored.events} events.`).concat(
         "\n",
         inLines(restored.problems),
       ),
@@ -77,7 +77,7 @@ async function verify(directory: string, settings: JsonSettings): Promise<void> 
   const { events, blobs, problems } = verified;
   show(settings, { directory, ...verified }, () => {
     const outcome = problems.length === 0 ? "is whole" : "is damaged";
-    return harmlessLine(`${directory} ${outcome}: ${events} events, ${blobs} pieces of content.`).concat(
+    return oneLine(`${directory} ${outcome}: ${events} events, ${blobs} pieces of content.`).concat(
       "\n",
       inLines(problems),
     );
@@ -86,5 +86,5 @@ async function verify(directory: string, settings: JsonSettings): Promise<void> 
 }
 
 function inLines(problems: readonly string[]): string {
-  return problems.map((problem) => `${harmlessLine(problem)}\n`).join("");
+  return problems.map((problem) => `${oneLine(problem)}\n`).join("");
 }

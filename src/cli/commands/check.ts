@@ -6,7 +6,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { sinceTime } from "../settings/since.ts";
 import { type JsonSettings, show, withJson, withProgress } from "../terminal/output.ts";
-import { harmless } from "../terminal/terminal.ts";
+import { escapeControls } from "../terminal/text.ts";
 
 interface CheckSettings extends RemoteSettings, JsonSettings {
   agents: string[];
@@ -67,7 +67,7 @@ export function addCheckCommand(program: Command): void {
         if (agent === undefined) {
           counts.unknown += 1;
           const words = `unknown  ${id}  ${ran} is in none of the modules\n`;
-          tell({ task_id: id, outcome: "unknown", agent: ran }, harmless(words));
+          tell({ task_id: id, outcome: "unknown", agent: ran }, escapeControls(words));
           continue;
         }
         const bundle = parseLogBundle(await remote.text(`/v1/tasks/${id}/export`));
@@ -75,7 +75,7 @@ export function addCheckCommand(program: Command): void {
         counts[report.outcome] += 1;
         if (report.outcome !== "diverged") continue;
         const now = `${name}@${agent.version}`;
-        tell(factsOf(report, now), harmless(describe(report, now)));
+        tell(factsOf(report, now), escapeControls(describe(report, now)));
       }
     });
     modules.close();

@@ -1,7 +1,7 @@
 /** Two runs side by side: what each step gave, what was said and made, what it cost. */
 
 import type { Remote } from "../remote.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 interface Event {
   event: string;
@@ -30,7 +30,7 @@ export async function compareRuns(remote: Remote, sourceId: string, replayId: st
   const stepWidth = Math.min(stepWidthMax, Math.max(4, ...steps.map((step) => step.length)));
   const column = Math.max(20, Math.floor(((process.stdout.columns ?? widthDefault) - stepWidth - 8) / 2));
   const row = (mark: string, step: string, left: string, right: string) =>
-    `${mark} ${harmlessLine(step, stepWidth).padEnd(stepWidth)}  ${harmlessLine(left, column).padEnd(column)}  ${harmlessLine(right, column)}\n`;
+    `${mark} ${oneLine(step, stepWidth).padEnd(stepWidth)}  ${oneLine(left, column).padEnd(column)}  ${oneLine(right, column)}\n`;
   const rows = steps.map((step) => {
     const [left, right] = [source.get(step) ?? null, replay.get(step) ?? null];
     return { step, source: left, replay: right, is_same: left === right };

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { type JsonSettings, show, whileWaiting, withJson } from "../terminal/output.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 interface Report {
   cutoff: string;
@@ -29,7 +29,7 @@ export function addGcCommand(program: Command): void {
     const { cutoff, tasks, messages, events, blobs, bytes } = report;
     const what = `${tasks} tasks, ${messages} messages, ${events} events, ${blobs} blobs, about ${bytes} bytes`;
     show(settings, report, () => {
-      return `${dry_run ? "Would go" : "Gone"}: ${what}; all of it ended before ${harmlessLine(cutoff)}.\n`;
+      return `${dry_run ? "Would go" : "Gone"}: ${what}; all of it ended before ${oneLine(cutoff)}.\n`;
     });
   });
 }

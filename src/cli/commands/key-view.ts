@@ -2,8 +2,8 @@
 
 import type { ApiKey, ApiKeyWithMade } from "../../sdk/client/index.ts";
 import { momentText } from "../terminal/duration.ts";
-import { table } from "../terminal/table.ts";
-import { coloured, harmlessLine } from "../terminal/terminal.ts";
+import { facts, table } from "../terminal/table.ts";
+import { oneLine } from "../terminal/text.ts";
 
 export function listKeys(keys: readonly ApiKey[]): string {
   if (keys.length === 0) return "There is no API key. Make one with `bridle key create`.\n";
@@ -34,11 +34,7 @@ export function describeKey(key: ApiKey): string {
     ["Old secret", oldSecret(key)],
     ["Made by", key.created_by_key_id ?? null],
   ];
-  return rows
-    .flatMap(([word, value]) =>
-      value === null ? [] : [`${coloured(word.padEnd(10), "dim")} ${harmlessLine(value)}\n`],
-    )
-    .join("");
+  return facts(rows);
 }
 
 /** What a revoked key leaves behind is somebody's to look at. */
@@ -50,7 +46,7 @@ export function describeRevoked({ id, made }: ApiKeyWithMade): string {
     ["Connectors that it made", made.connector_ids],
   ];
   const lines = rows.flatMap(([what, ids]) => (ids.length === 0 ? [] : [`${what}: ${ids.join(" ")}`]));
-  return [`${id} no longer works.`, ...lines].map((line) => `${harmlessLine(line)}\n`).join("");
+  return [`${id} no longer works.`, ...lines].map((line) => `${oneLine(line)}\n`).join("");
 }
 
 function stateOf({ revoked_at, expires_at }: ApiKey): string {

@@ -7,7 +7,7 @@ import { Remote } from "../remote.ts";
 import { wholeNumber } from "../settings/option-parsers.ts";
 import { remoteCommand, type Settings } from "../task/command.ts";
 import { show } from "../terminal/output.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 import { addAdminKeyCommands } from "./admin-key.ts";
 import { describeKey, describeRevoked, listKeys } from "./key-view.ts";
 
@@ -105,7 +105,7 @@ function requestOf(name: string, settings: CreateSettings): CreateApiKeyRequest 
 /** The secret alone on the first line, so that a script can take it. */
 function withSecret(key: ApiKey): string {
   const secret = key.key ?? "The key was shown before; rotate it to get a new secret.";
-  return `${harmlessLine(secret)}\n\n${describeKey(key)}Keep the key now: it is not shown again.\n`;
+  return `${oneLine(secret)}\n\n${describeKey(key)}Keep the key now: it is not shown again.\n`;
 }
 
 function timeOrNever(text: string): string | null {

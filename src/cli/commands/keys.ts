@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { type JsonSettings, show, withJson } from "../terminal/output.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 type Settings = RemoteSettings & JsonSettings;
 
@@ -15,7 +15,7 @@ export function addKeyCommands(program: Command): void {
     ),
   ).action(async (settings: Settings) => {
     const key = await new Remote(settings).json<{ id: string }>("POST", "/v1/signing-keys/rotate");
-    show(settings, key, () => `Receipts are signed with ${harmlessLine(key.id)} from now on.\n`);
+    show(settings, key, () => `Receipts are signed with ${oneLine(key.id)} from now on.\n`);
   });
   withRemoteOptions(
     keys

@@ -6,7 +6,9 @@
 import { setTimeout as after } from "node:timers/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
-import { ask, canAsk, coloured, harmlessJson, harmlessLine, inFours } from "../terminal/terminal.ts";
+import { ask, canAsk } from "../terminal/prompt.ts";
+import { styleOf } from "../terminal/style.ts";
+import { escapedJson, inFours, oneLine } from "../terminal/text.ts";
 
 interface PairSettings extends RemoteSettings {
   id?: string;
@@ -88,9 +90,7 @@ async function pair(settings: PairSettings): Promise<void> {
     throw new Error("the approver sent no key that can be read; nothing was confirmed.");
   await requireSame(pairing.approver_id ?? "", fingerprint, settings.fingerprint);
   const approver = await confirm(remote, begun, fingerprint, settings);
-  process.stdout.write(
-    settings.json === true ? `${harmlessJson(approver, 2)}\n` : `${described(approver)}\n`,
-  );
+  process.stdout.write(settings.json === true ? `${escapedJson(approver, 2)}\n` : `${described(approver)}\n`);
 }
 
 /** It opens the inbox of this approver at the gateway, and nothing else. */
@@ -105,14 +105,14 @@ async function invitation(
   { code, expires_at, gateway_url }: Begun,
   approver: ApproverKey | null,
 ): Promise<string> {
-  const gateway = harmlessLine(gateway_url ?? "URL-OF-THE-GATEWAY");
+  const gateway = oneLine(gateway_url ?? "URL-OF-THE-GATEWAY");
   const picture = gateway_url === null || !canAsk() ? "" : await pictureOf(code, gateway_url);
-  const key = approver === null ? "" : `BRIDLE_KEY=${harmlessLine(approver.key)} `;
-  const id = approver === null ? "" : ` --id ${harmlessLine(approver.id)}`;
-  return `${picture}Pairing code  ${coloured(harmlessLine(code), "bold", process.stderr)}   good once, until ${harmlessLine(expires_at)}
+  const key = approver === null ? "" : `BRIDLE_KEY=${oneLine(approver.key)} `;
+  const id = approver === null ? "" : ` --id ${oneLine(approver.id)}`;
+  return `${picture}Pairing code  ${styleOf(process.stderr).strong(oneLine(code))}   good once, until ${oneLine(expires_at)}
 
 On the approver's machine:
-  ${key}bridle approver pair ${harmlessLine(code)} --gateway ${gateway}${id}
+  ${key}bridle approver pair ${oneLine(code)} --gateway ${gateway}${id}
 
 Waiting for the approver …
 `;
@@ -122,8 +122,9 @@ Waiting for the approver …
 async function pictureOf(code: string, gateway: string): Promise<string> {
   const { renderUnicodeCompact } = await import("uqr");
   const query = new URLSearchParams({ gateway });
+  const { picture } = styleOf(process.stderr);
   const rows = renderUnicodeCompact(`bridle-pair:${code}?${query}`, { border: 2 }).split("\n");
-  return `\n${rows.map((row) => `${coloured(row, "picture", process.stderr)}\n`).join("")}\n`;
+  return `\n${rows.map((row) => `${picture(row)}\n`).join("")}\n`;
 }
 
 /** Once the approver has handed over its keys. */
@@ -142,10 +143,10 @@ async function completed(remote: Remote, { nonce, expires_at }: Begun): Promise<
 
 async function requireSame(approverId: string, arrived: string, given: string | undefined): Promise<void> {
   process.stderr.write(`
-Approver  ${harmlessLine(approverId)}
+Approver  ${oneLine(approverId)}
 The fingerprint of the keys that arrived:
 
-${inFours(harmlessLine(arrived))}
+${inFours(oneLine(arrived))}
 `);
   if (given !== undefined) {
     if (given === arrived) return;
@@ -159,12 +160,12 @@ ${inFours(harmlessLine(arrived))}
 }
 
 function described({ approver_id, signer_key_id, state, pending_until }: Approver): string {
-  const [id, key] = [harmlessLine(approver_id), harmlessLine(signer_key_id)];
+  const [id, key] = [oneLine(approver_id), oneLine(signer_key_id)];
   if (state !== "pending") return `${id} may approve from now on, with key ${key}.`;
   const until =
     pending_until == null
       ? ""
-      : `, or at ${harmlessLine(pending_until)} unless one of them refuses (\`bridle approver deny\`)`;
+      : `, or at ${oneLine(pending_until)} unless one of them refuses (\`bridle approver deny\`)`;
   return `The key ${key} of ${id} counts once the approvers agree (\`bridle approver inbox\`)${until}.`;
 }
 

@@ -2,8 +2,9 @@
 
 import { limitNames } from "../../kernel/kinds/quota.ts";
 import { bar } from "../terminal/progress-bar.ts";
+import { styleOf } from "../terminal/style.ts";
 import { table } from "../terminal/table.ts";
-import { coloured, harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 export interface Quota {
   id: string;
@@ -69,8 +70,8 @@ export function describeQuota(quota: Quota): string {
       : `at a limit a task ${on_exhaustion === "ask" ? "asks to go on" : "ends"}`,
     reset_at === null ? "counts on for ever" : `counts anew ${window}next at ${reset_at}`,
   ];
-  const exhausted = exhaustion_reason === null ? "" : `  exhausted: ${harmlessLine(exhaustion_reason)}\n`;
-  return `${harmlessLine(`${id}, for a ${scope}: ${facts.join("; ")}`)}\n${lines.join("")}${exhausted}`;
+  const exhausted = exhaustion_reason === null ? "" : `  exhausted: ${oneLine(exhaustion_reason)}\n`;
+  return `${oneLine(`${id}, for a ${scope}: ${facts.join("; ")}`)}\n${lines.join("")}${exhausted}`;
 }
 
 function storedAs({ log_bytes, blob_bytes, file_bytes }: Quota["usage"]): string {
@@ -81,6 +82,7 @@ function storedAs({ log_bytes, blob_bytes, file_bytes }: Quota["usage"]): string
 function drawn(used: number, most: number): string {
   if (process.stdout.isTTY !== true) return "";
   const share = most <= 0 ? 1 : used / most;
-  const colour = share >= 1 ? "red" : share >= shareHigh ? "yellow" : "green";
-  return `${coloured(bar(share, barChars), colour)}  `;
+  const { danger, warning, good } = styleOf();
+  const paint = share >= 1 ? danger : share >= shareHigh ? warning : good;
+  return `${paint(bar(share, barChars))}  `;
 }

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { limitNames, quotaScopes, resetWindows } from "../../kernel/kinds/quota.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { type JsonSettings, show, withJson } from "../terminal/output.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 import { describeQuota, listQuotas, type Quota } from "./quota-view.ts";
 
 type Settings = RemoteSettings & JsonSettings;
@@ -42,7 +42,7 @@ export function addQuotaCommands(program: Command): void {
     withJson(quota.command("delete <quota>").description("Delete a quota: it limits nothing any more.")),
   ).action(async (id: string, settings: Settings) => {
     const deleted = await new Remote(settings).json<Quota>("DELETE", pathOf(id));
-    show(settings, deleted, () => `${harmlessLine(deleted.id)} limits nothing any more.\n`);
+    show(settings, deleted, () => `${oneLine(deleted.id)} limits nothing any more.\n`);
   });
 }
 

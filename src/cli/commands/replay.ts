@@ -5,7 +5,7 @@ import { liveKinds, replayModes } from "../../kernel/kinds/replay.ts";
 import type { OverrideKind } from "../../kernel/replay/plan.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { type JsonSettings, show, withJson, withProgress, writeLines } from "../terminal/output.ts";
-import { harmless, harmlessLine } from "../terminal/terminal.ts";
+import { escapeControls, oneLine } from "../terminal/text.ts";
 import { compareRuns } from "./compare-runs.ts";
 
 interface ReplaySettings extends RemoteSettings, JsonSettings {
@@ -90,8 +90,8 @@ async function replay(remote: Remote, taskId: string, settings: ReplaySettings):
     ...(comparison === null ? {} : { is_same: comparison.isSame, rows: comparison.rows }),
   };
   show(settings, facts, () => {
-    const why = failure === null ? "" : harmless(`${failure.code}: ${failure.message}\n`);
-    return `${comparison?.text ?? ""}${harmlessLine(`${id} is ${status}, receipt ${receipt_id ?? "none"}.`)}\n${why}`;
+    const why = failure === null ? "" : escapeControls(`${failure.code}: ${failure.message}\n`);
+    return `${comparison?.text ?? ""}${oneLine(`${id} is ${status}, receipt ${receipt_id ?? "none"}.`)}\n${why}`;
   });
   if (task.status !== "COMPLETED") process.exitCode = 1;
 }

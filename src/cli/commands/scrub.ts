@@ -7,7 +7,7 @@ import type { Damage, DatabaseExamination } from "../../store/sqlite/examine-dat
 import { exitCodes } from "../exit-codes.ts";
 import { type JsonSettings, show, withJson, withProgress } from "../terminal/output.ts";
 import { table } from "../terminal/table.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 import { requireStore, withDataOption } from "./rebuild.ts";
 
 /** As many as are listed. */
@@ -88,7 +88,7 @@ function inWords({
   const counted = `${events} events, ${documents} documents, ${contents} blobs, ${receipts} receipts`;
   const old = uncheckedRows === 0 ? "" : ` ${uncheckedRows} rows are older than checksums.`;
   if (damageCount === 0) return `${counted}: no damage found.${old}\n`;
-  const rows = damage.map(({ what, where, problem }) => [what, where, harmlessLine(problem)]);
+  const rows = damage.map(({ what, where, problem }) => [what, where, oneLine(problem)]);
   const more = damageCount > damage.length ? `and ${damageCount - damage.length} more\n` : "";
   const advice = "Restore a backup, or salvage what is intact with `bridle doctor --repair --to DIR`.";
   return `${table(["what", "where", "problem"], rows)}${more}${counted}; ${damageCount} damaged.${old} ${advice}\n`;

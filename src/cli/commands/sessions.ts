@@ -7,8 +7,9 @@ import { type Limits, remoteCommand, type Settings, withLimit } from "../task/co
 import { partText } from "../task/facts.ts";
 import { ageText, momentText } from "../terminal/duration.ts";
 import { show } from "../terminal/output.ts";
-import { table } from "../terminal/table.ts";
-import { coloured, harmlessJson, harmlessLine, quoted } from "../terminal/terminal.ts";
+import { styleOf } from "../terminal/style.ts";
+import { facts, table } from "../terminal/table.ts";
+import { escapedJson, oneLine, quoted } from "../terminal/text.ts";
 
 export function addSessionCommands(program: Command): void {
   const session = program
@@ -51,7 +52,7 @@ function addLooking(session: Command): void {
   ]).action(async (named: string, settings: Settings) => {
     const { client, id } = await found(named, settings);
     for await (const message of client.sessions.allMessages(id)) {
-      process.stdout.write(settings.json === true ? `${harmlessJson(message)}\n` : messageText(message));
+      process.stdout.write(settings.json === true ? `${escapedJson(message)}\n` : messageText(message));
     }
   });
 }
@@ -67,14 +68,14 @@ function addMaking(session: Command): void {
         ...(persona === undefined ? {} : { personaId: persona }),
       };
       const made = await new Remote(settings).client.sessions.create(request);
-      show(settings, made, () => `${harmlessLine(made.id)}\n`);
+      show(settings, made, () => `${oneLine(made.id)}\n`);
     });
   remoteCommand(session, "close <session>", "Close a session; tasks that still run in it are canceled.", [
     "bridle session close last",
   ]).action(async (named: string, settings: Settings) => {
     const { client, id } = await found(named, settings);
     const closed = await client.sessions.close(id);
-    show(settings, closed, () => `${harmlessLine(`${closed.id} is ${closed.state}`)}.\n`);
+    show(settings, closed, () => `${oneLine(`${closed.id} is ${closed.state}`)}.\n`);
   });
   remoteCommand(session, "fork <session>", "A new session with what was said so far. Prints its id.", [
     "bridle session fork last",
@@ -84,7 +85,7 @@ function addMaking(session: Command): void {
       const { client, id } = await found(named, settings);
       const request: ForkSession = settings.atEvent === undefined ? {} : { atEventId: settings.atEvent };
       const forked = await client.sessions.fork(id, request);
-      show(settings, forked, () => `${harmlessLine(forked.id)}\n`);
+      show(settings, forked, () => `${oneLine(forked.id)}\n`);
     });
 }
 
@@ -115,14 +116,10 @@ function sessionText({ id, state, workspace_id, persona_id, created_at, summary 
     ["Created", momentText(created_at)],
     ["Summary", summary],
   ];
-  return rows
-    .map(([name, value]) =>
-      value === null ? "" : `${coloured(name.padEnd(10), "dim")} ${harmlessLine(value)}\n`,
-    )
-    .join("");
+  return facts(rows);
 }
 
 function messageText({ role, parts, created_at }: Message): string {
-  const head = `${coloured(harmlessLine(role), "bold")}  ${momentText(created_at)}`;
+  const head = `${styleOf().strong(oneLine(role))}  ${momentText(created_at)}`;
   return `${head}\n${quoted(parts.map(partText).join("\n"))}`;
 }

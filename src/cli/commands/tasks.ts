@@ -10,7 +10,7 @@ import { type Limits, remoteCommand, type Settings, taskCommand, withLimit } fro
 import type { SubmitSettings } from "../task/submit.ts";
 import type { WatchSettings } from "../task/watch.ts";
 import { show } from "../terminal/output.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 export function addTaskCommands(program: Command): void {
   const task = program
@@ -112,9 +112,9 @@ function addLooking(task: Command): void {
     const [why, shown] = await Promise.all([client.tasks.why(id), client.tasks.get(id)]);
     const { helpOf } = await import("../task/show.ts");
     show(settings, why, () => {
-      const helps = why.what_helps.map((text) => `  ${harmlessLine(text)}\n`).join("");
-      const docs = why.docs === null ? "" : `  See ${harmlessLine(why.docs)}\n`;
-      return `${harmlessLine(why.sentence)}\n${helps}${docs}${helpOf(shown)}`;
+      const helps = why.what_helps.map((text) => `  ${oneLine(text)}\n`).join("");
+      const docs = why.docs === null ? "" : `  See ${oneLine(why.docs)}\n`;
+      return `${oneLine(why.sentence)}\n${helps}${docs}${helpOf(shown)}`;
     });
   });
   taskCommand(task, "artifacts", "The files that a task has made.", []).action(
@@ -189,7 +189,7 @@ function addActing(task: Command): void {
         const asking = await askingTask(client, id);
         const answer = settings.jsonAnswer ?? answerOf(asking, words.join(" "));
         const message = await client.tasks.answer(id, answer);
-        show(settings, message, () => `${harmlessLine(id)} has its answer.\n`);
+        show(settings, message, () => `${oneLine(id)} has its answer.\n`);
       },
     );
   taskCommand(task, "cancel", "Cancel a task, for good.", ['bridle task cancel last --reason "wrong branch"'])
@@ -198,7 +198,7 @@ function addActing(task: Command): void {
       const { client, id } = await found(named, settings);
       const { reason } = settings;
       const canceled = await client.tasks.cancel(id, reason === undefined ? {} : { reason });
-      show(settings, canceled, () => `${harmlessLine(`${id} is ${canceled.status}`)}.\n`);
+      show(settings, canceled, () => `${oneLine(`${id} is ${canceled.status}`)}.\n`);
     });
 }
 

@@ -13,7 +13,7 @@ import {
   withProgress,
   writeLines,
 } from "../terminal/output.ts";
-import { harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 
 type Settings = RemoteSettings & JsonSettings;
 
@@ -47,7 +47,7 @@ export function addTransferCommands(program: Command): void {
     });
     const sent = new Remote(settings).send("/v1/sessions/import", content);
     const session = await whileWaiting("seconds of importing", sent);
-    show(settings, session, () => `Imported ${harmlessLine(idOf(session))}.\n`);
+    show(settings, session, () => `Imported ${oneLine(idOf(session))}.\n`);
   });
 }
 
@@ -64,9 +64,9 @@ export function showWritten(
   words: string,
 ): void {
   const where = out === undefined ? "" : ` in ${out}`;
-  if (json !== true) process.stderr.write(`${harmlessLine(`${words}${where}`)}.\n`);
+  if (json !== true) process.stderr.write(`${oneLine(`${words}${where}`)}.\n`);
   else if (out !== undefined) show({ json }, { ...facts, file: out }, () => "");
-  else process.stderr.write(`${harmlessJson(facts)}\n`);
+  else process.stderr.write(`${escapedJson(facts)}\n`);
 }
 
 function idOf(resource: unknown): string {

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { type JsonSettings, show, withJson } from "../terminal/output.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 interface Rotation {
   master_key_id: string;
@@ -29,6 +29,6 @@ function inWords({ master_key_id, rewrapped, locked }: Rotation): string {
   const left =
     locked.length === 0
       ? ""
-      : `Left as they were, their master key is not here: ${harmlessLine(locked.join(", "))}\n`;
-  return `Vaults are locked with ${harmlessLine(master_key_id)} from now on (${rewrapped} changed).\n${left}`;
+      : `Left as they were, their master key is not here: ${oneLine(locked.join(", "))}\n`;
+  return `Vaults are locked with ${oneLine(master_key_id)} from now on (${rewrapped} changed).\n${left}`;
 }

@@ -10,7 +10,7 @@ import { parseStrictJson } from "../../receipts/strict-json.ts";
 import { verifyReceipt } from "../../receipts/verify.ts";
 import { splitLines } from "../remote.ts";
 import { type JsonSettings, show, withProgress } from "../terminal/output.ts";
-import { harmless, harmlessLine } from "../terminal/terminal.ts";
+import { escapeControls, oneLine } from "../terminal/text.ts";
 
 export async function readKeys(file: string): Promise<PublicJwk[]> {
   const keys = publicKeysIn(parseStrictJson(await readFile(file)));
@@ -33,7 +33,7 @@ export async function verifyFile(
   const verification = await checkFile(file, keys);
   const { valid, reason } = verification;
   show(settings, { file, ...verification }, () => {
-    return `${harmless(describe(verification))}${file} is ${valid ? "valid." : `NOT valid: ${reason}`}\n`;
+    return `${escapeControls(describe(verification))}${file} is ${valid ? "valid." : `NOT valid: ${reason}`}\n`;
   });
   return valid;
 }
@@ -86,7 +86,7 @@ function describeBundle(
   { receipts, valid, merkleRoot, keysFrom, failures }: BundleReport,
 ): string {
   const failed = failures.map(({ line, receiptId, message }) => {
-    return `FAIL line ${line}${receiptId === null ? "" : ` ${harmlessLine(receiptId)}`}: ${harmlessLine(message)}\n`;
+    return `FAIL line ${line}${receiptId === null ? "" : ` ${oneLine(receiptId)}`}: ${oneLine(message)}\n`;
   });
   const warning =
     keysFrom === "bundle"

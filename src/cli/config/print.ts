@@ -4,7 +4,7 @@ import type { Project } from "../../project/load.ts";
 import { shown } from "../../project/load-problem.ts";
 import { models } from "../doctor/of-project.ts";
 import { table } from "../terminal/table.ts";
-import { harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 import type { FoundSetting, FoundSource } from "./found-settings.ts";
 
 interface Found {
@@ -13,7 +13,7 @@ interface Found {
 }
 
 export function factsOf({ settings, project }: Found): string {
-  return `${harmlessJson(
+  return `${escapedJson(
     {
       settings: settings.map(({ name, value, isSecret, source }) => ({
         name,
@@ -44,7 +44,7 @@ export function asText({ settings, project }: Found, withSources: boolean): stri
   });
   const width = Math.max(...lines.map(([name]) => name.length));
   const brought = lines.map(([name, value]) => {
-    return `${name.replace("mcp_servers", "MCP servers").padEnd(width)}  ${harmlessLine(inWords(value))}\n`;
+    return `${name.replace("mcp_servers", "MCP servers").padEnd(width)}  ${oneLine(inWords(value))}\n`;
   });
   return `${table(["setting", "value", ...(withSources ? ["from"] : [])], rows)}\nThe project here:\n${brought.join("")}`;
 }

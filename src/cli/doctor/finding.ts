@@ -1,7 +1,7 @@
 /** What a check found, and how it is told. */
 
-import { coloured, harmlessJson, harmlessLine } from "../terminal/terminal.ts";
-
+import { styleOf } from "../terminal/style.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 export interface Finding {
   check: string;
   status: "ok" | "warning" | "problem";
@@ -38,15 +38,16 @@ export async function finding(
   }
 }
 
-const colourOf = { ok: "green", warning: "yellow", problem: "red" } as const;
+const paints = { ok: "good", warning: "warning", problem: "danger" } as const;
 const statusWidth = "problem".length;
 
 export function asLines(findings: readonly Finding[]): string {
+  const style = styleOf();
   const checkWidth = Math.max(...findings.map(({ check }) => check.length));
   return findings
     .map(({ check, status, message, advice }) => {
-      const text = harmlessLine(advice === null ? message : `${ended(message)} ${advice}`);
-      return `${coloured(status.padEnd(statusWidth), colourOf[status])}  ${check.padEnd(checkWidth)}  ${text}\n`;
+      const text = oneLine(advice === null ? message : `${ended(message)} ${advice}`);
+      return `${style[paints[status]](status.padEnd(statusWidth))}  ${check.padEnd(checkWidth)}  ${text}\n`;
     })
     .join("");
 }
@@ -56,5 +57,5 @@ function ended(sentence: string): string {
 }
 
 export function asJson(findings: readonly Finding[]): string {
-  return `${harmlessJson(findings, 2)}\n`;
+  return `${escapedJson(findings, 2)}\n`;
 }

@@ -16,7 +16,7 @@ import { FileCopier } from "../backup/copy-files.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
 import { table } from "../terminal/table.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 /** As many as are listed. */
 const listedMax = 1000;
@@ -135,7 +135,7 @@ function inWords(target: string, repaired: Repaired): string {
   const counted = `${target} holds ${events} events, ${documents} documents and ${contents} blobs`;
   if (lostCount === 0) return `${counted}. Nothing is lost.\n`;
   const rows = [
-    ...lost.map(({ what, where, problem }) => [what, where, harmlessLine(problem)]),
+    ...lost.map(({ what, where, problem }) => [what, where, oneLine(problem)]),
     ...notBacked.map((id) => ["document", id, "kept as stored, not backed by events"]),
   ];
   const unlisted = lostCount - lost.length + notBackedCount - notBacked.length;

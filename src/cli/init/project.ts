@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import manifest from "../../../package.json" with { type: "json" };
 import { packageRoot } from "../../package-files.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
+import { oneLine } from "../terminal/text.ts";
 
 const packageFolder = fileURLToPath(packageRoot).replace(/\/$/, "");
 const template = join(packageFolder, "src/cli/init/template");
@@ -43,7 +43,7 @@ const takenNames = ["bridle", "node_modules", "favicon.ico"];
 
 /** What is wrong with a name, by the rules of npm. */
 export function problemWithName(name: string): string | null {
-  const shown = JSON.stringify(harmlessLine(name, 80));
+  const shown = JSON.stringify(oneLine(name, 80));
   if (takenNames.includes(name)) return `${shown} cannot be the name of a project; choose another.`;
   const isName = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/.test(name);
   if (isName && name.length <= nameCharsMax) return null;
@@ -115,13 +115,13 @@ async function kindOf(path: string): Promise<"nothing" | "file" | "other"> {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT") return "nothing";
-    if (code === "ENOTDIR") throw new Error(`${harmlessLine(dirname(path))} is not a folder.`);
+    if (code === "ENOTDIR") throw new Error(`${oneLine(dirname(path))} is not a folder.`);
     throw error;
   }
 }
 
 function shownPath(folder: string, path: string): string {
-  return harmlessLine(join(folder, path));
+  return oneLine(join(folder, path));
 }
 
 /** What was made, and how to go on. */
@@ -131,7 +131,7 @@ export function nextSteps(folder: string, name: string, made: readonly MadeFile[
     ? `\nIt uses the Bridle in ${packageFolder}, which package.json refers to as a file.\n`
     : "";
   const isHere = resolve(folder) === process.cwd();
-  return `Made the project ${name}${isHere ? "" : ` in ${harmlessLine(folder)}`}:
+  return `Made the project ${name}${isHere ? "" : ` in ${oneLine(folder)}`}:
 
 ${list}${from}
 Next:
@@ -144,5 +144,5 @@ ${isHere ? "" : `  cd ${inShell(folder)}\n`}  npm install
 
 function inShell(folder: string): string {
   if (/^[\w./@-]+$/.test(folder)) return folder;
-  return `'${harmlessLine(folder).replaceAll("'", `'\\''`)}'`;
+  return `'${oneLine(folder).replaceAll("'", `'\\''`)}'`;
 }

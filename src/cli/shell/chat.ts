@@ -11,8 +11,8 @@ import {
 } from "../../sdk/shell/index.ts";
 import { version } from "../../version.ts";
 import type { Remote } from "../remote.ts";
+import { hintFor } from "../terminal/fields.ts";
 import type { Style } from "../terminal/style.ts";
-import { hintFor } from "./answers.ts";
 import { upload } from "./attach.ts";
 import { type Command, commandIn, helpText } from "./commands.ts";
 import type { Dialogue } from "./dialogue.ts";

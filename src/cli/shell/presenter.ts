@@ -9,7 +9,7 @@ import {
   type ShellError,
 } from "../../sdk/shell/index.ts";
 import type { Style } from "../terminal/style.ts";
-import { plainLineOf, plainText, wrap } from "../terminal/text.ts";
+import { escapeControls, oneLine, wrap } from "../terminal/text.ts";
 import type { Dialogue } from "./dialogue.ts";
 
 /** Nobody reads more of one message on a terminal, and everything has to be laid out in lines. */
@@ -52,7 +52,7 @@ export class Presenter {
   note(text: string): void {
     const { isTerminal, columns } = this.#dialogue;
     if (!isTerminal) {
-      this.#dialogue.printError(`bridle: ${plainText(text)}`);
+      this.#dialogue.printError(`bridle: ${escapeControls(text)}`);
       return;
     }
     const [first = "", ...rest] = wrap(text, columns - 3);
@@ -63,7 +63,7 @@ export class Presenter {
   error(message: string, code?: string): void {
     const text = `${message}${code === undefined ? "" : ` (${code})`}`;
     if (this.#dialogue.isTerminal) this.#paragraph(text, this.#style.danger("!"), this.#style.danger);
-    else this.#dialogue.printError(`bridle: ${plainText(text)}`);
+    else this.#dialogue.printError(`bridle: ${escapeControls(text)}`);
   }
 
   /** A run that failed has a reason of its own, which says more than that it failed. */
@@ -81,7 +81,7 @@ export class Presenter {
     const rest = text.length - shown.length;
     const { isTerminal, columns } = this.#dialogue;
     if (!isTerminal) {
-      this.#dialogue.print(plainText(text));
+      this.#dialogue.print(escapeControls(text));
       return;
     }
     const lines = wrap(shown, columns - 3).map((line, index) => {
@@ -103,7 +103,7 @@ function attachmentLines(payload: JsonObject): string[] {
     const size = typeof size_bytes === "number" ? sizeText(size_bytes) : null;
     const facts = [mime_type, size, ref_id ?? uri].filter((fact) => isText(fact));
     const name = isText(filename) ? filename : "file";
-    return [plainLineOf(`[${name}] ${facts.join(", ")}`, messageCharsMax)];
+    return [oneLine(`[${name}] ${facts.join(", ")}`, messageCharsMax)];
   });
 }
 

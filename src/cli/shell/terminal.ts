@@ -3,7 +3,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { Style } from "../terminal/style.ts";
-import { plainLineOf } from "../terminal/text.ts";
+import { oneLine } from "../terminal/text.ts";
 import type { Dialogue, Reply } from "./dialogue.ts";
 
 const frameMs = 120;
@@ -117,7 +117,7 @@ export class Terminal implements Dialogue {
     const elapsedMs = Date.now() - startedAt;
     const frame = frames[Math.floor(elapsedMs / frameMs) % frames.length] ?? "";
     const seconds = Math.floor(elapsedMs / 1000);
-    const line = plainLineOf(`${text}${seconds < 2 ? "" : ` ${seconds} s`}`, this.columns - 3);
+    const line = oneLine(`${text}${seconds < 2 ? "" : ` ${seconds} s`}`, this.columns - 3);
     this.#output.write(`${wipe}${this.#style.accent(frame)} ${this.#style.faint(line)}`);
   }
 

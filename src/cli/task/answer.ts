@@ -3,7 +3,7 @@
 import { errorOf } from "../../sdk/client/errors.ts";
 import type { BridleClient, Task } from "../../sdk/client/index.ts";
 import type { JsonObject } from "../../sdk/shell/index.ts";
-import { answerIn, fieldsOf, hintFor } from "../shell/answers.ts";
+import { answerIn, fieldsOf, hintFor } from "../terminal/fields.ts";
 import { settledTask } from "./find-task.ts";
 
 /** What has to be typed after `bridle task answer TASK`. */

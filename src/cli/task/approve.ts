@@ -6,11 +6,11 @@ import { complaintOf, exitCodeOf, exitCodes } from "../exit-codes.ts";
 import { isRefusal, type Remote } from "../remote.ts";
 import { momentText } from "../terminal/duration.ts";
 import { show } from "../terminal/output.ts";
+import { canAsk } from "../terminal/prompt.ts";
 import { styleFor } from "../terminal/style.ts";
 import { table } from "../terminal/table.ts";
-import { canAsk, harmless, harmlessLine } from "../terminal/terminal.ts";
-import { plainLineOf } from "../terminal/text.ts";
-import { Asking, askVerdict, riskIn } from "./ask-person.ts";
+import { escapeControls, oneLine } from "../terminal/text.ts";
+import { Asking, askForVerdict, riskIn } from "./ask-person.ts";
 import type { Settings } from "./command.ts";
 import { settledTask, taskIdOf } from "./find-task.ts";
 import { hashIn } from "./live-view.ts";
@@ -41,7 +41,7 @@ export async function walk(remote: Remote, settings: ApproveSettings): Promise<v
     );
     if (isSigned(one)) continue;
     const asking = new Asking(new AbortController().signal, process.stdout.columns || 80);
-    const verdict = await askVerdict(asking, riskIn(one.request.request), false);
+    const verdict = await askForVerdict(asking, one.request.request, false);
     if (asking.isLeft) {
       process.exitCode = exitCodes.interrupted.code;
       return;
@@ -140,7 +140,7 @@ async function findOne(client: BridleClient, named: string): Promise<Waiting> {
   const one = (await waitingIn(client)).find(({ request }) => request.id === named);
   if (one !== undefined) return one;
   throw new Error(
-    `no request ${harmlessLine(named)} waits for a decision. \`bridle approve\` lists those that do.`,
+    `no request ${oneLine(named)} waits for a decision. \`bridle approve\` lists those that do.`,
   );
 }
 
@@ -197,11 +197,11 @@ function cardOf(one: Waiting, output: NodeJS.WriteStream): string {
         style.warning(
           `  There is more of it than the screen holds: ${lines.length} lines. All of it is for:`,
         ),
-        `  ${style.strong(plainLineOf(harmless(actionOf(request)), columns - 2))}`,
-        `  ${style.warning(plainLineOf(harmless(`risk: ${risk}`), columns - 2))}`,
+        `  ${style.strong(oneLine(escapeControls(actionOf(request)), columns - 2))}`,
+        `  ${style.warning(oneLine(escapeControls(`risk: ${risk}`), columns - 2))}`,
       ]
     : [];
-  const asked = `  ${style.faint(harmlessLine(asks, columns - 2))}`;
+  const asked = `  ${style.faint(oneLine(asks, columns - 2))}`;
   return `${[...lines, ...again, asked, ...signed].join("\n")}\n`;
 }
 
@@ -211,5 +211,5 @@ function actionOf({ action }: PermissionRequest): string {
 }
 
 function resultOf({ id, status }: PermissionRequest): string {
-  return harmlessLine(`${id} is ${status}.`);
+  return oneLine(`${id} is ${status}.`);
 }

@@ -1,16 +1,12 @@
 /** Asking the person at the terminal what a task wants to know. What they typed is counted in rows, for those who draw around it. */
 
 import { isRecord } from "../../sdk/client/errors.ts";
-import type { JsonObject } from "../../sdk/shell/index.ts";
-import { answerIn, type Field, fieldsOf, promptFor, typedValue } from "../shell/answers.ts";
-import { ask, harmlessLine } from "../terminal/terminal.ts";
+import { answerIn, fieldsOf } from "../terminal/fields.ts";
+import { ask, askFields, askVerdict, type Prompter, triesMax, type Verdict } from "../terminal/prompt.ts";
 import { widthOf } from "../terminal/text.ts";
 import { asJson } from "./answer.ts";
 
-/** Somebody who types nonsense that often wants to do something else. */
-const triesMax = 5;
-
-export class Asking {
+export class Asking implements Prompter {
   readonly #signal: AbortSignal;
   readonly #columns: number;
   /** How many rows of the screen questions and answers have taken. */
@@ -56,7 +52,7 @@ export async function askAnswer(
     return typed === null || typed.trim() === "" ? undefined : typed;
   }
   const fields = fieldsOf(asJson(schema));
-  if (fields !== null) return await askFields(asking, fields);
+  if (fields !== null) return (await askFields(asking, fields)) ?? undefined;
   for (let tries = 0; tries < triesMax; tries++) {
     const typed = await asking.line("Your answer, as JSON: ");
     if (typed === null || typed.trim() === "") return undefined;
@@ -67,48 +63,16 @@ export async function askAnswer(
   return undefined;
 }
 
-async function askFields(asking: Asking, fields: readonly Field[]): Promise<JsonObject | undefined> {
-  const answer: JsonObject = {};
-  for (const field of fields) {
-    const value = await askField(asking, field);
-    if (value === undefined) return undefined;
-    if (value !== null) answer[field.name] = value;
-  }
-  return answer;
+/** Whether an approval is one that wants the whole word. */
+export function isDangerous(request: unknown): boolean {
+  const risk = riskIn(request);
+  return risk === "high" || risk === "dangerous";
 }
 
-/** Null for one that is left out, undefined when the person gives up. */
-async function askField(asking: Asking, field: Field) {
-  for (let tries = 0; tries < triesMax; tries++) {
-    const typed = await asking.line(`${harmlessLine(promptFor(field), 60)} `);
-    if (typed === null) return undefined;
-    if (typed === "") {
-      if (!field.isRequired) return null;
-      return undefined;
-    }
-    const value = typedValue(field, typed);
-    if (value !== null) return value;
-    asking.tell(harmlessLine(`${field.name} has to be ${field.choices?.join(" or ") ?? `a ${field.type}`}.`));
-  }
-  return undefined;
-}
-
-export type Verdict = "approve" | "deny" | "later" | "details";
-
-/** What is dangerous wants the whole word. Nothing typed decides nothing. */
-export async function askVerdict(asking: Asking, risk: unknown, isMore: boolean): Promise<Verdict> {
-  const isDangerous = risk === "high" || risk === "dangerous";
-  const details = isMore ? ", d for all of it" : "";
-  const question = `Approve? [${isDangerous ? "yes" : "y"}/n${details}, Enter for later] `;
-  for (let tries = 0; tries < triesMax; tries++) {
-    const typed = (await asking.line(question))?.trim().toLowerCase();
-    if (typed === undefined || typed === "") return "later";
-    if (typed === "yes" || (typed === "y" && !isDangerous)) return "approve";
-    if (typed === "n" || typed === "no") return "deny";
-    if (typed === "d" && isMore) return "details";
-    asking.tell(isDangerous ? "This is risky: type yes in full, or no." : "Type yes or no.");
-  }
-  return "later";
+export async function askForVerdict(asking: Asking, request: unknown, hasDetails: boolean): Promise<Verdict> {
+  const word = isDangerous(request) ? "yes" : "y";
+  const question = `Approve? [${word}/n${hasDetails ? ", d for all of it" : ""}, Enter for later] `;
+  return await askVerdict(asking, { question, isDangerous: isDangerous(request), hasDetails });
 }
 
 export function riskIn(request: unknown): unknown {

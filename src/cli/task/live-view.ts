@@ -4,8 +4,8 @@ import { BridleError, type Task } from "../../sdk/client/index.ts";
 import { complaintOf } from "../exit-codes.ts";
 import type { Remote } from "../remote.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
-import { harmlessLine } from "../terminal/terminal.ts";
-import { Asking, askAnswer, askVerdict, riskIn } from "./ask-person.ts";
+import { oneLine } from "../terminal/text.ts";
+import { Asking, askAnswer, askForVerdict } from "./ask-person.ts";
 import { factIn } from "./facts.ts";
 import { LiveScreen } from "./live-screen.ts";
 import { hiddenLines, pendingLines } from "./pending-lines.ts";
@@ -119,7 +119,7 @@ export class LiveView {
     } catch (error) {
       // The question stays, and what went wrong is said beside it; the task goes on either way.
       if (!(error instanceof BridleError)) throw error;
-      this.#hint = harmlessLine(complaintOf(error).text);
+      this.#hint = oneLine(complaintOf(error).text);
     }
   }
 
@@ -134,13 +134,13 @@ export class LiveView {
     }
     if (requestId === null) return null;
     const room = this.#room(askingRows);
-    let verdict = await askVerdict(asking, riskIn(request), hiddenLines(pending, room) > 0);
+    let verdict = await askForVerdict(asking, request, hiddenLines(pending, room) > 0);
     if (verdict === "details") {
       // All of it, above the view from then on.
       process.stdout.write(`${pendingLines(pending, taskId, { ...room, isLast: true }).join("\n")}\n`);
       this.#screen.leave();
       asking.rows = 0;
-      verdict = await askVerdict(asking, riskIn(request), false);
+      verdict = await askForVerdict(asking, request, false);
     }
     if (verdict !== "approve" && verdict !== "deny") return null;
     const response = { approved: verdict === "approve", ...hashIn(request) };

@@ -2,7 +2,7 @@
 
 import { durationText, momentText } from "../terminal/duration.ts";
 import type { Style } from "../terminal/style.ts";
-import { harmless, harmlessLine } from "../terminal/terminal.ts";
+import { escapeControls, oneLine } from "../terminal/text.ts";
 import type { TimedFact } from "./facts.ts";
 import { stepTime, stepTitle, usageText } from "./view-lines.ts";
 import { isShown, noteOf, stepIn, type ViewState } from "./view-state.ts";
@@ -18,8 +18,8 @@ export function logLine(fact: TimedFact, state: ViewState, style: Style): string
   const time = `${new Date(fact.at).toISOString().slice(0, 19)}Z`;
   // What was said keeps its lines, which stay behind the time and the word.
   const margin = " ".repeat(time.length + 2 + wordColumns + 1);
-  const lines = harmless(text).split("\n");
-  return `${style.faint(time)}  ${paint(harmlessLine(word).padEnd(wordColumns))} ${lines.join(`\n${margin}`)}\n`;
+  const lines = escapeControls(text).split("\n");
+  return `${style.faint(time)}  ${paint(oneLine(word).padEnd(wordColumns))} ${lines.join(`\n${margin}`)}\n`;
 }
 
 type Words = [word: string, text: string, kind?: "good" | "warning" | "danger" | "accent" | "faint"];
@@ -53,7 +53,7 @@ function wordsOf(fact: TimedFact, state: ViewState): Words | null {
       const note = noteOf(fact);
       if (note === null) return null;
       const word = noteWords[fact.kind] ?? "note";
-      return [word, harmlessLine(note.text), note.isGood === false ? "danger" : "good"];
+      return [word, oneLine(note.text), note.isGood === false ? "danger" : "good"];
     }
   }
 }
@@ -69,9 +69,9 @@ function stepWords(fact: Extract<TimedFact, { kind: "step_ended" }>, state: View
   const word = fact.stepKind === "llm" ? "model" : ["tool", "mcp"].includes(fact.stepKind) ? "tool" : "step";
   const name = word === "step" && step !== undefined ? stepTitle(step) : fact.name;
   const time = step === undefined ? "" : `, ${stepTime(step, fact.at)}`;
-  const text = harmlessLine(`${name}: ${fact.error === null ? "done" : "failed"}${time}`);
+  const text = oneLine(`${name}: ${fact.error === null ? "done" : "failed"}${time}`);
   const note = step?.note ?? "";
-  return [word, sentence(text, harmlessLine(note)), fact.error === null ? "good" : "danger"];
+  return [word, sentence(text, oneLine(note)), fact.error === null ? "good" : "danger"];
 }
 
 function questionWords(

@@ -3,8 +3,7 @@
 import { isRecord } from "../../sdk/client/errors.ts";
 import { momentText } from "../terminal/duration.ts";
 import type { Style } from "../terminal/style.ts";
-import { harmless } from "../terminal/terminal.ts";
-import { plainLineOf, wrap } from "../terminal/text.ts";
+import { escapeControls, oneLine, wrap } from "../terminal/text.ts";
 import { answerForm } from "./answer.ts";
 import type { Pending } from "./view-state.ts";
 
@@ -23,19 +22,19 @@ const otherRows = 12;
 
 export function pendingLines(pending: Pending, taskId: string, room: Room): string[] {
   if (pending.kind === "input") return inputLines(pending, taskId, room);
-  const helps = harmless(`bridle approve ${pending.requestId ?? taskId}   (or: bridle deny …)`);
-  return [...approvalLines(pending, room), `  ${room.style.faint(plainLineOf(helps, room.columns - 3))}`];
+  const helps = escapeControls(`bridle approve ${pending.requestId ?? taskId}   (or: bridle deny …)`);
+  return [...approvalLines(pending, room), `  ${room.style.faint(oneLine(helps, room.columns - 3))}`];
 }
 
 function inputLines({ prompt, schema, until }: Pending, taskId: string, room: Room): string[] {
   const { columns, style } = room;
-  const [first = "", ...rest] = wrap(harmless(prompt), columns - 3);
+  const [first = "", ...rest] = wrap(prompt, columns - 3);
   const helps = `bridle task answer ${taskId} ${answerForm(schema)}`;
   return [
     `${style.warning(style.marks.asks)} ${style.strong(first)}`,
     ...rest.map((line) => `  ${style.strong(line)}`),
     ...(until === null ? [] : [style.faint(`  until ${momentText(until)}`)]),
-    `  ${style.faint(plainLineOf(harmless(helps), columns - 3))}`,
+    `  ${style.faint(oneLine(escapeControls(helps), columns - 3))}`,
   ];
 }
 
@@ -46,7 +45,7 @@ export function approvalLines(
 ): string[] {
   const { columns, style } = room;
   const { risk, payload } = isRecord(request) ? request : {};
-  const [first = "", ...rest] = wrap(harmless(`May it do this: ${prompt}`), columns - 3);
+  const [first = "", ...rest] = wrap(`May it do this: ${prompt}`, columns - 3);
   const facts = [
     ...(typeof risk === "string" ? [`risk: ${risk}`] : []),
     ...(until === null ? [] : [`until ${momentText(until)}`]),
@@ -60,7 +59,7 @@ export function approvalLines(
     ...rest.map((line) => `  ${style.strong(line)}`),
     ...(facts === ""
       ? []
-      : [`  ${(isHigh ? style.danger : style.warning)(plainLineOf(harmless(facts), columns - 3))}`]),
+      : [`  ${(isHigh ? style.danger : style.warning)(oneLine(escapeControls(facts), columns - 3))}`]),
     ...lines.slice(0, most).map((line) => `    ${line}`),
     ...(hidden > 0 ? [style.faint(`    … ${hidden} more lines`)] : []),
   ];
@@ -77,5 +76,5 @@ export function hiddenLines(pending: Pending, room: Room): number {
 function payloadLines(payload: unknown, columns: number): string[] {
   if (payload === undefined || payload === null) return [];
   const text = typeof payload === "string" ? payload : JSON.stringify(payload, null, 2);
-  return wrap(harmless(text), columns - 5);
+  return wrap(text, columns - 5);
 }

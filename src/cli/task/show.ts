@@ -3,7 +3,8 @@
 import type { BridleClient, Task } from "../../sdk/client/index.ts";
 import { isFinal } from "../../sdk/client/index.ts";
 import { durationText, momentText } from "../terminal/duration.ts";
-import { coloured, harmlessLine, quoted } from "../terminal/terminal.ts";
+import { facts } from "../terminal/table.ts";
+import { oneLine, quoted } from "../terminal/text.ts";
 import { answerForm } from "./answer.ts";
 import { factIn } from "./facts.ts";
 import { inputText } from "./list.ts";
@@ -14,7 +15,7 @@ export function taskText(task: Task, now: number): string {
   const took = durationText((end === null ? now : Date.parse(end)) - Date.parse(task.created_at));
   const rows: [string, string | null][] = [
     ["Task", id],
-    ["Status", coloured(harmlessLine(status), statusColour(status))],
+    ["Status", status],
     ["Agent", assigned_agent_id],
     ["Persona", persona_id],
     ["Session", session_id],
@@ -25,28 +26,18 @@ export function taskText(task: Task, now: number): string {
     ["Until", waiting_for?.until ? momentText(waiting_for.until) : null],
     ["Receipt", receipt_id],
   ];
-  const lines = rows.flatMap(([name, value]) =>
-    value === null
-      ? []
-      : [`${coloured(name.padEnd(10), "dim")} ${name === "Status" ? value : harmlessLine(value)}\n`],
-  );
-  return `${lines.join("")}${quoted(inputText(task))}${helpOf(task)}`;
-}
-
-function statusColour(status: Task["status"]): "green" | "red" | "yellow" {
-  if (status === "FAILED" || status === "CANCELED") return "red";
-  return status === "INPUT_REQUIRED" || status === "AUTH_REQUIRED" ? "yellow" : "green";
+  return `${facts(rows)}${quoted(inputText(task))}${helpOf(task)}`;
 }
 
 /** The command that helps a task which waits for a person; nothing where none does. */
 export function helpOf({ id, waiting_for }: Pick<Task, "id" | "waiting_for">): string {
   if (waiting_for?.kind === "input") {
-    return `Answer with: bridle task answer ${harmlessLine(id)} ${answerForm(waiting_for.schema)}\n`;
+    return `Answer with: bridle task answer ${oneLine(id)} ${answerForm(waiting_for.schema)}\n`;
   }
   if (waiting_for?.kind !== "approval") return "";
   return waiting_for.signature_required === true
     ? "Only a signature of a paired approver counts: bridle approver watch\n"
-    : `Decide with: bridle approve ${harmlessLine(waiting_for.permission_request_id ?? id)} (or bridle deny)\n`;
+    : `Decide with: bridle approve ${oneLine(waiting_for.permission_request_id ?? id)} (or bridle deny)\n`;
 }
 
 /** What the agent has said in a task that has ended, one text after the other. */

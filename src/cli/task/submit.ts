@@ -6,7 +6,7 @@ import { isFinal, type SubmitTask, type Task } from "../../sdk/client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Remote, type RemoteSettings } from "../remote.ts";
 import { about, show } from "../terminal/output.ts";
-import { harmless, harmlessLine } from "../terminal/terminal.ts";
+import { escapeControls, oneLine } from "../terminal/text.ts";
 import { agentOf, sessionIdOf } from "./find-task.ts";
 import { helpOf, saidIn } from "./show.ts";
 import { type WatchSettings, watchTask } from "./watch.ts";
@@ -34,7 +34,7 @@ export async function submit(agent: string, words: string[], settings: SubmitSet
   const task = await remote.client.tasks.submit(request);
   if (settings.watch === true) await watchTask(remote, task.id, settings);
   else if (settings.wait === true) await wait(remote, task.id, settings);
-  else show(settings, task, () => `${harmlessLine(task.id)}\n`);
+  else show(settings, task, () => `${oneLine(task.id)}\n`);
 }
 
 async function requestOf(
@@ -67,7 +67,7 @@ async function wait(remote: Remote, taskId: string, settings: SubmitSettings): P
     timeoutMs: timeout === undefined ? waitMsMax : timeout * 1000,
   });
   const said = isFinal(task) && settings.json !== true ? await saidIn(remote.client, taskId) : [];
-  show(settings, task, () => said.map((text) => `${harmless(text)}\n`).join(""));
+  show(settings, task, () => said.map((text) => `${escapeControls(text)}\n`).join(""));
   if (settings.json !== true && task.status !== "COMPLETED") process.stderr.write(reportOf(task));
   process.exitCode = exitCodeFor(task);
 }
@@ -75,10 +75,9 @@ async function wait(remote: Remote, taskId: string, settings: SubmitSettings): P
 /** What the agent says stays on its line: what helps is ours to say. */
 function reportOf(task: Task): string {
   const { id, status, failure, waiting_for } = task;
-  if (failure !== null)
-    return `bridle: ${harmlessLine(`${id} failed: ${failure.message} (${failure.code})`)}\n`;
-  if (waiting_for === null) return `bridle: ${harmlessLine(`${id} is ${status}`)}\n`;
-  return `bridle: ${harmlessLine(`${id} waits for a person: ${waiting_for.description}`)}\n${helpOf(task)}`;
+  if (failure !== null) return `bridle: ${oneLine(`${id} failed: ${failure.message} (${failure.code})`)}\n`;
+  if (waiting_for === null) return `bridle: ${oneLine(`${id} is ${status}`)}\n`;
+  return `bridle: ${oneLine(`${id} waits for a person: ${waiting_for.description}`)}\n${helpOf(task)}`;
 }
 
 function exitCodeFor(task: Task): number {

@@ -2,8 +2,7 @@
 
 import { durationText } from "../terminal/duration.ts";
 import type { Style } from "../terminal/style.ts";
-import { harmless } from "../terminal/terminal.ts";
-import { plainLineOf, widthOf, wrap } from "../terminal/text.ts";
+import { escapeControls, oneLine, widthOf, wrap } from "../terminal/text.ts";
 import { pendingLines } from "./pending-lines.ts";
 import { type Entry, money, type Step, type Usage, type ViewState } from "./view-state.ts";
 
@@ -41,21 +40,17 @@ function headLines(state: ViewState, { columns, now, style }: Sight): string[] {
   const paint = { COMPLETED: style.good, FAILED: style.danger, CANCELED: style.danger }[String(status)];
   const asks = status === "INPUT_REQUIRED" || status === "AUTH_REQUIRED";
   const elapsed = submittedAt === null ? "" : durationText((endedAt ?? now) - submittedAt);
-  const plain = [plainLineOf(harmless(agent ?? "not started"), 40), status, elapsed];
+  const plain = [oneLine(escapeControls(agent ?? "not started"), 40), status, elapsed];
   const painted = [
     style.strong(plain[0] ?? ""),
     (paint ?? (asks ? style.warning : style.accent))(status),
     elapsed,
   ];
-  const id = harmless(taskId);
+  const id = escapeControls(taskId);
   const gap = columns - widthOf(plain.join("  ")) - widthOf(id);
   const line = painted.join("  ");
   if (gap >= 2) return [`${line}${" ".repeat(gap)}${style.faint(id)}`, ""];
-  return [
-    fits(plain.join("  "), columns) ? line : plainLineOf(plain.join("  "), columns),
-    style.faint(id),
-    "",
-  ];
+  return [fits(plain.join("  "), columns) ? line : oneLine(plain.join("  "), columns), style.faint(id), ""];
 }
 
 function bodyLines(state: ViewState, sight: Sight, room: number): string[] {
@@ -109,10 +104,10 @@ function entryLines(entry: Entry, sight: Sight): string[] {
     const { isGood } = entry;
     const mark = isGood === null ? style.marks.notes : isGood ? style.marks.done : style.marks.failed;
     const paint = isGood === null ? style.faint : isGood ? style.good : style.danger;
-    return [`${paint(mark)} ${plainLineOf(harmless(entry.text), columns - 3)}`];
+    return [`${paint(mark)} ${oneLine(escapeControls(entry.text), columns - 3)}`];
   }
   const isAgent = entry.by === "agent";
-  const lines = wrap(harmless(entry.text), columns - 3);
+  const lines = wrap(entry.text, columns - 3);
   const most = sight.isLast && isAgent ? lines.length : saidLinesMax;
   const shown = lines.slice(0, most);
   const mark = isAgent ? style.accent(style.marks.says) : style.faint(">");
@@ -134,9 +129,9 @@ function stepLines(step: Step, sight: Sight): string[] {
   }[step.state] as [string, (text: string) => string];
   const time = stepTime(step, now);
   const room = columns - 3 - widthOf(time) - 2;
-  const title = plainLineOf(harmless(stepTitle(step)), room);
+  const title = oneLine(escapeControls(stepTitle(step)), room);
   const left = room - widthOf(title) - 2;
-  const note = step.note === "" || left < 6 ? "" : plainLineOf(harmless(step.note), left);
+  const note = step.note === "" || left < 6 ? "" : oneLine(escapeControls(step.note), left);
   const pad = " ".repeat(Math.max(0, room - widthOf(title) - (note === "" ? 0 : widthOf(note) + 2) + 2));
   const faintNote =
     note === "" ? "" : `  ${step.state === "failed" ? style.danger(note) : style.faint(note)}`;
@@ -174,7 +169,7 @@ export function stepTime({ begunAt, endedAt, isExact }: Step, now: number): stri
 
 function streamLines({ stream }: Step, columns: number, { faint }: Style): string[] {
   if (stream === null) return [];
-  const lines = wrap(harmless(stream.text), columns - 5).filter((line) => line !== "");
+  const lines = wrap(stream.text, columns - 5).filter((line) => line !== "");
   const shown = lines.slice(-streamLinesMax);
   return shown.map((line) => `    ${stream.isThought ? faint(line) : line}`);
 }
@@ -184,7 +179,7 @@ function footLines(state: ViewState, sight: Sight): string[] {
   const { failure, parked, pending, receiptId } = state;
   const isEnded = state.endedAt !== null;
   const says = (text: string, paint: (line: string) => string) =>
-    wrap(harmless(text), columns - 3).map((line) => `  ${paint(line)}`);
+    wrap(text, columns - 3).map((line) => `  ${paint(line)}`);
   const lines = [
     ...(isEnded || pending !== null ? [] : progressLines(state, sight)),
     ...usageLines(state.usage, sight),
@@ -207,12 +202,12 @@ const barColumns = 20;
 function progressLines({ progress }: ViewState, { columns, style }: Sight): string[] {
   if (progress === null) return [];
   const { message, percent } = progress;
-  if (percent === null) return [`  ${plainLineOf(harmless(message), columns - 3)}`];
+  if (percent === null) return [`  ${oneLine(escapeControls(message), columns - 3)}`];
   const share = Math.min(100, Math.max(0, percent));
   const full = Math.round((share / 100) * barColumns);
   const { marks } = style;
   const bar = `${style.accent(marks.full.repeat(full))}${style.faint(marks.empty.repeat(barColumns - full))}`;
-  const text = plainLineOf(harmless(message), columns - barColumns - 11);
+  const text = oneLine(escapeControls(message), columns - barColumns - 11);
   return [`  ${bar} ${String(Math.round(share)).padStart(3)} %  ${text}`];
 }
 
@@ -224,7 +219,7 @@ export function usageText({ modelCalls, inputTokens, outputTokens, usd, isPartia
 }
 
 function usageLines(usage: Usage, { columns, style }: Sight): string[] {
-  return usage.modelCalls === 0 ? [] : [`  ${style.faint(plainLineOf(usageText(usage), columns - 3))}`];
+  return usage.modelCalls === 0 ? [] : [`  ${style.faint(oneLine(usageText(usage), columns - 3))}`];
 }
 
 function fits(text: string, columns: number): boolean {

@@ -4,7 +4,7 @@ import type { BridleEvent } from "../../sdk/client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { Remote } from "../remote.ts";
 import { styleFor } from "../terminal/style.ts";
-import { harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 import { factIn } from "./facts.ts";
 import { LiveView } from "./live-view.ts";
 import { logLine } from "./log-lines.ts";
@@ -30,7 +30,7 @@ export async function watchTask(remote: Remote, taskId: string, settings: WatchS
     if (status !== "COMPLETED") process.exitCode = exitCodes.failed.code;
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
-    process.stderr.write(`The task goes on. To see more of it: bridle task watch ${harmlessLine(taskId)}\n`);
+    process.stderr.write(`The task goes on. To see more of it: bridle task watch ${oneLine(taskId)}\n`);
     process.exitCode = exitCodes.interrupted.code;
   } finally {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, stop);
@@ -82,7 +82,7 @@ export async function tellEvents(
     const fact = factIn(event);
     if (fact !== null) state = withFact(state, fact);
     const line =
-      json === true ? `${harmlessJson(event)}\n` : fact === null ? null : logLine(fact, state, style);
+      json === true ? `${escapedJson(event)}\n` : fact === null ? null : logLine(fact, state, style);
     if (line !== null) process.stdout.write(line);
   }
   return state;

@@ -2,7 +2,7 @@
 
 import { approvalOf, type Directive, type Json, type RiskTier } from "../../sdk/shell/index.ts";
 import type { Style } from "./style.ts";
-import { plainLineOf, widthOf, wrap } from "./text.ts";
+import { oneLine, widthOf, wrap } from "./text.ts";
 
 /** What scrolled away was not read: more lines than that are shown when they are asked for. */
 const detailLinesMax = 40;
@@ -26,7 +26,7 @@ export function approvalCard(
   const approval = approvalOf(directive);
   const isRequest = directive.actionType === "request_approval";
   const paint = riskStyle(style, directive.riskTier);
-  const title = isRequest ? "Approval" : `Approval: ${plainLineOf(directive.actionType, columns - 30)}`;
+  const title = isRequest ? "Approval" : `Approval: ${oneLine(directive.actionType, columns - 30)}`;
   const details = isRequest ? approval.details : directive.payload;
   const rows: [string, string | undefined][] = [
     ["Summary", approval.summary ?? approval.message],

@@ -6,7 +6,7 @@ import { open, rename, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { exitCodes } from "../exit-codes.ts";
 import { progressLine, type Unit } from "./progress-bar.ts";
-import { harmlessJson } from "./terminal.ts";
+import { escapedJson } from "./text.ts";
 
 /** Every command that gives a result gives it to scripts as well. */
 export interface JsonSettings {
@@ -19,7 +19,7 @@ export function withJson(command: Command): Command {
 
 /** One result: as JSON, or in words. */
 export function show({ json }: JsonSettings, value: unknown, words: () => string): void {
-  process.stdout.write(json === true ? `${harmlessJson(value, 2)}\n` : words());
+  process.stdout.write(json === true ? `${escapedJson(value, 2)}\n` : words());
 }
 
 /** Work that is over sooner than this shows no progress. */

@@ -14,6 +14,8 @@ export interface Style {
   warning(text: string): string;
   danger(text: string): string;
   accent(text: string): string;
+  /** Black and white whatever the terminal has: a picture that a camera reads. */
+  picture(text: string): string;
 }
 
 type Format = Parameters<typeof styleText>[0];
@@ -62,5 +64,11 @@ export function styleFor({ isTerminal, env }: Surroundings): Style {
     warning: paint("yellow"),
     danger: paint(["bold", "red"]),
     accent: paint("cyan"),
+    picture: paint(["whiteBright", "bgBlack"]),
   };
+}
+
+/** Of this process's own output. */
+export function styleOf(stream: { isTTY?: boolean } = process.stdout): Style {
+  return styleFor({ isTerminal: stream.isTTY === true, env: process.env });
 }

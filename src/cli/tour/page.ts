@@ -1,8 +1,7 @@
 /** How the tour looks: parts with a heading, what happened in columns, and what it means in fainter lines below. */
 
 import type { Style } from "../terminal/style.ts";
-import { harmless } from "../terminal/terminal.ts";
-import { plainLineOf, widthOf, wrap } from "../terminal/text.ts";
+import { escapeControls, oneLine, widthOf, wrap } from "../terminal/text.ts";
 
 /** Wider lines are hard to read. */
 const columnsMax = 100;
@@ -38,13 +37,11 @@ export class Page {
     const head = `${kind.padEnd(kindColumns)}${name.padEnd(nameColumns)} `;
     const room = this.columns - indent.length - head.length;
     const done = this.style.good(this.style.marks.done);
-    this.print(` ${done} ${this.style.strong(head)}${plainLineOf(harmless(result), room)}`);
+    this.print(` ${done} ${this.style.strong(head)}${oneLine(escapeControls(result), room)}`);
   }
 
   text(text: string, paint = (line: string) => line): void {
-    this.print(
-      ...wrap(harmless(text), this.columns - indent.length).map((line) => `${indent}${paint(line)}`),
-    );
+    this.print(...wrap(text, this.columns - indent.length).map((line) => `${indent}${paint(line)}`));
   }
 
   /** What it means. */
@@ -72,7 +69,7 @@ export class Page {
     };
     return {
       add(piece) {
-        text += harmless(piece);
+        text += escapeControls(piece);
         show(1);
       },
       end: () => show(0),
@@ -86,7 +83,7 @@ export class Page {
       // Where there is no room beside it, below it.
       const isBeside = width < this.columns / 2;
       const used = indent.length + (isBeside ? width : indent.length);
-      const lines = wrap(harmless(what), this.columns - used).map((line) => this.style.faint(line));
+      const lines = wrap(what, this.columns - used).map((line) => this.style.faint(line));
       const head = `${indent}${this.style.accent(isBeside ? name.padEnd(width) : name)}`;
       if (isBeside) this.print(`${head}${lines.shift() ?? ""}`);
       else this.print(head);

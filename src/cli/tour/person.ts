@@ -3,13 +3,12 @@
 import { Type } from "typebox";
 import { Value } from "typebox/value";
 import type { PermissionRequest } from "../../sdk/client/index.ts";
-import { ask, harmlessLine } from "../terminal/terminal.ts";
+import { ask, askVerdict, triesMax } from "../terminal/prompt.ts";
+import { oneLine } from "../terminal/text.ts";
 import type { Page } from "./page.ts";
 
 const nameUsual = "First light";
 const nameCharsMax = 40;
-/** Somebody who types nonsense that often wants something else. */
-const triesMax = 5;
 
 const Bound = Type.Object({
   action: Type.String(),
@@ -52,7 +51,7 @@ export function personAt(page: Page, isAsked: boolean, signal: AbortSignal): Per
     },
     async approves({ request }) {
       const { action, payload, risk, artifact_hash } = Value.Parse(Bound, request);
-      page.heading("An approval", `${harmlessLine(risk, 20)} risk`, page.style.danger);
+      page.heading("An approval", `${oneLine(risk, 20)} risk`, page.style.danger);
       page.text(action, page.style.strong);
       page.note("A yes is for exactly this and nothing else:");
       page.quote(fieldsOf(payload));
@@ -61,12 +60,9 @@ export function personAt(page: Page, isAsked: boolean, signal: AbortSignal): Per
         page.text("Answered by the tour itself: yes");
         return true;
       }
-      for (let tries = 0; tries < triesMax; tries++) {
-        const answer = (await asked("Approve? [yes/no]")).toLowerCase();
-        if (answer === "y" || answer === "yes") return true;
-        if (answer === "n" || answer === "no") break;
-        page.note("Yes or no.");
-      }
+      const prompter = { line: asked, tell: (text: string) => page.note(text) };
+      const verdict = await askVerdict(prompter, { question: "Approve? [yes/no]", isDangerous: false });
+      if (verdict === "approve") return true;
       page.note("Not approved: the agent hears it, and publishes nothing.");
       return false;
     },

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answerIn, fieldsOf, hintFor, promptFor, typedValue } from "./answers.ts";
+import { answerIn, fieldsOf, hintFor, promptFor, typedValue } from "./fields.ts";
 
 const object = (properties: object, required: string[] = []) => ({
   type: "object",
