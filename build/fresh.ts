@@ -1,38 +1,68 @@
-/** The bundle of a clone, `lib/`: made when it is missing, and again when a source has changed. */
+/** What a clone runs, `lib/`: made when it is missing, and again when a source has changed. */
 
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "lib");
-const stampFile = join(folder, "inputs.json");
 
 /** Processes that were started from an older bundle may still load chunks of it. */
 const keepMs = 24 * 60 * 60 * 1000;
 
-/** When each source had last been modified when the bundle was made. */
+/** When each source had last been modified when something was made of it. */
 type Stamp = Record<string, number>;
 
-/** The folder of a bundle that is as new as the sources. */
+interface Product {
+  /** What is said while it is made. */
+  doing: string;
+  stampFile: string;
+  /** Makes it, and returns its sources. */
+  make(): Promise<string[]>;
+}
+
+// Most starts find everything fresh and need no bundler.
+const products: readonly Product[] = [
+  {
+    doing: "Bundling the sources into lib/",
+    stampFile: join(folder, "inputs.json"),
+    async make() {
+      const { bundle } = await import("./bundle.ts");
+      const { files, inputs } = await bundle(folder);
+      removeOld(new Set(files));
+      return [...inputs, "build/bundle.ts", "package-lock.json"];
+    },
+  },
+  {
+    doing: "Building the console into lib/console/",
+    stampFile: join(folder, "console-inputs.json"),
+    async make() {
+      const { buildConsole } = await import("./console.ts");
+      return await buildConsole(join(folder, "console"));
+    },
+  },
+];
+
+/** The folder of a bundle and a console that are as new as the sources. */
 export async function freshBundle(): Promise<string> {
-  if (isFresh()) return folder;
+  for (const product of products) if (!isFresh(product)) await renew(product);
+  return folder;
+}
+
+async function renew({ doing, stampFile, make }: Product): Promise<void> {
   const startedAt = Date.now();
-  process.stderr.write("Bundling the sources into lib/ … ");
-  // Most starts find a fresh bundle and need no bundler.
-  const { bundle, replaceFile } = await import("./bundle.ts");
-  const { files, inputs } = await bundle(folder);
-  removeOld(new Set(files));
-  const sources = [...inputs.filter(isSource), "build/bundle.ts", "package-lock.json"];
+  process.stderr.write(`${doing} … `);
+  mkdirSync(folder, { recursive: true });
+  const sources = (await make()).filter(isSource);
   // A source that was modified while it was read is stale.
   const stamp: Stamp = Object.fromEntries(
     sources.map((file) => [file, modifiedAt(file) < startedAt ? modifiedAt(file) : 0]),
   );
+  const { replaceFile } = await import("./bundle.ts");
   replaceFile(stampFile, JSON.stringify(stamp));
   process.stderr.write(`done in ${((Date.now() - startedAt) / 1000).toFixed(1)} s\n`);
-  return folder;
 }
 
-function isFresh(): boolean {
+function isFresh({ stampFile }: Product): boolean {
   try {
     const stamp: Stamp = JSON.parse(readFileSync(stampFile, "utf8"));
     return Object.entries(stamp).every(([file, at]) => modifiedAt(file) === at);
@@ -53,6 +83,7 @@ function modifiedAt(file: string): number {
 function removeOld(current: ReadonlySet<string>): void {
   for (const file of readdirSync(folder)) {
     const path = join(folder, file);
-    if (!current.has(file) && Date.now() - statSync(path).mtimeMs > keepMs) rmSync(path);
+    const { mtimeMs } = statSync(path);
+    if (/\.js(\.map)?$/.test(file) && !current.has(file) && Date.now() - mtimeMs > keepMs) rmSync(path);
   }
 }

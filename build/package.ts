@@ -1,5 +1,5 @@
 /**
- * `npm run build` makes the package that is published, in `dist/` unless another folder is named: the bundle, its types, the
+ * `npm run build` makes the package that is published, in `dist/` unless another folder is named: the bundle, the console, its types, the
  * documentation and the notices of what is bundled. It is laid out as a clone is, so that modules find their files in both.
  */
 
@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { bundle, root } from "./bundle.ts";
+import { buildConsole } from "./console.ts";
 
 /** Copied as they are. The files of a new project are somebody's source, not ours to compile. */
 const copied = [
@@ -25,12 +26,13 @@ const noticesFile = "THIRD-PARTY-NOTICES.md";
 async function build(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   const { inputs } = await bundle(join(folder, "lib"));
+  const consoleInputs = await buildConsole(join(folder, "lib/console"));
   const typePackages = writeTypes(folder);
   const filter = (path: string) => !leftOut.has(relative(root, path));
   for (const path of copied) cpSync(join(root, path), join(folder, path), { recursive: true, filter });
   const pages = globSync(["*.md", "llms.txt", "docs/**/*.md"], { cwd: folder });
   for (const page of pages) unlink(join(folder, page));
-  writeFileSync(join(folder, noticesFile), notices(inputs));
+  writeFileSync(join(folder, noticesFile), notices([...inputs, ...consoleInputs]));
   writeFileSync(
     join(folder, "package.json"),
     `${JSON.stringify(publishedManifest(typePackages), null, 2)}\n`,

@@ -4,6 +4,9 @@ export const isBundled: boolean = import.meta.url.endsWith(".js");
 
 export const packageRoot: URL = new URL("../", import.meta.url);
 
+/** The web console as it was built, in a package as in a clone. */
+export const consoleFolder: URL = new URL("./lib/console/", packageRoot);
+
 /** The `bridle` command. */
 export const mainModule: URL = new URL(isBundled ? "./main.js" : "./cli/main.ts", import.meta.url);
 

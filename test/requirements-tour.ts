@@ -14,9 +14,8 @@ export const tourRequirements: readonly Requirement[] = section("Bridle", "The f
   "TOU-5": "bridle tour uses the server that runs here, and answers by itself where nobody can be asked.",
   "TOU-6": "Whoever leaves the tour leaves no process, no file and no open task behind.",
   "TOU-7":
-    "bridle dev in an empty folder shows one URL and what to try, in a dozen lines and without a secret.",
-  "TOU-8":
-    "A browser finds a page at the URL: no script, nothing from elsewhere, no secret, and links that work.",
+    "bridle dev in an empty folder shows one URL and what to try, in about a dozen lines and without a key.",
+  "TOU-8": "A program finds links that work at the URL, and a browser the console.",
   "TOU-9":
     "In an empty folder with the package alone, bridle dev, bridle tour, bridle receipt verify and bridle tour --crash do what they say.",
 });

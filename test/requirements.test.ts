@@ -11,6 +11,7 @@ import { agentRequirements } from "./requirements-agents.ts";
 import { auditRequirements } from "./requirements-audit.ts";
 import { clientRequirements } from "./requirements-client.ts";
 import { commandRequirements } from "./requirements-commands.ts";
+import { consoleRequirements } from "./requirements-console.ts";
 import { docsRequirements } from "./requirements-docs.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
 import { harpRequirements } from "./requirements-harp.ts";
@@ -61,6 +62,7 @@ const requirements = [
   ...commandRequirements,
   ...tourRequirements,
   ...auditRequirements,
+  ...consoleRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -326,9 +326,29 @@ function toResponse(answer: OutboundAnswer): Response {
     answer.discard();
     throw new OutboundFailed(`The answer has the status ${status}, which means nothing.`);
   }
-  if (!bodiless.has(status)) return new Response(ReadableStream.from(answer.body), { status, headers });
+  if (!bodiless.has(status)) return new Response(streamOf(answer.body), { status, headers });
   answer.discard();
   return new Response(null, { status, headers });
+}
+
+/** `ReadableStream.from` is not among the types of browsers, with which the types of the client are checked too. */
+function streamOf(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]();
+  // Nothing is read before somebody asks for it.
+  const lazily = { highWaterMark: 0 };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const piece = await pieces.next();
+        if (piece.done === true) controller.close();
+        else controller.enqueue(piece.value);
+      },
+      async cancel(reason) {
+        await pieces.return?.(reason);
+      },
+    },
+    lazily,
+  );
 }
 
 /** The kind of the error and not its message, which repeats names and addresses (O4). */

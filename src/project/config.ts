@@ -54,6 +54,8 @@ export interface ConfigSettings {
   /** Days after which what ended leaves the log. */
   retainDays?: number;
   openharnessWaitMs?: number;
+  /** Opens the console in a browser when the server has started. */
+  open?: boolean;
   opvsLenientVersion?: boolean;
   allowPrivateAddresses?: boolean;
   /** Addresses and ranges that webhooks, remote agents and `http.get` never reach. */

@@ -17,6 +17,7 @@ import { settleMasterKey } from "../kernel/vaults/rewrap.ts";
 import { ensurePublicWorkspace } from "../kernel/workspaces/ensure-public-workspace.ts";
 import { defaultTenantId, ensureTenant } from "../kernel/workspaces/ensure-tenant.ts";
 import { createModels } from "../models/providers.ts";
+import { consoleFolder } from "../package-files.ts";
 import { AdminKeyHolder, loadAdminKey } from "../policy/admin-key.ts";
 import { systemCaller } from "../policy/caller.ts";
 import { ExternalIssuers } from "../policy/external-issuers.ts";
@@ -37,6 +38,10 @@ import { failPoint } from "../store/sqlite/fail-point.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { harpPath } from "../surfaces/addresses.ts";
 import { type CertificateWatch, watchCertificates } from "../surfaces/certificate-watch.ts";
+import { ConsoleAssets } from "../surfaces/console/assets.ts";
+import { ConsoleSessions } from "../surfaces/console/sessions.ts";
+import { SignInLinks } from "../surfaces/console/sign-in-links.ts";
+import { admitSessions, consoleSurface } from "../surfaces/console/surface.ts";
 import { subprotocol } from "../surfaces/credentials.ts";
 import { harn, harnFail, harnReport } from "../surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "../surfaces/harp/binding.ts";
@@ -55,7 +60,6 @@ import { notificationShapes, notifications } from "../surfaces/opvs/notification
 import { Opvs } from "../surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "../surfaces/opvs/surface.ts";
 import { isReady, type ServerFacts } from "../surfaces/server-facts.ts";
-import { startPage } from "../surfaces/start-page.ts";
 import { requireSafeExposure } from "../surfaces/tls.ts";
 import { WebSockets } from "../surfaces/websocket.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
@@ -87,6 +91,8 @@ export interface Server {
    * started with. Only for servers that were told that agents may change.
    */
   replaceAgents(agents: readonly Agent[]): Promise<void>;
+  /** An address that signs a browser in to the console, once; null while the administrator's key is disabled. */
+  signInLink(): string | null;
   /** Takes no new work, lets running steps finish within the grace period, and closes the log. */
   stop(graceMs: number): Promise<{ interrupted: number }>;
 }
@@ -274,6 +280,10 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       return isOpvsAddress(request) ? failOpvs(opvs, error, request, reply) : fail(error, request, reply);
     },
   });
+  const now = () => systemClock.now();
+  const sessions = new ConsoleSessions({ file: join(dataDirectory, "console-sessions.json"), now });
+  const links = new SignInLinks(now);
+  admitSessions(http, sessions);
   const sockets = new WebSockets({
     payloadBytesMax: bodyBytesMax,
     heartbeatMs,
@@ -306,7 +316,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   await http.register(oauth({ kernel, url: facts.url, logger }));
   await http.register(cards(opvs, { kernel, facts }));
   await http.register(harp(binding), { prefix: harpPath });
-  await http.register(startPage({ version }));
+  await http.register(
+    consoleSurface({
+      ...{ kernel, adminKey, sessions, links, version, isHttps },
+      assets: new ConsoleAssets(consoleFolder),
+    }),
+  );
   const harpHttp = config.harpPort === null ? null : await createHarpHttp(binding, httpOptions);
   const grpc = await grpcFor(config, {
     opvs,
@@ -374,6 +389,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
       await preparePublicTenants(kernel);
     },
+    signInLink: () => (adminKey.isDisabled ? null : `${facts.url()}/#login=${links.create()}`),
     async stop(grace) {
       stopping = true;
       graceMs = grace;

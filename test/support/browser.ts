@@ -1,7 +1,7 @@
 /** A real Chromium, from a package of the registry: nothing is installed on the machine and nothing downloaded. */
 
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,6 +12,12 @@ export const noBrowser: string | false =
   process.platform === "linux" && process.arch === "x64"
     ? false
     : "the package has Chromium for Linux on x64 only";
+
+/** As users' browsers are: what one page may do to another is checked, and a page that crashes is not the browser. */
+const unwanted = [
+  ...["--disable-web-security", "--allow-running-insecure-content"],
+  ...["--single-process", "--no-zygote"],
+];
 
 export interface TestBrowser extends AsyncDisposable {
   newPage(): Promise<Page>;
@@ -50,5 +56,20 @@ async function unpack(): Promise<Unpacked> {
   const env = { ...process.env, TMPDIR: place, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs22.x" };
   const flags = ["--input-type=module", "--eval", unpacking];
   const { stdout } = await promisify(execFile)(process.execPath, flags, { env });
-  return JSON.parse(stdout);
+  const found: Unpacked = JSON.parse(stdout);
+  const FONTCONFIG_PATH = fontsIn(join(place, "fonts"));
+  return {
+    ...found,
+    args: found.args.filter((arg) => !unwanted.includes(arg)),
+    env: { ...found.env, FONTCONFIG_PATH },
+  };
+}
+
+/** Where the fonts are described. Those that come along are not where their description says: without any, Chromium ends. */
+function fontsIn(place: string): string {
+  const ofMachine = "/etc/fonts";
+  if (existsSync(join(ofMachine, "fonts.conf"))) return ofMachine;
+  const file = join(place, "fonts.conf");
+  writeFileSync(file, readFileSync(file, "utf8").replaceAll(/<dir>[^<]*<\/dir>/g, `<dir>${place}</dir>`));
+  return place;
 }

@@ -8,9 +8,9 @@ export interface Copied {
   bytes: number;
 }
 
-/** Databases are copied in a way of their own; the rest is about the process that runs, or has not arrived yet. */
+/** Databases are copied in a way of their own; the rest is about the process that runs, who is signed in, or has not arrived yet. */
 const leftOut =
-  /^\.backup-part-|^(?:gateway\/)?(?:bridle\.db(?:-wal|-shm)?|lock\.db(?:-journal)?|server\.pid|server\.json|blobs\/incoming)$/;
+  /^\.backup-part-|^(?:gateway\/)?(?:bridle\.db(?:-wal|-shm)?|lock\.db(?:-journal)?|server\.pid|server\.json|console-sessions\.json(?:\.new)?|blobs\/incoming)$/;
 /** Also one that was being written when the process died. Files of workspaces may have these names too: they are deeper. */
 const keyFile = /^(?:gateway\/)?[^/]+\.key(?:\.new)?$/;
 

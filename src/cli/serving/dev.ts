@@ -11,6 +11,7 @@ import { Reloader } from "../../project/reload.ts";
 import { createReadableLogger } from "../../server/logger.ts";
 import { type Server, startServer } from "../../server/server.ts";
 import { version } from "../../version.ts";
+import { consoleLine } from "../console-link.ts";
 import { ownName } from "../own-name.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "../settings/server-config.ts";
 import { freePort } from "./free-port.ts";
@@ -60,7 +61,8 @@ function greeting(server: Server, serving: Serving): string {
   return `
 Bridle ${version} is ready, for development.
 
-  URL       ${server.url}${isDebugging ? `\n${otherAddressLines(server)}` : ""}
+  URL       ${server.url}
+${consoleLine(server, settings)}${isDebugging ? `\n${otherAddressLines(server)}` : ""}
 
   Try, in a second terminal in this folder:
 ${advice([

@@ -4,6 +4,7 @@ import { flushCompileCache } from "node:module";
 import { createLogger } from "../../server/logger.ts";
 import { type Server, startServer } from "../../server/server.ts";
 import { version } from "../../version.ts";
+import { consoleLine } from "../console-link.ts";
 import { ownName } from "../own-name.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "../settings/server-config.ts";
 import { interrupted, reloadOnHangup } from "./listening.ts";
@@ -37,6 +38,7 @@ function greeting(server: Server, serving: Serving): string {
 Bridle ${version} is ready.
 
 ${addressLines(server, serving)}
+${consoleLine(server, serving.settings)}
 
 ${tour}  Talk to an agent: ${ownName} shell${where}
   The whole API: ${server.url}/openapi.json. Stop with Ctrl-C.

@@ -72,6 +72,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   defaultPersonas: "on" | "off";
   builtInAgents: BuiltInAgents;
   metrics: MetricsAccess;
+  open: boolean;
 }
 
 export const serveOptions: readonly Option[] = [
@@ -126,6 +127,11 @@ export const serveOptions: readonly Option[] = [
   authFailuresOption(defaultConfig.authFailuresMax),
   trustProxyOption(),
   allowedHostsOption(),
+  new Option("--open [boolean]", "open the console in a browser, signed in")
+    .env("BRIDLE_OPEN")
+    .default(false)
+    .preset("true")
+    .argParser(trueOrFalse),
   new Option("--cors-origin <origin...>", "origins whose scripts may use the API from a browser")
     .env("BRIDLE_CORS_ORIGIN")
     .default([], "none")

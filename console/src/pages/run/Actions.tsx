@@ -1,0 +1,178 @@
+/** What can be done with a run; what the key may not do is not offered. */
+
+import { useNavigate } from "@tanstack/react-router";
+import { DropdownMenu } from "radix-ui";
+import { useId, useState } from "react";
+import type { Task } from "../../../../src/sdk/client/index.ts";
+import { Dialog } from "../../parts/Dialog.tsx";
+import { ErrorNote } from "../../parts/ErrorNote.tsx";
+import { Icon } from "../../parts/Icon.tsx";
+import { isFinal } from "../../parts/Status.tsx";
+import { bridle } from "../../server/bridle.ts";
+import { may, useSession } from "../../server/session.ts";
+import { text } from "../../text.ts";
+import { asClientCode, asCurl, asFixture } from "./copies.ts";
+import type { RunView } from "./log.ts";
+
+type Asking = "cancel" | "replay" | "fork" | null;
+
+export function Actions({ task, view }: { task: Task; view: RunView }) {
+  const { session } = useSession();
+  const [asking, setAsking] = useState<Asking>(null);
+  const [said, setSaid] = useState("");
+  const { actions } = text.run;
+  const copy = async (value: string) => {
+    await navigator.clipboard.writeText(value);
+    setSaid(text.copied);
+    setTimeout(() => setSaid(""), 2000);
+  };
+  const mayWrite = may(session, "tasks:write");
+  return (
+    <div className="actions">
+      <span role="status" className="quiet">
+        {said}
+      </span>
+      {mayWrite && !isFinal(task.status) && (
+        <button type="button" className="button button--danger" onClick={() => setAsking("cancel")}>
+          {actions.cancel}
+        </button>
+      )}
+      {mayWrite && isFinal(task.status) && (
+        <button type="button" className="button" onClick={() => setAsking("replay")}>
+          {actions.replay}
+        </button>
+      )}
+      <DropdownMenu.Root modal={false}>
+        <DropdownMenu.Trigger className="button button--icon" aria-label={actions.label}>
+          <Icon name="dots" />
+        </DropdownMenu.Trigger>
+        <DropdownMenu.Portal>
+          <DropdownMenu.Content className="menu" align="end" sideOffset={6} collisionPadding={12}>
+            {may(session, "sessions:write") && <Item onSelect={() => setAsking("fork")}>{actions.fork}</Item>}
+            <Item onSelect={() => void copy(asCurl(task))}>{actions.curl}</Item>
+            <Item onSelect={() => void copy(asClientCode(task))}>{actions.client}</Item>
+            <Item onSelect={() => void copy(asFixture(task, view))}>{actions.fixture}</Item>
+          </DropdownMenu.Content>
+        </DropdownMenu.Portal>
+      </DropdownMenu.Root>
+      {asking === "cancel" && <CancelDialog task={task} onClose={() => setAsking(null)} />}
+      {asking === "replay" && <ReplayDialog task={task} onClose={() => setAsking(null)} />}
+      {asking === "fork" && <ForkDialog task={task} onClose={() => setAsking(null)} />}
+    </div>
+  );
+}
+
+function Item({ onSelect, children }: { onSelect(): void; children: string }) {
+  return (
+    <DropdownMenu.Item className="menu__item" onSelect={onSelect}>
+      {children}
+    </DropdownMenu.Item>
+  );
+}
+
+interface AskProps {
+  title: string;
+  help: string;
+  confirm: string;
+  isDangerous?: boolean;
+  act(): Promise<void>;
+  onClose(): void;
+  children?: React.ReactNode;
+}
+
+function Ask({ title, help, confirm, isDangerous = false, act, onClose, children }: AskProps) {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const run = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await act();
+      onClose();
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{help}</p>
+      {children}
+      {error !== null && <ErrorNote error={error} />}
+      <div className="dialog__actions">
+        <button type="button" className="button" onClick={onClose}>
+          {text.close}
+        </button>
+        <button
+          type="button"
+          className={isDangerous ? "button button--danger" : "button button--primary"}
+          disabled={isBusy}
+          onClick={() => void run()}
+        >
+          {confirm}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function CancelDialog({ task, onClose }: { task: Task; onClose(): void }) {
+  const [reason, setReason] = useState("");
+  const id = useId();
+  const act = async () => void (await bridle.tasks.cancel(task.id, reason === "" ? {} : { reason }));
+  return (
+    <Ask
+      title={text.run.cancelTitle}
+      help={text.run.cancelHelp}
+      confirm={text.run.cancelConfirm}
+      isDangerous
+      act={act}
+      onClose={onClose}
+    >
+      <div className="field">
+        <label htmlFor={id}>{text.run.cancelReason}</label>
+        <input
+          id={id}
+          value={reason}
+          maxLength={2000}
+          onChange={({ target }) => setReason(target.value)}
+          autoComplete="off"
+        />
+      </div>
+    </Ask>
+  );
+}
+
+function ReplayDialog({ task, onClose }: { task: Task; onClose(): void }) {
+  const navigate = useNavigate();
+  const act = async () => {
+    const { id } = await bridle.tasks.replay(task.id);
+    await navigate({ to: "/runs/$taskId", params: { taskId: id }, search: {} });
+  };
+  return (
+    <Ask
+      title={text.run.replayTitle}
+      help={text.run.replayHelp}
+      confirm={text.run.replayConfirm}
+      act={act}
+      onClose={onClose}
+    />
+  );
+}
+
+function ForkDialog({ task, onClose }: { task: Task; onClose(): void }) {
+  const navigate = useNavigate();
+  const act = async () => {
+    const { id } = await bridle.sessions.fork(task.session_id);
+    await navigate({ to: "/runs", search: { session: id } });
+  };
+  return (
+    <Ask
+      title={text.run.forkTitle}
+      help={text.run.forkHelp}
+      confirm={text.run.forkConfirm}
+      act={act}
+      onClose={onClose}
+    />
+  );
+}

@@ -1,0 +1,79 @@
+/** Every page has an address, so that what somebody sees can be sent to somebody else. Pages are loaded when they are opened. */
+
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from "@tanstack/react-router";
+import { readRunTab } from "./pages/run/tabs.ts";
+import { readRunFilters } from "./pages/runs/filters.ts";
+import { currentSession } from "./server/session.ts";
+import { NotFound, PageFailed } from "./shell/failed.tsx";
+import { Shell } from "./shell/Shell.tsx";
+
+const root = createRootRoute({ notFoundComponent: NotFound });
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  validateSearch: ({ to }: Record<string, unknown>): { to?: string } => (isPath(to) ? { to } : {}),
+  component: lazyRouteComponent(() => import("./pages/SignIn.tsx"), "SignIn"),
+});
+
+/** Everything for which one has to be signed in. */
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: "inside",
+  component: Shell,
+  errorComponent: PageFailed,
+  beforeLoad({ location }) {
+    if (currentSession() !== null) return;
+    const isLink = location.hash.startsWith("login=");
+    throw redirect({
+      to: "/sign-in",
+      ...(isLink ? { hash: location.hash } : {}),
+      search: location.href.startsWith("/runs") ? { to: location.href } : {},
+    });
+  },
+});
+
+const home = createRoute({
+  getParentRoute: () => inside,
+  path: "/",
+  beforeLoad() {
+    throw redirect({ to: "/runs", search: {} });
+  },
+});
+
+const runs = createRoute({
+  getParentRoute: () => inside,
+  path: "/runs",
+  validateSearch: readRunFilters,
+  component: lazyRouteComponent(() => import("./pages/runs/Runs.tsx"), "Runs"),
+});
+
+const run = createRoute({
+  getParentRoute: () => inside,
+  path: "/runs/$taskId",
+  validateSearch: readRunTab,
+  component: lazyRouteComponent(() => import("./pages/run/Run.tsx"), "Run"),
+});
+
+/** Only our own pages are gone to after signing in. */
+function isPath(to: unknown): to is string {
+  return typeof to === "string" && /^\/(?![/\\])/.test(to);
+}
+
+export const router = createRouter({
+  routeTree: root.addChildren([signIn, inside.addChildren([home, runs, run])]),
+  defaultPreload: "intent",
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,12 @@
+/** The server that this page came from, through the same client that any program uses. */
+
+import { QueryClient } from "@tanstack/react-query";
+import { createClient } from "../../../src/sdk/client/index.ts";
+import { sessionFetch } from "./session.ts";
+
+export const bridle = createClient({ url: location.origin, key: "session", fetch: sessionFetch, retries: 1 });
+
+/** The client tries again by itself what got lost. */
+export const queries = new QueryClient({
+  defaultOptions: { queries: { retry: false, staleTime: 10_000, refetchOnWindowFocus: true } },
+});

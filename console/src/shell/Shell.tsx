@@ -1,0 +1,58 @@
+/** What surrounds every page: where to go, who one is, and whether the server is there. */
+
+import { Link, Outlet, useNavigate, useRouter } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { Icon, type IconName, Mark } from "../parts/Icon.tsx";
+import { useSession } from "../server/session.ts";
+import { text } from "../text.ts";
+import { Account } from "./Account.tsx";
+import { ConnectionBanner } from "./ConnectionBanner.tsx";
+
+const pages: readonly { to: "/runs"; icon: IconName; label: string }[] = [
+  { to: "/runs", icon: "runs", label: text.pages.runs },
+];
+
+export function Shell() {
+  const { session } = useSession();
+  const navigate = useNavigate();
+  const router = useRouter();
+  useEffect(() => {
+    if (session !== null) return;
+    void navigate({ to: "/sign-in", search: { to: router.state.location.href } });
+  }, [session, navigate, router]);
+  if (session === null) return null;
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">
+        {text.skip}
+      </a>
+      <header className="shell__bar">
+        <Link to="/runs" search={{}} className="shell__mark" aria-label={text.product}>
+          <Mark />
+          <span>{text.product}</span>
+        </Link>
+        <nav className="shell__nav" aria-label={text.navigation}>
+          {pages.map(({ to, icon, label }) => (
+            <Link
+              key={to}
+              to={to}
+              search={{}}
+              className="shell__link"
+              activeProps={{ "aria-current": "page" }}
+            >
+              <Icon name={icon} />
+              <span>{label}</span>
+            </Link>
+          ))}
+        </nav>
+        <Account session={session} />
+      </header>
+      <div className="shell__page">
+        <ConnectionBanner />
+        <div id="content" tabIndex={-1} className="shell__content">
+          <Outlet />
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,421 @@
+/** The console in a real browser: one browser and one server for all of it. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import type { Page } from "playwright-core";
+import { noBrowser } from "../support/browser.ts";
+import { Client, type Json, userMessage } from "../support/client.ts";
+import {
+  assertAccessible,
+  type ConsolePage,
+  type ConsoleWorld,
+  signIn,
+  startConsole,
+} from "../support/console.ts";
+import { adminKey, startServer, temporaryDirectory } from "../support/server.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+
+const kilobyte = 1000;
+
+describe("the console", { skip: noBrowser }, () => {
+  let world: ConsoleWorld;
+  before(async () => {
+    world = await startConsole();
+  });
+  after(() => world[Symbol.asyncDispose]());
+
+  /** Somebody who is signed in, on a page. */
+  async function openAs(path: string, key = adminKey): Promise<ConsolePage> {
+    const opened = await world.open(path);
+    await signIn(opened.page, key);
+    return opened;
+  }
+
+  async function rehearse(...lines: string[]): Promise<Json> {
+    const session = await world.client.createSession();
+    return await world.client.rehearse(session.id, ...lines);
+  }
+
+  function assertQuiet({ complaints, strays }: ConsolePage): void {
+    assert.deepEqual({ complaints, strays }, { complaints: [], strays: [] });
+  }
+
+  test("CON-1, CON-2 the first page is small, and the key is in neither storage nor address", async () => {
+    const opened = await world.open("/");
+    const { page } = opened;
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    const scripts: unknown = await page.evaluate(
+      `performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".js"))`,
+    );
+    assert.ok(Array.isArray(scripts) && scripts.length > 2);
+    await signIn(page);
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+    const all: unknown = await page.evaluate(
+      `performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".js"))`,
+    );
+    assert.ok(Array.isArray(all) && all.length > scripts.length, "pages are loaded when they are opened");
+    let bytes = 0;
+    for (const script of all) bytes += gzipSync(await (await fetch(String(script))).bytes()).length;
+    assert.ok(bytes < 200 * kilobyte, `${bytes} bytes of script`);
+    const kept = await page.evaluate(
+      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])",
+    );
+    assert.ok(!String(kept).includes(adminKey));
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-2, CON-3 a wrong key is refused, and signing out leads back to where one signs in", async () => {
+    const opened = await world.open("/runs?status=FAILED");
+    const { page } = opened;
+    await page.getByLabel("API key", { exact: true }).fill("wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page
+      .getByRole("alert")
+      .getByText(/wrong, expired or revoked/)
+      .waitFor();
+    await page
+      .getByRole("alert")
+      .getByText(/^Request req_/)
+      .waitFor();
+    await signIn(page);
+    await page.waitForURL(/\/runs\?status=FAILED$/);
+    await page.getByRole("button", { name: /^Account/ }).click();
+    await page.getByText("Everything in the tenant").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.goto(`${world.server.url}/runs`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-4 a key that may only read is offered nothing else", async () => {
+    const { key } = await world.client.createKey({ scopes: ["tasks:read", "events:read"], actor: "reader" });
+    const task = await rehearse("ask Where to?");
+    const opened = await openAs(`/runs/${task.id}`, key);
+    const { page } = opened;
+    await page.getByText("Your key lacks the scope messages:write").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Cancel" }).count(), 0);
+    assert.equal(await page.getByRole("button", { name: "Send" }).count(), 0);
+    await page.getByRole("link", { name: "All runs" }).click();
+    await page
+      .getByRole("link", { name: /ask Where to/ })
+      .first()
+      .waitFor();
+    assert.equal(await page.getByRole("checkbox").count(), 0);
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-5 the list shows runs as they come and go, filters by its address, and cancels several", async () => {
+    const marker = `list-${Date.now()}`;
+    await rehearse(`say ${marker}-before`, "return done");
+    const opened = await openAs("/runs");
+    const { page } = opened;
+    await page.getByRole("link", { name: `${marker}-before` }).waitFor();
+    const [first, second] = [await rehearse(`ask ${marker}-one?`), await rehearse(`ask ${marker}-two?`)];
+    await page.getByRole("link", { name: `${marker}-two` }).waitFor();
+    const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: `${marker}-one` }) });
+    await row.getByText("Asks").waitFor();
+    await world.client.answer(first.id, "yes");
+    await row.getByText("Completed").waitFor();
+
+    await page.getByLabel("Status").selectOption("Asks");
+    await page.waitForURL(/status=INPUT_REQUIRED/);
+    await page.getByRole("link", { name: `${marker}-two` }).waitFor();
+    assert.equal(await page.getByRole("link", { name: `${marker}-one` }).count(), 0);
+    await page.getByLabel("Session").fill(second.session_id);
+    await page.getByLabel("Session").press("Enter");
+    await page.waitForURL(/session=session_/);
+    await page.getByText("1 run", { exact: true }).waitFor();
+    await page.getByRole("checkbox").check();
+    await page.getByRole("button", { name: "Cancel 1 run…" }).click();
+    await page.getByRole("dialog").getByRole("heading", { name: "Cancel 1 run?" }).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel 1 run" }).click();
+    await page.getByText("No run matches these filters").waitFor();
+    assert.equal((await world.client.get(`/v1/tasks/${second.id}`)).body.status, "CANCELED");
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-5 of thousands of runs only those are in the page that are seen", async () => {
+    const opened = await world.open("/runs");
+    const { page } = opened;
+    const task = await rehearse("return done");
+    const all = 100_000;
+    await page.route(/\/v1\/tasks\?/, async (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const [from, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit"))];
+      const data = Array.from({ length: limit }, (_, n) => ({
+        ...task,
+        id: `task_${from + n}`,
+        input: userMessage(`run ${from + n}`),
+      }));
+      const next = from + limit < all ? String(from + limit) : null;
+      await route.fulfill({
+        json: { object: "list", data, page: { next_cursor: next, has_more: next !== null } },
+      });
+    });
+    await signIn(page);
+    await page.getByRole("link", { name: "run 0", exact: true }).waitFor();
+    const frames = Number(await page.evaluate(scrollDown));
+    const rows = await page.getByRole("row").count();
+    assert.ok(rows < 60, `${rows} rows`);
+    await page.getByText(/[\d,]+ runs loaded, more below/).waitFor();
+    const shown = Number((await page.getByText(/runs loaded/).textContent())?.replaceAll(/\D/g, ""));
+    assert.ok(shown >= 500, `${shown} runs were loaded`);
+    assert.ok(frames >= 20, `${frames} frames a second`);
+    await page.close();
+  });
+
+  test("CON-6 a run is watched, answered, approved and proved on its page", async () => {
+    const session = await world.client.createSession();
+    const task = await world.client.submit(session.id, "Release it", { persona_id: "persona_tour" });
+    const opened = await openAs(`/runs/${task.id}`);
+    const { page } = opened;
+    await page.getByText(/The task asked "What shall this release be called\?"/).waitFor();
+    await page.getByLabel("name").fill("Ada");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("publish Ada", { exact: true }).waitFor();
+    await page.getByText("Risk: high").waitFor();
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText(/^Approved by admin/).waitFor();
+    await page.getByText("How it ended").waitFor();
+
+    await page.getByRole("tab", { name: /Timeline/ }).click();
+    await page
+      .getByRole("button", { name: /llm draft/ })
+      .last()
+      .click();
+    await page.getByText("tour/guide").first().waitFor();
+    await page.getByRole("tab", { name: /Artifacts/ }).click();
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByText("Orders above 500 wait for a person").first().waitFor();
+    await page.getByRole("tab", { name: /Events/ }).click();
+    await page.getByLabel("Filter events").fill("task.completed");
+    await page.getByRole("button", { name: /task\.completed/ }).click();
+    await page
+      .getByText(/"?Ada is published/)
+      .first()
+      .waitFor();
+    await page.getByRole("tab", { name: "Receipt" }).click();
+    await page.getByText("Valid", { exact: true }).waitFor();
+    assert.equal(await page.locator(".check--failed").count(), 0);
+
+    await page.getByRole("button", { name: "Replay" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
+    await page.waitForURL((url) => url.pathname.startsWith("/runs/task_") && !url.pathname.endsWith(task.id));
+    await page.getByRole("link", { name: task.id }).waitFor();
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-6 a run is denied with a reason, canceled, forked, and copied without a key", async () => {
+    const denied = await rehearse("approve delete everything");
+    const opened = await openAs(`/runs/${denied.id}`);
+    const { page } = opened;
+    await page.getByLabel("Reason (optional)").fill("not today");
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.getByText(/^Denied by admin/).waitFor();
+    await page.getByText("not today").first().waitFor();
+
+    const asking = await rehearse("ask Still there?");
+    await page.goto(`${world.server.url}/runs/${asking.id}`);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    for (const [item, has] of [
+      ["Copy as curl", "persona_rehearsal"],
+      ["Copy as client code", "bridle/client"],
+      ["Copy as test fixture", "bridle/testing"],
+    ] as const) {
+      await page.getByRole("button", { name: "Actions" }).click();
+      await page.getByRole("menuitem", { name: item }).click();
+      await page.getByText("Copied").waitFor();
+      const copied = String(await page.evaluate("navigator.clipboard.readText()"));
+      assert.ok(copied.includes(has) && !copied.includes(adminKey), copied);
+    }
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await page.getByLabel("Reason (optional)").fill("no longer needed");
+    await page.getByRole("button", { name: "Cancel the run" }).click();
+    await page.getByText("no longer needed").waitFor();
+    await page.getByRole("button", { name: "Actions" }).click();
+    await page.getByRole("menuitem", { name: "Fork the session" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Fork" }).click();
+    await page.waitForURL(/\/runs\?session=session_/);
+    assert.ok(!page.url().includes(asking.session_id));
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-8 hostile output is shown as text, runs nothing and loads nothing", async () => {
+    const hostile = [
+      "say <img src=x onerror=alert(1)><script>alert(2)</script><iframe src=javascript:alert(3)></iframe>",
+      "say [click](javascript:alert(4)) ![track](https://evil.example/pixel.png) <svg/onload=alert(5)>",
+      "say \u001b[31mred\u001b]0;title\u0007 and \u202egnp.exe\u202c",
+      `say ${"A very long line. ".repeat(20_000)}`,
+      "artifact page.html <script>alert(6)</script>",
+      "return <b>done</b>",
+    ];
+    const task = await rehearse(...hostile);
+    const opened = await openAs(`/runs/${task.id}`);
+    const { page } = opened;
+    let alerts = 0;
+    page.on("dialog", (dialog) => {
+      alerts += 1;
+      void dialog.dismiss();
+    });
+    await page.getByText("<script>alert(2)</script>").first().waitFor();
+    await page.getByText("␛[31mred␛]0;title␇ and \\u202egnp.exe").first().waitFor();
+    await page
+      .getByRole("button", { name: /^Show all 200,000/ })
+      .first()
+      .waitFor();
+    const active = await page
+      .locator("#content")
+      .locator("img, script, iframe, object, embed, svg:not(.icon)")
+      .count();
+    assert.equal(active, 0);
+    assert.equal(await page.locator('a[href^="javascript:"]').count(), 0);
+    await page.getByRole("tab", { name: /Artifacts/ }).click();
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByText("<script>alert(6)</script>").waitFor();
+    await page.getByRole("tab", { name: /Events/ }).click();
+    await page
+      .getByRole("button", { name: /agent\.message/ })
+      .first()
+      .click();
+    await page.goto(`${world.server.url}/runs`);
+    await page
+      .getByRole("link", { name: /<img src=x/ })
+      .first()
+      .waitFor();
+    assert.equal(alerts, 0);
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-9 every page is accessible in both themes, narrow and wide", async () => {
+    const { page } = await world.open("/sign-in");
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await assertAccessible(page, "sign-in");
+    await signIn(page);
+    await page.getByRole("row").nth(3).waitFor();
+    await assertAccessible(page, "runs");
+    await page.getByRole("button", { name: /^Account/ }).click();
+    await assertAccessible(page, "account");
+    const asking = await rehearse(
+      "say **Hello**",
+      "step measure",
+      "artifact notes.txt some notes",
+      "ask Which region?",
+    );
+    const approving = await rehearse("approve deploy");
+    const ended = await rehearse("say one", "fail It broke");
+    for (const [task, tabs] of [
+      [asking, ["Conversation", "Timeline", "Artifacts", "Events", "Receipt"]],
+      [approving, ["Conversation"]],
+      [ended, ["Conversation", "Receipt"]],
+    ] as const) {
+      await page.goto(`${world.server.url}/runs/${task.id}`);
+      for (const tab of tabs) {
+        await page.getByRole("tab", { name: tab }).click();
+        await openWhatOpens(page);
+        await assertAccessible(page, `${tab} of a run that is ${task.status}`);
+      }
+    }
+    await page.goto(`${world.server.url}/runs/task_none`);
+    await page.getByText("There is no such run").waitFor();
+    await assertAccessible(page, "no such run");
+    await page.close();
+  });
+
+  test("CON-9 a question is found, answered and left by keyboard alone", async () => {
+    const task = await rehearse("ask Which region?");
+    const { page } = await world.open("/runs");
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(adminKey);
+    await page.keyboard.press("Enter");
+    await page.getByRole("row").first().waitFor();
+    await page.getByLabel("Open a run by its ID").focus();
+    await page.keyboard.type(task.id);
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Your answer").waitFor();
+    for (let n = 0; n < 40; n++) {
+      await page.keyboard.press("Tab");
+      if (await page.evaluate(`document.activeElement?.tagName === "TEXTAREA"`)) break;
+    }
+    await page.keyboard.type("eu-west");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByText("You said: eu-west").waitFor();
+    await page.close();
+  });
+
+  test("CON-7, CON-3 a page goes on where it was after a break and a restart, with every event once", async () => {
+    await using place = await temporaryDirectory();
+    let server = await startServer({ data: place.path });
+    await using proxy = await startTcpProxy(server.url);
+    const admin = new Client(server);
+    const session = await admin.createSession();
+    const task = await admin.rehearse(
+      session.id,
+      "say before",
+      "ask Go on?",
+      "stream 200",
+      "say after",
+      "return done",
+    );
+    const page = await world.browser.newPage();
+    await page.goto(`${proxy.url}/runs/${task.id}`);
+    await signIn(page);
+    await page.getByLabel("Your answer").waitFor();
+    await server.stop();
+    await page.getByText(/No connection to the server since/).waitFor();
+    server = await startServer({ data: place.path });
+    proxy.leadTo(server.url);
+    await new Client(server).answer(task.id, "yes");
+    await page.getByText("How it ended").waitFor();
+    await page.getByText(/No connection to the server since/).waitFor({ state: "detached" });
+    for (const said of ["before", "after"])
+      assert.equal(await page.getByText(said, { exact: true }).count(), 1, said);
+    const ids = await eventIdsOf(new Client(server), task.id);
+    await page.getByRole("tab", { name: `Events ${ids.length}` }).waitFor();
+    await page.close();
+    await server[Symbol.asyncDispose]();
+  });
+});
+
+async function eventIdsOf(client: Client, taskId: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const { body } = await client.get(
+      `/v1/tasks/${taskId}/events?limit=200${cursor === "" ? "" : `&cursor=${cursor}`}`,
+    );
+    ids.push(...body.data.map(({ id }: Json) => id));
+    cursor = body.page.next_cursor;
+  }
+  return ids;
+}
+
+/** Scrolls as somebody does who looks for something, and gives the frames a second. */
+const scrollDown = `new Promise((resolve) => {
+  const list = document.querySelector(".runs");
+  const begin = performance.now();
+  let frames = 0;
+  const step = () => {
+    frames += 1;
+    list.scrollTop += 400;
+    const passed = performance.now() - begin;
+    if (passed < 2000) requestAnimationFrame(step);
+    else resolve((frames / passed) * 1000);
+  };
+  step();
+})`;
+
+/** So that what is behind a button is looked at too. */
+async function openWhatOpens(page: Page): Promise<void> {
+  const closed = page.locator('.step__row[aria-expanded="false"], .artifact button[aria-expanded="false"]');
+  for (let n = await closed.count(); n > 0; n--) await closed.first().click();
+}

@@ -1,0 +1,22 @@
+/** What those are promised who use a server from a browser. */
+
+import { type Requirement, section } from "./requirements.ts";
+
+export const consoleRequirements: readonly Requirement[] = section("Bridle", "The console", {
+  "CON-1":
+    "The first page needs at most 200 KB of script, compressed; nothing is inline, nothing comes from elsewhere, and no page breaks its policy.",
+  "CON-2":
+    "A browser signs in with a key, which it does not keep, or with a link of the server, which works once and for 10 minutes.",
+  "CON-3":
+    "A session takes its cookie and the header of its page, outlives a restart, and ends with its key, by signing out, or after a week.",
+  "CON-4": "Signing in and out is in the audit log, and pages offer what the key may do and no more.",
+  "CON-5":
+    "The list of runs shows what changes while it is looked at, is filtered by its address, and cancels several after saying how many.",
+  "CON-6":
+    "The page of a run shows what was said, done, made and proved, and takes answers, approvals and the other actions.",
+  "CON-7":
+    "A page whose connection breaks says so, and shows every event once when the connection is back, also after a restart of the server.",
+  "CON-8": "What agents write is shown as text: it runs nothing, loads nothing, and hides nothing.",
+  "CON-9":
+    "Every page is accessible in both themes, at 360 and 1280 pixels, and can be used by keyboard alone.",
+});
