@@ -12,8 +12,8 @@ import { install, linkForTypes, npm, type Packed, pack, root, runBin } from "./s
 import { startProcess, temporaryDirectory } from "./support/server.ts";
 
 /** Somewhat more than it is; CONTRIBUTING.md says how much that was. */
-const packedBytesMax = 4_200_000;
-const unpackedBytesMax = 20_000_000;
+const packedBytesMax = 4_400_000;
+const unpackedBytesMax = 20_700_000;
 
 const { version, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
@@ -86,20 +86,20 @@ describe("the package that is published", () => {
   test("PKG-1 the package is small and holds only bundle, types, notices and pages", () => {
     // Given the package, when its files are listed, then they are the bundle, its types, notices and pages, and small.
     const paths = packed.files.map(({ path }) => path);
-    const rest = paths.filter(
-      (path) => !/^lib\/[\w-]+\.js(\.map)?$|^(src|client|proto)\/.*\.d\.ts$/.test(path),
-    );
+    const made =
+      /^lib\/[\w-]+\.js(\.map)?$|^lib\/console\/(index\.html|favicon\.svg|assets\/[\w-]+\.(js|css))$|^(src|client|proto)\/.*\.d\.ts$/;
+    const rest = paths.filter((path) => !made.test(path));
     const asTheyAre = globSync(["src/cli/init/template/**/*.*", "docs/**/*.md"], {
       cwd: root,
       exclude: ["docs/decisions/**"],
     });
     const atTheTop = ["AGENTS.md", "CHANGELOG.md", "LICENSE", "README.md", "llms.txt", "package.json"];
     assert.deepEqual(rest.sort(), [...atTheTop, "THIRD-PARTY-NOTICES.md", ...asTheyAre].sort());
-    for (const path of ["lib/main.js", "lib/writer.js", "lib/index.js", "src/index.d.ts"]) {
+    for (const path of ["lib/main.js", "lib/writer.js", "lib/index.js", "lib/console/index.html", "src/index.d.ts"]) {
       assert.ok(paths.includes(path), path);
     }
     const notices = readFileSync(join(project, "node_modules/bridle/THIRD-PARTY-NOTICES.md"), "utf8");
-    for (const name of ["fastify", "typebox", "ai"])
+    for (const name of ["fastify", "typebox", "ai", "react-dom"])
       assert.match(notices, new RegExp(`^## ${name} \\d`, "m"));
     // The same wherever it is built: its source maps lead to the sources of a clone, not of the builder's folders.
     const { sources } = JSON.parse(

@@ -2,7 +2,7 @@
  * What a request presents to say who is calling: `Authorization: Bearer <key>`. An upgrade to a WebSocket, which a browser
  * sends without headers, may also offer the subprotocols `bridle.v1, bearer.<key>` or bring a ticket as `?ticket=`.
  *
- * There are no cookies and nothing else that a browser adds by itself, so a page of another origin can open a connection
+ * Nothing that a browser adds by itself is enough (`console/sessions.ts` says what its cookie is good for), so a page of another origin can open a connection
  * only with a credential that it was given; `site-guard.ts` refuses it even then, unless its origin is allowed.
  */
 

@@ -163,7 +163,7 @@ function securityHeadersFor(isHttps: boolean): Record<string, string> {
   };
 }
 
-/** No cookies are used, so none are asked for: a script sends the key that it has. */
+/** Scripts of other origins send the key that they have. The session of the console is for its own origin: its header is not among the allowed ones. */
 function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>): void {
   app.register(cors, {
     origin: (origin, answer) => answer(null, origin !== undefined && origins.has(origin) ? origin : false),

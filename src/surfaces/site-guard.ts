@@ -4,8 +4,8 @@
  * Host: by DNS rebinding, a page of evil.example reaches loopback under its own name and counts as same-origin. So a request
  * that arrives on loopback must name this machine, the public URL's host or an allowed host. With allowed hosts set, that
  * holds for requests from everywhere.
- * Origin: a page of another origin is refused where it would change something or uses a credential. No cookies are used, so
- * it would need a key; this is what is left when it has one.
+ * Origin: a page of another origin is refused where it would change something or uses a credential. The cookie of the console
+ * alone opens nothing, so it would need a key; this is what is left when it has one.
  */
 
 import type { IncomingHttpHeaders } from "node:http";

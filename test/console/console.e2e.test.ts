@@ -179,7 +179,7 @@ describe("the console", { skip: noBrowser }, () => {
     await page.getByLabel("name").fill("Ada");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("publish Ada", { exact: true }).waitFor();
-    await page.getByText("Risk: high").waitFor();
+    await page.getByText("Risk: high", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Approve" }).click();
     await page.getByText(/^Approved by admin/).waitFor();
     await page.getByText("How it ended").waitFor();
@@ -416,6 +416,7 @@ const scrollDown = `new Promise((resolve) => {
 
 /** So that what is behind a button is looked at too. */
 async function openWhatOpens(page: Page): Promise<void> {
-  const closed = page.locator('.step__row[aria-expanded="false"], .artifact button[aria-expanded="false"]');
-  for (let n = await closed.count(); n > 0; n--) await closed.first().click();
+  await page.getByText("Loading…").waitFor({ state: "hidden" });
+  await page.evaluate(`document.querySelectorAll('.step__row[aria-expanded="false"], .artifact [aria-expanded="false"]')
+    .forEach((button) => button.checkVisibility() && button.click())`);
 }

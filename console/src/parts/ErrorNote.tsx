@@ -1,6 +1,6 @@
 /** What went wrong, in the server's own words, with what support needs to find it. */
 
-import { BridleError } from "../../../src/sdk/client/index.ts";
+import { BridleError } from "bridle/client";
 import { SignInFailed } from "../server/session.ts";
 import { text } from "../text.ts";
 

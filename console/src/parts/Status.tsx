@@ -1,4 +1,4 @@
-import type { TaskStatus } from "../../../src/sdk/client/index.ts";
+import type { TaskStatus } from "bridle/client";
 import { text } from "../text.ts";
 
 export const statuses = Object.keys(text.status) as TaskStatus[];

@@ -1,7 +1,7 @@
 /** The server that this page came from, through the same client that any program uses. */
 
 import { QueryClient } from "@tanstack/react-query";
-import { createClient } from "../../../src/sdk/client/index.ts";
+import { createClient } from "bridle/client";
 import { sessionFetch } from "./session.ts";
 
 export const bridle = createClient({ url: location.origin, key: "session", fetch: sessionFetch, retries: 1 });

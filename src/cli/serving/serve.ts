@@ -4,9 +4,9 @@ import { flushCompileCache } from "node:module";
 import { createLogger } from "../../server/logger.ts";
 import { type Server, startServer } from "../../server/server.ts";
 import { version } from "../../version.ts";
-import { consoleLine } from "../console-link.ts";
 import { ownName } from "../own-name.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "../settings/server-config.ts";
+import { consoleLine } from "./console-link.ts";
 import { interrupted, reloadOnHangup } from "./listening.ts";
 import {
   addressLines,

@@ -1,9 +1,9 @@
 /** What can be done with a run; what the key may not do is not offered. */
 
 import { useNavigate } from "@tanstack/react-router";
+import type { Task } from "bridle/client";
 import { DropdownMenu } from "radix-ui";
 import { useId, useState } from "react";
-import type { Task } from "../../../../src/sdk/client/index.ts";
 import { Dialog } from "../../parts/Dialog.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";

@@ -1,7 +1,7 @@
 /** What the agent wants to do, so that a person can judge it, and the two answers. */
 
+import type { PermissionRequest } from "bridle/client";
 import { useId, useState } from "react";
-import type { PermissionRequest } from "../../../../src/sdk/client/index.ts";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Json } from "../../parts/Json.tsx";
 import { LongText } from "../../parts/LongText.tsx";

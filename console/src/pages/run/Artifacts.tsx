@@ -1,8 +1,8 @@
 /** What the agent made. A preview is data that this page shows, never a document that the browser opens. */
 
 import { useQuery } from "@tanstack/react-query";
+import type { Artifact, Content } from "bridle/client";
 import { lazy, Suspense, useEffect, useState } from "react";
-import type { Artifact, Content } from "../../../../src/sdk/client/index.ts";
 import { Empty } from "../../parts/Empty.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";

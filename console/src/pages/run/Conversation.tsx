@@ -1,7 +1,7 @@
 /** What was said, in order, and what is asked now. */
 
+import type { Message, Task } from "bridle/client";
 import { lazy, Suspense } from "react";
-import type { Message, Task } from "../../../../src/sdk/client/index.ts";
 import { isRedacted, Json } from "../../parts/Json.tsx";
 import { LongText } from "../../parts/LongText.tsx";
 import { Time } from "../../parts/Time.tsx";

@@ -1,8 +1,8 @@
 /** The log itself, as programs get it. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
+import type { BridleEvent } from "bridle/client";
 import { useDeferredValue, useId, useMemo, useRef, useState } from "react";
-import type { BridleEvent } from "../../../../src/sdk/client/index.ts";
 import { Json } from "../../parts/Json.tsx";
 import { text } from "../../text.ts";
 

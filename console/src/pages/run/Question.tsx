@@ -1,7 +1,7 @@
 /** What the agent asks, as a form made from what it expects. */
 
+import type { Task } from "bridle/client";
 import { type FormEvent, useId, useState } from "react";
-import type { Task } from "../../../../src/sdk/client/index.ts";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { LongText } from "../../parts/LongText.tsx";
 import { formFor, readForm, SchemaFields } from "../../parts/SchemaForm.tsx";

@@ -1,7 +1,7 @@
 /** The run's receipt, and its verification in this browser. */
 
 import { useQuery } from "@tanstack/react-query";
-import type { Task } from "../../../../src/sdk/client/index.ts";
+import type { Task } from "bridle/client";
 import { Copy } from "../../parts/Copy.tsx";
 import { Empty } from "../../parts/Empty.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";

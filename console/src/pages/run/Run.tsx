@@ -1,11 +1,10 @@
 /** One run: what was said, what was done, what it waits for, and what came of it. */
 
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { type Task, NotFound as TaskNotFound } from "bridle/client";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense } from "react";
-import { type Task, NotFound as TaskNotFound } from "../../../../src/sdk/client/index.ts";
 import { Id } from "../../parts/Copy.tsx";
-import { Empty } from "../../parts/Empty.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";
 import { isFinal, Status } from "../../parts/Status.tsx";
@@ -41,9 +40,10 @@ export function Run() {
         {text.run.back}
       </Link>
       {taskError instanceof TaskNotFound && (
-        <Empty title={text.run.notFound}>
+        <div className="empty">
+          <h1>{text.run.notFound}</h1>
           <p>{text.run.notFoundHelp}</p>
-        </Empty>
+        </div>
       )}
       {taskError !== null && !(taskError instanceof TaskNotFound) && (
         <ErrorNote error={taskError} onRetry={() => void refetch()} />

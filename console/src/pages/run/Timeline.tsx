@@ -1,8 +1,8 @@
 /** Every step, with when it ran: a bar from its beginning to its end, on the time of the whole run. */
 
 import { Link } from "@tanstack/react-router";
+import type { Task } from "bridle/client";
 import { memo, useState } from "react";
-import type { Task } from "../../../../src/sdk/client/index.ts";
 import { Empty } from "../../parts/Empty.tsx";
 import { Json } from "../../parts/Json.tsx";
 import { LongText } from "../../parts/LongText.tsx";

@@ -1,6 +1,6 @@
 /** The server's own sentence about what the run waits for, and what would help. */
 
-import type { Task } from "../../../../src/sdk/client/index.ts";
+import type { Task } from "bridle/client";
 import { isFinal } from "../../parts/Status.tsx";
 import { Time } from "../../parts/Time.tsx";
 import { text } from "../../text.ts";

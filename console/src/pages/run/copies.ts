@@ -1,6 +1,6 @@
 /** A run as something to run again elsewhere. No key is in any of it. */
 
-import type { Task } from "../../../../src/sdk/client/index.ts";
+import type { Task } from "bridle/client";
 import type { RunView } from "./log.ts";
 import { agentOf, isRecord } from "./words.ts";
 

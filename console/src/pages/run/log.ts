@@ -3,7 +3,7 @@
  * run that is watched and the page of one that ended long ago are the same.
  */
 
-import type { Artifact, BridleEvent, Message, PermissionRequest } from "../../../../src/sdk/client/index.ts";
+import type { Artifact, BridleEvent, Message, PermissionRequest } from "bridle/client";
 import { isRecord, stringIn } from "./words.ts";
 
 export interface Step {

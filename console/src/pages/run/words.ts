@@ -1,6 +1,6 @@
 /** What records say, in words. Everything that agents and people wrote is text here and never anything else. */
 
-import type { Message, Task } from "../../../../src/sdk/client/index.ts";
+import type { Message, Task } from "bridle/client";
 import { text } from "../../text.ts";
 
 /** Long enough for a row and a heading. */

@@ -2,8 +2,8 @@
 
 import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
+import type { Task } from "bridle/client";
 import { memo, useEffect, useRef } from "react";
-import type { Task } from "../../../../src/sdk/client/index.ts";
 import { isFinal, Status } from "../../parts/Status.tsx";
 import { Time, Took } from "../../parts/Time.tsx";
 import { useMedia } from "../../parts/useMedia.ts";

@@ -1,6 +1,6 @@
 /** What is looked for is in the address: it can be kept as a bookmark and sent to others. */
 
-import type { ListTasks, TaskStatus } from "../../../../src/sdk/client/index.ts";
+import type { ListTasks, TaskStatus } from "bridle/client";
 import { statuses } from "../../parts/Status.tsx";
 import { text } from "../../text.ts";
 

@@ -1,8 +1,8 @@
 /** The list as far as it was scrolled, kept up to date by the server's event stream. */
 
 import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import type { BridleEvent, Page, Task } from "bridle/client";
 import { useEffect, useMemo } from "react";
-import type { BridleEvent, Page, Task } from "../../../../src/sdk/client/index.ts";
 import { bridle } from "../../server/bridle.ts";
 import { watchConnection } from "../../server/connection.ts";
 import { may, useSession } from "../../server/session.ts";

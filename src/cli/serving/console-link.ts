@@ -1,9 +1,9 @@
 /** How whoever starts a server gets into its console: by a link that works once, which `--open` opens. */
 
 import { spawn } from "node:child_process";
-import type { Server } from "../server/server.ts";
-import { isLoopbackHost } from "../surfaces/loopback.ts";
-import type { ServeSettings } from "./settings/settings.ts";
+import type { Server } from "../../server/server.ts";
+import { isLoopbackHost } from "../../surfaces/loopback.ts";
+import type { ServeSettings } from "../settings/settings.ts";
 
 /**
  * The line of the greeting. What a server that others reach writes may be collected somewhere: a link that lets its reader in as the
