@@ -95,7 +95,13 @@ describe("the package that is published", () => {
     });
     const atTheTop = ["AGENTS.md", "CHANGELOG.md", "LICENSE", "README.md", "llms.txt", "package.json"];
     assert.deepEqual(rest.sort(), [...atTheTop, "THIRD-PARTY-NOTICES.md", ...asTheyAre].sort());
-    for (const path of ["lib/main.js", "lib/writer.js", "lib/index.js", "lib/console/index.html", "src/index.d.ts"]) {
+    for (const path of [
+      "lib/main.js",
+      "lib/writer.js",
+      "lib/index.js",
+      "lib/console/index.html",
+      "src/index.d.ts",
+    ]) {
       assert.ok(paths.includes(path), path);
     }
     const notices = readFileSync(join(project, "node_modules/bridle/THIRD-PARTY-NOTICES.md"), "utf8");
