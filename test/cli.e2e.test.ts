@@ -823,7 +823,7 @@ describe("bridle replay --fixture", { concurrency }, () => {
       const message = ended.stdout.split("\n").find((line) => line.includes("does not repeat task_")) ?? "";
       assert.ok(message.includes(recorded), ended.stdout);
       assert.ok(message.includes(attempted), ended.stdout);
-      assert.match(message, /travel@2\.0\.0/);
+      assert.match(message, /travel@1\.0\.0/);
       assert.deepEqual(calls, []);
     });
   }
@@ -905,7 +905,7 @@ describe("bridle check", { concurrency }, () => {
 
   /** Every divergence that was reported: the task, and what stands beside each other. */
   function divergences({ stdout }: Ended): Record<string, [string, string]> {
-    const found = stdout.matchAll(/^diverges (\S+) {2}\S+ → \S+\n {2}recorded +(.+)\n {2}attempted +(.+)$/gm);
+    const found = stdout.matchAll(/^diverges (\S+) {2}\S+\n {2}recorded +(.+)\n {2}attempted +(.+)$/gm);
     return Object.fromEntries([...found].map(([, id = "", a = "", b = ""]) => [nameOf(id), [a, b]]));
   }
 
@@ -1002,13 +1002,28 @@ describe("bridle check", { concurrency }, () => {
     });
   }
 
-  test("CLI-5 tasks of agents that are in no module are listed as not checked", async () => {
-    // Given tasks of agents that are in no module, when the code is checked, then each is listed as not checked.
-    const ended = await check([]);
-    const unknown = [...ended.stdout.matchAll(/^unknown +(\S+) +(\S+) /gm)].map(([, id = ""]) => nameOf(id));
-    assert.deepEqual(unknown.sort(), [...all, "child"].sort());
-    assert.match(ended.stdout, /^1 histories checked: .*; 8 not checked\.$/m);
-    assert.match(ended.stdout, /packer@1\.0\.0/);
+  test("CLI-5 an open task whose version is missing fails the check; ended ones are skipped", async () => {
+    for (const args of [[], ["--agents", await codeWith("next version")]]) {
+      const ended = await check(args);
+      assert.equal(ended.code, 1, ended.stdout);
+      const missing = [...ended.stdout.matchAll(/^missing +(\S+) +travel@1\.0\.0 /gm)].map(([, id = ""]) =>
+        nameOf(id),
+      );
+      assert.deepEqual(missing.sort(), ["approving", "asking"]);
+      assert.match(
+        ended.stdout,
+        /^1 histories checked: .* 2 open without their version\. 6 ended in .* skipped\.$/m,
+      );
+    }
+    assert.match(
+      (await check(["--agents", await codeWith("next version")])).stdout,
+      /not loaded; 2\.0\.0 is\./,
+    );
+  });
+
+  test("CLI-5 each task is judged by its own version when a newer one is loaded beside it", async () => {
+    const args = ["--agents", await codeWith(""), await codeWith("next version")];
+    assert.match(succeeded(await check(args)), /^9 histories checked: .* 0 diverge\.\n$/);
   });
 
   test("CLI-5 given the name of an agent, when the code is checked, then only its tasks are", async () => {

@@ -8,7 +8,7 @@ import { appendFileSync } from "node:fs";
 import { type Agent, type AgentContext, AgentFailure, defineAgent } from "bridle";
 
 export function travelAgents(change: string, notes: string): { travel: Agent; packer: Agent } {
-  const version = change === "" ? "1.0.0" : "2.0.0";
+  const version = change === "next version" ? "2.0.0" : "1.0.0";
 
   /** The agent's code after a change, and before it otherwise. */
   function changed<T>(what: string, after: T, before: T): T {

@@ -1,7 +1,9 @@
 /** `bridle check`: would the code that is on disk now repeat what the log says? Run it before a deployment. */
 
 import type { Command } from "commander";
+import type { AgentRegistry } from "../../runtime/agents/registry.ts";
 import type { HistoryReport } from "../../runtime/run/history.ts";
+import { isFinal, type TaskStatus } from "../../sdk/client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { sinceTime } from "../settings/since.ts";
@@ -15,9 +17,16 @@ interface CheckSettings extends RemoteSettings, JsonSettings {
   since?: Date;
 }
 
+interface TaskToCheck {
+  id: string;
+  /** With the version that it began with. */
+  agent: string;
+  isOpen: boolean;
+}
+
 interface Task {
   id: string;
-  status: string;
+  status: TaskStatus;
   created_at: string;
   assigned_agent_id: string | null;
   replay: object | null;
@@ -26,9 +35,9 @@ interface Task {
 export function addCheckCommand(program: Command): void {
   withRemoteOptions(
     withJson(program.command("check"))
-      .summary("Say which tasks the code on disk would not repeat.")
+      .summary("Report tasks whose history is incompatible with the current code.")
       .description(
-        "Replay stored histories against the code on disk and report every task that would diverge. Exit code 1 on any.",
+        "Replay each stored task against the version of its agent that it began with, as it is on disk now. Exit code 1 if any diverges, or if an open task's version is missing. Tasks that ended in versions that are not loaded are skipped.",
       )
       .option(
         "--agents <module...>",
@@ -53,71 +62,89 @@ export function addCheckCommand(program: Command): void {
     const registry = new AgentRegistry([...builtInAgents, ...project.agents.map(({ agent }) => agent)]);
     const remote = new Remote(settings);
     const tasks = await tasksToCheck(remote, settings);
-    const counts = { same: 0, unfinished: 0, diverged: 0, unknown: 0 };
+    const counts = { same: 0, unfinished: 0, diverged: 0, missing: 0, skipped: 0 };
     const differing: object[] = [];
     const tell = (facts: object, words: string) => {
       differing.push(facts);
-      if (settings.json !== true) process.stdout.write(words);
+      if (settings.json !== true) process.stdout.write(escapeControls(words));
     };
     await withProgress("histories checked", async (shown) => {
-      for (const [index, { id, agent: ran }] of tasks.entries()) {
+      for (const [index, task] of tasks.entries()) {
         shown.at(index, tasks.length);
-        const name = ran.split("@")[0] ?? ran;
-        const agent = registry.newest(name);
+        const { id, agent: ran } = task;
+        const [name = ran, version = ""] = ran.split("@");
+        const agent = registry.version(name, version);
         if (agent === undefined) {
-          counts.unknown += 1;
-          const words = `unknown  ${id}  ${ran} is in none of the modules\n`;
-          tell({ task_id: id, outcome: "unknown", agent: ran }, escapeControls(words));
+          counts[task.isOpen ? "missing" : "skipped"] += 1;
+          // A task that has ended needs its version no more.
+          if (task.isOpen)
+            tell(
+              { task_id: id, outcome: "missing", agent: ran },
+              `missing  ${id}  ${missing(ran, registry)}\n`,
+            );
           continue;
         }
         const bundle = parseLogBundle(await remote.text(`/v1/tasks/${id}/export`));
         const report = await replayHistory(agent, bundle, project);
         counts[report.outcome] += 1;
-        if (report.outcome !== "diverged") continue;
-        const now = `${name}@${agent.version}`;
-        tell(factsOf(report, now), escapeControls(describe(report, now)));
+        if (report.outcome === "diverged") tell(factsOf(report), describe(report));
       }
     });
     modules.close();
-    const { same, unfinished, diverged, unknown } = counts;
-    const checked = same + unfinished + diverged;
-    show(settings, { checked, ...counts, tasks: differing }, () => {
-      const notChecked = unknown === 0 ? "" : `; ${unknown} not checked`;
-      return `${checked} histories checked: ${same} the same, ${unfinished} the same so far, ${diverged} diverge${notChecked}.\n`;
-    });
-    if (diverged > 0) process.exitCode = exitCodes.failed.code;
+    const checked = counts.same + counts.unfinished + counts.diverged;
+    show(settings, { checked, ...counts, tasks: differing }, () => summary(checked, counts));
+    if (counts.diverged + counts.missing > 0) process.exitCode = exitCodes.failed.code;
   });
+}
+
+function summary(
+  checked: number,
+  counts: Record<HistoryReport["outcome"] | "missing" | "skipped", number>,
+): string {
+  const { same, unfinished, diverged, missing, skipped } = counts;
+  const lacking = missing === 0 ? "" : ` ${missing} open without their version.`;
+  const ended = skipped === 0 ? "" : ` ${skipped} ended in versions that are not loaded: skipped.`;
+  return `${checked} histories checked: ${same} the same, ${unfinished} the same so far, ${diverged} diverge.${lacking}${ended}\n`;
+}
+
+function missing(ran: string, registry: AgentRegistry): string {
+  const versions = registry.versions(ran.split("@")[0] ?? ran);
+  const loaded =
+    versions.length === 0 ? "" : `; ${versions.join(", ")} ${versions.length === 1 ? "is" : "are"}`;
+  return `${ran} is not loaded${loaded}. The task is open and would wait for it.`;
 }
 
 /** Known before the first is checked, so that it can be said how many are left. */
 async function tasksToCheck(
   remote: Remote,
   { since = new Date(0), agent }: CheckSettings,
-): Promise<{ id: string; agent: string }[]> {
+): Promise<TaskToCheck[]> {
   return await withProgress("tasks found", async (shown) => {
-    const found: { id: string; agent: string }[] = [];
+    const found: TaskToCheck[] = [];
     for await (const task of remote.items<Task>("/v1/tasks")) {
       // What was imported comes late and may be older than what follows.
       if (Date.parse(task.created_at) < since.getTime() || task.assigned_agent_id === null) continue;
       const isMeant = agent === undefined || agent === task.assigned_agent_id.split("@")[0];
-      if (task.replay === null && isMeant) found.push({ id: task.id, agent: task.assigned_agent_id });
+      if (task.replay === null && isMeant) {
+        found.push({ id: task.id, agent: task.assigned_agent_id, isOpen: !isFinal(task) });
+      }
       shown.at(found.length);
     }
     return found;
   });
 }
 
-function factsOf({ taskId, agent, failure }: HistoryReport, now: string): object {
+function factsOf({ taskId, agent, failure }: HistoryReport): object {
   const { recorded = null, attempted = null } = failure?.details ?? {};
   const message = failure?.message ?? null;
-  return { task_id: taskId, outcome: "diverged", agent, checked_with: now, recorded, attempted, message };
+  return { task_id: taskId, outcome: "diverged", agent, recorded, attempted, message };
 }
 
-function describe({ taskId, agent, failure }: HistoryReport, now: string): string {
+function describe({ taskId, agent, failure }: HistoryReport): string {
   const { recorded, attempted } = failure?.details ?? {};
   const difference =
     recorded === undefined
       ? `  ${failure?.message ?? "It ended differently."}`
       : `  recorded   ${String(recorded)}\n  attempted  ${String(attempted)}`;
-  return `diverges ${taskId}  ${agent} → ${now}\n${difference}\n`;
+  return `diverges ${taskId}  ${agent}\n${difference}\n`;
 }
