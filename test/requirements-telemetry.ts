@@ -23,5 +23,6 @@ export const telemetryRequirements: readonly Requirement[] = [
     "MET-12":
       "At the default level a request that is answered or refused leaves no line; a fault of the server does.",
     "MET-13": "No secret of a request is in a log line.",
+    "MET-14": "Every log line has an `event` key, which stays the same and can be alerted on.",
   }),
 ];

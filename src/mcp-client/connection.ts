@@ -202,8 +202,8 @@ export class Connection {
     this.#retryAt = performance.now() + backoffMs(backoff, this.#failures, () => 1);
     this.#lastProblem = problem;
     this.#options.logger?.warn(
-      { mcpServer: this.#name, failures: this.#failures },
-      `mcp: ${problem.message}`,
+      { event: "mcp.connection_failed", mcpServer: this.#name, failures: this.#failures },
+      `MCP: ${problem.message}`,
     );
   }
 }

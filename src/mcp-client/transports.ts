@@ -38,7 +38,10 @@ export async function processTransport(
   const secrets = Object.values(env).filter(({ length }) => length >= secretCharsMin);
   if (isHeard) {
     const log = lines((line) =>
-      logger?.debug({ mcpServer: name, line: without(secrets, line) }, "mcp: stderr"),
+      logger?.debug(
+        { event: "mcp.stderr", mcpServer: name, line: without(secrets, line) },
+        "An MCP server wrote to its standard error",
+      ),
     );
     transport.stderr?.on("data", (chunk: Buffer) => log(chunk.toString("utf8")));
   }

@@ -131,13 +131,17 @@ class Scheduler implements Runtime {
     this.#sweeper = new Periodic({
       everyMs: sweepEveryMs,
       work: () => this.#sweep(),
-      onError: (error) => logger.error({ err: error }, "looking for due tasks failed; trying again"),
+      onError: (error) =>
+        logger.error({ event: "task.sweep_failed", err: error }, "Looking for due tasks failed; retrying"),
     });
     this.#forgetter = new Periodic({
       everyMs: forgetEveryMs,
       work: async () => void (await kernel.store.forgetOnce(kernel.clock.now())),
       onError: (error) =>
-        logger.error({ err: error }, "dropping old idempotency records failed; trying again"),
+        logger.error(
+          { event: "idempotency.sweep_failed", err: error },
+          "Deleting old idempotency records failed; retrying",
+        ),
     });
   }
 
@@ -249,7 +253,10 @@ class Scheduler implements Runtime {
     try {
       run = await this.#load(taskId);
     } catch (error) {
-      this.#logger.error({ err: error, task_id: taskId }, "a task could not be loaded");
+      this.#logger.error(
+        { event: "task.load_failed", err: error, task_id: taskId },
+        "A task could not be loaded",
+      );
     } finally {
       this.#loading.delete(taskId);
     }
@@ -330,7 +337,10 @@ class Scheduler implements Runtime {
     const wanted = version === null ? name : `${name}@${version}`;
     if (!this.#missing.has(wanted)) {
       this.#missing.add(wanted);
-      this.#logger.warn({ agent: wanted, task_id: id }, "tasks wait for an agent that is not loaded here");
+      this.#logger.warn(
+        { event: "task.agent_missing", agent: wanted, task_id: id },
+        "Tasks wait for an agent version that is not loaded",
+      );
     }
     return null;
   }
@@ -343,7 +353,7 @@ class Scheduler implements Runtime {
     const where = span === undefined ? {} : { step: span.step };
     this.#logger.warn(
       { event: "agent.code_threw", err, agent: task.agent.name, ...where, ...this.#about(task) },
-      span === undefined ? "an agent's code threw an error" : `The code of ${span.step} threw an error`,
+      span === undefined ? "An agent's code threw an error" : `The code of ${span.step} threw an error`,
     );
   }
 

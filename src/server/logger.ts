@@ -13,7 +13,7 @@ export function createLogger(
   return pino({ level, hooks: { streamWrite: (line) => redactor.text(line) } }, destination);
 }
 
-/** The same in short lines: `12:30:05 warn  tasks wait for an agent that is not loaded here  agent=deployer@1.0.0`. */
+/** The same in short lines: `12:30:05 warn  Tasks wait for an agent version that is not loaded  agent=deployer@1.0.0`. */
 export function createReadableLogger(level: string, secrets: readonly string[] = []): Logger {
   const redactor = new Redactor(secrets);
   const write = (line: string) => process.stderr.write(readable(redactor.text(line)));

@@ -157,7 +157,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const traces = await openTraces({ env: process.env, logger, version });
   const approvals = await openApprovalAccess(config.enforcer, { dataDirectory, gateway });
   const authFailures = new FailureLog((report) =>
-    logger.warn({ event: "auth.failed", ...report }, "wrong credentials were presented"),
+    logger.warn({ event: "auth.failed", ...report }, "Invalid credentials were presented"),
   );
   const receiptThread: KernelOptions["makeReceipts"] = (hooks, commit) =>
     new ReceiptThread({ ...hooks, commit, issuer, directory: dataDirectory });
@@ -450,13 +450,20 @@ function externalIssuers({
   return new ExternalIssuers(oauthIssuers, {
     audience,
     onKeysUnavailable: (issuer, error) =>
-      logger.warn({ issuer, err: error }, "the keys of a token issuer cannot be had"),
+      logger.warn(
+        { event: "oauth.jwks_unavailable", issuer, err: error },
+        "Cannot fetch the JWKS of a token issuer",
+      ),
   });
 }
 
 /** What cannot be opened is an operator's to put right; everything else works without it. */
 function warnAboutLocked(logger: Logger, { problem }: MasterKeys, locked: readonly string[]): void {
   if (problem === null && locked.length === 0) return;
-  const about = { master_key: problem ?? undefined, locked: locked.slice(0, 10) };
-  logger.warn(about, "secrets cannot be read: the master key is not the one that vaults are locked with");
+  const about = {
+    event: "vault.master_key_wrong",
+    master_key: problem ?? undefined,
+    locked: locked.slice(0, 10),
+  };
+  logger.warn(about, "Secrets cannot be read: the vaults are encrypted with another master key");
 }

@@ -33,7 +33,7 @@ export function tellOfRequests(app: FastifyInstance, logger: Logger, watch: Http
     });
   }
   app.addHook("onResponse", (request, reply, done) => {
-    tellLine(logger, request, reply);
+    logRequest(logger, request, reply);
     watch?.answered({
       method: request.method,
       route: request.routeOptions.url ?? null,
@@ -49,11 +49,12 @@ export function tellOfRequests(app: FastifyInstance, logger: Logger, watch: Http
  * Quiet, unless it was our fault. That the server takes no work (503) is a state of the server, not of a request: everybody is
  * told the same, and a line for each of them would hide the one that says why.
  */
-function tellLine(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
+function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const isFault = reply.statusCode >= 500 && reply.statusCode !== 503;
   const level = isFault ? "warn" : "debug";
   if (!logger.isLevelEnabled(level)) return;
   const about = {
+    event: "http.request",
     request_id: request.id,
     // What the client calls the request, where its protocol has a name for that.
     correlation_id: reply.getHeader("X-Correlation-ID"),

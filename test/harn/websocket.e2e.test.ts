@@ -394,7 +394,7 @@ describe("The session's WebSocket", () => {
       { numRuns: 250 },
     );
     assert.equal((await client.get("/health")).status, 200);
-    assert.equal(server.output().includes("a request failed"), false);
+    assert.equal(server.output().includes("A request failed"), false);
   });
 
   test("WSK-6 a frame repeated with its idempotency key on two connections runs once", async () => {

@@ -194,7 +194,7 @@ describe("JSON-RPC", () => {
       fc.asyncProperty(anything, async (body) => assertEnvelope(await post(body))),
       { numRuns: 150 },
     );
-    assert(!server.output().includes("a request failed"), server.output());
+    assert(!server.output().includes("A request failed"), server.output());
   });
 
   test("OPVS-99, OPVS-105 a body that is compressed or not UTF-8 is a JSON parse error", async () => {

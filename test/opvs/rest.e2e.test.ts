@@ -178,7 +178,7 @@ describe("HTTP+JSON", () => {
       ),
       { numRuns: 100 },
     );
-    assert(!server.output().includes("a request failed"), server.output());
+    assert(!server.output().includes("A request failed"), server.output());
   });
 
   test("OPVS-110 a GET reads path and query parameters and ignores its body", async () => {

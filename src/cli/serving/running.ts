@@ -40,8 +40,8 @@ export function listenToRejections({ kernel }: Server, logger: Logger): void {
     const { redactor, seenSecrets } = kernel;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     logger.error(
-      { error: redactor.with([...seenSecrets]).text(text) },
-      "a promise was rejected and nobody listened",
+      { event: "process.unhandled_rejection", error: redactor.with([...seenSecrets]).text(text) },
+      "A promise was rejected and not handled",
     );
   });
 }

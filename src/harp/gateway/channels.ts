@@ -121,7 +121,10 @@ export class Channel {
       }
     } catch (error) {
       // Whoever is at the other end connects again and is told everything that waits.
-      this.#gateway.deps.logger.error({ err: error }, "a channel of the gateway failed");
+      this.#gateway.deps.logger.error(
+        { event: "gateway.channel_failed", err: error },
+        "A channel of the gateway failed",
+      );
       this.close();
     } finally {
       this.#isTelling = false;

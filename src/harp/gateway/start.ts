@@ -29,7 +29,11 @@ export function startGateway(options: GatewayOptions): RunningGateway {
   const clock = new Periodic({
     everyMs: tickMs,
     work: (signal) => gateway.tick(signal),
-    onError: (error) => logger.error({ err: error }, "sweeping the gateway failed; trying again"),
+    onError: (error) =>
+      logger.error(
+        { event: "gateway.sweep_failed", err: error },
+        "Looking for expired exchanges failed; retrying",
+      ),
   });
   void clock.start();
   return {

@@ -40,8 +40,8 @@ export async function receiveDecisions(options: DecisionsOptions): Promise<void>
     } catch (error) {
       if (signal.aborted) return;
       logger.warn(
-        { err: error, tenant: tenantId },
-        "the gateway for approvals cannot be reached; trying again",
+        { event: "approval.gateway_unreachable", err: error, tenant: tenantId },
+        "The HARP gateway cannot be reached; retrying",
       );
     }
     failures += 1;
@@ -67,7 +67,8 @@ async function judge(
   });
   if (!verdict.accepted) {
     const { code, message: problem } = verdict;
-    logger.warn({ tenant: tenantId, harp_request: requestId, code }, `a decision does not count: ${problem}`);
+    const about = { event: "approval.decision_refused", tenant: tenantId, harp_request: requestId, code };
+    logger.warn(about, `A decision does not count: ${problem}`);
   }
   try {
     await link.acknowledge(requestId, msgId, "processed");

@@ -67,7 +67,10 @@ class Enforcer {
       everyMs: sweepEveryMs,
       work: (signal) => this.#sweep(signal),
       onError: (error) =>
-        logger.error({ err: error }, "looking for approvals to see to failed; trying again"),
+        logger.error(
+          { event: "approval.sweep_failed", err: error },
+          "Looking for open approvals failed; retrying",
+        ),
     });
   }
 
@@ -105,7 +108,10 @@ class Enforcer {
     try {
       for (const kind of subjectKinds) await this.#wakePending(tenantId, kind);
     } catch (error) {
-      this.#logger.error({ err: error }, "looking for requests to put to new approvers failed");
+      this.#logger.error(
+        { event: "approval.new_approvers_failed", err: error },
+        "Looking for approvals to send to new approvers failed",
+      );
     }
   }
 
@@ -137,9 +143,10 @@ class Enforcer {
     this.#failures += 1;
     this.#restUntil = steadyNow(this.#kernel.clock) + backoffMs(backoff, this.#failures);
     this.#queue.lookAgain();
-    const problem = "an approval could not be put to approvers; trying again";
-    if (error instanceof GatewayAway) this.#logger.warn({ err: error }, problem);
-    else this.#logger.error({ err: error }, problem);
+    const about = { event: "approval.not_sent", err: error };
+    const problem = "An approval could not be sent to approvers; retrying";
+    if (error instanceof GatewayAway) this.#logger.warn(about, problem);
+    else this.#logger.error(about, problem);
   }
 
   get #isResting(): boolean {

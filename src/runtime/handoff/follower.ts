@@ -74,13 +74,17 @@ class Follower {
       concurrency: followedMax,
       work: (id, news) => this.#follow(id, news),
       onError: (error, id) =>
-        logger.error({ err: error, handoff_id: id }, "a hand-off could not be followed; trying again"),
+        logger.error(
+          { event: "handoff.failed", err: error, handoff_id: id },
+          "A hand-off could not be followed; retrying",
+        ),
       retryMs: againMs,
     });
     this.#sweeper = new Periodic({
       everyMs: sweepEveryMs,
       work: (signal) => this.#sweep(signal),
-      onError: (error) => logger.error({ err: error }, "looking for hand-offs failed; trying again"),
+      onError: (error) =>
+        logger.error({ event: "handoff.sweep_failed", err: error }, "Looking for hand-offs failed; retrying"),
     });
   }
 
@@ -198,11 +202,14 @@ class Follower {
       handoff.status === "canceling" ? cancelMax : handoff.remote === null ? unansweredMax : Infinity;
     const about = { handoff_id: handoff.id, task_id: handoff.task_id, problem: message, attempts };
     if (isPassing && attempts < most) {
-      this.#logger.info(about, "a remote agent cannot be followed now; trying again");
+      this.#logger.info(
+        { event: "handoff.retrying", ...about },
+        "A remote agent cannot be reached; retrying",
+      );
       await this.#delay(known, attempts, message);
       return;
     }
-    this.#logger.warn(about, "a hand-off to a remote agent has failed");
+    this.#logger.warn({ event: "handoff.given_up", ...about }, "A hand-off to a remote agent failed");
     if (handoff.status === "canceling") return await this.#ended(known, message);
     await this.#endStep(known, handoff, { code, message });
   }

@@ -13,7 +13,11 @@ export function startHousekeeping(kernel: WholeKernel, logger: Logger): () => Pr
   const housekeeping = new Periodic({
     everyMs,
     work: () => keepHouse(kernel, logger),
-    onError: (error) => logger.error({ err: error }, "housekeeping failed; it is tried again in an hour"),
+    onError: (error) =>
+      logger.error(
+        { event: "retention.failed", err: error },
+        "Erasure and retention failed; retrying in an hour",
+      ),
   });
   void housekeeping.start();
   return () => housekeeping.stop();
@@ -21,9 +25,13 @@ export function startHousekeeping(kernel: WholeKernel, logger: Logger): () => Pr
 
 async function keepHouse(kernel: WholeKernel, logger: Logger): Promise<void> {
   await resumeErasures(kernel, (error, id) =>
-    logger.error({ err: error, resource_id: id }, "an erasure could not be finished; it is tried again"),
+    logger.error(
+      { event: "erasure.failed", err: error, resource_id: id },
+      "An erasure could not be finished; retrying",
+    ),
   );
   if (kernel.retainMs === null) return;
   const { dry_run: _, ...report } = await sweep(kernel, kernel.retainMs);
-  if (report.events > 0) logger.info(report, "old work left the log");
+  if (report.events > 0)
+    logger.info({ event: "retention.swept", ...report }, "Old work was deleted from the log");
 }

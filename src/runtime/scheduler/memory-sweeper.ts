@@ -20,7 +20,11 @@ export function startMemorySweeper({
   const sweeper = new Periodic({
     everyMs: sweepEveryMs,
     work: (signal) => sweep(kernel, signal),
-    onError: (error) => logger.error({ err: error }, "deleting expired memories failed; trying again"),
+    onError: (error) =>
+      logger.error(
+        { event: "memory.sweep_failed", err: error },
+        "Deleting expired memories failed; retrying",
+      ),
   });
   void sweeper.start();
   return () => sweeper.stop();

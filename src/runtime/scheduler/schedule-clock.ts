@@ -19,7 +19,11 @@ export function startScheduleClock(kernel: WholeKernel, logger: Logger): () => P
   const clock = new Periodic({
     everyMs: lookEveryMs,
     work: () => fireDue(kernel, logger, due),
-    onError: (error) => logger.error({ err: error }, "looking for due schedules failed; trying again"),
+    onError: (error) =>
+      logger.error(
+        { event: "schedule.sweep_failed", err: error },
+        "Looking for due schedules failed; retrying",
+      ),
   });
   void clock.start();
   return () => clock.stop();
@@ -41,6 +45,9 @@ async function fireOne(kernel: WholeKernel, logger: Logger, id: string): Promise
     if (Date.parse(schedule.next_at) > kernel.clock.now()) await moveBack(kernel, schedule);
     else await fire(kernel, schedule.tenant_id, id);
   } catch (error) {
-    logger.error({ err: error, schedule_id: id }, "a schedule could not be carried out; trying again");
+    logger.error(
+      { event: "schedule.failed", err: error, schedule_id: id },
+      "A schedule could not be carried out; retrying",
+    );
   }
 }

@@ -105,13 +105,20 @@ class Webhooks {
       concurrency,
       work: (id, signal) => this.#takeTurn(id, signal),
       onError: (error, id) =>
-        logger.error({ err: error, push_config: id }, "a webhook could not be told; it is tried again"),
+        logger.error(
+          { event: "webhook.failed", err: error, push_config: id },
+          "A webhook could not be called; retrying",
+        ),
       retryMs: retryFaultMs,
     });
     this.#sweeper = new Periodic({
       everyMs: sweepEveryMs,
       work: (signal) => this.#sweep(signal),
-      onError: (error) => logger.error({ err: error }, "looking for due webhooks failed; trying again"),
+      onError: (error) =>
+        logger.error(
+          { event: "webhook.sweep_failed", err: error },
+          "Looking for due webhooks failed; retrying",
+        ),
     });
   }
 

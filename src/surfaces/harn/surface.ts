@@ -101,7 +101,8 @@ export type Report = (error: unknown, requestId: string) => ErrorAnswer;
 export function harnReport(logger: Logger, redactor: Redactor): Report {
   return (error, requestId) => {
     const answer = toErrorAnswer(error, requestId, redactor);
-    if (answer.unexpected) logger.error({ err: error, request_id: requestId }, "a request failed");
+    if (answer.unexpected)
+      logger.error({ event: "http.failed", err: error, request_id: requestId }, "A request failed");
     return answer;
   };
 }

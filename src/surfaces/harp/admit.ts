@@ -45,8 +45,13 @@ function bearerOf({ headers }: FastifyRequest): string | null {
 export function requireSecure(request: FastifyRequest, logger: Logger): void {
   const { protocol, ip, raw } = request;
   if (protocol === "https" || (isLoopbackAddress(raw.socket.remoteAddress) && isLoopbackAddress(ip))) return;
-  const about = { request_id: request.id, from: ip, route: request.routeOptions.url };
-  logger.warn(about, "a request to the gateway was refused: it came without TLS");
+  const about = {
+    event: "gateway.insecure",
+    request_id: request.id,
+    from: ip,
+    route: request.routeOptions.url,
+  };
+  logger.warn(about, "A request to the gateway came without TLS and was refused");
   throw refusal("InsecureTransport", "This gateway is reached by https and wss only.");
 }
 
@@ -57,8 +62,8 @@ export const supportedRange = ">=0.2.0 <0.3.0";
 export function requireVersion({ headers, id }: FastifyRequest, logger: Logger): void {
   const version = headers[harpVersionHeader.toLowerCase()];
   if (version === undefined || (typeof version === "string" && supportedVersion.test(version))) return;
-  const about = { request_id: id, supported: supportedRange };
-  logger.warn(about, "a request to the gateway was refused: another version of HARP");
+  const about = { event: "gateway.version_unsupported", request_id: id, supported: supportedRange };
+  logger.warn(about, "A request to the gateway named another version of HARP and was refused");
   throw refusal("UnsupportedVersion", `This gateway speaks HARP ${harpVersion}.`, {
     supported: supportedRange,
   });

@@ -38,7 +38,10 @@ export function refusalsTo(logger: Logger): ToRefusal {
   return (error, requestId) => {
     const known = knownRefusal(error);
     if (known !== null && known.code !== "InternalError") return known;
-    logger.error({ err: error, request_id: requestId }, "a request to the gateway failed");
+    logger.error(
+      { event: "gateway.failed", err: error, request_id: requestId },
+      "A request to the gateway failed",
+    );
     // Over a WebSocket there is no header to say it in.
     return refusal("InternalError", "Something went wrong in the gateway.", { serverRequestId: requestId });
   };

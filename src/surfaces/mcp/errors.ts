@@ -31,7 +31,8 @@ export function failMcp(
   reply: FastifyReply,
 ): FastifyReply {
   const { http, code, message } = sayingOf(error);
-  if (http === 500) logger.error({ err: error, request_id: reply.request.id }, "a request failed");
+  if (http === 500)
+    logger.error({ event: "http.failed", err: error, request_id: reply.request.id }, "A request failed");
   if (http === 401) reply.header("WWW-Authenticate", challenge(facts.url(), error));
   if (http === 429 || http === 503) reply.header("Retry-After", String(secondsIn(error)));
   // Fastify would hang up on a client that is still sending, which then never sees why.

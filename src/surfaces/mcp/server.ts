@@ -53,7 +53,7 @@ async function callTool(
       return toolError(kernel.redactor.value(error.message));
     }
     if (error instanceof sdk.ProtocolError) throw error;
-    logger.error({ err: error, request_id: id }, "a request failed");
+    logger.error({ event: "http.failed", err: error, request_id: id }, "A request failed");
     throw new sdk.ProtocolError(sdk.INTERNAL_ERROR, "Internal error");
   }
 }

@@ -104,7 +104,11 @@ async function answer(
     {
       responseMode: "sse",
       keepAliveMs: heartbeatMs,
-      onerror: (error) => logger.debug({ err: error, request_id: request.id }, "mcp"),
+      onerror: (error) =>
+        logger.debug(
+          { event: "mcp.failed", err: error, request_id: request.id },
+          "The MCP library reported an error",
+        ),
     },
   );
   const response = await handler.fetch(asWebRequest(facts.url(), request, waiting.left), {

@@ -86,7 +86,8 @@ interface Refusal {
 
 function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): FastifyReply {
   const { status, ...body } = refusalOf(error);
-  if (status === 500) logger.error({ err: error, request_id: request.id }, "a request failed");
+  if (status === 500)
+    logger.error({ event: "http.failed", err: error, request_id: request.id }, "A request failed");
   if (status === 401) reply.header("WWW-Authenticate", 'Basic realm="bridle"');
   if (error instanceof HarnessError && typeof error.details.retry_after_seconds === "number") {
     reply.header("Retry-After", String(error.details.retry_after_seconds));

@@ -171,7 +171,7 @@ export class Engine {
       return { ...said, message: errorResponse(echo, exchange?.denials ?? [], said.error) };
     const { requestId: shellRequestId, correlationId } = echo;
     const about = { request_id: requestId, shell_request_id: shellRequestId, correlation_id: correlationId };
-    logger.error({ err: error, ...about }, "a request failed");
+    logger.error({ event: "http.failed", err: error, ...about }, "A request failed");
     // Over a WebSocket there is no header to say it in.
     const found = { ...said.error, details: { ...said.error.details, server_request_id: requestId } };
     return { ...said, message: errorResponse(echo, exchange?.denials ?? [], found) };

@@ -167,7 +167,8 @@ export class Opvs {
   fail(error: unknown, requestId: string): WireError {
     const { kernel, logger } = this.#options;
     const said = toWireError(error, kernel.redactor);
-    if (said.unexpected) logger.error({ err: error, request_id: requestId }, "a request failed");
+    if (said.unexpected)
+      logger.error({ event: "http.failed", err: error, request_id: requestId }, "A request failed");
     return said;
   }
 

@@ -39,7 +39,7 @@ export function createMetrics({ logger, version }: { logger: Logger; version: st
         act(...args);
       } catch (error) {
         server.failures.inc();
-        logger.debug({ err: error }, "something could not be counted");
+        logger.debug({ event: "metrics.failed", err: error }, "A metric could not be counted");
       }
     };
   const stores = countStores(registry, harmless);

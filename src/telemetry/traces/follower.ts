@@ -68,7 +68,7 @@ export class Follower {
       const oldest = timestamp(now - backlogMsMax);
       const position = await positionBefore(kernel.store, oldest, found.position, head);
       if (position > found.position)
-        options.logger.warn("traces of what happened more than a day ago are not exported");
+        options.logger.warn({ event: "traces.backlog_dropped" }, "Traces older than a day are not exported");
       return new Follower(options, { ...found, position });
     }
     const cursor = { position: head, at: now };
@@ -152,7 +152,10 @@ export class Follower {
           batch.spans.push(...facts.map((span) => otel.toReadable(span)));
         } catch (error) {
           // One that cannot be made must not stand in the way of all that come after it.
-          logger.warn({ problem: messageOf(error), task_id: stored.taskId }, "a span could not be made");
+          logger.warn(
+            { event: "traces.span_failed", problem: messageOf(error), task_id: stored.taskId },
+            "A span could not be made",
+          );
         }
         batch.through = stored.position;
         if (batch.spans.length >= settings.spansMax) return false;
@@ -173,7 +176,7 @@ export class Follower {
         return true;
       }
       if (refusals.has(problem.status)) {
-        this.#lose(batch.spans.length, `the collector refused spans with ${problem.status}; they are lost`);
+        this.#lose(batch.spans.length, `The collector refused spans with ${problem.status}; they are lost`);
         return true;
       }
       if (!this.#over.signal.aborted) this.#tell(problem);
@@ -188,7 +191,7 @@ export class Follower {
     const left = batch.spans.filter(({ endTime: [seconds] }) => seconds * 1000 >= oldest);
     const old = batch.spans.length - left.length;
     batch.spans = left;
-    if (old > 0) this.#lose(old, "nobody took spans for a day; they are given up");
+    if (old > 0) this.#lose(old, "The collector took no spans for a day; they are lost");
   }
 
   async #attempt(spans: ReadableSpan[]): Promise<ExportProblem | null> {
@@ -203,8 +206,8 @@ export class Follower {
     if (this.#told.isProblem && now - this.#told.at < tellAgainMs) return;
     this.#told = { at: now, isProblem: true };
     this.#options.logger.warn(
-      { status: status ?? undefined, problem: message },
-      "traces cannot be exported now; they stay in the log and are tried again",
+      { event: "traces.export_failed", status: status ?? undefined, problem: message },
+      "Traces cannot be exported; they stay in the log, retrying",
     );
   }
 
@@ -213,7 +216,7 @@ export class Follower {
     this.#lost.spans += spans;
     const now = this.#options.kernel.clock.now();
     if (now - this.#lost.toldAt < tellAgainMs) return;
-    this.#options.logger.warn({ spans: this.#lost.spans }, why);
+    this.#options.logger.warn({ event: "traces.spans_lost", spans: this.#lost.spans }, why);
     this.#lost = { spans: 0, toldAt: now };
   }
 
@@ -225,7 +228,7 @@ export class Follower {
   #taken(): void {
     if (!this.#told.isProblem) return;
     this.#told.isProblem = false;
-    this.#options.logger.info("traces are exported again");
+    this.#options.logger.info({ event: "traces.export_recovered" }, "Traces are exported again");
   }
 }
 

@@ -18,7 +18,7 @@ export interface TracesOptions {
 
 export async function openTraces({ env, logger, version }: TracesOptions): Promise<Traces | null> {
   const { settings, problems } = readTraceSettings(env);
-  for (const problem of problems) logger.warn(problem);
+  for (const problem of problems) logger.warn({ event: "traces.settings" }, problem);
   if (settings === null) return null;
   const [{ Otel }, { Follower }] = await Promise.all([import("./otel.ts"), import("./follower.ts")]);
   const otel = new Otel(settings, version);

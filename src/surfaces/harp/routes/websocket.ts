@@ -31,8 +31,8 @@ export const webSocketRoutes: HarpRoute[] = [
       try {
         await connection.open();
       } catch (error) {
-        const about = { err: error, request_id: call.request.id };
-        options.logger.warn(about, "a channel of the gateway could not be opened");
+        const about = { event: "gateway.channel_failed", err: error, request_id: call.request.id };
+        options.logger.warn(about, "A WebSocket of the gateway could not be opened");
         await frames.close(closeCodes.failed, "the channel could not be opened");
       }
       return null;

@@ -95,7 +95,10 @@ export function createAnswering(options: Answering): (request: Request, response
       await universalResponseToNodeResponse(answer, response);
     } catch (error) {
       // Mostly clients that hang up in the middle.
-      logger.debug({ err: error, request_id: requestId }, "a gRPC call was not answered");
+      logger.debug(
+        { event: "grpc.not_answered", err: error, request_id: requestId },
+        "A gRPC call was not answered",
+      );
       if (!response.headersSent) endWith(response, 400);
     }
   }
@@ -112,7 +115,7 @@ export function createAnswering(options: Answering): (request: Request, response
   return (request, response) => {
     answer(request, response).catch((error: unknown) => {
       if (!response.headersSent) endWith(response, 400);
-      logger.debug({ err: error }, "what came to the gRPC port was no call");
+      logger.debug({ event: "grpc.not_a_call", err: error }, "What came to the gRPC port was not a call");
     });
   };
 }

@@ -22,7 +22,7 @@ export function tellOfCall(
     const code = nameOf(number);
     ended?.(code);
     const ms = Math.round(performance.now() - begunAt);
-    logger.debug({ request_id: requestId, method: name, code, ms }, "request");
+    logger.debug({ event: "grpc.request", request_id: requestId, method: name, code, ms }, "request");
   };
 }
 
