@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { request } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Client, isFinal, until } from "../support/client.ts";
-import { withoutStall } from "../support/loop-stall.ts";
+import { Client, isFinal, type Json, until } from "../support/client.ts";
+import { costOf, withoutStall } from "../support/loop-stall.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openSession } from "../support/socket.ts";
 
@@ -217,6 +217,53 @@ test("REL-R11 one key cannot send large bodies without limit at once, and others
   assert.equal(await post("/v1/tasks", Buffer.from(`{"x":"${"x".repeat(100_000)}"}`), others), 400);
   for (const asked of open) asked.destroy();
   await until(status, (found) => found === 400);
+});
+
+async function upload(body: string, query: string): Promise<string> {
+  const headers = client.headers({ "content-type": "application/json" });
+  const path = `${client.url}/v1/artifacts/upload?${query}`;
+  const response = await fetch(path, { method: "POST", headers, body });
+  assert.equal(response.status, 201);
+  return Object(await response.json()).id;
+}
+
+test("REL-R11 values that are given as artifacts are read once, whatever else a replay is given", async () => {
+  const steps = Array.from({ length: 100 }, (_, n) => `step s${n}`);
+  const { id } = await client.rehearse((await client.createSession()).id, ...steps, "return done");
+  const override: Record<string, object> = {
+    "step:s0": { kind: "tool_result", value: "x".repeat(3_000_000) },
+  };
+  for (let n = 1; n < steps.length; n++) {
+    const artifact_id = await upload(`"${n}"`, "workspace_id=workspace_default");
+    override[`step:s${n}`] = { kind: "tool_result", artifact_id };
+  }
+  const replay = (given: object) =>
+    client.post(`/v1/tasks/${id}/replay`, { mode: "with_overrides", override: given });
+  const cost = await costOf(() =>
+    withoutStall(async () => assert.equal((await replay(override)).status, 202)),
+  );
+  assert.ok(cost < 1000, `${cost} ms`);
+  const long = await upload(`"${"x".repeat(5_000_000)}"`, "workspace_id=workspace_default");
+  const values = await upload(`[${many(350_000, () => "{}")}]`, "workspace_id=workspace_default");
+  for (const artifact_id of [long, values]) {
+    const given = { "step:s0": { kind: "tool_result", artifact_id } };
+    assert.equal((await withoutStall(() => replay(given))).status, 413);
+  }
+});
+
+test("REL-R11 content of artifacts with many values is linked in a task of OPVS, not in it", async () => {
+  const { id } = await client.rehearse(sessionId, "ask well?");
+  const small = await upload('{"a":1}', `task_id=${id}&visibility=public`);
+  for (let n = 0; n < 5; n++) await upload(`[${many(2_000, () => "{}")}]`, `task_id=${id}&visibility=public`);
+  const large = await upload(`[${many(345_000, () => "{}")}]`, `task_id=${id}&visibility=public`);
+  const call = { jsonrpc: "2.0", id: 1, method: "GetTask", params: { id } };
+  const { body } = await withoutStall(() => client.post("/opvs/rpc", call, { "a2a-version": "1.0" }));
+  const parts = new Map<string, Json>(
+    body.result.artifacts.map(({ artifactId, parts: [part] }: Json) => [artifactId, part]),
+  );
+  assert.deepEqual(parts.get(small).data, { a: 1 });
+  assert.match(parts.get(large).url, new RegExp(`/v1/artifacts/${large}/content`));
+  assert.equal([...parts.values()].filter(({ url }) => url !== undefined).length, 4);
 });
 
 test("REL-R11 a frame with more values than are read ends its WebSocket with 1009", async () => {

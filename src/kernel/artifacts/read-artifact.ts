@@ -13,8 +13,10 @@ export async function readArtifact(
   deps: ReadDeps,
   caller: Caller,
   id: string,
+  bytesMax: number,
 ): Promise<{ artifact: ArtifactRecord; bytes: Uint8Array }> {
   const artifact = await readableArtifact(deps, caller, id);
+  if ((artifact.bytes ?? 0) > bytesMax) throw tooLarge(artifact, bytesMax);
   const bytes = artifact.blob === null ? undefined : await deps.store.of(caller.tenantId).blob(artifact.blob);
   if (bytes === undefined) throw notHeld(artifact);
   return { artifact, bytes };
@@ -37,6 +39,14 @@ export async function openArtifact(
     artifact.blob === null ? undefined : await deps.store.of(caller.tenantId).openBlob(artifact.blob);
   if (content === undefined) throw notHeld(artifact);
   return { artifact, content };
+}
+
+function tooLarge({ id, bytes }: ArtifactRecord, bytesMax: number): HarnessError {
+  return new HarnessError(
+    "payload_too_large",
+    `Artifact ${id} has ${bytes} bytes; here it may have ${bytesMax}.`,
+    { param: "artifact_id", details: { bytes_max: bytesMax } },
+  );
 }
 
 function notHeld({ id, uri }: ArtifactRecord): HarnessError {

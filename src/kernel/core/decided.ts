@@ -2,6 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { Loaded, NotLoaded } from "./loaded.ts";
+import { pauseIfLate } from "./slices.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
 
 /**
@@ -24,6 +25,8 @@ export async function decided<T>(
       if (!(error instanceof NotLoaded) || loaded.budget.isExceeded) throw error;
       if (round >= roundsMax) throw new Error(`Not decided after ${round} rounds`);
       await loaded.load(error);
+      // What is read from memory does not wait for anything.
+      await pauseIfLate();
     }
   }
 }

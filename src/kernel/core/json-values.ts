@@ -42,15 +42,23 @@ export class ValueCounter {
     return end + 1;
   }
 
+  get count(): number {
+    return this.#count;
+  }
+
   get isOver(): boolean {
     return this.#count > valuesMax;
   }
 }
 
+export function countValues(bytes: Uint8Array): number {
+  const counter = new ValueCounter();
+  counter.add(bytes);
+  return counter.count;
+}
+
 /** Whether a JSON text has more values than are read. */
 export function hasTooManyValues(bytes: Uint8Array): boolean {
   if (bytes.length < countedBytesMin) return false;
-  const counter = new ValueCounter();
-  counter.add(bytes);
-  return counter.isOver;
+  return countValues(bytes) > valuesMax;
 }

@@ -52,7 +52,14 @@ export function requireReferences(unit: Unit, fields: Partial<PersonaFields>): v
     );
   }
   if (fields.quota_id != null) requireQuotaFor(unit, fields.quota_id, "persona");
-  for (const schedule of fields.schedules ?? []) {
+  const { schedules = [] } = fields;
+  unit.prefetch(
+    schedules.flatMap(({ workspace_id, session_id }) => [
+      ...(workspace_id === undefined ? [] : [{ kind: "workspace", id: workspace_id } as const]),
+      ...(session_id === undefined ? [] : [{ kind: "session", id: session_id } as const]),
+    ]),
+  );
+  for (const schedule of schedules) {
     if (schedule.workspace_id !== undefined) unit.require("workspace", schedule.workspace_id);
     if (schedule.session_id !== undefined) unit.require("session", schedule.session_id);
   }

@@ -2,7 +2,6 @@
 
 import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
-import { readArtifact } from "../artifacts/read-artifact.ts";
 import { HarnessError } from "../core/errors.ts";
 import { findPosition, type RecordedEvent } from "../core/events.ts";
 import type { Unit } from "../core/unit.ts";
@@ -18,8 +17,9 @@ import {
 import type { Visibility } from "../kinds/resource.ts";
 import type { TaskRecord } from "../kinds/task.ts";
 import { answerOf } from "../tasks/answers.ts";
+import { artifactValues } from "./given-artifacts.ts";
 import { acceptedAnswers, modelAnswerOf } from "./provider-answer.ts";
-import { readSourceSteps, type SourceStep, stepsMeant } from "./source-steps.ts";
+import { readSourceSteps, type SourceStep, stepFinder } from "./source-steps.ts";
 import { asObject } from "./substitute.ts";
 
 export const overrideKinds = [
@@ -127,11 +127,14 @@ export function planReplay(
   const substitutions: Record<string, Substitution> = { ...inherited?.substitutions };
   const secrets = new Map<string, JsonValue>();
   const secretOverrides: Record<string, string> = {};
+  const artifactIds = overrides.flatMap(([, { artifactId }]) => artifactId ?? []);
+  const inArtifact = (artifactId: string) => artifactValues(unit, artifactIds).get(artifactId);
+  const find = stepFinder(steps);
   for (const [key, override] of overrides) {
-    const meant = meantBy(steps, key);
+    const meant = meantBy(steps, find, key);
     checkKind(key, override.kind);
     if (override.eventId != null) checkEvent(unit, source, key, override.eventId, meant);
-    const value = givenValue(unit, key, override);
+    const value = givenValue(inArtifact, key, override);
     for (const step of meant) {
       const given = stepValue(step, key, value);
       if (checkpoint !== null && step.order <= checkpoint.order && step.key !== checkpoint.key) {
@@ -201,8 +204,12 @@ function liveOf(names: readonly string[]): LiveKind[] {
   return liveKinds.filter((kind) => names.includes(kind));
 }
 
-function meantBy(steps: ReadonlyMap<string, SourceStep>, key: string): SourceStep[] {
-  const meant = stepsMeant(steps, key).filter((step) => kindsOfStep[kindOf(step.key)] !== undefined);
+function meantBy(
+  steps: ReadonlyMap<string, SourceStep>,
+  find: ReturnType<typeof stepFinder>,
+  key: string,
+): SourceStep[] {
+  const meant = find(key).filter((step) => kindsOfStep[kindOf(step.key)] !== undefined);
   if (meant.length > 0 || lifecycleKeys.includes(key)) return meant;
   const known = [...steps.keys()].filter((step) => kindsOfStep[kindOf(step)] !== undefined);
   throw new HarnessError("invalid_request", `The source has no step ${JSON.stringify(key)} to override.`, {
@@ -246,12 +253,16 @@ function checkEvent(
 }
 
 /** The value as the caller gave it, whichever way, checked against the hash if there is one. */
-function givenValue(unit: Unit, key: string, override: ReplayOverride): JsonValue {
+function givenValue(
+  inArtifact: (artifactId: string) => JsonValue | undefined,
+  key: string,
+  override: ReplayOverride,
+): JsonValue {
   const { value, artifactId, sha256 } = override;
   if ((value === undefined) === (artifactId == null)) {
     throw invalid(`override.${key}`, `Give ${key} either a value or an artifact_id.`);
   }
-  const given = artifactId == null ? (value ?? null) : artifactValue(unit, artifactId);
+  const given = (artifactId == null ? value : inArtifact(artifactId)) ?? null;
   const found = hashWhole(given, hashOf);
   if (sha256 == null || sha256 === found) return given;
   throw new HarnessError(
@@ -263,20 +274,6 @@ function givenValue(unit: Unit, key: string, override: ReplayOverride): JsonValu
       details: kindOf(key) === "secret" ? {} : { expected: sha256, found },
     },
   );
-}
-
-function artifactValue(unit: Unit, artifactId: string): JsonValue {
-  const { deps, caller } = unit;
-  const { artifact, bytes } = unit.awaited(`artifact ${artifactId}`, () =>
-    readArtifact({ store: deps.store }, caller, artifactId),
-  );
-  const text = Buffer.from(bytes).toString("utf8");
-  if (!/[/+]json\b/.test(artifact.mime_type)) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalid("artifact_id", `Artifact ${artifactId} says that it is JSON, and is not.`);
-  }
 }
 
 /** The value as the step's code will get it. */

@@ -29,12 +29,10 @@ export async function readSourceSteps(store: TenantStore, taskId: string): Promi
 }
 
 /** The steps that an override key means: the one of that name, or all of them when it leaves out the number. */
-export function stepsMeant(steps: ReadonlyMap<string, SourceStep>, key: string): SourceStep[] {
-  const exact = steps.get(key);
-  if (exact !== undefined) return [exact];
-  return [...steps.values()].filter((step) => /^\d+$/.test(restOf(step.key, `${key}:`)));
-}
-
-function restOf(key: string, prefix: string): string {
-  return key.startsWith(prefix) ? key.slice(prefix.length) : "";
+export function stepFinder(steps: ReadonlyMap<string, SourceStep>): (key: string) => readonly SourceStep[] {
+  const named = Map.groupBy(steps.values(), ({ key }) => key.replace(/:\d+$/, ""));
+  return (key) => {
+    const exact = steps.get(key);
+    return exact === undefined ? (named.get(key) ?? []) : [exact];
+  };
 }

@@ -42,9 +42,9 @@ export function syncSchedules(
   by: Submitter = callerAsSubmitter(unit.caller),
 ): void {
   const isIn = (list: readonly Schedule[], { id }: Schedule) => list.some((other) => other.id === id);
-  for (const gone of before.filter((schedule) => !isIn(schedules, schedule))) {
-    const record = gone.id === undefined ? undefined : unit.find("schedule", gone.id);
-    if (record !== undefined) unit.emit(record, "vendor.bridle.schedule.stopped", {});
+  const gone = before.filter((schedule) => !isIn(schedules, schedule)).flatMap(({ id }) => id ?? []);
+  for (const record of unit.findAll("schedule", gone)) {
+    unit.emit(record, "vendor.bridle.schedule.stopped", {});
   }
   const fresh = schedules.filter((schedule) => !isIn(before, schedule));
   const ticks =

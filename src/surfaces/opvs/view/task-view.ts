@@ -19,7 +19,7 @@ import type { TaskRecord } from "../../../kernel/kinds/task.ts";
 import { contextIdOf } from "../../../kernel/sessions/send-message.ts";
 import { isFinal } from "../../../kernel/tasks/lifecycle.ts";
 import type { JsonObject, Position, TenantStore } from "../../../store/port.ts";
-import { artifactJson, chunkJson, type WrittenArtifact } from "./artifacts.ts";
+import { artifactJson, chunkJson, InlineRoom, type WrittenArtifact } from "./artifacts.ts";
 import { messageJson, type Place, wireKey } from "./parts.ts";
 import { agentMessage, stateOf, statusJson } from "./status.ts";
 
@@ -273,7 +273,9 @@ export class TaskView {
   async #shownArtifacts(): Promise<ArtifactJson[]> {
     const { store, publicUrl } = this.#presentation;
     const shown = [...this.#artifacts.values()].filter(({ record }) => record.visibility === "public");
-    const artifacts = await Promise.all(shown.map((written) => artifactJson(written, store, publicUrl)));
+    const room = new InlineRoom();
+    const artifacts: (ArtifactJson | null)[] = [];
+    for (const written of shown) artifacts.push(await artifactJson(written, store, publicUrl, room));
     const result = await this.#result();
     return [...artifacts, result].filter((artifact) => artifact !== null);
   }
