@@ -19,7 +19,7 @@ import { serveOptions } from "../src/cli/settings/settings.ts";
 import { taskTransitions } from "../src/kernel/tasks/lifecycle.ts";
 import { ReceiptSchema } from "../src/receipts/schema.ts";
 import { startServer } from "../src/server/server.ts";
-import { catalogue } from "../src/telemetry/metrics/catalogue.ts";
+import { catalogue } from "../src/telemetry/metrics/definitions.ts";
 import {
   conformanceNotes,
   errorCodesProduced,

@@ -15,19 +15,19 @@ import type { Batch } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 import type { AuthFailure } from "./access/auth-failure.ts";
 import { type Authenticate, createAuthenticate } from "./access/authenticate.ts";
+import { CallerCache } from "./access/caller-cache.ts";
 import { createIssueToken, type IssueToken } from "./access/issue-token.ts";
 import { KeyUse } from "./access/key-use.ts";
-import { KnownCallers } from "./access/known-callers.ts";
 import { createStillAllowed, type StillAllowed } from "./access/still-allowed.ts";
 import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
 import { FailedSignIns } from "./audit/failed-sign-ins.ts";
 import { noteAudit } from "./audit/note.ts";
 import { type Clock, steadyNow } from "./core/clock.ts";
-import { carryOut, createDispatch, type Dispatch } from "./core/dispatch.ts";
+import { createDispatch, type Dispatch, runCommand } from "./core/dispatch.ts";
 import { createIds } from "./core/ids.ts";
 import { Locks } from "./core/locks.ts";
 import { LogTail } from "./core/log-tail.ts";
-import { type Chance, systemChance } from "./core/random.ts";
+import { type Random, systemRandom } from "./core/random.ts";
 import type { Tracing } from "./core/trace.ts";
 import type { KernelDeps, WholeDeps } from "./core/unit.ts";
 import { HeldStates } from "./openharness/held-states.ts";
@@ -37,7 +37,7 @@ import { type MakerHooks, ReceiptFollower, type ReceiptMaker } from "./receipts/
 import { ReceiptProjection } from "./receipts/projection.ts";
 import type { Issuer } from "./receipts/signing.ts";
 import { ReplaySecrets } from "./replay/replay-task.ts";
-import { WorkHere } from "./tasks/work-here.ts";
+import { RuntimeStatus } from "./tasks/runtime-status.ts";
 
 export interface Kernel extends KernelDeps {
   tail: LogTail;
@@ -48,7 +48,7 @@ export interface Kernel extends KernelDeps {
   stillAllowed(credential: string): StillAllowed;
   issueToken: IssueToken;
   tickets: Tickets;
-  work: WorkHere;
+  work: RuntimeStatus;
   keyUse: KeyUse;
   /** Refused credentials that are not in the audit log yet. */
   failedSignIns: FailedSignIns;
@@ -63,7 +63,7 @@ export interface KernelOptions {
   store: WholeStore;
   clock: Clock;
   /** Without it, agents get what nobody can foresee. */
-  chance?: Chance;
+  chance?: Random;
   agents: AgentDirectory;
   /** Without it, nobody is the administrator. */
   adminKey?: AdminKeyHolder;
@@ -114,27 +114,27 @@ export function createKernel(options: KernelOptions): WholeKernel {
     approvals = withoutGateway(),
   } = options;
   const tail = new LogTail(store);
-  const handingOver: WholeStore = {
+  const proposing: WholeStore = {
     ...store,
     commit(batch) {
       const committed = store.commit(batch);
-      tail.handOver(batch.events);
+      tail.propose(batch.events);
       return committed;
     },
   };
   const makeHere = (hooks: MakerHooks) =>
-    new ReceiptProjection({ ...hooks, store, commit: (batch) => handingOver.commit(batch), issuer, clock });
+    new ReceiptProjection({ ...hooks, store, commit: (batch) => proposing.commit(batch), issuer, clock });
   const { makeReceipts } = options;
   const receipts = new ReceiptFollower({
     store,
     tail,
-    make: (hooks) => makeReceipts?.(hooks, (batch) => handingOver.commit(batch)) ?? makeHere(hooks),
+    make: (hooks) => makeReceipts?.(hooks, (batch) => proposing.commit(batch)) ?? makeHere(hooks),
     onError: options.onReceiptError ?? (() => {}),
   });
   const deps: WholeDeps = {
-    store: handingOver,
+    store: proposing,
     clock,
-    chance: options.chance ?? systemChance,
+    chance: options.chance ?? systemRandom,
     agents,
     newId: createIds(() => clock.now()),
     issuer,
@@ -158,9 +158,9 @@ export function createKernel(options: KernelOptions): WholeKernel {
   };
   const keyUse = new KeyUse(deps);
   const failedSignIns = new FailedSignIns((tenantId, facts) =>
-    carryOut(deps, noteAudit, systemCaller(tenantId), facts),
+    runCommand(deps, noteAudit, systemCaller(tenantId), facts),
   );
-  const known = new KnownCallers(tail, clock);
+  const known = new CallerCache(tail, clock);
   const access = {
     ...deps,
     known,
@@ -183,7 +183,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
     stillAllowed: createStillAllowed(authenticate, access),
     issueToken: createIssueToken(access),
     tickets: new Tickets(() => steadyNow(clock), ticketMs),
-    work: new WorkHere(),
+    work: new RuntimeStatus(),
     keyUse,
     failedSignIns,
   };

@@ -25,7 +25,7 @@ import {
 } from "./mcp.ts";
 import { Questions } from "./questions.ts";
 import { toResult, toToolInfo } from "./results.ts";
-import { orAborted, RunningCall } from "./running-call.ts";
+import { abortable, RunningCall } from "./running-call.ts";
 
 const timeoutMsDefault = 60_000;
 const listMs = 30_000;
@@ -74,7 +74,7 @@ class Server {
   }
 
   async tools(signal: AbortSignal): Promise<McpToolInfo[]> {
-    const tools = await orAborted(this.#tools(), signal);
+    const tools = await abortable(this.#tools(), signal);
     return tools.map((tool) => toToolInfo(this.#name, tool, this.#settings.effects));
   }
 

@@ -7,12 +7,12 @@ import type { Client } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
 import { backoffMs } from "../web/backoff.ts";
 import { pause } from "../web/pause.ts";
+import { withTimeout } from "../web/timeout.ts";
 import { isUnknownSession, toMcpError, unreachable } from "./failures.ts";
 import { McpError, type McpServerSettings } from "./mcp.ts";
 import { currentCall, type Questions } from "./questions.ts";
 import type { FlatAnswer } from "./running-call.ts";
 import { httpTransport, processTransport, type Transport, trackEnd } from "./transports.ts";
-import { within } from "./within.ts";
 
 /** For starting a process, shaking hands and all. */
 const connectMs = 30_000;
@@ -137,7 +137,7 @@ export class Connection {
     const prior = this.#isLegacy && "command" in this.#settings ? { prior: { kind: "legacy" as const } } : {};
     client.onclose = () => this.#broke(client);
     try {
-      await within(connectMs, client.connect(transport, { timeout: connectMs, ...prior }));
+      await withTimeout(connectMs, client.connect(transport, { timeout: connectMs, ...prior }));
       if (client.transport === undefined) throw unreachable(this.#name, "its connection broke", false);
     } catch (error) {
       this.#isLegacy = false;
@@ -211,7 +211,7 @@ export class Connection {
 /** A session is ended by saying so, a process by ending its input. */
 async function endSession(client: Client): Promise<void> {
   const { transport } = client;
-  if (hasSession(transport)) await within(sessionEndMs, transport.terminateSession()).catch(() => {});
+  if (hasSession(transport)) await withTimeout(sessionEndMs, transport.terminateSession()).catch(() => {});
   await client.close();
 }
 

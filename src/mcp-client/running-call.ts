@@ -52,7 +52,7 @@ export class RunningCall {
   /** The result, unless the call is given up before: then the reason for that is thrown at once. */
   async orGivenUp<T>(work: Promise<T>): Promise<T> {
     try {
-      return await orAborted(work, this.signal);
+      return await abortable(work, this.signal);
     } catch (error) {
       throw this.signal.aborted ? this.#reason : error;
     }
@@ -108,7 +108,7 @@ function flat(answer: ElicitationAnswer): FlatAnswer {
 }
 
 /** The result, or the signal's reason as soon as it is aborted. */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
   // It may fail after nobody waits for it any more.

@@ -3,10 +3,10 @@
 import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { Logger } from "pino";
+import { withTimeout } from "../web/timeout.ts";
 import { streamEndedCode } from "./failures.ts";
 import type { HttpServer, StdioServer } from "./mcp.ts";
 import { currentCall } from "./questions.ts";
-import { within } from "./within.ts";
 
 export type Transport = StdioClientTransport | StreamableHTTPClientTransport;
 
@@ -93,7 +93,7 @@ export function trackEnd(transport: Transport, onEnd: () => void): void {
   const closeForGood = async () => {
     const isRunning = "pid" in transport && transport.pid !== null;
     await close();
-    if (isRunning) await within(killMs, ended.promise).catch(() => {});
+    if (isRunning) await withTimeout(killMs, ended.promise).catch(() => {});
     onEnd();
   };
   let closing: Promise<void> | null = null;

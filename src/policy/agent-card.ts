@@ -51,7 +51,8 @@ export function strippedCard(card: JsonValue): string {
 /** The card with a signature. Equal cards and keys have equal signatures. */
 export function signCard(card: AgentCardJson, key: SigningKey, keySetUrl: string): AgentCardJson {
   const text = canonicalCard(card);
-  if (text !== strippedCard(card)) throw new Error("A card with something empty in it is not signed.");
+  if (text !== strippedCard(card))
+    throw new Error("The agent card has empty members, which the signature would not cover.");
   const header = { alg: "EdDSA", kid: key.kid, typ: "JOSE", jku: keySetUrl };
   const protectedHeader = base64url(JSON.stringify(header));
   const input = Buffer.from(`${protectedHeader}.${base64url(text)}`);

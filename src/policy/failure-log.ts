@@ -1,6 +1,6 @@
 /** What happens again and again, reported now and then: somebody who guesses must not be able to fill the log, nor to stay out of it. */
 
-import { EveryMinute } from "./every-minute.ts";
+import { OnceAMinute } from "./once-a-minute.ts";
 
 /** Addresses that are named; of more, how many there are. */
 const namedMax = 5;
@@ -13,13 +13,13 @@ export interface FailureReport {
 }
 
 export class FailureLog {
-  readonly #reports: EveryMinute;
+  readonly #reports: OnceAMinute;
   #failures = 0;
   #addresses = new Set<string>();
 
   /** The first is told at once, what follows once a minute. */
   constructor(tell: (report: FailureReport) => void) {
-    this.#reports = new EveryMinute(() => tell(this.#take()));
+    this.#reports = new OnceAMinute(() => tell(this.#take()));
   }
 
   note(address: string): void {

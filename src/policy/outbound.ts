@@ -177,7 +177,7 @@ async function send(url: URL, given: OutboundRequest, rules: Rules): Promise<Out
     if (limits.totalMs !== null) {
       timers.set("total", limits.totalMs, () => giveUp("There was no complete answer in time."));
     }
-    const addresses = await orAborted(addressesOf(hostOf(url), rules), ended.signal);
+    const addresses = await abortable(addressesOf(hostOf(url), rules), ended.signal);
     const request = start(url, given, addresses);
     const response = await answerOf(request, ended.signal, () => timers.clear("connect"));
     timers.clear("headers");
@@ -358,7 +358,7 @@ function failure(problem: string, error: unknown): OutboundFailed {
   return new OutboundFailed(code === null ? `${problem}.` : `${problem} (${code}).`);
 }
 
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });

@@ -147,21 +147,21 @@ class Scheduler implements Runtime {
 
   async start(): Promise<void> {
     const { tail, work } = this.#kernel;
-    work.isToldBy({
+    work.attach({
       facts: () => ({
         running: this.#runs.size + this.#loading.size,
         concurrency: this.#concurrency,
         queued: this.#queue.size,
         isDraining: this.#draining,
       }),
-      doing: (taskId) => this.#runs.get(taskId)?.doings.list ?? null,
+      runningSteps: (taskId) => this.#runs.get(taskId)?.runningSteps.list ?? null,
     });
     const stopHearing = tail.onCommit((events) => this.#hear(events));
-    const stopForeseeing = tail.onHandOver((events) => this.#foresee(events));
+    const stopProposed = tail.onProposed((events) => this.#startProposed(events));
     const stopWatching = this.#agents.onReplace(() => this.#lookAgain());
     this.#stopFollowing = () => {
       stopHearing();
-      stopForeseeing();
+      stopProposed();
       stopWatching();
     };
     await this.#forgetter.start();
@@ -212,7 +212,7 @@ class Scheduler implements Runtime {
   }
 
   /** A new task starts at once if there is room and nobody is before it; its records go to disk behind its submission. */
-  #foresee(events: readonly NewEvent[]): void {
+  #startProposed(events: readonly NewEvent[]): void {
     for (const event of events.map(asKernelEvent)) {
       if (event.event !== "task.submitted" || this.#draining || this.#queue.size > 0 || !this.#hasRoom)
         continue;

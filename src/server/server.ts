@@ -28,7 +28,7 @@ import { keepSigningKey, loadSigningKey } from "../policy/signing-key.ts";
 import type { Agent } from "../runtime/agents/agent.ts";
 import { AgentRegistry } from "../runtime/agents/registry.ts";
 import { startEnforcer } from "../runtime/approvals/enforcer.ts";
-import { followHandoffs } from "../runtime/handoff/follower.ts";
+import { followHandoffs } from "../runtime/handoff/handoff-worker.ts";
 import { startRuntime } from "../runtime/runtime.ts";
 import { startHousekeeping } from "../runtime/scheduler/housekeeping.ts";
 import { startMemorySweeper } from "../runtime/scheduler/memory-sweeper.ts";

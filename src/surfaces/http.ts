@@ -12,7 +12,7 @@ import { pauseIfLate } from "../kernel/core/slices.ts";
 import { warnOfIgnoredForwarding } from "./forwarded.ts";
 import { readJson } from "./json-body.ts";
 import { LargeBodies } from "./large-bodies.ts";
-import { type HttpWatch, tellOfRequests } from "./request-lines.ts";
+import { type HttpWatch, logRequests } from "./request-log.ts";
 import { SiteGuard, type SiteRules } from "./site-guard.ts";
 import { StalledClients } from "./stalled-clients.ts";
 import { type Tls, tlsOptions } from "./tls.ts";
@@ -101,7 +101,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     forceCloseConnections: "idle",
     frameworkErrors: (error, request, reply) => {
       reply.headers(securityHeaders);
-      const unreachable = new HarnessError("resource_not_found", "There is nothing at this address.");
+      const unreachable = new HarnessError("resource_not_found", "The path is longer than any route.");
       fail(error.statusCode === 414 ? unreachable : error, request, reply);
     },
     routerOptions: { maxParamLength: pathParamCharsMax, ignoreTrailingSlash: true },
@@ -142,7 +142,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     if (request.body instanceof Readable) dropRest(request, reply);
     done(null, payload);
   });
-  tellOfRequests(app, logger, options.watch ?? null);
+  logRequests(app, logger, options.watch ?? null);
   return app;
 }
 
@@ -151,7 +151,7 @@ function blameClient(error: Error): void {
   Object.assign(error, { code: "FST_ERR_CLIENT_HUNG_UP", statusCode: 400 });
 }
 
-/** For what is data and never a page. A route that serves something else says so itself. */
+/** Headers for API responses; routes that serve a page override them. */
 function securityHeadersFor(isHttps: boolean): Record<string, string> {
   return {
     "Cache-Control": "no-store",

@@ -104,7 +104,7 @@ function invalid(problem: string): HarnessError {
   return new HarnessError("invalid_request", problem);
 }
 
-/** Whether it is worth looking: only an escape can smuggle half a character into UTF-8. */
+/** Whether it is worth looking: only an escape can bring an unpaired surrogate into UTF-8. */
 const halfSurrogate = /\\u[dD][89a-fA-F]/;
 
 function isWellFormed(value: unknown): boolean {

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Clock, StopTimer } from "../kernel/core/clock.ts";
-import type { Chance } from "../kernel/core/random.ts";
+import type { Random } from "../kernel/core/random.ts";
 import type { TaskRecord } from "../kernel/kinds/task.ts";
 
 export class MovedClock implements Clock {
@@ -39,7 +39,7 @@ export class MovedClock implements Clock {
   }
 }
 
-export const steadyChance: Chance = {
+export const steadyRandom: Random = {
   random: (task, step) => digestOf(task, step).readUIntBE(0, 6) / 2 ** 48,
   uuid(task, step) {
     const hex = digestOf(task, step).toString("hex");

@@ -23,7 +23,7 @@ import { MemoryContents } from "../store/memory/contents.ts";
 import { createMemoryStore } from "../store/memory/open.ts";
 import type { StoredEvent } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
-import { MovedClock, steadyChance } from "./clock.ts";
+import { MovedClock, steadyRandom } from "./clock.ts";
 import { type Death, mortalStore } from "./mortal-store.ts";
 import type { RehearsedFiles } from "./rehearsed-files.ts";
 
@@ -111,7 +111,7 @@ export class Stage {
     const kernel = createKernel({
       store,
       clock: this.clock,
-      chance: steadyChance,
+      chance: steadyRandom,
       agents: this.#agents,
       issuer: this.#issuer,
       masterKeys: this.#masterKeys,

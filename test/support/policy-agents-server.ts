@@ -24,7 +24,7 @@ const number = (name: string, value: JsonValue | undefined) =>
 
 const plays: Record<string, Play> = {
   async effect(ctx, { name, risk, expiresInMs }) {
-    const carryOut = () => {
+    const runCommand = () => {
       appendFileSync(AGENT_NOTES, `${name}\n`);
       return "done";
     };
@@ -34,7 +34,7 @@ const plays: Record<string, Play> = {
       ...(known === undefined ? {} : { risk: known }),
       ...number("expiresInMs", expiresInMs),
     };
-    return (await ctx.effect(String(name), carryOut, options)).outcome;
+    return (await ctx.effect(String(name), runCommand, options)).outcome;
   },
   llm: (ctx, { model, maxTokens }) =>
     ctx.step("call", () => "tokens", {

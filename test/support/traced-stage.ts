@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger, pino } from "pino";
 import type { WholeKernel } from "../../src/kernel/kernel.ts";
 import type { Agent } from "../../src/runtime/agents/agent.ts";
-import type { Follower } from "../../src/telemetry/traces/follower.ts";
+import type { TraceExporter } from "../../src/telemetry/traces/exporter.ts";
 import { type ExportProblem, Otel, type ReadableSpan } from "../../src/telemetry/traces/otel.ts";
 import { readTraceSettings, type TraceSettings } from "../../src/telemetry/traces/settings.ts";
 import type { People } from "../../src/testing/people.ts";
@@ -27,7 +27,7 @@ export class TracedStage implements AsyncDisposable {
   readonly stage: Stage;
   readonly #life: Life;
   readonly #directory = mkdtempSync(join(tmpdir(), "bridle-traced-"));
-  readonly #followers: Follower[] = [];
+  readonly #followers: TraceExporter[] = [];
   /** What was taken, in order, an export at a time. */
   readonly taken: ReadableSpan[][] = [];
   /** How often it was tried. */
@@ -73,8 +73,8 @@ export class TracedStage implements AsyncDisposable {
     return taskId;
   }
 
-  async follow(given: Partial<TraceSettings> = {}, logger = this.logger): Promise<Follower> {
-    const { Follower } = await import("../../src/telemetry/traces/follower.ts");
+  async follow(given: Partial<TraceSettings> = {}, logger = this.logger): Promise<TraceExporter> {
+    const { TraceExporter } = await import("../../src/telemetry/traces/exporter.ts");
     const settings = { ...settingsOf({ OTEL_TRACES_EXPORTER: "console" }), delayMs: 0, ...given };
     const real = new Otel(settings, "1.0.0");
     const otel = {
@@ -88,7 +88,7 @@ export class TracedStage implements AsyncDisposable {
       },
     };
     const { kernel, cursorFile } = this;
-    const follower = await Follower.start({ kernel, otel, settings, cursorFile, logger });
+    const follower = await TraceExporter.start({ kernel, otel, settings, cursorFile, logger });
     this.#followers.push(follower);
     return follower;
   }

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { pino } from "pino";
 import { Registry } from "prom-client";
-import { catalogue } from "../../src/telemetry/metrics/catalogue.ts";
+import { catalogue } from "../../src/telemetry/metrics/definitions.ts";
 import { createMetrics } from "../../src/telemetry/metrics/metrics.ts";
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8");

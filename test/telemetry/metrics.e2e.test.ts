@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import type { Kernel } from "../../src/kernel/kernel.ts";
 import type { MetricsAccess } from "../../src/server/config.ts";
 import { startServer } from "../../src/server/server.ts";
-import { catalogue } from "../../src/telemetry/metrics/catalogue.ts";
+import { catalogue } from "../../src/telemetry/metrics/definitions.ts";
 import { GrpcWire } from "../opvs/grpc-wire.ts";
 import { Client, errorOf, until } from "../support/client.ts";
 import { Exposition } from "../support/exposition.ts";

@@ -35,11 +35,11 @@ export async function decide(
   if (settings.yes !== true && canAsk() && !(await isConfirmed(choice, request))) {
     throw new Error("nothing was signed.");
   }
-  await carryOut(approver, request, choice, settings);
+  await runCommand(approver, request, choice, settings);
 }
 
 /** Signs, sends, and says what became of it. */
-export async function carryOut(
+export async function runCommand(
   approver: Approver,
   request: OpenedRequest,
   choice: Choice,

@@ -5,7 +5,7 @@ import { type Approver, GatewayRefusal, HarpError, type OpenedRequest } from "..
 import { canAsk } from "../terminal/prompt.ts";
 import { escapedJson, oneLine } from "../terminal/text.ts";
 import { type ApproverSettings, connect } from "./connect.ts";
-import { askUntil, type Choice, carryOut } from "./decide.ts";
+import { askUntil, type Choice, runCommand } from "./decide.ts";
 import { describe, jsonOf } from "./show.ts";
 
 export async function watch(settings: ApproverSettings): Promise<void> {
@@ -50,7 +50,7 @@ async function wasAnswered(approver: Approver, request: OpenedRequest): Promise<
 /** One that fails does not end the watch: the next request has nothing to do with it. */
 async function attempt(approver: Approver, request: OpenedRequest, choice: Choice): Promise<void> {
   try {
-    await carryOut(approver, request, choice, {});
+    await runCommand(approver, request, choice, {});
   } catch (error) {
     if (!(error instanceof GatewayRefusal || error instanceof HarpError)) throw error;
     process.stderr.write(`It was not decided: ${oneLine(error.message)} (${error.code})\n`);

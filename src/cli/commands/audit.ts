@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { type Command, Option } from "commander";
 import type { AuditRecord, AuditVerification, ListAudit } from "../../sdk/client/index.ts";
 import { Remote, withRemoteOptions } from "../remote.ts";
-import { sinceTime } from "../settings/since.ts";
+import { parseMoment } from "../settings/parse-moment.ts";
 import { type Limits, remoteCommand, type Settings, withLimit } from "../task/command.ts";
 import { about, show, withProgress, writeLines } from "../terminal/output.ts";
 import { table } from "../terminal/table.ts";
@@ -36,8 +36,10 @@ function addList(audit: Command): void {
   withLimit(remoteCommand(audit, "list", "Records, newest first.", examples))
     .option("--action <name>", "only this action, such as api_key.create")
     .option("--actor <name>", "only what this actor did")
-    .addOption(new Option("--since <when>", "only from then on: a time, or 30m, 2h, 5d").argParser(sinceTime))
-    .addOption(new Option("--until <when>", "only up to then").argParser(sinceTime))
+    .addOption(
+      new Option("--since <when>", "only from then on: a time, or 30m, 2h, 5d").argParser(parseMoment),
+    )
+    .addOption(new Option("--until <when>", "only up to then").argParser(parseMoment))
     .action(async (settings: Settings & Limits & Filters) => {
       const { action, actor, since, until } = settings;
       const filter: ListAudit = {

@@ -6,7 +6,7 @@ import type { HistoryReport } from "../../runtime/run/history.ts";
 import { isFinal, type TaskStatus } from "../../sdk/client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
-import { sinceTime } from "../settings/since.ts";
+import { parseMoment } from "../settings/parse-moment.ts";
 import { type JsonSettings, show, withJson, withProgress } from "../terminal/output.ts";
 import { escapeControls } from "../terminal/text.ts";
 
@@ -46,7 +46,7 @@ export function addCheckCommand(program: Command): void {
       )
       .option("--config <file>", "the project's configuration, if it is not in the working directory")
       .option("--agent <name>", "only tasks of this agent")
-      .option("--since <time>", "only tasks created since: a time, or 30m, 2h, 5d", sinceTime),
+      .option("--since <time>", "only tasks created since: a time, or 30m, 2h, 5d", parseMoment),
   ).action(async (settings: CheckSettings) => {
     // What runs agents is large; the other commands do not need it.
     const { builtInAgents } = await import("../../agents/index.ts");

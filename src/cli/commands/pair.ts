@@ -156,7 +156,7 @@ ${inFours(oneLine(arrived))}
   }
   const answer = await ask("Does the approver's screen show exactly the same? Type yes to confirm: ");
   if (answer?.trim().toLowerCase() === "yes") return;
-  throw new Error("it was not confirmed, and these keys count for nothing.");
+  throw new Error("the pairing was not confirmed; these keys cannot approve anything.");
 }
 
 function described({ approver_id, signer_key_id, state, pending_until }: Approver): string {

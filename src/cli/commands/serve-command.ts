@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { Development } from "../serving/dev.ts";
-import type { ProjectHere } from "../settings/project-here.ts";
+import type { FoundProject } from "../settings/find-project.ts";
 import { takeSecrets } from "../settings/secret-files.ts";
 import type { Serving } from "../settings/server-config.ts";
 import { problemWith, type ServeSettings, serveOptions } from "../settings/settings.ts";
@@ -72,11 +72,11 @@ function addServingCommand(
 }
 
 /** What is wrong with the configuration is said as wrong use. */
-export async function readProject(command: Command, given: ServeSettings): Promise<ProjectHere> {
+export async function readProject(command: Command, given: ServeSettings): Promise<FoundProject> {
   const { ConfigProblem } = await import("../../project/check-config.ts");
-  const { projectHere } = await import("../settings/project-here.ts");
+  const { findProject } = await import("../settings/find-project.ts");
   try {
-    return await projectHere(command, given);
+    return await findProject(command, given);
   } catch (error) {
     if (error instanceof ConfigProblem) command.error(`error: ${error.message}`);
     throw error;

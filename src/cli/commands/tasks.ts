@@ -5,7 +5,7 @@ import { taskTransitions } from "../../kernel/tasks/lifecycle.ts";
 import type { Artifact, ListTasks, TaskStatus } from "../../sdk/client/index.ts";
 import { Remote } from "../remote.ts";
 import { wholeNumber } from "../settings/option-parsers.ts";
-import { sinceTime } from "../settings/since.ts";
+import { parseMoment } from "../settings/parse-moment.ts";
 import { type Limits, remoteCommand, type Settings, taskCommand, withLimit } from "../task/command.ts";
 import type { SubmitSettings } from "../task/submit.ts";
 import type { WatchSettings } from "../task/watch.ts";
@@ -79,7 +79,7 @@ function addList(task: Command): void {
     )
     .option("--agent <name>", "only tasks of this agent")
     .option("--session <id>", "only tasks of this session, or last")
-    .option("--since <time>", "only tasks that changed since: a time, or 30m, 2h, 5d", sinceTime)
+    .option("--since <time>", "only tasks that changed since: a time, or 30m, 2h, 5d", parseMoment)
     .action(async ({ status, agent, session, since, ...settings }: ListSettings) => {
       const { client } = new Remote(settings);
       const { moreHint, taken, taskTable } = await import("../task/list.ts");

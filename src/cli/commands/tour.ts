@@ -26,7 +26,7 @@ export function addTourCommand(program: Command): void {
         "error: --crash kills a server of its own, and no other: leave --url and BRIDLE_URL out.",
       );
     }
-    const { takeTour } = await import("../tour/take.ts");
-    process.exitCode = await takeTour(settings);
+    const { runTour } = await import("../tour/run-tour.ts");
+    process.exitCode = await runTour(settings);
   });
 }

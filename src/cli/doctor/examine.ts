@@ -6,7 +6,7 @@ import manifest from "../../../package.json" with { type: "json" };
 import type { Project } from "../../project/load.ts";
 import { inspectStore } from "../../store/sqlite/inspect.ts";
 import { isLocked } from "../../store/sqlite/lock.ts";
-import { projectHere } from "../settings/project-here.ts";
+import { findProject } from "../settings/find-project.ts";
 import type { ServeSecrets } from "../settings/secret-files.ts";
 import { problemWith, type ServeSettings } from "../settings/settings.ts";
 import { clock, nodeVersion } from "./basics.ts";
@@ -25,7 +25,7 @@ export async function examine(
   const config = await finding(
     "config",
     async () => {
-      ({ project } = await projectHere(command, given));
+      ({ project } = await findProject(command, given));
       return configuration(project);
     },
     "Put it right; no server starts with it.",

@@ -11,7 +11,7 @@ import { Reloader } from "../../project/reload.ts";
 import { createReadableLogger } from "../../server/logger.ts";
 import { type Server, startServer } from "../../server/server.ts";
 import { version } from "../../version.ts";
-import { ownName } from "../own-name.ts";
+import { programName } from "../program-name.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "../settings/server-config.ts";
 import { consoleLine } from "./console-link.ts";
 import { freePort } from "./free-port.ts";
@@ -91,7 +91,7 @@ function lines(given: readonly (string | false)[]): string {
 function advice(given: readonly ([command: string, what: string] | false)[]): string {
   const commands = given.filter((row) => row !== false);
   const width = Math.max(...commands.map(([command]) => command.length)) + 2;
-  return lines(commands.map(([command, what]) => `  ${ownName} ${command.padEnd(width)}${what}`));
+  return lines(commands.map(([command, what]) => `  ${programName} ${command.padEnd(width)}${what}`));
 }
 
 /** Two projects side by side are usual, so the usual ports make way. Those that somebody chose do not. */

@@ -4,7 +4,7 @@ import { flushCompileCache } from "node:module";
 import { createLogger } from "../../server/logger.ts";
 import { type Server, startServer } from "../../server/server.ts";
 import { version } from "../../version.ts";
-import { ownName } from "../own-name.ts";
+import { programName } from "../program-name.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "../settings/server-config.ts";
 import { consoleLine } from "./console-link.ts";
 import { interrupted, reloadOnHangup } from "./listening.ts";
@@ -33,14 +33,14 @@ export async function serve(serving: Serving): Promise<void> {
 function greeting(server: Server, serving: Serving): string {
   const where = whereToFind(serving.settings);
   const hasTour = server.kernel.agents.find("tour") !== undefined;
-  const tour = hasTour ? `  See what it does: ${ownName} tour${where}\n` : "";
+  const tour = hasTour ? `  See what it does: ${programName} tour${where}\n` : "";
   return `
 Bridle ${version} is ready.
 
 ${addressLines(server, serving)}
 ${consoleLine(server, serving.settings)}
 
-${tour}  Talk to an agent: ${ownName} shell${where}
+${tour}  Talk to an agent: ${programName} shell${where}
   The whole API: ${server.url}/openapi.json. Stop with Ctrl-C.
 
 `;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type HowFar, progressLine } from "./progress-bar.ts";
+import { type ProgressState, progressLine } from "./progress-bar.ts";
 
-const half: HowFar = {
+const half: ProgressState = {
   what: "receipts verified",
   done: 500,
   total: 1000,

@@ -3,7 +3,7 @@
 /** What is counted: things, or the bytes of one. */
 export type Unit = "things" | "bytes";
 
-export interface HowFar {
+export interface ProgressState {
   what: string;
   done: number;
   /** Undefined where nobody knows. */
@@ -20,16 +20,16 @@ const barCharsMin = 8;
 const knownShareMin = 0.02;
 
 /** With a total: a bar, the percentage, the rate and the time left. Never longer than the terminal is wide. */
-export function progressLine(at: HowFar): string {
+export function progressLine(at: ProgressState): string {
   const line = at.total === undefined || at.total <= 0 ? withoutTotal(at) : withTotal(at, at.total);
   return line.slice(0, Math.max(1, at.columns - 1));
 }
 
-function withoutTotal({ what, done, unit, elapsedMs }: HowFar): string {
+function withoutTotal({ what, done, unit, elapsedMs }: ProgressState): string {
   return [`${what}: ${amount(done, unit)}`, rate(done, elapsedMs, unit)].filter(Boolean).join("  ");
 }
 
-function withTotal({ what, done, unit, elapsedMs, columns }: HowFar, total: number): string {
+function withTotal({ what, done, unit, elapsedMs, columns }: ProgressState, total: number): string {
   const share = Math.min(1, Math.max(0, done / total));
   const numbers = [
     `${Math.floor(share * 100)}%`.padStart(4),

@@ -1,9 +1,9 @@
 /** The middle of `bridle tour --crash`: the server is killed while a step runs, and started again on what it left. */
 
 import { setTimeout as pause } from "node:timers/promises";
+import { begun, type Ran } from "./execution-log.ts";
 import type { OwnServer } from "./own-server.ts";
 import type { Page } from "./page.ts";
-import { begun, type Ran } from "./tally.ts";
 
 /** The step that is cut off: the agent's own name for it. */
 export const cutStep = "proofread";

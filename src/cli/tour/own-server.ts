@@ -70,7 +70,7 @@ export async function startOwnServer(
     await ready(child, AbortSignal.any([signal, AbortSignal.timeout(startMsMax)]));
     const url = addressIn(data);
     if (url === null || child.pid === undefined)
-      throw new Error("The server says that it is ready, and not where.");
+      throw new Error("The server printed no URL when it was ready.");
     const key = readAdminKey(join(data, "admin.key"));
     return {
       pid: child.pid,

@@ -5,7 +5,7 @@ import type { TenantStore } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { Unit } from "../core/unit.ts";
 import type { ApiKeyRecord } from "../kinds/api-key.ts";
 import type { TenantRecord } from "../kinds/tenant.ts";
@@ -135,7 +135,7 @@ function requireSuccessor(unit: Unit): void {
 
 /** A key of the whole tenant that may do everything, and is good until then. */
 async function findSuccessor(own: TenantStore, until: number): Promise<string | null> {
-  for await (const page of everyPage(own, { kind: "api_key" })) {
+  for await (const page of paginate(own, { kind: "api_key" })) {
     for (const key of page.map(({ body }) => body as ApiKeyRecord)) {
       if (key.revoked_at !== null || !key.scopes.includes("admin") || isBound(callerOf(key))) continue;
       if ((await usableKey(own, key.id, until)) !== null) return key.id;

@@ -15,6 +15,7 @@ import { HarnessError } from "../core/errors.ts";
 import type { SigningKeyRecord } from "../kinds/signing-key.ts";
 import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
 import { type AuthFailure, authFailure } from "./auth-failure.ts";
+import type { CallerCache, KnownCaller } from "./caller-cache.ts";
 import {
   callerOf,
   holderOf,
@@ -25,7 +26,6 @@ import {
   usableKey,
 } from "./client-keys.ts";
 import type { KeyUse } from "./key-use.ts";
-import type { KnownCaller, KnownCallers } from "./known-callers.ts";
 
 /** `from` is the address that it came from, whose failures are counted. */
 export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
@@ -35,7 +35,7 @@ export interface AuthenticateDeps {
   store: WholeStore;
   clock: Clock;
   adminKey: AdminKeyHolder;
-  known: KnownCallers;
+  known: CallerCache;
   failures: RateLimit;
   /** Hears of every credential that is refused. */
   onFailure(failure: AuthFailure): void;

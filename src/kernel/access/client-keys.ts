@@ -6,7 +6,7 @@ import type { Caller, Scope } from "../../policy/caller.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
 import { timestamp } from "../core/clock.ts";
 import type { ApiKeyRecord } from "../kinds/api-key.ts";
-import type { KnownCaller } from "./known-callers.ts";
+import type { KnownCaller } from "./caller-cache.ts";
 
 /** The record of a key that is good now, by its id alone: for those who have proved otherwise that it is theirs. */
 export async function usableKey(

@@ -5,7 +5,7 @@ import { type Caller, isBound, isScope, mayGrant, type Scope, systemCaller } fro
 import type { AuditDetails } from "../../receipts/audit-record.ts";
 import { audited } from "../audit/record.ts";
 import { timestamp } from "../core/clock.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
 import type { ApiKeyRecord } from "../kinds/api-key.ts";
@@ -41,7 +41,7 @@ export const createApiKey: Command<CreateApiKey, CreatedApiKey> = {
     assertMayName(unit, request.actor);
     const expiresAt = expiryFor(unit, request.expiresAt);
     if (tenantId !== unit.caller.tenantId)
-      unit.awaited("tenant", () => carryOut(unit.deps, ensureTenant, systemCaller(tenantId), { tenantId }));
+      unit.awaited("tenant", () => runCommand(unit.deps, ensureTenant, systemCaller(tenantId), { tenantId }));
     const envelope = unit.envelope("api_key", "key");
     const { key, hash } = newApiKey(envelope.id);
     const record: ApiKeyRecord = {

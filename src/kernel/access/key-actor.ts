@@ -8,7 +8,7 @@ import { harpIdentities, type Scope } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
 import { findRegistry } from "../approvals/registry.ts";
 import { HarnessError } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { Unit } from "../core/unit.ts";
 import type { ApiKeyRecord } from "../kinds/api-key.ts";
 import { descendantsOf } from "./made-by-key.ts";
@@ -41,7 +41,7 @@ function isTaken(unit: Unit, actor: string): boolean {
   const name = foldedActor(actor);
   const { caller } = unit;
   const isName = (other: string) => foldedActor(other) === name;
-  if (isName(caller.actor) || unit.findForHarness("persona", actor) !== undefined) return true;
+  if (isName(caller.actor) || unit.findAsSystem("persona", actor) !== undefined) return true;
   const ownNames = new Set(approversOf(caller.scopes));
   const approvers = findRegistry(unit)?.keys ?? [];
   if (approvers.some(({ approverId }) => isName(approverId) && !ownNames.has(approverId))) return true;
@@ -55,7 +55,7 @@ async function isNameOfKey(
   isName: (name: string) => boolean,
 ): Promise<boolean> {
   const ownKeys = await ownKeyIds(own, keyId);
-  for await (const page of everyPage(own, { kind: "api_key" })) {
+  for await (const page of paginate(own, { kind: "api_key" })) {
     const others = page.map(({ body }) => body as ApiKeyRecord).filter(({ id }) => !ownKeys.has(id));
     if (others.some((key) => isName(key.actor) || approversOf(key.scopes).some(isName))) return true;
   }

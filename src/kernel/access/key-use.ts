@@ -5,7 +5,7 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import type { KernelDeps } from "../core/unit.ts";
 
 const everyMs = 60 * 60 * 1000;
@@ -51,7 +51,7 @@ export class KeyUse {
 
   async #write(keyId: string, tenantId: string): Promise<void> {
     try {
-      await carryOut(this.#deps, noteKeyUse, systemCaller(tenantId), { keyId });
+      await runCommand(this.#deps, noteKeyUse, systemCaller(tenantId), { keyId });
     } catch {
       // A store that takes no writes now: the next use is noted again.
       this.#noted.delete(keyId);

@@ -1,8 +1,8 @@
 /** What an API key made, for those who end it or give it a new secret. */
 
 import type { TenantStore } from "../../store/port.ts";
-import { everyPage } from "../core/every-page.ts";
 import type { Records } from "../core/fold.ts";
+import { paginate } from "../core/paginate.ts";
 import type { ApiKeyRecord } from "../kinds/api-key.ts";
 import type { PersonaRecord } from "../kinds/persona.ts";
 import type { ScheduleRecord } from "../kinds/schedule.ts";
@@ -29,7 +29,7 @@ export async function madeByKey(own: TenantStore, keyId: string): Promise<MadeBy
 /** The keys that a key made, and those that they made, and so on. */
 export async function descendantsOf(own: TenantStore, keyId: string): Promise<ApiKeyRecord[]> {
   const children = new Map<string, ApiKeyRecord[]>();
-  for await (const page of everyPage(own, { kind: "api_key" })) {
+  for await (const page of paginate(own, { kind: "api_key" })) {
     for (const record of page.map(({ body }) => body as ApiKeyRecord)) {
       const { created_by_key_id: parent } = record;
       if (parent === undefined) continue;
@@ -52,7 +52,7 @@ async function idsMadeBy(
   keyIds: ReadonlySet<string>,
 ): Promise<string[]> {
   const found: string[] = [];
-  for await (const page of everyPage(own, { kind })) {
+  for await (const page of paginate(own, { kind })) {
     for (const record of page.map(({ body }) => body as Records[typeof kind])) {
       const isGone = "deleted_at" in record && record.deleted_at !== null;
       if (!isGone && keyIds.has(record.created_by_key_id ?? "")) found.push(record.id);
@@ -64,7 +64,7 @@ async function idsMadeBy(
 /** Schedules are found through their personas. */
 async function schedulesMadeBy(own: TenantStore, keyIds: ReadonlySet<string>): Promise<string[]> {
   const found: string[] = [];
-  for await (const page of everyPage(own, { kind: "persona" })) {
+  for await (const page of paginate(own, { kind: "persona" })) {
     for (const { schedules = [] } of page.map(({ body }) => body as PersonaRecord)) {
       for (const { id = "" } of schedules) {
         const record = (await own.get("schedule", id))?.body as ScheduleRecord | undefined;

@@ -5,9 +5,9 @@
 
 import { type Caller, mayGrant, systemCaller } from "../../policy/caller.ts";
 import { audited } from "../audit/record.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { KernelDeps, Unit } from "../core/unit.ts";
 import type { ApiKeyRecord } from "../kinds/api-key.ts";
 import type { PushConfigRecord } from "../kinds/push-config.ts";
@@ -52,7 +52,7 @@ function assertMayRevoke(caller: Caller, key: ApiKeyRecord): void {
 function descendants(unit: Unit, key: ApiKeyRecord): ApiKeyRecord[] {
   const ids = unit.awaited("descendants", () => descendantsOf(unit.own, key.id)).map(({ id }) => id);
   unit.prefetch(ids.map((id) => ({ kind: "api_key", id })));
-  return ids.flatMap((id) => unit.findForHarness("api_key", id) ?? []);
+  return ids.flatMap((id) => unit.findAsSystem("api_key", id) ?? []);
 }
 
 /** Nothing more is told to somebody whose key is gone. */
@@ -62,10 +62,10 @@ async function deleteWebhooks(deps: KernelDeps, caller: Caller, keyId: string): 
   const harness: Caller = { ...systemCaller(caller.tenantId), actor: caller.actor };
   const keys = [keyId, ...(await descendantsOf(own, keyId)).map(({ id }) => id)];
   for (const ownerId of keys) {
-    for await (const page of everyPage(own, { kind: "push_config", by: { ownerId }, statuses: ["live"] })) {
+    for await (const page of paginate(own, { kind: "push_config", by: { ownerId }, statuses: ["live"] })) {
       for (const { body } of page) {
         const { task_id: taskId, config_id: configId } = body as PushConfigRecord;
-        await carryOut(deps, deletePushConfig, harness, { taskId, configId });
+        await runCommand(deps, deletePushConfig, harness, { taskId, configId });
       }
     }
   }

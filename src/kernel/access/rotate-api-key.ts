@@ -96,7 +96,7 @@ async function isMadeBy(own: TenantStore, key: ApiKeyRecord, makerId: string): P
 function assertNewestSecret(unit: Unit): void {
   const { keyId, secretVersion } = unit.caller;
   if (keyId === undefined) return;
-  const own = unit.findForHarness("api_key", keyId);
+  const own = unit.findAsSystem("api_key", keyId);
   if (own !== undefined && secretVersion === (own.rotations ?? 0)) return;
   throw new HarnessError(
     "permission_denied",

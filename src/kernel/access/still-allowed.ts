@@ -2,7 +2,7 @@
 
 import type { AdminKeyHolder } from "../../policy/admin-key.ts";
 import type { Authenticate } from "./authenticate.ts";
-import type { KnownCallers } from "./known-callers.ts";
+import type { CallerCache } from "./caller-cache.ts";
 
 export interface StillAllowed {
   (): Promise<boolean>;
@@ -17,7 +17,7 @@ export function untilTime(holds: () => boolean): StillAllowed {
 
 export function createStillAllowed(
   authenticate: Authenticate,
-  { known, adminKey }: { known: KnownCallers; adminKey: AdminKeyHolder },
+  { known, adminKey }: { known: CallerCache; adminKey: AdminKeyHolder },
 ): (credential: string) => StillAllowed {
   const watch = (check: () => void) => {
     const stops = [known.onEnd(check), adminKey.onChange(check)];

@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { canonicalJson } from "../../web/canonical-json.ts";
 import { sha256Hex } from "../core/content.ts";
 import type { KernelDeps } from "../core/unit.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import type { Exchange } from "../kinds/exchange.ts";
 import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
 import type { PolicyChangeRecord } from "../kinds/policy-change.ts";
@@ -44,12 +44,14 @@ export interface Intent {
  * upgrades: whoever changes the form of an intent must still recognize bindings of the form before (REL-R10).
  */
 export function bindingOf({ approvals }: Pick<KernelDeps, "approvals">, intent: Intent): string {
-  return approvals.mac("binding", hashWhole(intent, canonicalJson));
+  return approvals.mac("binding", hashWellFormed(intent, canonicalJson));
 }
 
 /** For those who answer without a gateway: the hash of what they were shown. */
 export function artifactHashOf(shown: JsonObject, binding: string): string {
-  return hashWhole({ ...shown, binding }, (value) => sha256Of(canonicalJson(value))).slice("sha256:".length);
+  return hashWellFormed({ ...shown, binding }, (value) => sha256Of(canonicalJson(value))).slice(
+    "sha256:".length,
+  );
 }
 
 type Terms = Pick<Exchange, "request_id" | "salt" | "created_at" | "expires_at">;

@@ -13,7 +13,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type ApproverKey, maySign } from "../../harp/core/approver-key.ts";
 import type { TenantStore } from "../../store/port.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { Unit } from "../core/unit.ts";
 import {
   type ApprovalPolicy,
@@ -100,7 +100,7 @@ function everApproved(keys: readonly ApproverKey[], { approvers }: ApprovalPolic
 /** Of all personas that want signatures and would ask this approver. */
 async function policiesThatAsk(own: TenantStore, approverId: string): Promise<ApprovalPolicy[]> {
   const found: ApprovalPolicy[] = [];
-  for await (const page of everyPage(own, { kind: "persona" })) {
+  for await (const page of paginate(own, { kind: "persona" })) {
     for (const { approval_policy: policy } of page.map(({ body }) => body as PersonaRecord)) {
       if (policy === undefined || !demandsHarp(policy)) continue;
       const isNew = !found.some((known) => isDeepStrictEqual(known, policy));

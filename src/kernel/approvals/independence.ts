@@ -7,7 +7,7 @@
 import type { HarpScope } from "../../policy/caller.ts";
 import type { TenantStore } from "../../store/port.ts";
 import { HarnessError } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { Unit } from "../core/unit.ts";
 import type { ApiKeyRecord } from "../kinds/api-key.ts";
 import { findRegistry } from "./registry.ts";
@@ -32,7 +32,7 @@ export function assertIndependent(unit: Unit, approverId: string): void {
 /** The keys that are, or were, good for being this approver. */
 async function keysWith(own: TenantStore, scope: HarpScope): Promise<ApiKeyRecord[]> {
   const found: ApiKeyRecord[] = [];
-  for await (const page of everyPage(own, { kind: "api_key" })) {
+  for await (const page of paginate(own, { kind: "api_key" })) {
     const keys = page.map(({ body }) => body as ApiKeyRecord);
     found.push(...keys.filter(({ scopes }) => scopes.includes(scope)));
   }

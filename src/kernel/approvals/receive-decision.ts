@@ -95,7 +95,7 @@ function check(
   const artifact = artifactFor(request, exchange);
   const session = request.object === "policy_change" ? undefined : unit.find("session", request.session_id);
   const { nonce, signerKeyId } = readDecisionBody(body);
-  const isUsed = unit.findForHarness("approval_nonce", approvalNonceId(signerKeyId, nonce)) !== undefined;
+  const isUsed = unit.findAsSystem("approval_nonce", approvalNonceId(signerKeyId, nonce)) !== undefined;
   return unit.awaited("decision", () =>
     checkDecision(
       { requestId, body },

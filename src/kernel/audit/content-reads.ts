@@ -4,7 +4,7 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import { carryOut } from "../core/dispatch.ts";
+import { runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import type { Kind } from "../core/fold.ts";
 import type { KernelDeps } from "../core/unit.ts";
@@ -46,7 +46,7 @@ export async function noteContentRead(
   if (await isOwn(deps, caller, of)) return;
   try {
     const resource = { object: of.kind, id: of.id };
-    await carryOut(deps, noteAudit, caller, { action: "content.read", resource, details: { what } });
+    await runCommand(deps, noteAudit, caller, { action: "content.read", resource, details: { what } });
   } catch (error) {
     seen.delete(name);
     // A disk that takes no writes must not keep administrators from looking.

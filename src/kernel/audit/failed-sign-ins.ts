@@ -3,7 +3,7 @@
  * address group, with how many there were. Whoever guesses can neither fill the log nor stay out of it.
  */
 
-import { EveryMinute } from "../../policy/every-minute.ts";
+import { OnceAMinute } from "../../policy/once-a-minute.ts";
 import { addressGroup } from "../../policy/rate-limit.ts";
 import type { AuthFailure } from "../access/auth-failure.ts";
 import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
@@ -27,13 +27,13 @@ type RecordIn = (tenantId: string, facts: AuditFacts) => Promise<unknown>;
 
 export class FailedSignIns {
   readonly #record: RecordIn;
-  readonly #reports: EveryMinute;
+  readonly #reports: OnceAMinute;
   #groups = new Map<string, Group>();
   #written: Promise<void> = Promise.resolve();
 
   constructor(record: RecordIn) {
     this.#record = record;
-    this.#reports = new EveryMinute(() => this.#write());
+    this.#reports = new OnceAMinute(() => this.#write());
   }
 
   note({ from, tenantId, keyId, reason }: AuthFailure): void {

@@ -71,7 +71,7 @@ function findOrBegin(unit: Unit, tenantId: string): AuditLogRecord {
   const id = auditLogId(tenantId);
   // Everybody in the tenant writes here; in turns nobody has to begin again.
   unit.hold(id);
-  return unit.findForHarness("audit_log", id, tenantId) ?? emptyAuditLog(tenantId, unit.at);
+  return unit.findAsSystem("audit_log", id, tenantId) ?? emptyAuditLog(tenantId, unit.at);
 }
 
 function bounded(details: AuditDetails): AuditDetails {

@@ -1,7 +1,7 @@
 /** At start: a retention period that is another than the one recorded last is recorded. */
 
 import { systemCaller } from "../../policy/caller.ts";
-import { carryOut } from "../core/dispatch.ts";
+import { runCommand } from "../core/dispatch.ts";
 import type { KernelDeps } from "../core/unit.ts";
 import { defaultTenantId } from "../workspaces/ensure-tenant.ts";
 import { noteAudit } from "./note.ts";
@@ -16,5 +16,5 @@ export async function noteRetentionSetting(deps: KernelDeps): Promise<void> {
   const before = data[0]?.details.retain_days ?? null;
   const retain_days = deps.retainMs === null ? null : deps.retainMs / dayMs;
   if (before === retain_days) return;
-  await carryOut(deps, noteAudit, system, { action, resource: null, details: { retain_days, before } });
+  await runCommand(deps, noteAudit, system, { action, resource: null, details: { retain_days, before } });
 }

@@ -1,7 +1,7 @@
 /** Who signed in to the console, and out of it, in the audit log. */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import { carryOut } from "../core/dispatch.ts";
+import { runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import type { KernelDeps } from "../core/unit.ts";
 import { noteAudit } from "./note.ts";
@@ -18,7 +18,7 @@ export async function noteSignOut(deps: KernelDeps, caller: Caller): Promise<voi
 /** A disk that takes no writes must not keep operators from looking. */
 async function note(deps: KernelDeps, caller: Caller, facts: AuditFacts): Promise<void> {
   try {
-    await carryOut(deps, noteAudit, systemCaller(caller.tenantId), { ...facts, by: caller });
+    await runCommand(deps, noteAudit, systemCaller(caller.tenantId), { ...facts, by: caller });
   } catch (error) {
     if (!(error instanceof HarnessError) || error.code !== "service_unavailable") throw error;
   }

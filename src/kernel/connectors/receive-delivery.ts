@@ -7,9 +7,9 @@
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject, JsonValue, TenantStore } from "../../store/port.ts";
 import { sha256Hex } from "../core/content.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError, notFound } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { TraceContext } from "../core/trace.ts";
 import type { Unit } from "../core/unit.ts";
 import type { Kernel } from "../kernel.ts";
@@ -17,7 +17,7 @@ import type { ConnectorRecord } from "../kinds/connector.ts";
 import type { PersonaRecord } from "../kinds/persona.ts";
 import type { SessionRecord } from "../kinds/session.ts";
 import { createSession } from "../sessions/create-session.ts";
-import { submitTask, tellQuota } from "../tasks/submit-task.ts";
+import { recordQuotaRefusal, submitTask } from "../tasks/submit-task.ts";
 
 export interface Delivery {
   webhookId: string;
@@ -52,7 +52,7 @@ export async function deliver(
   const idempotency = { key: webhookId, target: `delivery to ${connectorId}`, body: null };
   const request = { connectorId, delivery };
   const { result: received, replayed } = await kernel.dispatch(receiveDelivery, caller, request, idempotency);
-  if (replayed) await carryOut(kernel, noteDuplicate, caller, { connectorId, webhookId, received });
+  if (replayed) await runCommand(kernel, noteDuplicate, caller, { connectorId, webhookId, received });
   return { received, deduped: replayed };
 }
 
@@ -64,7 +64,7 @@ export async function refuseDelivery(
   { code, message }: HarnessError,
 ): Promise<void> {
   const refusal = { connectorId: connector.id, webhookId, code, reason: message };
-  await carryOut(kernel, noteFailure, asCaller(connector), refusal);
+  await runCommand(kernel, noteFailure, asCaller(connector), refusal);
 }
 
 const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Received> = {
@@ -99,9 +99,9 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
   },
   keptMs: ({ windowMs }) => windowMs,
   async refused(deps, caller, refusal, { connectorId, delivery: { webhookId } }) {
-    await tellQuota(deps, caller, refusal);
+    await recordQuotaRefusal(deps, caller, refusal);
     const { code, message: reason } = refusal;
-    await carryOut(deps, noteFailure, caller, { connectorId, webhookId, code, reason });
+    await runCommand(deps, noteFailure, caller, { connectorId, webhookId, code, reason });
   },
 };
 
@@ -184,7 +184,7 @@ function personasFor(
 
 async function allPersonas(own: TenantStore): Promise<PersonaRecord[]> {
   const found: PersonaRecord[] = [];
-  for await (const page of everyPage(own, { kind: "persona" })) {
+  for await (const page of paginate(own, { kind: "persona" })) {
     found.push(...page.map(({ body }) => body as PersonaRecord));
   }
   return found;

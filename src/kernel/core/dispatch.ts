@@ -25,7 +25,7 @@ import { Loaded } from "./loaded.ts";
 import { OutOfTurn } from "./locks.ts";
 import { pauseIfLate } from "./slices.ts";
 import type { KernelDeps, RecordKey, Unit } from "./unit.ts";
-import { hashWhole } from "./well-formed.ts";
+import { hashWellFormed } from "./well-formed.ts";
 
 /** A document contended by more writers than this at once answers `conflict` instead of trying for ever. */
 const triesMax = 50;
@@ -169,7 +169,7 @@ function fingerprintOf(body: unknown): string {
 }
 
 function canonicalOf(body: unknown): string {
-  return hashWhole(body ?? null, canonicalJson);
+  return hashWellFormed(body ?? null, canonicalJson);
 }
 
 async function recall<Result>(
@@ -189,7 +189,7 @@ async function recall<Result>(
 }
 
 /** A command without the checks at the door: for the harness itself and for commands made of other commands. */
-export async function carryOut<Request, Result>(
+export async function runCommand<Request, Result>(
   deps: KernelDeps,
   command: Command<Request, Result>,
   caller: Caller,

@@ -54,12 +54,12 @@ export class LogTail {
   }
 
   /** Every event when it is handed to the store: it may still fail, and must not be shown to anybody. */
-  onHandOver(listener: (events: readonly NewEvent[]) => void): () => void {
+  onProposed(listener: (events: readonly NewEvent[]) => void): () => void {
     this.#early.add(listener);
     return () => this.#early.delete(listener);
   }
 
-  handOver(events: readonly NewEvent[]): void {
+  propose(events: readonly NewEvent[]): void {
     for (const listener of this.#early) listener(events);
   }
 

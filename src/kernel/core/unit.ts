@@ -55,13 +55,13 @@ import type { NewId } from "./ids.ts";
 import { Loaded, NotLoaded } from "./loaded.ts";
 import type { Locks } from "./locks.ts";
 import { readLog } from "./log-tail.ts";
-import type { Chance } from "./random.ts";
+import type { Random } from "./random.ts";
 import type { Tracing } from "./trace.ts";
 
 export interface KernelDeps {
   store: Store;
   clock: Clock;
-  chance: Chance;
+  chance: Random;
   newId: NewId;
   agents: AgentDirectory;
   receipts: ReceiptProgress;
@@ -183,13 +183,13 @@ export class Unit {
 
   /** The record, if it exists and the caller may see it. */
   find<K extends Kind>(kind: K, id: string): Records[K] | undefined {
-    const record = this.findEvenDeleted(kind, id);
+    const record = this.findIncludingDeleted(kind, id);
     return record === undefined || isDeleted(record) ? undefined : record;
   }
 
   /** The same, for what can come back under the same name. */
-  findEvenDeleted<K extends Kind>(kind: K, id: string): Records[K] | undefined {
-    const record = this.findForHarness(kind, id);
+  findIncludingDeleted<K extends Kind>(kind: K, id: string): Records[K] | undefined {
+    const record = this.findAsSystem(kind, id);
     return record !== undefined && isVisible(this.caller, record) ? record : undefined;
   }
 
@@ -214,11 +214,7 @@ export class Unit {
    * The record whatever the caller may see of its tenant: for what the harness itself decides by, and never to be shown. Another
    * tenant is named for what a server has for all of them.
    */
-  findForHarness<K extends Kind>(
-    kind: K,
-    id: string,
-    tenantId = this.caller.tenantId,
-  ): Records[K] | undefined {
+  findAsSystem<K extends Kind>(kind: K, id: string, tenantId = this.caller.tenantId): Records[K] | undefined {
     const tracked = this.#tracked.get(id);
     if (tracked !== undefined) {
       // Records are tracked under their own kind, by this class only.
@@ -384,7 +380,7 @@ export class Unit {
     this.#rewrites.push(...changes);
     this.prefetch(records.map(({ object: kind, id, tenant_id: tenantId }) => ({ kind, id, tenantId })));
     for (const record of records) {
-      this.findForHarness(record.object, record.id, record.tenant_id);
+      this.findAsSystem(record.object, record.id, record.tenant_id);
       const tracked = this.#tracked.get(record.id);
       if (tracked === undefined) throw new Error(`${record.id} has events and no document`);
       tracked.record = record;
@@ -397,7 +393,7 @@ export class Unit {
     this.prefetch(documents);
     for (const { kind, id } of documents) {
       // Expected unchanged, like everything that is loaded.
-      if (this.findForHarness(kind, id) !== undefined) this.#trim.documents.push({ kind, id });
+      if (this.findAsSystem(kind, id) !== undefined) this.#trim.documents.push({ kind, id });
     }
     this.#trim.events.push(...events);
     this.#trim.unlisted.push(...unlisted);

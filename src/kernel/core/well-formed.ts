@@ -1,7 +1,7 @@
 /** Half a surrogate pair is text to JSON but has no canonical form; where text is hashed, it is replaced. */
 
 /** What a hash function makes of the value or, when it refuses it, of the value with its text made whole. */
-export function hashWhole<T, R>(value: T, hash: (value: T) => R): R {
+export function hashWellFormed<T, R>(value: T, hash: (value: T) => R): R {
   try {
     return hash(value);
   } catch (error) {

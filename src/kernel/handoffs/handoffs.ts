@@ -2,7 +2,7 @@
 
 import { hashOf } from "../../receipts/canonical.ts";
 import type { Unit } from "../core/unit.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import type { Delegation, HandoffRecord, Outgoing } from "../kinds/handoff.ts";
 import { chainIdOf } from "../kinds/receipt.ts";
 import type { TaskRecord } from "../kinds/task.ts";
@@ -58,7 +58,7 @@ function delegationOf(unit: Unit, task: TaskRecord, handoffId: string, { parts }
 /** What is true of a task from its submission on. */
 function taskHash({ id, created_at, created_by, persona_id, session_id, input }: TaskRecord): string {
   const given = "payload" in input ? contentHash(input.payload) : input.message_id;
-  return hashWhole({ id, created_at, created_by, persona_id, session_id, input: given }, hashOf);
+  return hashWellFormed({ id, created_at, created_by, persona_id, session_id, input: given }, hashOf);
 }
 
 /** Another step of the run waits for the remote from here on. */

@@ -17,14 +17,14 @@ import type { Caller } from "../../policy/caller.ts";
 import { isVisible } from "../access/authorize.ts";
 import { audit } from "../approvals/audit.ts";
 import { timestamp } from "../core/clock.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { type ErrorCode, HarnessError } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
 import type { Kernel } from "../kernel.ts";
 import { type HarpPromptRecord, harpPromptId } from "../kinds/harp-prompt.ts";
 import { textPart } from "../kinds/message.ts";
 import type { SessionRecord } from "../kinds/session.ts";
-import { submitTask, tellQuota } from "../tasks/submit-task.ts";
+import { recordQuotaRefusal, submitTask } from "../tasks/submit-task.ts";
 
 /** Both are the conversation with the agent; nothing here hands a text to a tool. */
 const targets: readonly PromptTarget[] = ["agentChat", "composer"];
@@ -83,7 +83,7 @@ const receivePrompt: Command<ReceivedPrompt, Verdict> = {
     const prompt = readPrompt(value);
     const { requestId, sessionId } = prompt;
     const session = sessionId === undefined ? undefined : unit.find("session", sessionId);
-    const known = unit.findForHarness("harp_prompt", harpPromptId(unit.caller.tenantId, requestId));
+    const known = unit.findAsSystem("harp_prompt", harpPromptId(unit.caller.tenantId, requestId));
     const wait = () => secondsToWait(session?.id ?? null);
     const outcome = judge(unit, prompt, { session, known, wait });
     if (outcome instanceof HarpError) return { refused: refuse(unit, prompt, outcome, wait) };
@@ -97,9 +97,9 @@ const receivePrompt: Command<ReceivedPrompt, Verdict> = {
     return { ack };
   },
   async refused(deps, caller, refusal, { value }) {
-    await tellQuota(deps, caller, refusal);
+    await recordQuotaRefusal(deps, caller, refusal);
     if (refusal.code === "service_unavailable") return;
-    await carryOut(deps, noteRefusal, caller, { prompt: readPrompt(value) });
+    await runCommand(deps, noteRefusal, caller, { prompt: readPrompt(value) });
   },
 };
 

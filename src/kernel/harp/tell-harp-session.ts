@@ -27,7 +27,7 @@ export const tellHarpSession: Command<{ value: unknown }, { isDuplicate: boolean
     assertNotFromTheFuture(unit, event);
     const id = harpSessionId(unit.caller.tenantId, event.sessionId);
     unit.hold(id);
-    const known = unit.findForHarness("harp_session", id);
+    const known = unit.findAsSystem("harp_session", id);
     const state = known === undefined ? null : stateOf(unit, known);
     const { isLate, isDuplicate } = unit.awaited("session", async () => {
       const { session, isDuplicate } = await applySessionEvent(state, event);

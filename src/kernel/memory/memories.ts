@@ -19,7 +19,7 @@ export function emitMemory(
   assertSize(content.content);
   const fresh = unit.envelope("memory", "memory");
   const id = key === null ? fresh.id : memoryIdOf(fresh.tenant_id, owner, key);
-  const known = key === null ? undefined : unit.findEvenDeleted("memory", id);
+  const known = key === null ? undefined : unit.findIncludingDeleted("memory", id);
   if (known !== undefined) {
     const reborn = known.deleted_at === null ? {} : { created_at: unit.at };
     return unit.emit(known, "vendor.bridle.memory.updated", { changes: { ...content, ...reborn } });

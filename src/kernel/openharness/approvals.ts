@@ -2,7 +2,7 @@
 
 import { hashOf } from "../../receipts/canonical.ts";
 import { HarnessError } from "../core/errors.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
 
 /**
@@ -12,7 +12,7 @@ import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
 export function approvalHashOf({ request }: Pick<PermissionRequestRecord, "request">): string {
   const { artifact_hash } = request;
   if (typeof artifact_hash === "string") return artifact_hash;
-  return hashWhole(request, hashOf).slice("sha256:".length);
+  return hashWellFormed(request, hashOf).slice("sha256:".length);
 }
 
 /** The person saw something else than what would be decided. */

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../store/port.ts";
 import { canonicalJson } from "../../web/canonical-json.ts";
 import { HarnessError } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import type { PrivacyTier, RecordedEnvironment } from "../kinds/shell-link.ts";
 import { currentMasterKey } from "../vaults/vaults.ts";
 import { protectedMax, protectedValues } from "./protected-values.ts";
@@ -36,7 +36,7 @@ export function recordEnvironment(
 ): RecordedEnvironment {
   if (tier !== "secret") return { tier, state: unit.seal(state) };
   const { deps } = unit;
-  const canonical = hashWhole(state, canonicalJson);
+  const canonical = hashWellFormed(state, canonicalJson);
   currentMasterKey(deps);
   const keyed_hash = deps.masterKeys.fingerprint(`openharness environment ${canonical}`);
   const bytes = Buffer.byteLength(canonical);

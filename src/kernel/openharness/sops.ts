@@ -2,7 +2,7 @@
 
 import { isVisible } from "../access/authorize.ts";
 import { HarnessError } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { Unit } from "../core/unit.ts";
 import type { PersonaRecord } from "../kinds/persona.ts";
 import { personaOfAgent } from "../personas/agent-persona.ts";
@@ -33,7 +33,7 @@ export function namedPersona(unit: Unit, name: string): PersonaRecord | undefine
 }
 
 async function idOfNamed({ own, caller }: Unit, name: string): Promise<string | null> {
-  for await (const page of everyPage(own, { kind: "persona" })) {
+  for await (const page of paginate(own, { kind: "persona" })) {
     const personas = page.map(({ body }) => body as PersonaRecord);
     const found = personas.find((persona) => persona.name === name && isVisible(caller, persona));
     if (found !== undefined) return found.id;

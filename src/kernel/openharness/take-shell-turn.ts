@@ -17,9 +17,9 @@ import { createSession } from "../sessions/create-session.ts";
 import { workspaceFor } from "../sessions/send-message.ts";
 import { cancelTask, cancelTasks } from "../tasks/cancel-task.ts";
 import { isFinal } from "../tasks/lifecycle.ts";
-import { submitTask, tellQuota } from "../tasks/submit-task.ts";
+import { recordQuotaRefusal, submitTask } from "../tasks/submit-task.ts";
 import { currentMasterKey } from "../vaults/vaults.ts";
-import { type Brought, takeBrought } from "./bring.ts";
+import { acceptTurn, type TurnInput } from "./accept-turn.ts";
 import { type Continuation, callerName, requireContinued } from "./continuations.ts";
 import { type GivenEnvironment, protectGiven, recordEnvironment } from "./environments.ts";
 import { messageOf } from "./intents.ts";
@@ -32,7 +32,7 @@ export interface ConversationName {
   conversationId: string | null;
 }
 
-export interface TakeShellTurn extends Brought {
+export interface TakeShellTurn extends TurnInput {
   continuation: Continuation | null;
   conversation: ConversationName | null;
   sop: { name: string; param: string } | null;
@@ -64,7 +64,7 @@ export const takeShellTurn: Command<TakeShellTurn, TakenTurn> = {
     if (cancel !== null)
       await cancelTasks(deps, caller, { taskId }, `The parent task ${taskId} was canceled.`);
   },
-  refused: tellQuota,
+  refused: recordQuotaRefusal,
   // A plain hash of a request with a short secret in it is as good as the secret.
   fingerprint(deps, canonical) {
     if (!canonical.includes('"privacy_tier":"secret"')) return sha256Hex(canonical);
@@ -117,7 +117,7 @@ function resume(unit: Unit, request: TakeShellTurn, continuation: Continuation):
   const task = unit.require("task", link.task_id);
   protectGiven(unit, environment, task);
   const capabilities = request.capabilities ?? link.capabilities;
-  const not_taken = takeBrought(unit, link, request, capabilities);
+  const not_taken = acceptTurn(unit, link, request, capabilities);
   const turn = link.turn + 1;
   unit.emit(link, "vendor.bridle.shell_link.turn_taken", {
     turn: {

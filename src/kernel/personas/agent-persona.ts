@@ -6,7 +6,7 @@
 import { type Caller, mayReach } from "../../policy/caller.ts";
 import type { Store } from "../../store/port.ts";
 import { isVisible } from "../access/authorize.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import { findVisible } from "../core/read.ts";
 import type { Unit } from "../core/unit.ts";
 import type { PersonaRecord } from "../kinds/persona.ts";
@@ -19,7 +19,7 @@ export async function personaForAgent(store: Store, caller: Caller, agent: strin
   const usual = await findVisible(store, caller, "persona", personaIdOf(agent, caller.tenantId));
   if (usual !== undefined && usual.disabled !== true) return usual.id;
   const others: string[] = [];
-  for await (const page of everyPage(store.of(caller.tenantId), { kind: "persona" })) {
+  for await (const page of paginate(store.of(caller.tenantId), { kind: "persona" })) {
     const personas = page.map(({ body }) => body as PersonaRecord);
     const enabled = personas.filter(
       ({ id, entry_workflow, disabled }) =>

@@ -80,7 +80,7 @@ export function addPushConfig(unit: Unit, task: TaskRecord, input: PushConfigInp
   const { id: configId = unit.newId("pushcfg"), url, authentication } = input;
   const id = pushConfigId(task.id, configId);
   unit.hold(`push_configs:${task.id}`);
-  const known = unit.findEvenDeleted("push_config", id);
+  const known = unit.findIncludingDeleted("push_config", id);
   const before = known?.deleted_at === null ? known : undefined;
   if (before === undefined) assertRoom(unit, task.id);
   const envelope = { ...unit.envelope("push_config", "push"), id };

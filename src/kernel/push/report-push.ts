@@ -1,7 +1,7 @@
 /** Record what became of telling a webhook. Only the harness itself does this. */
 
 import { systemCaller } from "../../policy/caller.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import type { KernelDeps } from "../core/unit.ts";
 import type { PushAttemptFailed, PushConfigRecord, PushDelivered, PushGaveUp } from "../kinds/push-config.ts";
 
@@ -34,5 +34,5 @@ export async function reportPush(
   { id, tenant_id, revision }: PushConfigRecord,
   report: PushReport,
 ): Promise<PushConfigRecord | null> {
-  return await carryOut(deps, recordReport, systemCaller(tenant_id), { id, revision, report });
+  return await runCommand(deps, recordReport, systemCaller(tenant_id), { id, revision, report });
 }

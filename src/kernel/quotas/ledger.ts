@@ -111,7 +111,7 @@ function elapsedMs({ started_at }: TaskRecord, now: number): number {
 
 /** A quota of the tenant, or one of the organization, which is the server's. */
 function findQuota(unit: Unit, id: string): QuotaRecord | undefined {
-  return unit.findForHarness("quota", id) ?? unit.findForHarness("quota", id, defaultTenantId);
+  return unit.findAsSystem("quota", id) ?? unit.findAsSystem("quota", id, defaultTenantId);
 }
 
 /** The quotas as they are now, held until the commit. One that was deleted counts no more. */

@@ -2,7 +2,7 @@
 
 import { leafHash, nodeHash, type TreeNodes } from "../../receipts/merkle.ts";
 import type { TenantStore } from "../../store/port.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import { type ReceiptRecord, type ReceiptTreeRecord, treeIdOf, treeNodeLevel } from "../kinds/receipt.ts";
 
 const leavesPerNode = 2 ** treeNodeLevel;
@@ -53,7 +53,7 @@ export class ChainNodes implements TreeNodes {
     const before = node === 0 ? undefined : treeIdOf(this.#workspaceId, node - 1);
     const bookmark = before === undefined ? undefined : await this.#store.get("receipt_tree", before);
     const hashes: string[] = [];
-    const receipts = everyPage(this.#store, {
+    const receipts = paginate(this.#store, {
       kind: "receipt",
       by: { workspaceId: this.#workspaceId },
       bornAfter: bookmark?.born,

@@ -10,7 +10,7 @@ import type { Batch, Blob, NewEvent, Store } from "../../store/port.ts";
 import { seal } from "../core/content.ts";
 import { asKernelEvent } from "../core/events.ts";
 import { type AnyRecord, created, indexOf } from "../core/fold.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import {
   chainIdOf,
   foldReceiptChain,
@@ -109,7 +109,7 @@ export class ReceiptChains {
       ...(after === null ? { merkle_root: rootOf(chain?.frontier ?? []) } : {}),
     };
     const issuer = after === null ? this.#issuer.describe() : this.#issuer.describeReplay();
-    const receipt = hashWhole(draft, ({ schema, receipt_id, subject, ...rest }) =>
+    const receipt = hashWellFormed(draft, ({ schema, receipt_id, subject, ...rest }) =>
       this.#sign({ schema, receipt_id, subject, issuer, ...rest, chain: links }),
     );
     const hash = receipt.chain.receipt_hash;

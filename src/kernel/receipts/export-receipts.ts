@@ -6,8 +6,8 @@ import type { TenantStore } from "../../store/port.ts";
 import { requireScope } from "../access/authorize.ts";
 import { noteAudit } from "../audit/note.ts";
 import { timestamp } from "../core/clock.ts";
-import { carryOut } from "../core/dispatch.ts";
-import { everyPage } from "../core/every-page.ts";
+import { runCommand } from "../core/dispatch.ts";
+import { paginate } from "../core/paginate.ts";
 import { getRecord } from "../core/read.ts";
 import type { Kernel } from "../kernel.ts";
 import type { ReceiptRecord } from "../kinds/receipt.ts";
@@ -23,7 +23,7 @@ export async function exportReceipts(
   requireScope(caller, "receipts:read");
   await getRecord({ store }, caller, "workspace", workspaceId);
   const resource = { object: "workspace", id: workspaceId };
-  await carryOut(kernel, noteAudit, caller, { action: "receipts.export", resource });
+  await runCommand(kernel, noteAudit, caller, { action: "receipts.export", resource });
   await kernel.receipts.caughtUp();
   const { size, root } = await chainOf(store.of(caller.tenantId), workspaceId);
   const header = {
@@ -46,7 +46,7 @@ async function* lines(
 ): AsyncGenerator<string> {
   for (const line of first) yield JSON.stringify(line);
   let count = 0;
-  for await (const page of everyPage(store, { kind: "receipt", by: { workspaceId } })) {
+  for await (const page of paginate(store, { kind: "receipt", by: { workspaceId } })) {
     for (const { id, body } of page) {
       const { index } = body as ReceiptRecord;
       if (index === null || index >= size) continue;

@@ -20,7 +20,7 @@ import type {
 import { canonicalJson } from "../../web/canonical-json.ts";
 import type { Content } from "../core/content.ts";
 import type { EventPayloads, KernelEvent, StepSpan } from "../core/events.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import type { ArtifactRecord } from "../kinds/artifact.ts";
 import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
 import { type Amounts, plus } from "../kinds/quota.ts";
@@ -175,7 +175,7 @@ export class TaskFacts {
       created_at: event.createdAt,
       message_sha256: this.#referredMessage(event),
     };
-    const line = hashWhole(entry, canonicalJson);
+    const line = hashWellFormed(entry, canonicalJson);
     this.#log.update(`${line}\n`);
     this.#lines += 1;
     this.noteRedactions(line);
@@ -301,7 +301,7 @@ export function approvalOf(
         ? { required: 1, satisfied: approved ? 1 : 0, ...key }
         : { required: proof.quorum, satisfied: approved ? proof.decisions.length : 0, harp: proof },
     // What was asked and what was answered, so that neither can be told differently later.
-    evidence_hash: hashWhole({ request, response }, hashOf),
+    evidence_hash: hashWellFormed({ request, response }, hashOf),
   };
 }
 
@@ -322,13 +322,13 @@ function fileWriteOf(result: StepResult): FileWrite | null {
 }
 
 export function resultHash(result: StepResult): string {
-  return "error" in result ? hashWhole(result.error, hashOf) : contentHash(result.output);
+  return "error" in result ? hashWellFormed(result.error, hashOf) : contentHash(result.output);
 }
 
 /** Large content has its hash already: over its JSON as it was stored. */
 export function contentHash(content: Content<unknown>): string {
   if ("erased" in content) return `sha256:${content.sha256}`;
-  return "blob" in content ? `sha256:${content.blob}` : hashWhole(content.inline, hashOf);
+  return "blob" in content ? `sha256:${content.blob}` : hashWellFormed(content.inline, hashOf);
 }
 
 function prefixed(sha256: string): string {

@@ -5,7 +5,7 @@ import type { Handoff } from "../../receipts/schema.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { EventPayloads, HandoffEnding, KernelEvent } from "../core/events.ts";
 import { delegationUri } from "../core/extension-uris.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import type { Delegation, HandoffRecord } from "../kinds/handoff.ts";
 
 /** What is listed one by one; the rest is counted. */
@@ -85,7 +85,11 @@ export class HandoffFacts {
   #delegate({ id, first_step, url, delegation }: HandoffRecord): void {
     if (this.#delegations.size >= listedMax) return;
     this.#steps.set(id, first_step);
-    this.#delegations.set(first_step, { ...delegation, delegation_hash: hashWhole(delegation, hashOf), url });
+    this.#delegations.set(first_step, {
+      ...delegation,
+      delegation_hash: hashWellFormed(delegation, hashOf),
+      url,
+    });
   }
 
   /** The remote has taken the work. */
@@ -117,7 +121,7 @@ export class HandoffFacts {
     if (this.#delegatedBy !== null || typeof said !== "object" || said === null || Array.isArray(said))
       return;
     if (JSON.stringify(said).length > delegationCharsMax) return;
-    this.#delegatedBy = { ...said, delegation_hash: hashWhole(said, hashOf) };
+    this.#delegatedBy = { ...said, delegation_hash: hashWellFormed(said, hashOf) };
   }
 }
 

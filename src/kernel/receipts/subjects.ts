@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import { hashOf } from "../../receipts/canonical.ts";
 import type { Receipt } from "../../receipts/schema.ts";
 import { eventId, type RecordedEvent } from "../core/events.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import type { Failure } from "../kinds/outcome.ts";
 import type { TaskRecord } from "../kinds/task.ts";
 import { draftTaskReceipt, failureCuts, failureIn, type ReceiptDraft } from "./drafts.ts";
@@ -78,7 +78,7 @@ export class SubjectFacts {
     this.#named.push(eventId(event.position));
     const { event: kind, resource, actor, createdAt, payload } = event;
     const said = { event: kind, resource, actor, created_at: createdAt, payload };
-    this.#hashes.push(hashWhole(JSON.parse(JSON.stringify(said)), hashOf));
+    this.#hashes.push(hashWellFormed(JSON.parse(JSON.stringify(said)), hashOf));
   }
 
   get isEmpty(): boolean {

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { HarnessError } from "../core/errors.ts";
 import { findPosition, type RecordedEvent } from "../core/events.ts";
 import type { Unit } from "../core/unit.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import { type Part, textPart } from "../kinds/message.ts";
 import {
   type LiveKind,
@@ -263,7 +263,7 @@ function givenValue(
     throw invalid(`override.${key}`, `Give ${key} either a value or an artifact_id.`);
   }
   const given = (artifactId == null ? value : inArtifact(artifactId)) ?? null;
-  const found = hashWhole(given, hashOf);
+  const found = hashWellFormed(given, hashOf);
   if (sha256 == null || sha256 === found) return given;
   throw new HarnessError(
     "invalid_request",
@@ -351,7 +351,7 @@ function substitutionOf(
   return {
     override_key: key,
     value,
-    sha256: hashWhole(given, hashOf),
+    sha256: hashWellFormed(given, hashOf),
     visibility,
     reason,
     artifact_id: artifactId,

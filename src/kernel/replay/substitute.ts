@@ -4,7 +4,7 @@ import { hashOf } from "../../receipts/canonical.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { type BlobSource, unseal } from "../core/content.ts";
 import type { KernelEvent, StepSpan } from "../core/events.ts";
-import { hashWhole } from "../core/well-formed.ts";
+import { hashWellFormed } from "../core/well-formed.ts";
 import { resultHash } from "../receipts/facts.ts";
 
 /** The ending of a step as it would have been recorded with this value. `base` is what the log has of the step. */
@@ -48,11 +48,11 @@ export async function recordedHash(event: KernelEvent, store: BlobSource): Promi
     case "span.failed": {
       const { result } = event.payload;
       if ("error" in result) return resultHash(result);
-      return hashWhole(await unseal(result.output, store), hashOf);
+      return hashWellFormed(await unseal(result.output, store), hashOf);
     }
     case "user.input_submitted":
     case "user.tool_confirmation":
-      return hashWhole(event.payload, hashOf);
+      return hashWellFormed(event.payload, hashOf);
     default:
       return null;
   }

@@ -9,9 +9,9 @@ import type { TenantStore } from "../../store/port.ts";
 import { requireScope } from "../access/authorize.ts";
 import { noteAudit } from "../audit/note.ts";
 import { timestamp } from "../core/clock.ts";
-import { carryOut } from "../core/dispatch.ts";
+import { runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { WholeDeps } from "../core/unit.ts";
 import type { MessageRecord } from "../kinds/message.ts";
 import type { TaskRecord } from "../kinds/task.ts";
@@ -49,7 +49,7 @@ export async function requestSweep(deps: WholeDeps, caller: Caller, dryRun: bool
   }
   if (!dryRun) {
     const details = { retain_days: deps.retainMs / dayMs };
-    await carryOut(deps, noteAudit, caller, { action: "retention.sweep", resource: null, details });
+    await runCommand(deps, noteAudit, caller, { action: "retention.sweep", resource: null, details });
   }
   return await sweep(deps, deps.retainMs, dryRun);
 }
@@ -91,7 +91,7 @@ async function* oldWork(store: TenantStore, cutoff: string): AsyncGenerator<OldW
 
 /** Tasks are listed as they came; what came after the cutoff cannot have ended before it. */
 async function* oldTasks(store: TenantStore, cutoff: string): AsyncGenerator<OldWork> {
-  const pages = everyPage(store, { kind: "task", statuses: endedStatuses });
+  const pages = paginate(store, { kind: "task", statuses: endedStatuses });
   for await (const page of pages) {
     const tasks = page.map(({ body }) => body as TaskRecord);
     const ended = tasks.filter((task) => (task.completed_at ?? task.canceled_at ?? cutoff) < cutoff);
@@ -107,10 +107,10 @@ async function* oldTasks(store: TenantStore, cutoff: string): AsyncGenerator<Old
 
 /** Messages that belong to no task. */
 async function* oldMessages(store: TenantStore, cutoff: string): AsyncGenerator<OldWork> {
-  const sessions = everyPage(store, { kind: "session" });
+  const sessions = paginate(store, { kind: "session" });
   for await (const page of sessions) {
     for (const { id: sessionId } of page) {
-      const messages = everyPage(store, { kind: "message", by: { sessionId } });
+      const messages = paginate(store, { kind: "message", by: { sessionId } });
       for await (const found of messages) {
         const records = found.map(({ body }) => body as MessageRecord);
         const loose = records.filter(({ task_id, created_at }) => task_id === null && created_at < cutoff);

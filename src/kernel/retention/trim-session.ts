@@ -9,7 +9,7 @@
 
 import { systemCaller } from "../../policy/caller.ts";
 import type { Position, StoredEvent, TenantStore } from "../../store/port.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { asKernelEvent, eventId, type Trimmed } from "../core/events.ts";
 import { created, type Kind } from "../core/fold.ts";
 import { readLog } from "../core/log-tail.ts";
@@ -57,7 +57,7 @@ export async function trimSession(deps: WholeDeps, asked: OldWork): Promise<Trim
   const blobs = new Set(going.flatMap(blobsOf));
   const dropped = await dropUnreferenced(deps.store, blobs, positions);
   const system = systemCaller(work.tenantId);
-  const { events, tasks, messages, bytes } = await carryOut(deps, trimEvents, system, work);
+  const { events, tasks, messages, bytes } = await runCommand(deps, trimEvents, system, work);
   return { tasks, messages, events, blobs: dropped.count, bytes: bytes + dropped.bytes };
 }
 

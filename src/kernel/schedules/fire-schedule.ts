@@ -5,13 +5,13 @@
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
 import { decided } from "../core/decided.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import type { KernelDeps, Unit } from "../core/unit.ts";
 import type { ScheduleFired, ScheduleRecord } from "../kinds/schedule.ts";
 import { requireStorage } from "../quotas/room.ts";
 import { createSession } from "../sessions/create-session.ts";
-import { submitTask, tellQuota } from "../tasks/submit-task.ts";
+import { recordQuotaRefusal, submitTask } from "../tasks/submit-task.ts";
 import { nextTick } from "./schedules.ts";
 
 type Refused = ScheduleFired["refused"];
@@ -36,7 +36,7 @@ const fireSchedule: Command<{ scheduleId: string; refused: Refused }, null> = {
     });
     return null;
   },
-  refused: tellQuota,
+  refused: recordQuotaRefusal,
 };
 
 function submit(unit: Unit, schedule: ScheduleRecord, tick: string): { sessionId: string; taskId: string } {
@@ -67,11 +67,11 @@ export async function fire(deps: KernelDeps, tenantId: string, scheduleId: strin
   const caller: Caller = { ...systemCaller(tenantId), actor: `schedule:${scheduleId}` };
   try {
     await decided(deps, caller, (unit) => requireStorage(unit, 1));
-    await carryOut(deps, fireSchedule, caller, { scheduleId, refused: null });
+    await runCommand(deps, fireSchedule, caller, { scheduleId, refused: null });
   } catch (error) {
     // Not the tick's fault: the same will be tried again.
     if (!(error instanceof HarnessError) || error.code === "service_unavailable") throw error;
     const { code, message } = error;
-    await carryOut(deps, fireSchedule, caller, { scheduleId, refused: { code, message } });
+    await runCommand(deps, fireSchedule, caller, { scheduleId, refused: { code, message } });
   }
 }

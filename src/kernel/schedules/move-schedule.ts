@@ -4,7 +4,7 @@
  */
 
 import { type Caller, systemCaller } from "../../policy/caller.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import type { KernelDeps } from "../core/unit.ts";
 import type { ScheduleRecord } from "../kinds/schedule.ts";
 import { nextTick } from "./schedules.ts";
@@ -34,5 +34,5 @@ function isTooLate({ definition, next_at }: ScheduleRecord, now: number): boolea
 export async function moveBack(deps: KernelDeps, schedule: ScheduleRecord): Promise<void> {
   if (!isTooLate(schedule, deps.clock.now())) return;
   const caller: Caller = { ...systemCaller(schedule.tenant_id), actor: `schedule:${schedule.id}` };
-  await carryOut(deps, moveSchedule, caller, { scheduleId: schedule.id });
+  await runCommand(deps, moveSchedule, caller, { scheduleId: schedule.id });
 }

@@ -7,7 +7,7 @@ import { readScope } from "../access/read-scopes.ts";
 import { noteAudit } from "../audit/note.ts";
 import { audited } from "../audit/record.ts";
 import { unseal } from "../core/content.ts";
-import { carryOut } from "../core/dispatch.ts";
+import { runCommand } from "../core/dispatch.ts";
 import { asKernelEvent } from "../core/events.ts";
 import { readLog } from "../core/log-tail.ts";
 import { getRecord } from "../core/read.ts";
@@ -30,7 +30,7 @@ export async function exportLog(
 ): Promise<AsyncGenerator<string>> {
   const exported = await logLines(deps, caller, of);
   const [object, id] = "taskId" in of ? ["task", of.taskId] : ["session", of.sessionId];
-  await carryOut(deps, noteAudit, caller, audited(`${object}.export`, { object, id }));
+  await runCommand(deps, noteAudit, caller, audited(`${object}.export`, { object, id }));
   return exported;
 }
 

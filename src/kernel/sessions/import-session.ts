@@ -106,7 +106,7 @@ function fold(records: Map<string, AnyRecord>, event: KernelEvent): void {
 /** What is here already is left as it is, whoever's it is. */
 function assertFree(unit: Unit, keys: readonly RecordKey[]): void {
   unit.prefetch(keys);
-  const taken = keys.find(({ kind, id }) => unit.findForHarness(kind, id) !== undefined);
+  const taken = keys.find(({ kind, id }) => unit.findAsSystem(kind, id) !== undefined);
   if (taken !== undefined) throw inUse(taken.kind, taken.id);
 }
 

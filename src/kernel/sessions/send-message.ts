@@ -17,7 +17,7 @@ import type { TaskRecord } from "../kinds/task.ts";
 import { personaToCall } from "../personas/session-persona.ts";
 import { addPushConfig, type PushConfigInput, webhookFacts } from "../push/create-push-config.ts";
 import { appendTaskMessage } from "../tasks/append-task-message.ts";
-import { submitTask, tellQuota } from "../tasks/submit-task.ts";
+import { recordQuotaRefusal, submitTask } from "../tasks/submit-task.ts";
 import { createSession } from "./create-session.ts";
 
 export interface SendMessage {
@@ -57,7 +57,7 @@ export const sendMessage: Command<SendMessage, SentMessage> = {
     if (pushConfig !== undefined) addPushConfig(unit, task, pushConfig);
     return { id: task.id, task };
   },
-  refused: tellQuota,
+  refused: recordQuotaRefusal,
 };
 
 function goOn(unit: Unit, request: SendMessage, taskId: string): TaskRecord {
@@ -107,7 +107,7 @@ function conversation(unit: Unit, { contextId, newSessionId }: SendMessage): Ses
 /** The tenant's own, or the first of those that the caller is bound to. */
 export function workspaceFor(unit: Unit): string {
   const { tenantId, workspaceIds } = unit.caller;
-  const tenant = unit.findForHarness("tenant", tenantId);
+  const tenant = unit.findAsSystem("tenant", tenantId);
   if (tenant === undefined) throw notFound("tenant", tenantId);
   const usual = tenant.default_workspace_id;
   if (workspaceIds === null || workspaceIds.includes(usual)) return usual;

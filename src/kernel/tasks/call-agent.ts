@@ -11,7 +11,7 @@ import type { TaskRecord } from "../kinds/task.ts";
 import { personaToCall } from "../personas/session-persona.ts";
 import { createSession } from "../sessions/create-session.ts";
 import { workspaceFor } from "../sessions/send-message.ts";
-import { type SubmitTask, submitTask, tellQuota } from "./submit-task.ts";
+import { recordQuotaRefusal, type SubmitTask, submitTask } from "./submit-task.ts";
 
 export interface CallAgent {
   agent: string;
@@ -34,5 +34,5 @@ export const callAgent: Command<CallAgent, TaskRecord> = {
     const personaId = personaToCall(unit, agent, session);
     return submitTask.decide(unit, { sessionId: session.id, personaId, input, metadata, trace });
   },
-  refused: tellQuota,
+  refused: recordQuotaRefusal,
 };

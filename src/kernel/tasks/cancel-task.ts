@@ -2,9 +2,9 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import type { Position, TenantStore } from "../../store/port.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { KernelDeps, Unit } from "../core/unit.ts";
 import type { TaskRecord } from "../kinds/task.ts";
 import { isFinal, unfinished } from "./lifecycle.ts";
@@ -63,7 +63,7 @@ function holdChildren(unit: Unit, taskId: string): TaskRecord[] {
     const ids = unit.awaited(name, () => unfinishedChildren(unit.own, parents));
     unit.hold(...ids);
     unit.prefetch(ids.map((id) => ({ kind: "task", id })));
-    const children = ids.flatMap((id) => unit.findForHarness("task", id) ?? []);
+    const children = ids.flatMap((id) => unit.findAsSystem("task", id) ?? []);
     const running = children.filter(({ status }) => !isFinal(status));
     held.push(...running);
     parents = running.map(({ id }) => id);
@@ -88,7 +88,7 @@ export async function cancelTasks(
   reason: string,
   bornAfter?: Position,
 ): Promise<void> {
-  for await (const tasks of everyPage(deps.store.of(caller.tenantId), {
+  for await (const tasks of paginate(deps.store.of(caller.tenantId), {
     kind: "task",
     by,
     statuses: unfinished,
@@ -106,7 +106,7 @@ async function cancelQuietly(
   reason: string,
 ): Promise<void> {
   try {
-    await carryOut(deps, cancelTask, caller, { taskId, reason });
+    await runCommand(deps, cancelTask, caller, { taskId, reason });
   } catch (error) {
     if (!(error instanceof HarnessError && error.code === "conflict")) throw error;
   }

@@ -64,24 +64,24 @@ export async function explainTask(deps: Kernel, caller: Caller, taskId: string):
 async function causeOf(deps: Kernel, caller: Caller, task: TaskRecord): Promise<Cause> {
   if (isFinal(task.status)) return await endingOf(deps, task);
   if (task.pending !== null) return await questionOf(deps, caller, task, task.pending);
-  const doing = deps.work.doing(task.id);
-  if (doing !== null && doing.length > 0) {
-    const hindrances = doing.flatMap(({ hindrance }) => hindrance ?? []);
-    if (hindrances.length < doing.length) return { kind: "steps", doing };
-    const [hindrance] = hindrances;
-    if (hindrance?.by === "retry") return { kind: "retry", hindrance };
+  const running = deps.work.runningSteps(task.id);
+  if (running !== null && running.length > 0) {
+    const blockers = running.flatMap(({ blocker }) => blocker ?? []);
+    if (blockers.length < running.length) return { kind: "steps", running };
+    const [blocker] = blockers;
+    if (blocker?.by === "retry") return { kind: "retry", blocker };
     return { kind: "budget", quotaIds: task.quota_ids };
   }
   const outside = await outsideWait(deps, task);
   if (outside !== null) return outside;
-  if (doing !== null) return { kind: "code" };
+  if (running !== null) return { kind: "code" };
   if (isLoaded(deps, task)) return { kind: "queue", work: deps.work.facts() };
   const { name, version } = task.agent;
   return { kind: "agent", name, version, loaded: deps.agents.find(name)?.version ?? null };
 }
 
 function isLoaded({ agents, work }: Kernel, { id, agent: { name, version } }: TaskRecord): boolean {
-  return work.doing(id) !== null || agents.has(name, version);
+  return work.runningSteps(id) !== null || agents.has(name, version);
 }
 
 async function endingOf({ store }: Kernel, task: TaskRecord): Promise<Cause> {
@@ -198,7 +198,7 @@ function sinceOf(task: TaskRecord, cause: Cause): string {
     case "quota_question":
       return task.status_at;
     case "steps":
-      return cause.doing[0]?.since ?? task.status_at;
+      return cause.running[0]?.since ?? task.status_at;
     case "queue":
     case "agent":
       return task.runnable_since;
@@ -212,7 +212,7 @@ function sinceOf(task: TaskRecord, cause: Cause): string {
 }
 
 function untilOf(cause: Cause): string | null {
-  if (cause.kind === "retry") return cause.hindrance.until;
+  if (cause.kind === "retry") return cause.blocker.until;
   return "until" in cause ? cause.until : null;
 }
 

@@ -1,7 +1,7 @@
 /** Host calls: what they are called, and which tasks of a session wait for one. */
 
 import type { TenantStore } from "../../store/port.ts";
-import { everyPage } from "../core/every-page.ts";
+import { paginate } from "../core/paginate.ts";
 import type { HostCall, TaskRecord } from "../kinds/task.ts";
 import { unfinished } from "./lifecycle.ts";
 
@@ -27,7 +27,7 @@ export interface OpenHostCall {
 
 /** The open calls of a session's tasks, oldest task first. */
 export async function* openHostCalls(store: TenantStore, sessionId: string): AsyncGenerator<OpenHostCall> {
-  const tasks = everyPage(store, { kind: "task", by: { sessionId }, statuses: unfinished });
+  const tasks = paginate(store, { kind: "task", by: { sessionId }, statuses: unfinished });
   for await (const page of tasks) {
     for (const { body } of page) {
       const task = body as TaskRecord;

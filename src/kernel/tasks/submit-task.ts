@@ -2,7 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject } from "../../store/port.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import { type TraceContext, traceOfStep, traceOfTask } from "../core/trace.ts";
 import type { KernelDeps, Unit } from "../core/unit.ts";
@@ -91,13 +91,17 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     if (quotaIds.length > 0) admitTask(unit, quotaIds, task.id);
     return unit.emit(task, "task.submitted", { task });
   },
-  refused: tellQuota,
+  refused: recordQuotaRefusal,
 };
 
 /** Who looks at the quota sees that somebody was refused. */
-export async function tellQuota(deps: KernelDeps, caller: Caller, refusal: HarnessError): Promise<void> {
+export async function recordQuotaRefusal(
+  deps: KernelDeps,
+  caller: Caller,
+  refusal: HarnessError,
+): Promise<void> {
   if (!(refusal instanceof QuotaRefusal)) return;
-  await carryOut(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
+  await runCommand(deps, noteExhaustion, caller, { quotaId: refusal.quotaId });
 }
 
 /** Work that is handed on stays in the trace that it came with, under the step that hands it on. */
@@ -164,7 +168,7 @@ export function assertEnabled({ id, disabled }: PersonaRecord): void {
 
 function defaultPersona(unit: Unit): PersonaRecord {
   const { default_persona_id: id } = unit.require("tenant", unit.caller.tenantId);
-  if (unit.findForHarness("persona", id) !== undefined) return unit.require("persona", id);
+  if (unit.findAsSystem("persona", id) !== undefined) return unit.require("persona", id);
   throw new HarnessError("invalid_request", "There is no default persona here: name one with persona_id.", {
     param: "persona_id",
   });

@@ -79,7 +79,7 @@ export function endTask(unit: Unit, task: TaskRecord, given: Ending): TaskRecord
     message_ids: ending.status === "COMPLETED" ? ending.messageIds : [],
     receipt_id: receiptId,
   };
-  tellParent(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
+  resolveParentStep(unit, task, outcome, ending.status === "COMPLETED" ? ending.output : null);
   const moved = moveTask(unit, able, ending.status, "reason" in ending ? ending.reason : null);
   const ended = { outcome, ...(budget === undefined ? {} : { budget }) };
   switch (ending.status) {
@@ -128,10 +128,10 @@ function shorten(text: string): string {
   return text.length <= summaryCharsMax ? text : `${text.slice(0, summaryCharsMax - 1)}…`;
 }
 
-function tellParent(unit: Unit, task: TaskRecord, outcome: Outcome, output: JsonValue): void {
+function resolveParentStep(unit: Unit, task: TaskRecord, outcome: Outcome, output: JsonValue): void {
   if (task.parent_task_id === null || task.parent_step === null) return;
   // Whoever ended the child may not see its parent, which has to hear of it all the same.
-  const parent = unit.findForHarness("task", task.parent_task_id);
+  const parent = unit.findAsSystem("task", task.parent_task_id);
   if (parent === undefined || isFinal(parent.status)) return;
   const { status, summary, receipt_id } = outcome;
   unit.emit(parent, "span.completed", {

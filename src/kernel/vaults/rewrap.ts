@@ -3,8 +3,8 @@
 import { systemCaller } from "../../policy/caller.ts";
 import type { WrappedKey } from "../../policy/vault-crypto.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
-import { type Command, carryOut } from "../core/dispatch.ts";
-import { everyPage } from "../core/every-page.ts";
+import { type Command, runCommand } from "../core/dispatch.ts";
+import { paginate } from "../core/paginate.ts";
 import type { WholeDeps } from "../core/unit.ts";
 import type { ConnectorRecord } from "../kinds/connector.ts";
 import type { PushConfigRecord } from "../kinds/push-config.ts";
@@ -40,7 +40,7 @@ export async function rewrapAll(deps: WholeDeps): Promise<MasterKeyRotation> {
   for await (const { id, object, tenant_id, data_key } of everyHolder(store)) {
     if (data_key.kid === masterKeyId) continue;
     if (masterKeys.find(data_key.kid) !== undefined) {
-      await carryOut(deps, rewrap, systemCaller(tenant_id), { kind: object, id });
+      await runCommand(deps, rewrap, systemCaller(tenant_id), { kind: object, id });
       rotation.rewrapped += 1;
     } else if (rotation.locked.length < lockedMax) rotation.locked.push(id);
   }
@@ -77,7 +77,7 @@ async function* everyHolder(store: WholeStore): AsyncGenerator<Holder> {
 
 async function* everyRecord(store: WholeStore): AsyncGenerator<AnyHolder> {
   for (const kind of ["vault", "connector"]) {
-    for await (const page of everyPage(store, { kind })) {
+    for await (const page of paginate(store, { kind })) {
       for (const { body } of page) yield body as VaultRecord | ConnectorRecord;
     }
   }

@@ -6,9 +6,9 @@
 import type { Logger } from "pino";
 import { type GatewayLink, GatewayRefusal } from "../../harp/core/gateway-link.ts";
 import type { DecisionDeliver, RefreshRequest } from "../../harp/core/wire.ts";
+import { noteExchange } from "../../kernel/approvals/open-exchanges.ts";
 import { receiveDecision } from "../../kernel/approvals/receive-decision.ts";
-import { noteExchange } from "../../kernel/approvals/tend-approvals.ts";
-import { carryOut } from "../../kernel/core/dispatch.ts";
+import { runCommand } from "../../kernel/core/dispatch.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { systemCaller } from "../../policy/caller.ts";
 import { backoffMs } from "../../web/backoff.ts";
@@ -60,7 +60,7 @@ async function judge(
 ): Promise<void> {
   const { requestId, msgId, body } = message;
   const reason = typeof body.reason === "string" ? body.reason : null;
-  const verdict = await carryOut(kernel, receiveDecision, systemCaller(tenantId), {
+  const verdict = await runCommand(kernel, receiveDecision, systemCaller(tenantId), {
     requestId,
     body,
     reason,
@@ -81,5 +81,5 @@ async function judge(
 /** An approver wants to see it again: under a new name, since what was asked under the old one is over. */
 async function askAgain({ kernel, tenantId }: DecisionsOptions, requestId: string): Promise<void> {
   const closed = { requestId, note: "closed", reason: "an approver asked for it anew" } as const;
-  await carryOut(kernel, noteExchange, systemCaller(tenantId), closed);
+  await runCommand(kernel, noteExchange, systemCaller(tenantId), closed);
 }

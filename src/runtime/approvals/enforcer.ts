@@ -6,7 +6,7 @@
 import type { Logger } from "pino";
 import { type ApprovalSubject, type SubjectKind, subjectKindOf } from "../../kernel/approvals/subjects.ts";
 import { steadyNow } from "../../kernel/core/clock.ts";
-import { everyPage } from "../../kernel/core/every-page.ts";
+import { paginate } from "../../kernel/core/paginate.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
 import { exchangesWakeAt } from "../../kernel/kinds/exchange.ts";
 import { Periodic } from "../../periodic.ts";
@@ -15,7 +15,7 @@ import { backoffMs } from "../../web/backoff.ts";
 import { DueReader } from "../scheduler/due-reader.ts";
 import { WorkQueue } from "../scheduler/work-queue.ts";
 import { receiveDecisions } from "./decisions.ts";
-import { GatewayAway, tendSubject } from "./tend.ts";
+import { deliverRequests, GatewayAway } from "./deliver.ts";
 
 /** Requests seen to at the same time. */
 const concurrency = 8;
@@ -59,7 +59,7 @@ class Enforcer {
     this.#logger = logger;
     this.#queue = new WorkQueue({
       concurrency,
-      work: (id) => this.#tend(id),
+      work: (id) => this.#deliver(id),
       onError: (error) => this.#failed(error),
       isResting: () => this.#isResting,
     });
@@ -76,7 +76,7 @@ class Enforcer {
 
   async start(): Promise<void> {
     this.#stopHearing = this.#kernel.tail.onCommit((events) => this.#hear(events));
-    const registries = everyPage(this.#kernel.store, {
+    const registries = paginate(this.#kernel.store, {
       kind: "approver_registry",
     });
     for await (const page of registries) {
@@ -116,7 +116,7 @@ class Enforcer {
   }
 
   async #wakePending(tenantId: string, kind: SubjectKind): Promise<void> {
-    const pending = everyPage(this.#kernel.store.of(tenantId), { kind, statuses: ["pending"] });
+    const pending = paginate(this.#kernel.store.of(tenantId), { kind, statuses: ["pending"] });
     for await (const page of pending) for (const { id } of page) this.#queue.add(id, tenantId);
   }
 
@@ -129,11 +129,11 @@ class Enforcer {
     this.#listening.set(tenantId, receiveDecisions(parts));
   }
 
-  async #tend(id: string): Promise<boolean> {
+  async #deliver(id: string): Promise<boolean> {
     const document = await this.#kernel.store.get(subjectKindOf(id), id);
     const subject = document?.body as ApprovalSubject | undefined;
     if (subject === undefined || exchangesWakeAt(subject) === null) return false;
-    await tendSubject(this.#kernel, this.#kernel.approvals.linkOf(subject.tenant_id), subject);
+    await deliverRequests(this.#kernel, this.#kernel.approvals.linkOf(subject.tenant_id), subject);
     this.#failures = 0;
     return false;
   }

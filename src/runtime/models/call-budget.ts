@@ -19,7 +19,7 @@ export async function reserved(
   route: Route,
   call: ModelCall,
 ): Promise<Allowance> {
-  const done = run.doings.begin(span);
+  const done = run.runningSteps.begin(span);
   try {
     return await untilReserved(run, models, span.step, route, call);
   } finally {
@@ -55,7 +55,7 @@ async function untilReserved(
     if (await withinBudget(run, key, amounts, waitedMs < heldMsMax)) {
       return isRecorded ? await allowanceOf(run, key, inputTokens, price) : allowance;
     }
-    await run.doings.hindered(key, { by: "budget" }, () => run.pause(heldPauseMs));
+    await run.runningSteps.whileBlocked(key, { by: "budget" }, () => run.pause(heldPauseMs));
   }
 }
 

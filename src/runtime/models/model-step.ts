@@ -135,7 +135,7 @@ async function perform(
   const pause = (ms: number, { message, ...failed }: Failed) => {
     const until = new Date(run.kernel.clock.now() + ms).toISOString();
     const told = { by: "retry", ...failed, message: run.redactor.text(message), until } as const;
-    return run.doings.hindered(span.step, told, () => run.pause(ms));
+    return run.runningSteps.whileBlocked(span.step, told, () => run.pause(ms));
   };
   const headers = { ...run.traceOf(span.step) };
   const random = () => run.kernel.chance.random(run.task, span.step);

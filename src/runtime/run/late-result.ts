@@ -1,6 +1,6 @@
 /** What comes of a step after nobody waits for it any longer. */
 
-import { carryOut } from "../../kernel/core/dispatch.ts";
+import { runCommand } from "../../kernel/core/dispatch.ts";
 import type { StepSpan } from "../../kernel/core/events.ts";
 import { noteLateResult } from "../../kernel/tasks/note-late-result.ts";
 import type { Attempted, Run } from "./run.ts";
@@ -10,5 +10,7 @@ export async function noteLate(run: Run, span: StepSpan, attempted: Attempted): 
   if (run.isReplay) return;
   const { kernel, caller, task, redactor } = run;
   const result = "error" in attempted ? { error: attempted.error } : attempted;
-  await carryOut(kernel, noteLateResult, caller, { taskId: task.id, span, result, redactor }).catch(() => {});
+  await runCommand(kernel, noteLateResult, caller, { taskId: task.id, span, result, redactor }).catch(
+    () => {},
+  );
 }

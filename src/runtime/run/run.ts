@@ -22,7 +22,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { setTimer } from "../../kernel/core/clock.ts";
 import { unseal } from "../../kernel/core/content.ts";
-import { carryOut } from "../../kernel/core/dispatch.ts";
+import { runCommand } from "../../kernel/core/dispatch.ts";
 import { HarnessError, isRefusedByDisk, isTransient } from "../../kernel/core/errors.ts";
 import type { KernelEvent, StepSpan } from "../../kernel/core/events.ts";
 import { getRecord } from "../../kernel/core/read.ts";
@@ -38,11 +38,11 @@ import { CircuitBreakers } from "../../tools/circuit-breaker.ts";
 import { backoffMs } from "../../web/backoff.ts";
 import { pause } from "../../web/pause.ts";
 import { emptyWorld, type World } from "../world.ts";
-import { Doings } from "./doings.ts";
 import { watchEgress } from "./egress.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
+import { RunningSteps } from "./running-steps.ts";
 import { Sleeps } from "./sleeps.ts";
 import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts";
 
@@ -96,7 +96,7 @@ export class Run {
   readonly world: World;
   readonly task: TaskRecord;
   readonly caller: Caller;
-  readonly doings: Doings;
+  readonly runningSteps: RunningSteps;
   readonly sleeps: Sleeps;
   readonly circuits: CircuitBreakers;
   readonly #onThrown: RunOptions["onThrown"];
@@ -153,7 +153,7 @@ export class Run {
     this.world = world;
     this.task = task;
     this.journal = journal;
-    this.doings = new Doings(kernel.clock);
+    this.runningSteps = new RunningSteps(kernel.clock);
     this.sleeps = sleeps;
     this.circuits = circuits;
     this.#onThrown = onThrown;
@@ -494,7 +494,7 @@ export class Run {
       const { redactor, task } = this;
       const parentId = this.#isConcluded && task.parent_step !== null ? task.parent_task_id : null;
       await this.#untilWritten(() =>
-        carryOut(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor }),
+        runCommand(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor }),
       );
       return true;
     } catch (error) {
@@ -543,7 +543,7 @@ export class Run {
     await this.#untilWritable();
     if (this.#isDraining() || this.#isOver) return await never();
     this.#stepsRunning += 1;
-    const done = span === undefined ? null : this.doings.begin(span);
+    const done = span === undefined ? null : this.runningSteps.begin(span);
     try {
       return await watchEgress(async () => await code());
     } finally {

@@ -1,7 +1,7 @@
 /** Runs that could not be written to the database: each is tried again later, and in the end its task fails. */
 
 import type { Logger } from "pino";
-import { carryOut } from "../../kernel/core/dispatch.ts";
+import { runCommand } from "../../kernel/core/dispatch.ts";
 import { isTransient } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
@@ -76,7 +76,7 @@ async function failTask(kernel: Kernel, task: TaskRecord): Promise<void> {
     message: "What the run did cannot be written to the database. The server's log has the cause.",
   };
   try {
-    await carryOut(kernel, recordRun, systemCaller(task.tenant_id), {
+    await runCommand(kernel, recordRun, systemCaller(task.tenant_id), {
       taskId: task.id,
       parentId: task.parent_step === null ? null : task.parent_task_id,
       changes: [(unit, current) => endTask(unit, current, { status: "FAILED", failure })],

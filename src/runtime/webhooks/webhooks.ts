@@ -134,14 +134,14 @@ class Webhooks {
 
   #hear(events: readonly StoredEvent[]): void {
     for (const event of events.map(asRecorded)) {
-      if (event.resource.object === "push_config") this.#hearOfConfig(event);
+      if (event.resource.object === "push_config") this.#onConfig(event);
       else if (event.taskId !== null) {
         for (const id of this.#byTask.get(event.taskId) ?? []) this.#queue.add(id, event.tenantId);
       }
     }
   }
 
-  #hearOfConfig(event: KernelEvent): void {
+  #onConfig(event: KernelEvent): void {
     const { id } = event.resource;
     switch (event.event) {
       case "vendor.bridle.push_config.created":

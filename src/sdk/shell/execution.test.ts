@@ -32,7 +32,7 @@ after(() => engine[Symbol.asyncDispose]());
 
 const note = ({ payload }: Directive) => void log.push(String(payload.text));
 
-async function carryOut(list: object[], options: Partial<ShellOptions> = {}) {
+async function runCommand(list: object[], options: Partial<ShellOptions> = {}) {
   engine.play(directives(...list));
   const shell = new Shell({
     url: engine.url,
@@ -52,7 +52,7 @@ describe("what runs", () => {
   test("SHL-18 shows the text of unhandled action types with a diagnostic and runs the rest", async () => {
     // Given action types without a handler, when they come, then none runs, their text is shown, the diagnostic says so,
     // and the rest goes on.
-    const outcomes = await carryOut([
+    const outcomes = await runCommand([
       { action_type: "com.example.pay", payload: { fallback_message: "Please pay.", message: "no" } },
       { action_type: "com.example.fly", payload: { message: "Cannot fly." } },
       { action_type: "com.example.mute", payload: { message: 7 } },
@@ -74,7 +74,7 @@ describe("what runs", () => {
   test("SHL-18 treats action types that match inherited object members as unknown", async () => {
     // Given action types that every object inherits, when they come, then they are unknown like all others.
     const names = ["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf"];
-    const outcomes = await carryOut(names.map((name) => ({ action_type: name })));
+    const outcomes = await runCommand(names.map((name) => ({ action_type: name })));
     assert.deepEqual(
       statuses(outcomes),
       names.map(() => "unknown_action_type"),
@@ -83,7 +83,7 @@ describe("what runs", () => {
 
   test("SHL-18 does not ask for approval of an unknown action type", async () => {
     // Given an unknown type that asks for approval, when it comes, then nobody is asked for what will not be done.
-    await carryOut([{ action_type: "com.example.pay", requires_user_approval: true }], {
+    await runCommand([{ action_type: "com.example.pay", requires_user_approval: true }], {
       approve: () => assert.fail("asked"),
     });
     assert.equal(diagnostics.length, 1);
@@ -92,7 +92,7 @@ describe("what runs", () => {
   test("SHL-21 a handler that throws, rejects or returns no JSON is an outcome; the rest runs", async () => {
     // Given handlers that throw, reject or return what is no JSON, when they run, then each is an outcome and the rest
     // goes on.
-    const outcomes = await carryOut(
+    const outcomes = await runCommand(
       [
         { action_type: "throws" },
         { action_type: "rejects" },
@@ -129,7 +129,7 @@ describe("what runs", () => {
     const broken = () => {
       throw new Error("broken listener");
     };
-    const outcomes = await carryOut([{ action_type: "x", payload: { message: "m" } }, say("fine")], {
+    const outcomes = await runCommand([{ action_type: "x", payload: { message: "m" } }, say("fine")], {
       onNotice: broken,
       onDiagnostic: broken,
       onStateChange: broken,
@@ -175,7 +175,7 @@ describe("order", () => {
   test("SHL-19 runs siblings one after another by default", async () => {
     // Given siblings that say nothing about their execution, when they come, then each waits for the one before it.
     const { step: handler, begun, hasBegun, end } = stage();
-    const done = carryOut(
+    const done = runCommand(
       [step("a"), step("b", { execution: "sequential" }), step("c", { execution: "someday" })],
       {
         handlers: { step: handler },
@@ -194,7 +194,7 @@ describe("order", () => {
     // Given parallel siblings between sequential ones, when they come, then they run together, after the one before and
     // before the one behind.
     const { step: handler, begun, hasBegun, end } = stage();
-    const done = carryOut([step("first"), step("p", parallel), step("q", parallel), step("last")], {
+    const done = runCommand([step("first"), step("p", parallel), step("q", parallel), step("last")], {
       handlers: { step: handler },
     });
     await hasBegun("first");
@@ -218,7 +218,7 @@ describe("order", () => {
     // Given hundreds of parallel siblings, when they come, then only so many run at a time and all of them run.
     let running = 0;
     let most = 0;
-    const outcomes = await carryOut(
+    const outcomes = await runCommand(
       Array.from({ length: 300 }, (_, n) => step(`s${n}`, parallel)),
       {
         handlers: {
@@ -243,7 +243,7 @@ describe("approval", () => {
     // Given a directive that requires approval, when it comes, then it runs after a yes and not after a no.
     const asked: ApprovalContext["why"][] = [];
     const list = [say("yes", { requires_user_approval: true }), say("no", { requires_user_approval: true })];
-    const outcomes = await carryOut(list, {
+    const outcomes = await runCommand(list, {
       riskLimit: "dangerous",
       approve: ({ payload }, { why }) => {
         assert.deepEqual(log, payload.text === "yes" ? [] : ["yes"], "nothing runs before the answer");
@@ -271,7 +271,7 @@ describe("approval", () => {
         say("none"),
         ...["safe", "caution", "dangerous", "apocalyptic"].map((tier) => risky(tier)),
       ];
-      await carryOut(list, {
+      await runCommand(list, {
         ...(limit === undefined ? {} : { riskLimit: limit }),
         approve: ({ payload }, { why }) => {
           assert.equal(why, "risk");
@@ -285,7 +285,7 @@ describe("approval", () => {
   }
 
   test("SHL-26 given no approver, when approval is needed, then the answer is no", async () => {
-    const outcomes = await carryOut([
+    const outcomes = await runCommand([
       say("a", { requires_user_approval: true }),
       risky("dangerous"),
       { action_type: "request_approval", payload: { request_id: "perm_1" } },
@@ -301,10 +301,10 @@ describe("approval", () => {
     // Programs without types call it too.
     const answers: unknown[] = [1, "yes", {}, null, undefined, [true], false];
     for (const answer of answers) {
-      const outcomes = await carryOut([risky("dangerous")], { approve: async () => answer as boolean });
+      const outcomes = await runCommand([risky("dangerous")], { approve: async () => answer as boolean });
       assert.deepEqual(statuses(outcomes), ["denied"], JSON.stringify(answer));
     }
-    const outcomes = await carryOut([risky("dangerous")], {
+    const outcomes = await runCommand([risky("dangerous")], {
       approve: () => {
         throw new Error("the dialog broke");
       },
@@ -318,7 +318,7 @@ describe("approval", () => {
     // Given parallel siblings that all need approval, when they come, then the person is asked one at a time.
     let open = 0;
     const list = Array.from({ length: 5 }, (_, n) => risky("dangerous", { execution: "parallel", n }));
-    const outcomes = await carryOut(list, {
+    const outcomes = await runCommand(list, {
       approve: async () => {
         open += 1;
         assert.equal(open, 1);
@@ -336,12 +336,12 @@ describe("deadlines", () => {
   const soonMs = 400;
 
   /** Resolves when it is aborted. */
-  const untilAborted = ({ signal }: HandlerContext) =>
+  const abortableEvents = ({ signal }: HandlerContext) =>
     new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
 
   test("SHL-22 does not start a directive whose deadline passes while the one before it runs", async () => {
     // Given a directive whose deadline passes while the one before it runs, when its turn comes, then it is not begun.
-    const outcomes = await carryOut(
+    const outcomes = await runCommand(
       [{ action_type: "slow" }, say("late", { deadline_ms: 20 }), say("next")],
       {
         // Busy, so that no timer can fire in between either.
@@ -359,15 +359,15 @@ describe("deadlines", () => {
   });
 
   test("SHL-22 given a deadline of zero, when the directive comes, then it is not begun", async () => {
-    assert.deepEqual(statuses(await carryOut([say("never", { deadline_ms: 0 })])), ["timed_out"]);
+    assert.deepEqual(statuses(await runCommand([say("never", { deadline_ms: 0 })])), ["timed_out"]);
     assert.deepEqual(log, []);
   });
 
   test("SHL-22 does not start a directive approved after its deadline", async () => {
     // Given a deadline that passes while the person thinks, when they say yes at last, then it is not begun.
-    const outcomes = await carryOut([say("late", { deadline_ms: 20, requires_user_approval: true })], {
+    const outcomes = await runCommand([say("late", { deadline_ms: 20, requires_user_approval: true })], {
       approve: async (_directive, context) => {
-        await untilAborted(context);
+        await abortableEvents(context);
         return true;
       },
     });
@@ -380,7 +380,7 @@ describe("deadlines", () => {
     // asked for it.
     const asked: unknown[] = [];
     const both = { execution: "parallel", requires_user_approval: true };
-    const outcomes = await carryOut([say("first", both), say("late", { ...both, deadline_ms: 20 })], {
+    const outcomes = await runCommand([say("first", both), say("late", { ...both, deadline_ms: 20 })], {
       approve: async ({ payload }) => {
         asked.push(payload.text);
         await new Promise((resolve) => setTimeout(resolve, 60));
@@ -395,10 +395,10 @@ describe("deadlines", () => {
     // Given a handler that runs past the deadline, when it passes, then the handler's signal is aborted and the outcome
     // is that it timed out.
     let wasAborted = false;
-    const outcomes = await carryOut([{ action_type: "slow", deadline_ms: soonMs }, say("next")], {
+    const outcomes = await runCommand([{ action_type: "slow", deadline_ms: soonMs }, say("next")], {
       handlers: {
         slow: async (_directive, context) => {
-          await untilAborted(context);
+          await abortableEvents(context);
           wasAborted = true;
           return "too late";
         },
@@ -412,7 +412,7 @@ describe("deadlines", () => {
 
   test("SHL-23 goes on after the deadline without a handler that ignores its signal", async () => {
     // Given a handler that does not listen to its signal, when the deadline passes, then the shell goes on without it.
-    const outcomes = await carryOut([{ action_type: "deaf", deadline_ms: soonMs }, say("next")], {
+    const outcomes = await runCommand([{ action_type: "deaf", deadline_ms: soonMs }, say("next")], {
       handlers: { deaf: () => new Promise(() => undefined) },
     });
     assert.deepEqual(statuses(outcomes), ["timed_out", "succeeded"]);
@@ -420,7 +420,7 @@ describe("deadlines", () => {
 
   test("SHL-23 a handler without a deadline times out at the shell's own limit", async () => {
     // Given a directive without a deadline, when its handler takes longer than the shell's patience, then it timed out.
-    const outcomes = await carryOut([{ action_type: "deaf" }, say("next", { deadline_ms: 3e12 })], {
+    const outcomes = await runCommand([{ action_type: "deaf" }, say("next", { deadline_ms: 3e12 })], {
       handlerMsMax: soonMs,
       handlers: { deaf: () => new Promise(() => undefined) },
     });

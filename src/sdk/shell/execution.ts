@@ -9,9 +9,9 @@
  *   X4  Every directive has exactly one outcome, whatever handlers and approvers do.
  */
 
+import { Semaphore } from "../../web/semaphore.ts";
 import { type Directive, fallbackText, isAbove, type RiskTier } from "./directive.ts";
 import { type Outcome, type OutcomeStatus, reasonOf, resultOf } from "./outcome.ts";
-import { Places } from "./places.ts";
 import { approvalOf } from "./profile.ts";
 import { type Limit, limitAt, now, unlessAborted } from "./time.ts";
 
@@ -64,9 +64,9 @@ export class Execution {
   #before: Promise<unknown> = Promise.resolve();
   /** The parallel ones after that. */
   #group: Promise<unknown>[] = [];
-  readonly #places = new Places(parallelMax);
+  readonly #places = new Semaphore(parallelMax);
   /** A person is asked one thing at a time. */
-  readonly #questions = new Places(1);
+  readonly #questions = new Semaphore(1);
 
   constructor(settings: ExecutionSettings, listener: ExecutionListener, signal: AbortSignal) {
     this.#settings = settings;
@@ -77,7 +77,7 @@ export class Execution {
   /** Takes the next directive; it begins when its turn comes. */
   take(directive: Directive): void {
     const receivedAt = now();
-    const run = () => this.#places.during(() => this.#outcomeOf(directive, receivedAt));
+    const run = () => this.#places.run(() => this.#outcomeOf(directive, receivedAt));
     const isParallel = directive.execution === "parallel";
     const turn = isParallel ? this.#before : Promise.all([this.#before, ...this.#group]);
     const outcome = turn.then(run);
@@ -97,14 +97,14 @@ export class Execution {
 
   async #outcomeOf(directive: Directive, receivedAt: number): Promise<Outcome> {
     const limit = limitAt(receivedAt + (directive.deadlineMs ?? Number.POSITIVE_INFINITY), this.#signal);
-    const ending = await this.#carryOut(directive, limit);
+    const ending = await this.#runCommand(directive, limit);
     limit.stop();
     const outcome = { directive, ...ending };
     this.#listener.onOutcome(outcome);
     return outcome;
   }
 
-  async #carryOut(directive: Directive, limit: Limit): Promise<Ending> {
+  async #runCommand(directive: Directive, limit: Limit): Promise<Ending> {
     const tooLate = endedBy(limit, false);
     if (tooLate !== null) return tooLate;
     if (directive.actionType === "noop") return { status: "succeeded", wasBegun: false };
@@ -157,7 +157,7 @@ export class Execution {
   ): Promise<true | { reason?: string }> {
     const { approve } = this.#settings;
     if (approve === undefined) return { reason: "This shell has nobody to ask." };
-    return await this.#questions.during(async () => {
+    return await this.#questions.run(async () => {
       if (limit.hasEnded()) return {};
       const { signal } = limit;
       try {

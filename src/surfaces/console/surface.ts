@@ -156,7 +156,10 @@ function summary({ version }: ConsoleOptions): object {
 }
 
 function nothingHere(): HarnessError {
-  return new HarnessError("resource_not_found", "There is nothing at this address.");
+  return new HarnessError(
+    "resource_not_found",
+    "No route has this method and path; GET /openapi.json lists all.",
+  );
 }
 
 function notBuilt(): HarnessError {

@@ -77,7 +77,7 @@ function refusalOfFastify(error: unknown): GatewayRefusal | null {
 }
 
 export function noSuchRoute(): GatewayRefusal {
-  return refusal("RouteNotFound", "There is nothing at this address.");
+  return refusal("RouteNotFound", "No route of HARP has this method and path.");
 }
 
 export function tooLarge(): GatewayRefusal {

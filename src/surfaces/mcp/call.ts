@@ -131,7 +131,7 @@ export class ToolCall {
     const task =
       question === null ? undefined : await findVisible(kernel.store, caller, "task", question.taskId);
     if (question === null || task?.agent.name !== info.name) {
-      throw new HarnessError("invalid_request", "The state is none that this tool gave out.");
+      throw new HarnessError("invalid_request", "requestState is not one that this tool returned.");
     }
     await noteTaskRead(kernel, caller, task);
     const after = await kernel.store.head();

@@ -1,7 +1,7 @@
 /** What engine and shell can do together (§5.3): what is offered, what was asked for and cannot be had, and why. */
 
 import { HarnessError } from "../../kernel/core/errors.ts";
-import { outcomesCapability } from "../../kernel/openharness/bring.ts";
+import { outcomesCapability } from "../../kernel/openharness/accept-turn.ts";
 import { type Caller, mayUse, type Scope } from "../../policy/caller.ts";
 import type { RequestMessage, ResponseMessage } from "./wire.ts";
 

@@ -2,7 +2,7 @@
 
 import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
 import type { Failure } from "../../kernel/kinds/outcome.ts";
-import { UnknownDirective } from "../../kernel/openharness/bring.ts";
+import { UnknownDirective } from "../../kernel/openharness/accept-turn.ts";
 import { ContinuationInvalid } from "../../kernel/openharness/continuations.ts";
 import { AttachmentUnavailable } from "../../kernel/openharness/intents.ts";
 import { UnknownSop } from "../../kernel/openharness/sops.ts";

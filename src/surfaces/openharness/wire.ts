@@ -5,7 +5,7 @@
 
 import { type Static, Type } from "typebox";
 import { privacyTiers } from "../../kernel/kinds/shell-link.ts";
-import { outcomeStatuses } from "../../kernel/openharness/bring.ts";
+import { outcomeStatuses } from "../../kernel/openharness/accept-turn.ts";
 import { openHarnessVersion } from "../addresses.ts";
 
 export const protocolVersion = openHarnessVersion;
@@ -31,7 +31,7 @@ const Free = Type.Record(Type.String(), Type.Unknown());
 export const Version = Type.Object({ protocol_version: Type.String({ pattern: semver }) });
 
 /** What the shell did, under `continuation.extensions["com.bridle"]`. */
-const Brought = Type.Object({
+const TurnInput = Type.Object({
   outcomes: Type.Optional(
     Type.Array(
       Type.Object({
@@ -63,7 +63,7 @@ const Continuation = Type.Object({
   run_id: Type.Optional(Name),
   sop_id: Type.Optional(Name),
   continuation_token: Type.Optional(Name),
-  extensions: Type.Optional(Type.Object({ [extensionKey]: Type.Optional(Brought) })),
+  extensions: Type.Optional(Type.Object({ [extensionKey]: Type.Optional(TurnInput) })),
 });
 
 const AttachmentRef = Type.Object({

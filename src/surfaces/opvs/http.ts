@@ -97,7 +97,9 @@ export function refusalOfFastify(error: unknown, mediaTypes: readonly string[]):
       return new NotJson();
     default:
       if (statusCode === 404 || statusCode === 414)
-        return new NoSuchOperation("There is nothing at this address.");
+        return new NoSuchOperation(
+          "No operation of A2A has this method and path; the agent card lists the interfaces.",
+        );
       return typeof statusCode === "number" && statusCode < 500
         ? new HarnessError("invalid_request", "The request is malformed.")
         : error;
@@ -113,13 +115,13 @@ export function jsonBodyOf(request: FastifyRequest, allowed: readonly string[]):
 }
 
 /** Which extensions are active, where some are. */
-export function tellParameters(reply: FastifyReply, { activated, version }: Admitted): void {
+export function setExtensionHeaders(reply: FastifyReply, { activated, version }: Admitted): void {
   if (activated.length === 0) return;
   const names = version === "0.3" ? ["X-A2A-Extensions"] : spellings("Extensions");
   for (const name of names) reply.header(name, activated.join(", "));
 }
 
-export function tellError(reply: FastifyReply, { http, retryAfterSeconds }: WireError): void {
+export function setErrorHeaders(reply: FastifyReply, { http, retryAfterSeconds }: WireError): void {
   if (retryAfterSeconds !== null) reply.header("Retry-After", String(retryAfterSeconds));
   else if (http === 503) reply.header("Retry-After", "1");
   if (http === 401) reply.header("WWW-Authenticate", 'Bearer realm="bridle"');

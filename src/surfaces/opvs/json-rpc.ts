@@ -10,8 +10,8 @@ import {
   type HttpCall,
   refusalOfFastify,
   requireMediaType,
-  tellError,
-  tellParameters,
+  setErrorHeaders,
+  setExtensionHeaders,
   UnreadableBody,
 } from "./http.ts";
 import { isOperation, operations } from "./operations.ts";
@@ -60,7 +60,7 @@ export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
       const call = await admitHttp(opvs, request, reply, agent);
       version = versionOf(body, call.admitted);
       const answer = await answerOf(opvs, call, requestOf(body, id));
-      tellParameters(reply, call.admitted);
+      setExtensionHeaders(reply, call.admitted);
       if ("result" in answer) return reply.send({ jsonrpc: "2.0", id, result: answer.result });
       const envelope = {
         event: (event: object) => ({ jsonrpc: "2.0", id, result: event }),
@@ -119,7 +119,7 @@ function sendError(
     return reply.send(errorBody(id, { code: error.code, message: error.message }));
   }
   const said = opvs.fail(error, reply.request.id);
-  tellError(reply, said);
+  setErrorHeaders(reply, said);
   const isTelling = tellingStatuses.has(said.http) || error instanceof UnreadableBody;
   const status = isTelling ? said.http : 200;
   return reply.code(status).send(errorBody(id, showError(said, version)));

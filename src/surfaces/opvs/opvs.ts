@@ -80,7 +80,7 @@ export class Opvs {
     const credential = bearerOf(arrival);
     const caller =
       credential === null ? null : await this.#options.kernel.authenticate(credential, arrival.address);
-    // Whoever presents something that is not recognized is not taken for nobody.
+    // An invalid credential is an error, not an anonymous call.
     const isNobody = (arrival.header("authorization") ?? "") === "";
     if (caller === null && !(isNobody && this.#hasPublicAgents())) throw unauthenticated();
     return caller;
@@ -108,7 +108,7 @@ export class Opvs {
     json: JsonValue,
   ): Promise<Result<N>> {
     const operation: Unary | Streaming = operations[name];
-    return (await this.#carryOut(admitted, name, readMessage(operation.input, json))) as Result<N>;
+    return (await this.#runCommand(admitted, name, readMessage(operation.input, json))) as Result<N>;
   }
 
   async perform<N extends OperationName>(
@@ -116,10 +116,10 @@ export class Opvs {
     name: N,
     request: Request<N>,
   ): Promise<Result<N>> {
-    return (await this.#carryOut(admitted, name, request)) as Result<N>;
+    return (await this.#runCommand(admitted, name, request)) as Result<N>;
   }
 
-  async #carryOut(admitted: Admitted, name: OperationName, request: Message): Promise<unknown> {
+  async #runCommand(admitted: Admitted, name: OperationName, request: Message): Promise<unknown> {
     const { kernel, facts, stopped, anonymousMs } = this.#options;
     const operation: Unary | Streaming = operations[name];
     const { caller, agent: named, isAnonymous } = this.#route(admitted, tenantOf(request));

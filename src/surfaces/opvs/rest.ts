@@ -5,7 +5,14 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { TaskState } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../kernel/core/errors.ts";
 import { InvalidParams, type WireError } from "./errors.ts";
-import { admitHttp, jsonBodyOf, queryOf, refusalOfFastify, tellError, tellParameters } from "./http.ts";
+import {
+  admitHttp,
+  jsonBodyOf,
+  queryOf,
+  refusalOfFastify,
+  setErrorHeaders,
+  setExtensionHeaders,
+} from "./http.ts";
 import { type OperationName, operations } from "./operations.ts";
 import type { Opvs, StreamResponses } from "./opvs.ts";
 import { findRoute, type Route } from "./paths.ts";
@@ -72,7 +79,7 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
       const { operation, status = 200, headers = {} } = route;
       const query = queryParams(operations[operation].input, request);
       const result = await opvs.performJson(call.admitted, operation, { ...query, ...body, ...params });
-      tellParameters(reply.headers(headers), call.admitted);
+      setExtensionHeaders(reply.headers(headers), call.admitted);
       if (operations[operation].kind === "unary") {
         if (status !== 204) return reply.code(status).send(result);
         return reply.removeHeader("content-type").code(status).send();
@@ -89,7 +96,7 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
 
 export function failRest(opvs: Opvs, reply: FastifyReply, error: unknown): FastifyReply {
   const said = opvs.fail(refusalOfFastify(error, mediaTypes), reply.request.id);
-  tellError(reply, said);
+  setErrorHeaders(reply, said);
   return reply.type(answerType(reply.request)).code(said.http).send(errorBody(said));
 }
 

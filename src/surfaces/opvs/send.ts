@@ -13,7 +13,7 @@ import { requireScope } from "../../kernel/access/authorize.ts";
 import { HarnessError, notFound } from "../../kernel/core/errors.ts";
 import { secretId } from "../../kernel/core/ids.ts";
 import { findVisible } from "../../kernel/core/read.ts";
-import { hashWhole } from "../../kernel/core/well-formed.ts";
+import { hashWellFormed } from "../../kernel/core/well-formed.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/sessions/send-message.ts";
 import { awaitTask } from "../../kernel/tasks/await-task.ts";
@@ -161,7 +161,7 @@ function newIdFor({ kernel, isAnonymous }: Call, prefix: "task" | "session"): st
  * any order: some libraries write them in another one with every try.
  */
 function fingerprintOf(message: Message): string {
-  return hashWhole(toJson(MessageSchema, message), hashOf);
+  return hashWellFormed(toJson(MessageSchema, message), hashOf);
 }
 
 function requireSendable(call: Call, request: SendMessageRequest, message: Message): void {

@@ -33,7 +33,14 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
       await app.register(
         async (inside) =>
           inside.setNotFoundHandler((request, reply) =>
-            failOpvs(opvs, new NoSuchOperation("There is nothing at this address."), request, reply),
+            failOpvs(
+              opvs,
+              new NoSuchOperation(
+                "No operation of A2A has this method and path; the agent card lists the interfaces.",
+              ),
+              request,
+              reply,
+            ),
           ),
         { prefix },
       );

@@ -1,7 +1,7 @@
 /** From definitions to what is counted with, in a registry of the server's own. */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { Definition } from "./catalogue.ts";
+import type { Definition } from "./definitions.ts";
 
 type Instrument<D extends Definition> = D["type"] extends "counter"
   ? Counter<D["labels"][number]>

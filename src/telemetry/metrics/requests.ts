@@ -3,7 +3,7 @@
 import type { ServerResponse } from "node:http";
 import type { Registry } from "prom-client";
 import type { AuthFailureReason } from "../../kernel/access/auth-failure.ts";
-import { requestMetrics } from "./catalogue.ts";
+import { requestMetrics } from "./definitions.ts";
 import { instrumentsOf } from "./instruments.ts";
 import { oneOf } from "./labels.ts";
 import type { Harmless } from "./metrics.ts";

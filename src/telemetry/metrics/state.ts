@@ -3,7 +3,7 @@
 import { stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Registry } from "prom-client";
-import { serverMetrics, storeMetrics } from "./catalogue.ts";
+import { serverMetrics, storeMetrics } from "./definitions.ts";
 import { instrumentsOf } from "./instruments.ts";
 import type { Harmless } from "./metrics.ts";
 

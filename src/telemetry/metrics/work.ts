@@ -15,12 +15,12 @@ import { limitNames, quotaScopes } from "../../kernel/kinds/quota.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import type { AgentDirectory } from "../../kernel/personas/agents.ts";
 import type { Store, StoredEvent } from "../../store/port.ts";
-import { workMetrics } from "./catalogue.ts";
-import { ownFailureCodes, stepKinds } from "./closed-sets.ts";
+import { workMetrics } from "./definitions.ts";
+import { eventCounters } from "./event-counters.ts";
 import { type Instruments, instrumentsOf } from "./instruments.ts";
+import { ownFailureCodes, stepKinds } from "./label-values.ts";
 import { FirstSeen, oneOf, other } from "./labels.ts";
 import type { Harmless } from "./metrics.ts";
-import { plainCounts } from "./plain-counts.ts";
 
 export interface WorkOptions {
   store: Store;
@@ -63,7 +63,7 @@ export class WorkMetrics {
       throw error;
     });
     this.#tools = new Set([...options.tools, ...options.mcpServers.map((server) => `mcp:${server}`)]);
-    this.#plain = plainCounts(this.#count);
+    this.#plain = eventCounters(this.#count);
   }
 
   /** Called with every commit, so it does no more than it must. */

@@ -20,12 +20,12 @@ export async function openTraces({ env, logger, version }: TracesOptions): Promi
   const { settings, problems } = readTraceSettings(env);
   for (const problem of problems) logger.warn({ event: "traces.settings" }, problem);
   if (settings === null) return null;
-  const [{ Otel }, { Follower }] = await Promise.all([import("./otel.ts"), import("./follower.ts")]);
+  const [{ Otel }, { TraceExporter }] = await Promise.all([import("./otel.ts"), import("./exporter.ts")]);
   const otel = new Otel(settings, version);
   return {
     isSampled: (traceId, parent) => otel.isSampled(traceId, parent),
     async follow(kernel, cursorFile) {
-      const follower = await Follower.start({ kernel, otel, settings, cursorFile, logger });
+      const follower = await TraceExporter.start({ kernel, otel, settings, cursorFile, logger });
       return async (graceMs) => {
         await follower.stop(graceMs);
         // What is under way is given up with the process.

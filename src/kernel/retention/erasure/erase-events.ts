@@ -25,7 +25,7 @@ export const eraseEvents: Command<EraseEvents, null> = {
       // In turns with those who add to it, or it could be overtaken for ever.
       unit.hold(growing.id);
       // Loaded first: whatever is recorded after this is a conflict, and not a gap in what is folded again.
-      unit.findForHarness(growing.kind, growing.id);
+      unit.findAsSystem(growing.kind, growing.id);
     }
     const { changes, records } = unit.awaited("erased", () => readErased(unit.own, read));
     if (changes.length > 0) unit.rewrite(changes, records);

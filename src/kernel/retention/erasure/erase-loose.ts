@@ -2,7 +2,7 @@
 
 import { systemCaller } from "../../../policy/caller.ts";
 import type { StoredEvent, TenantStore } from "../../../store/port.ts";
-import { carryOut } from "../../core/dispatch.ts";
+import { runCommand } from "../../core/dispatch.ts";
 import type { Kind } from "../../core/fold.ts";
 import { type LogFilter, readLog } from "../../core/log-tail.ts";
 import type { WholeDeps } from "../../core/unit.ts";
@@ -30,7 +30,7 @@ export async function eraseLoose(
   const hashes = new Set<string>();
   for (const [id, { kind, found }] of byResource) {
     let events = found;
-    await carryOut(deps, eraseEvents, systemCaller(tenantId), {
+    await runCommand(deps, eraseEvents, systemCaller(tenantId), {
       growing: { kind, id },
       async read(store) {
         events = [...found, ...(await eventsSince(store, { after: through }, id))];

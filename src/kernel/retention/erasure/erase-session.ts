@@ -14,9 +14,9 @@ import { setImmediate as othersTurn } from "node:timers/promises";
 import { type Caller, systemCaller } from "../../../policy/caller.ts";
 import type { StoredEvent, TenantStore } from "../../../store/port.ts";
 import { audited } from "../../audit/record.ts";
-import { type Command, carryOut } from "../../core/dispatch.ts";
-import { everyPage } from "../../core/every-page.ts";
+import { type Command, runCommand } from "../../core/dispatch.ts";
 import { readLog } from "../../core/log-tail.ts";
+import { paginate } from "../../core/paginate.ts";
 import type { KernelDeps, WholeDeps } from "../../core/unit.ts";
 import type { PushConfigRecord } from "../../kinds/push-config.ts";
 import type { SessionRecord } from "../../kinds/session.ts";
@@ -69,7 +69,7 @@ export async function finishErasure(deps: WholeDeps, tenantId: string, sessionId
     const { eventCount, blobs } = await replaceContent(deps, tenantId, sessionId);
     await dropUnreferenced(deps.store, blobs);
     await deps.store.scrub();
-    await carryOut(deps, recordErased, systemCaller(tenantId), { sessionId, eventCount });
+    await runCommand(deps, recordErased, systemCaller(tenantId), { sessionId, eventCount });
   } finally {
     release();
   }
@@ -105,22 +105,22 @@ export const recordErased: Command<{ sessionId: string; eventCount: number }, Se
 
 /** Nothing more is told to anybody about what is erased. */
 async function deletePushConfigs(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {
-  for await (const page of everyPage(deps.store.of(system.tenantId), {
+  for await (const page of paginate(deps.store.of(system.tenantId), {
     kind: "push_config",
     by: { sessionId },
   })) {
     for (const { body } of page) {
       const { task_id: taskId, config_id: configId } = body as PushConfigRecord;
-      await carryOut(deps, deletePushConfig, system, { taskId, configId });
+      await runCommand(deps, deletePushConfig, system, { taskId, configId });
     }
   }
 }
 
 /** A task with everything that belongs to it is one commit. */
 async function eraseTasks(deps: KernelDeps, system: Caller, sessionId: string): Promise<void> {
-  for await (const tasks of everyPage(deps.store.of(system.tenantId), { kind: "task", by: { sessionId } })) {
+  for await (const tasks of paginate(deps.store.of(system.tenantId), { kind: "task", by: { sessionId } })) {
     for (const { id } of tasks) {
-      await carryOut(deps, eraseEvents, system, { read: (store) => eventsOfTask(store, id) });
+      await runCommand(deps, eraseEvents, system, { read: (store) => eventsOfTask(store, id) });
       await othersTurn();
     }
   }
@@ -139,16 +139,16 @@ async function eraseRest(deps: KernelDeps, system: Caller, sessionId: string): P
     const loose = events.filter(({ taskId }) => taskId === null);
     const messages = loose.filter(({ resource }) => resource.object === "message");
     others.push(...loose.filter(({ resource }) => resource.object !== "message"));
-    if (messages.length > 0) await carryOut(deps, eraseEvents, system, { read: async () => messages });
+    if (messages.length > 0) await runCommand(deps, eraseEvents, system, { read: async () => messages });
     await othersTurn();
   }
-  await carryOut(deps, eraseEvents, system, { read: async () => others });
+  await runCommand(deps, eraseEvents, system, { read: async () => others });
 }
 
 /** What the session itself knows. What personas and workspaces learned in it is theirs. */
 async function eraseMemories(deps: WholeDeps, tenantId: string, sessionId: string): Promise<void> {
   const ids = new Set<string>();
-  for await (const page of everyPage(deps.store.of(tenantId), {
+  for await (const page of paginate(deps.store.of(tenantId), {
     kind: "memory",
     by: { ownerId: sessionId },
   })) {

@@ -7,10 +7,10 @@ import { type Caller, isBound, systemCaller } from "../../../policy/caller.ts";
 import type { TenantStore } from "../../../store/port.ts";
 import { requireScope } from "../../access/authorize.ts";
 import { audited } from "../../audit/record.ts";
-import { type Command, carryOut } from "../../core/dispatch.ts";
+import { type Command, runCommand } from "../../core/dispatch.ts";
 import { HarnessError, notFound } from "../../core/errors.ts";
-import { everyPage } from "../../core/every-page.ts";
 import type { Records } from "../../core/fold.ts";
+import { paginate } from "../../core/paginate.ts";
 import type { WholeDeps } from "../../core/unit.ts";
 import type { TenantRecord } from "../../kinds/tenant.ts";
 import { defaultTenantId } from "../../workspaces/ensure-tenant.ts";
@@ -43,7 +43,7 @@ export async function eraseTenant(
     );
   }
   const inside: Caller = { ...systemCaller(tenantId), actor: caller.actor };
-  await carryOut(deps, requestTenantErasure, inside, { tenantId, reason, by: caller });
+  await runCommand(deps, requestTenantErasure, inside, { tenantId, reason, by: caller });
   await finishTenantErasure(deps, tenantId);
   const document = await deps.store.of(tenantId).get("tenant", tenantId);
   if (document === undefined) throw notFound("tenant", tenantId);
@@ -77,15 +77,15 @@ export async function finishTenantErasure(deps: WholeDeps, tenantId: string): Pr
     const erased: { sessionId: string; eventCount: number }[] = [];
     for await (const session of recordsOf(deps.store.of(tenantId), "session")) {
       if (session.created_at > requested_at || session.erasure?.erased_at != null) continue;
-      await carryOut(deps, requestErasure, system, { sessionId: session.id, reason: reason ?? undefined });
+      await runCommand(deps, requestErasure, system, { sessionId: session.id, reason: reason ?? undefined });
       const replaced = await replaceContent(deps, tenantId, session.id);
       for (const sha256 of replaced.blobs) blobs.add(sha256);
       erased.push({ sessionId: session.id, eventCount: replaced.eventCount });
     }
     await dropUnreferenced(deps.store, blobs);
     await deps.store.scrub();
-    for (const done of erased) await carryOut(deps, recordErased, system, done);
-    await carryOut(deps, recordTenantErased, system, { tenantId, sessionCount: erased.length });
+    for (const done of erased) await runCommand(deps, recordErased, system, done);
+    await runCommand(deps, recordTenantErased, system, { tenantId, sessionCount: erased.length });
   } finally {
     release();
   }
@@ -104,7 +104,7 @@ async function* recordsOf<K extends "session" | "workspace">(
   store: TenantStore,
   kind: K,
 ): AsyncGenerator<Records[K]> {
-  for await (const page of everyPage(store, { kind })) {
+  for await (const page of paginate(store, { kind })) {
     for (const { body } of page) yield body as Records[K];
   }
 }

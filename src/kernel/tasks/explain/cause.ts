@@ -1,7 +1,7 @@
 /** What a task waits for, or why it ended, as facts: see `words.ts` for the sentence that is made of them. */
 
 import type { Failure } from "../../kinds/outcome.ts";
-import type { Doing, Hindrance, WorkFacts } from "../work-here.ts";
+import type { Blocker, RunningStep, WorkFacts } from "../runtime-status.ts";
 
 export type Cause =
   | { kind: "completed"; summary: string }
@@ -27,8 +27,8 @@ export type Cause =
       until: string;
     }
   | { kind: "budget"; quotaIds: string[] }
-  | { kind: "retry"; hindrance: Extract<Hindrance, { by: "retry" }> }
-  | { kind: "steps"; doing: readonly Doing[] }
+  | { kind: "retry"; blocker: Extract<Blocker, { by: "retry" }> }
+  | { kind: "steps"; running: readonly RunningStep[] }
   | { kind: "code" }
   | { kind: "host"; capabilities: string[]; until: string }
   | {

@@ -63,15 +63,15 @@ const say: { [K in Cause["kind"]]: Say<K> } = {
       "Raise the limits.",
     ],
   }),
-  retry({ hindrance: { what, attempt, code, message, until } }) {
+  retry({ blocker: { what, attempt, code, message, until } }) {
     return {
       sentence: `The task asks the model ${what} again at ${time(until)}: attempt ${attempt} failed with ${code}: ${ended(oneLine(message))}`,
       whatHelps: ["It is tried again by itself; see to the provider if that does not help."],
     };
   },
-  steps({ doing }) {
-    const names = doing.map(({ kind, name }) => `${stepWords[kind] ?? "the step"} ${name}`);
-    const [first] = doing;
+  steps({ running }) {
+    const names = running.map(({ kind, name }) => `${stepWords[kind] ?? "the step"} ${name}`);
+    const [first] = running;
     return {
       sentence: `The task is at work: it runs ${listed(names)}${first === undefined ? "" : `, since ${time(first.since)}`}.`,
       whatHelps: [],

@@ -1,4 +1,4 @@
-/** Doing what tasks of the session ask their host for, each call once, however often it is offered. */
+/** RunningStep what tasks of the session ask their host for, each call once, however often it is offered. */
 
 import { isRecord } from "../errors.ts";
 import type { Commands } from "./commands.ts";

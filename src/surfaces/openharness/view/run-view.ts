@@ -13,7 +13,7 @@ import type { ArtifactRecord } from "../../../kernel/kinds/artifact.ts";
 import type { PermissionRequestRecord } from "../../../kernel/kinds/permission-request.ts";
 import { demandsHarp } from "../../../kernel/kinds/persona.ts";
 import type { TaskRecord } from "../../../kernel/kinds/task.ts";
-import { questionIdOf } from "../../../kernel/openharness/bring.ts";
+import { questionIdOf } from "../../../kernel/openharness/accept-turn.ts";
 import { shellPrefix } from "../../../kernel/tasks/host-calls.ts";
 import { isFinal } from "../../../kernel/tasks/lifecycle.ts";
 import { type Caller, mayUse } from "../../../policy/caller.ts";

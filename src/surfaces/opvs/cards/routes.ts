@@ -10,7 +10,7 @@ import type { ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
 import { endpointOf, prefixes } from "../addresses.ts";
 import { addressed } from "../agent.ts";
-import { arrivalOf, tellError } from "../http.ts";
+import { arrivalOf, setErrorHeaders } from "../http.ts";
 import type { Opvs } from "../opvs.ts";
 import { errorBody } from "../rest.ts";
 import { readServiceParameters, spellings } from "../service-parameters.ts";
@@ -83,7 +83,7 @@ function catalogueOf({ kernel, facts }: CardOptions): object {
 
 function refuse(opvs: Opvs, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const said = opvs.fail(error, request.id);
-  tellError(reply, said);
+  setErrorHeaders(reply, said);
   // The protocol's own reasons for what is absent are about tasks.
   const isAbsent = error instanceof HarnessError && error.code === "resource_not_found";
   return reply.code(said.http).send(errorBody(isAbsent ? { ...said, details: [] } : said));

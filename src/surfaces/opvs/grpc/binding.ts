@@ -8,12 +8,12 @@ import { type Code, ConnectError, createContextKey, type HandlerContext } from "
 import type { StreamResponseJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../../kernel/core/errors.ts";
 import { continueTrace } from "../../../kernel/core/trace.ts";
+import { abortable, abortableEvents } from "../../../web/abortable.ts";
 import type { Arrival, ProtocolVersion } from "../call.ts";
 import { OpvsError } from "../errors.ts";
 import { type OperationName, operations } from "../operations.ts";
 import { type Admitted, type Opvs, requireOperation } from "../opvs.ts";
 import { spellings } from "../service-parameters.ts";
-import { orAborted, untilAborted } from "./patience.ts";
 import { requirePlainValues } from "./plain-values.ts";
 import { connectErrorOf, reasonOf } from "./refusals.ts";
 
@@ -51,7 +51,7 @@ export class Binding {
   /** Lets a call in, or throws. A service speaks one version. */
   async admit(context: HandlerContext, version: ProtocolVersion, operation: OperationName): Promise<void> {
     try {
-      const admitted = await orAborted(this.#opvs.admit(arrivalOf(context)), context.signal);
+      const admitted = await abortable(this.#opvs.admit(arrivalOf(context)), context.signal);
       requireOperation(admitted.caller, operation);
       context.values.set(admittedKey, this.#inVersion(version, admitted));
     } catch (error) {
@@ -74,7 +74,7 @@ export class Binding {
     try {
       requirePlainValues(request);
       const performed = this.#perform(admitted, operation, read(request));
-      return write(one(await orAborted(performed, context.signal)));
+      return write(one(await abortable(performed, context.signal)));
     } catch (error) {
       throw this.#refusal(error, context);
     } finally {
@@ -88,10 +88,10 @@ export class Binding {
     try {
       requirePlainValues(request);
       const performed = this.#perform(admitted, method.operation, method.read(request));
-      const events = many(await orAborted(performed, context.signal));
+      const events = many(await abortable(performed, context.signal));
       tell(admitted, context.responseHeader);
       const signal = AbortSignal.any([context.signal, credentials.signal]);
-      for await (const event of untilAborted(events, signal)) yield method.write(event);
+      for await (const event of abortableEvents(events, signal)) yield method.write(event);
     } catch (error) {
       throw this.#refusal(error, context);
     } finally {

@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { NotJson } from "../../json-body.ts";
 import type { ProtocolVersion } from "../call.ts";
-import { admitHttp, jsonBodyOf, queryOf, tellError, tellParameters } from "../http.ts";
+import { admitHttp, jsonBodyOf, queryOf, setErrorHeaders, setExtensionHeaders } from "../http.ts";
 import type { OperationName } from "../operations.ts";
 import type { Opvs } from "../opvs.ts";
 import { findRoute, nothingHere } from "../paths.ts";
@@ -39,7 +39,7 @@ export function v03Rest(opvs: Opvs, settings: StreamSettings) {
       const query = queryOf(request);
       const asked = { taskId, configId, body, query: (name: string) => query.get(name) ?? undefined };
       const answer = await answerTo(route.call, performFor(opvs, call.admitted), asked);
-      tellParameters(reply, call.admitted);
+      setExtensionHeaders(reply, call.admitted);
       if ("result" in answer) {
         if (route.status !== 204) return reply.code(route.status).send(answer.result);
         return reply.removeHeader("content-type").code(route.status).send();
@@ -65,7 +65,7 @@ export function failV03Rest(
   version: ProtocolVersion = "0.3",
 ): FastifyReply {
   const said = opvs.fail(error, reply.request.id);
-  tellError(reply, said);
+  setErrorHeaders(reply, said);
   if (error instanceof NotJson) said.jsonRpc = notJsonCode;
   return reply.code(said.http).send(version === "0.3" ? showError(said) : errorBody(said));
 }

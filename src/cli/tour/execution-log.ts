@@ -13,7 +13,7 @@ export interface Ran {
   pids: number[];
 }
 
-export function readTally(file: string): Ran[] {
+export function readExecutions(file: string): Ran[] {
   const ran = new Map<string, number[]>();
   for (const line of linesIn(file)) {
     const [name = "", pid = ""] = line.split(" ");
@@ -25,7 +25,7 @@ export function readTally(file: string): Ran[] {
 /** Waits until the code of this step runs. */
 export async function begun(file: string, name: string, signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + beginMsMax;
-  while (!readTally(file).some((ran) => ran.name === name)) {
+  while (!readExecutions(file).some((ran) => ran.name === name)) {
     if (performance.now() > deadline) throw new Error(`The step ${name} did not begin.`);
     await pause(lookEveryMs, undefined, { signal });
   }

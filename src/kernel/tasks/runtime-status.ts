@@ -6,16 +6,16 @@
 import type { StepSpan } from "../core/events.ts";
 
 /** What a step under way is held up by. */
-export type Hindrance =
+export type Blocker =
   /** It failed and is tried again. */
   | { by: "retry"; what: string; attempt: number; code: string; message: string; until: string }
   /** What is left of the budget is reserved for others. */
   | { by: "budget" };
 
 /** A step whose code runs. */
-export interface Doing extends StepSpan {
+export interface RunningStep extends StepSpan {
   since: string;
-  hindrance: Hindrance | null;
+  blocker: Blocker | null;
 }
 
 export interface WorkFacts {
@@ -27,22 +27,22 @@ export interface WorkFacts {
   isDraining: boolean;
 }
 
-export interface WorkSource {
+export interface RuntimeStatusSource {
   facts(): WorkFacts;
   /** The steps of the run of a task, the oldest first; null when the task has no run in memory. */
-  doing(taskId: string): readonly Doing[] | null;
+  runningSteps(taskId: string): readonly RunningStep[] | null;
 }
 
 /** Until a runtime has started, nothing runs. */
-const nobody: WorkSource = {
+const nobody: RuntimeStatusSource = {
   facts: () => ({ running: 0, concurrency: 0, queued: 0, isDraining: false }),
-  doing: () => null,
+  runningSteps: () => null,
 };
 
-export class WorkHere implements WorkSource {
+export class RuntimeStatus implements RuntimeStatusSource {
   #source = nobody;
 
-  isToldBy(source: WorkSource): void {
+  attach(source: RuntimeStatusSource): void {
     this.#source = source;
   }
 
@@ -50,7 +50,7 @@ export class WorkHere implements WorkSource {
     return this.#source.facts();
   }
 
-  doing(taskId: string): readonly Doing[] | null {
-    return this.#source.doing(taskId);
+  runningSteps(taskId: string): readonly RunningStep[] | null {
+    return this.#source.runningSteps(taskId);
   }
 }

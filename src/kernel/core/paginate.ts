@@ -5,7 +5,7 @@ import { readPages } from "./read-pages.ts";
 
 const pageSize = 100;
 
-export function everyPage(
+export function paginate(
   store: Pick<TenantStore, "list">,
   query: Omit<DocumentQuery, "order" | "beyond" | "limit">,
 ): AsyncGenerator<StoredDocument[]> {

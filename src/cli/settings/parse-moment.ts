@@ -4,7 +4,7 @@ import { InvalidArgumentError } from "commander";
 
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
 
-export function sinceTime(text: string): Date {
+export function parseMoment(text: string): Date {
   const [, count, unit = ""] = /^(\d{1,6})\s*(s|m|min|h|d)$/.exec(text) ?? [];
   const seconds = units[unit];
   if (count !== undefined && seconds !== undefined)

@@ -25,7 +25,7 @@ export interface AnsweredRequest {
   isStream: boolean;
 }
 
-export function tellOfRequests(app: FastifyInstance, logger: Logger, watch: HttpWatch | null): void {
+export function logRequests(app: FastifyInstance, logger: Logger, watch: HttpWatch | null): void {
   if (watch !== null) {
     app.addHook("onRequest", (request, reply, done) => {
       if (!isUpgrade(request)) watch.began(reply.raw);

@@ -43,7 +43,7 @@ interface Batch {
   through: Position;
 }
 
-export class Follower {
+export class TraceExporter {
   readonly #options: FollowerOptions;
   readonly #gatherer: Gatherer;
   readonly #stop = new AbortController();
@@ -59,7 +59,7 @@ export class Follower {
   /** Spans that nobody is told of any more, and when the log last said so. */
   #lost = { spans: 0, toldAt: Number.NEGATIVE_INFINITY };
 
-  static async start(options: FollowerOptions): Promise<Follower> {
+  static async start(options: FollowerOptions): Promise<TraceExporter> {
     const { kernel, cursorFile } = options;
     const [head, now] = [await kernel.store.head(), kernel.clock.now()];
     const found = readCursor(cursorFile);
@@ -69,11 +69,11 @@ export class Follower {
       const position = await positionBefore(kernel.store, oldest, found.position, head);
       if (position > found.position)
         options.logger.warn({ event: "traces.backlog_dropped" }, "Traces older than a day are not exported");
-      return new Follower(options, { ...found, position });
+      return new TraceExporter(options, { ...found, position });
     }
     const cursor = { position: head, at: now };
     await writeCursor(cursorFile, cursor);
-    return new Follower(options, cursor);
+    return new TraceExporter(options, cursor);
   }
 
   private constructor(options: FollowerOptions, { position, at }: Cursor) {

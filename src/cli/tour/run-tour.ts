@@ -5,20 +5,20 @@ import { addressIn } from "../../server/server-address.ts";
 import { version } from "../../version.ts";
 import type { TourSettings } from "../commands/tour.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { ownName } from "../own-name.ts";
+import { programName } from "../program-name.ts";
 import { Remote } from "../remote.ts";
 import { show } from "../terminal/output.ts";
 import { canAsk } from "../terminal/prompt.ts";
 import { styleFor } from "../terminal/style.ts";
 import { type Crash, cutStep, cutStepMs, killInStep, seconds, tellRestart, tellRuns } from "./crash.ts";
+import { readExecutions } from "./execution-log.ts";
 import { type Audience, followTask } from "./follow.ts";
 import { type OwnServer, startOwnServer } from "./own-server.ts";
 import { Page } from "./page.ts";
 import { Left, personAt } from "./person.ts";
-import { makePlace, type TourPlace } from "./place.ts";
-import { proveReceipt, saveReceipt, verifyCommand } from "./proof.ts";
 import { Story } from "./story.ts";
-import { readTally } from "./tally.ts";
+import { saveReceipt, verifyCommand, verifyReceipt } from "./verify-receipt.ts";
+import { makeWorkspace, type TourWorkspace } from "./workspace.ts";
 
 const endingSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
@@ -41,11 +41,11 @@ interface Facts {
 }
 
 /** Gives the exit code. */
-export async function takeTour(settings: TourSettings): Promise<number> {
+export async function runTour(settings: TourSettings): Promise<number> {
   const leaving = new AbortController();
   const leave = () => leaving.abort(new Left());
   for (const name of endingSignals) process.on(name, leave);
-  const tour = new Tour(settings, await makePlace(settings.keep), leaving.signal);
+  const tour = new Tour(settings, await makeWorkspace(settings.keep), leaving.signal);
   try {
     const facts = await tour.take();
     show(settings, facts, () => "");
@@ -63,14 +63,14 @@ export async function takeTour(settings: TourSettings): Promise<number> {
 class Tour {
   readonly page: Page;
   readonly #settings: TourSettings;
-  readonly #place: TourPlace;
+  readonly #place: TourWorkspace;
   readonly #signal: AbortSignal;
   readonly #audience: Audience;
   readonly #beganAt = performance.now();
   #own: OwnServer | null = null;
   #task: { remote: Remote; id: string } | null = null;
 
-  constructor(settings: TourSettings, place: TourPlace, signal: AbortSignal) {
+  constructor(settings: TourSettings, place: TourWorkspace, signal: AbortSignal) {
     const isForScript = settings.json === true;
     const isTerminal = process.stdout.isTTY === true && !isForScript;
     const write = isForScript ? () => {} : (text: string) => void process.stdout.write(text);
@@ -104,7 +104,7 @@ class Tour {
     const { summary } = this.#audience.story;
     page.text(summary, page.style.strong);
     const isValid = await this.#prove(remote, receiptId);
-    const ran = this.#own === null ? null : readTally(this.#place.tally);
+    const ran = this.#own === null ? null : readExecutions(this.#place.tally);
     const problem = crash === null || ran === null ? null : tellRuns(page, ran, crash);
     this.#suggest();
     const { isKept, receipt, keys } = this.#place;
@@ -201,7 +201,7 @@ class Tour {
     page.text("Saved, with the public keys of the server.");
     if (this.#own !== null) page.text(`The server is stopped: pid ${this.#own.pid} is gone.`);
     page.text("Verified from these two files alone, as by bridle receipt verify:");
-    return await proveReceipt(page, this.#place);
+    return await verifyReceipt(page, this.#place);
   }
 
   #suggest(): void {
@@ -211,12 +211,12 @@ class Tour {
       ...(this.#place.isKept ? [[verifyCommand(this.#place), "the same, by yourself"] as const] : []),
       ...(this.#settings.crash
         ? []
-        : [[`${ownName} tour --crash`, "the same, with the server killed in the middle"] as const]),
+        : [[`${programName} tour --crash`, "the same, with the server killed in the middle"] as const]),
       ...(this.#place.isKept
         ? []
-        : [[`${ownName} tour --keep my-tour`, "keeps the receipt, for you to verify"] as const]),
-      [`${ownName} init my-agents`, "a project with an agent of your own, and its test"],
-      [`${ownName} dev`, "a server that loads agents again when they change"],
+        : [[`${programName} tour --keep my-tour`, "keeps the receipt, for you to verify"] as const]),
+      [`${programName} init my-agents`, "a project with an agent of your own, and its test"],
+      [`${programName} dev`, "a server that loads agents again when they change"],
     ]);
     page.print("");
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { orAborted, untilAborted } from "./patience.ts";
+import { abortable, abortableEvents } from "./abortable.ts";
 
 /** Counts, and says how far it came and whether it was left. */
 function counting() {
@@ -23,7 +23,7 @@ test("GRP-16 ending a call closes the event source, which has produced no event 
   // event ahead.
   const { state, events } = counting();
   const call = new AbortController();
-  const reader = untilAborted(events, call.signal);
+  const reader = abortableEvents(events, call.signal);
   assert.deepEqual(await reader.next(), { done: false, value: 1 });
   assert.deepEqual(state, { given: 1, isLeft: false });
   call.abort();
@@ -36,8 +36,8 @@ test("GRP-11 given a source that waits for ever, when the call ends, then its re
     await new Promise(() => undefined);
   }
   const call = new AbortController();
-  const next = untilAborted(silent(), call.signal).next();
+  const next = abortableEvents(silent(), call.signal).next();
   call.abort(new Error("too late"));
   await assert.rejects(next, /too late/);
-  await assert.rejects(orAborted(new Promise(() => undefined), call.signal), /too late/);
+  await assert.rejects(abortable(new Promise(() => undefined), call.signal), /too late/);
 });

@@ -5,7 +5,7 @@
  */
 
 import type { Logger } from "pino";
-import { carryOut } from "../../kernel/core/dispatch.ts";
+import { runCommand } from "../../kernel/core/dispatch.ts";
 import { HarnessError, isTransient } from "../../kernel/core/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../../kernel/core/events.ts";
 import { traceOfStep } from "../../kernel/core/trace.ts";
@@ -48,12 +48,12 @@ export interface FollowerOptions {
 
 /** Returns the way to stop it. */
 export function followHandoffs(options: FollowerOptions): () => Promise<void> {
-  const follower = new Follower(options);
+  const follower = new HandoffWorker(options);
   follower.start();
   return () => follower.stop();
 }
 
-class Follower {
+class HandoffWorker {
   readonly #kernel: WholeKernel;
   readonly #logger: Logger;
   readonly #fetch: Fetch;
@@ -142,9 +142,9 @@ class Follower {
 
   /** The client library is heavy; a server that hands nothing off never loads it. */
   async #talk(known: Known, news: AbortSignal): Promise<boolean> {
-    const [{ connect }, { Following }] = await Promise.all([
+    const [{ connect }, { HandoffSession }] = await Promise.all([
       import("./connect.ts"),
-      import("./following.ts"),
+      import("./handoff-session.ts"),
     ]);
     const { handoff, task } = known;
     const isCanceling = handoff.status === "canceling";
@@ -164,7 +164,7 @@ class Follower {
       assertAllowed: (url) => requireRemoteHandoff(task, url),
     });
     const { redactor } = known;
-    const following = new Following({ kernel: this.#kernel, handoff, connection, redactor, news });
+    const following = new HandoffSession({ kernel: this.#kernel, handoff, connection, redactor, news });
     if (!isCanceling) return await following.go();
     await following.cancel();
     await this.#ended(known, null);
@@ -228,7 +228,7 @@ class Follower {
     changes: Parameters<typeof noteHandoff.decide>[1]["changes"],
   ): Promise<void> {
     const request = { handoffId: handoff.id, taskId: handoff.task_id, changes, redactor };
-    await carryOut(this.#kernel, noteHandoff, systemCaller(handoff.tenant_id), request);
+    await runCommand(this.#kernel, noteHandoff, systemCaller(handoff.tenant_id), request);
   }
 
   async #endStep(
@@ -239,7 +239,7 @@ class Follower {
     if (step === null) return;
     const ending = { result: { error }, isOver: true, remote: null, ...networkUses() };
     const request = { handoffId, taskId, step, redactor, ...ending };
-    await carryOut(this.#kernel, endHandoffTurn, systemCaller(tenant_id), request);
+    await runCommand(this.#kernel, endHandoffTurn, systemCaller(tenant_id), request);
   }
 
   async #read<R extends HandoffRecord | TaskRecord>(kind: R["object"], id: string): Promise<R | undefined> {

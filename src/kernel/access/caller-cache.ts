@@ -22,7 +22,7 @@ export interface KnownCaller {
   expiresAt: number;
 }
 
-export class KnownCallers {
+export class CallerCache {
   readonly #known = new Map<string, KnownCaller>();
   readonly #clock: Clock;
   readonly #listeners = new Set<() => void>();

@@ -11,7 +11,7 @@
 import type { StreamResponse, Task, TaskStatus } from "@a2a-js/sdk";
 import { type Client, type RequestOptions, ServiceParameters, withA2AExtensions } from "@a2a-js/sdk/client";
 import { unseal } from "../../kernel/core/content.ts";
-import { carryOut } from "../../kernel/core/dispatch.ts";
+import { runCommand } from "../../kernel/core/dispatch.ts";
 import { delegationUri, durableCursorUri } from "../../kernel/core/extension-uris.ts";
 import { type EndHandoffTurn, endHandoffTurn } from "../../kernel/handoffs/end-handoff-turn.ts";
 import { noteHandoff } from "../../kernel/handoffs/note-handoff.ts";
@@ -60,7 +60,7 @@ export interface FollowingOptions {
   news: AbortSignal;
 }
 
-export class Following {
+export class HandoffSession {
   readonly #kernel: Kernel;
   readonly #client: Client;
   readonly #connection: Connection;
@@ -328,13 +328,13 @@ export class Following {
   ): Promise<void> {
     const { id: handoffId, task_id: taskId, tenant_id } = this.#handoff;
     const request = { ...ending, ...networkUses(), step, handoffId, taskId, redactor: this.#redactor };
-    await carryOut(this.#kernel, endHandoffTurn, systemCaller(tenant_id), request);
+    await runCommand(this.#kernel, endHandoffTurn, systemCaller(tenant_id), request);
   }
 
   async #note(changes: HandoffChanges, acceptedAs?: string): Promise<void> {
     const { id: handoffId, task_id: taskId, tenant_id } = this.#handoff;
     const request = { handoffId, taskId, changes, acceptedAs, redactor: this.#redactor };
-    const after = await carryOut(this.#kernel, noteHandoff, systemCaller(tenant_id), request);
+    const after = await runCommand(this.#kernel, noteHandoff, systemCaller(tenant_id), request);
     if (after === null) this.#isDone = true;
     else this.#handoff = after;
   }

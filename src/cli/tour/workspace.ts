@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-export interface TourPlace {
+export interface TourWorkspace {
   directory: string;
   /** The data directory of a server of its own. */
   data: string;
@@ -17,7 +17,7 @@ export interface TourPlace {
   leave(): Promise<void>;
 }
 
-export async function makePlace(keep: string | undefined): Promise<TourPlace> {
+export async function makeWorkspace(keep: string | undefined): Promise<TourWorkspace> {
   const directory =
     keep === undefined ? await mkdtemp(join(tmpdir(), "bridle-tour-")) : await newDirectory(keep);
   return {

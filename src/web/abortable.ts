@@ -1,7 +1,7 @@
 /** Waiting no longer than a call lasts. */
 
 /** What a promise gives, or the end of the call if that comes first. */
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
     if (signal.aborted) onAbort();
@@ -11,7 +11,7 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /** The same for events: one is asked for when the last was taken, so nothing gathers before a slow reader. */
-export async function* untilAborted<T>(events: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+export async function* abortableEvents<T>(events: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const iterator = events[Symbol.asyncIterator]();
   // One that is waiting for its next event leaves when it has that; nobody waits for it.
   const leave = () => void iterator.return?.().catch(() => undefined);
@@ -19,7 +19,7 @@ export async function* untilAborted<T>(events: AsyncIterable<T>, signal: AbortSi
   signal.addEventListener("abort", leave, { once: true });
   try {
     while (true) {
-      const next = await orAborted(iterator.next(), signal);
+      const next = await abortable(iterator.next(), signal);
       if (next.done === true) return;
       yield next.value;
     }

@@ -30,7 +30,7 @@ export type DirectiveOutcome = {
 /** A shell that asks for this reports; coming back is all that others say. */
 export const outcomesCapability = "com.bridle.outcomes";
 
-export interface Brought {
+export interface TurnInput {
   intent: JsonValue | null;
   attachments: ShellAttachment[];
   outcomes: ({ directiveId: string } & DirectiveOutcome)[];
@@ -48,10 +48,10 @@ export class UnknownDirective extends HarnessError {
 }
 
 /** Takes all of it. Gives the names of what came too late. */
-export function takeBrought(
+export function acceptTurn(
   unit: Unit,
   link: ShellLinkRecord,
-  brought: Brought,
+  brought: TurnInput,
   capabilities: readonly string[],
 ): string[] {
   const late: string[] = [];
@@ -76,7 +76,7 @@ function taskOf(unit: Unit, link: ShellLinkRecord): TaskRecord {
 function takeApproval(
   unit: Unit,
   link: ShellLinkRecord,
-  { requestId, artifactHash, approved, reason }: Brought["approvals"][number],
+  { requestId, artifactHash, approved, reason }: TurnInput["approvals"][number],
 ): boolean {
   requireScope(unit.caller, "approvals:write");
   const request = unit.find("permission_request", requestId);
@@ -95,7 +95,7 @@ function takeApproval(
 function takeAnswer(
   unit: Unit,
   link: ShellLinkRecord,
-  { questionId, value }: Brought["answers"][number],
+  { questionId, value }: TurnInput["answers"][number],
 ): boolean {
   const { pending } = taskOf(unit, link);
   if (pending?.kind !== "input" || questionIdOf(link.task_id, pending.step) !== questionId) return false;
@@ -108,7 +108,7 @@ function takeAnswer(
 function takeIntent(
   unit: Unit,
   link: ShellLinkRecord,
-  { intent, attachments }: Pick<Brought, "intent" | "attachments">,
+  { intent, attachments }: Pick<TurnInput, "intent" | "attachments">,
 ): boolean {
   if (intent === null && attachments.length === 0) return true;
   const { status, pending } = taskOf(unit, link);
@@ -126,7 +126,7 @@ function takeIntent(
 function takeOutcome(
   unit: Unit,
   link: ShellLinkRecord,
-  { directiveId, ...outcome }: Brought["outcomes"][number],
+  { directiveId, ...outcome }: TurnInput["outcomes"][number],
 ): boolean {
   if (!directiveId.startsWith(`${link.task_id}:host:${shellPrefix}`)) throw new UnknownDirective();
   const { host_calls = [], session_id: sessionId } = taskOf(unit, link);

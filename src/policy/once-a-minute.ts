@@ -2,7 +2,7 @@
 
 const everyMs = 60_000;
 
-export class EveryMinute {
+export class OnceAMinute {
   readonly #act: () => void;
   #isWanted = false;
   #pause: NodeJS.Timeout | null = null;

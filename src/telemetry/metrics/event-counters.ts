@@ -1,10 +1,10 @@
 /** Events of which nothing but their name is counted. */
 
 import type { EventKind } from "../../kernel/core/events.ts";
-import type { workMetrics } from "./catalogue.ts";
+import type { workMetrics } from "./definitions.ts";
 import type { Instruments } from "./instruments.ts";
 
-export function plainCounts(count: Instruments<typeof workMetrics>): ReadonlyMap<string, () => void> {
+export function eventCounters(count: Instruments<typeof workMetrics>): ReadonlyMap<string, () => void> {
   const { questions, approvals, replays, webhooks, connectors, receipts, handoffs, schedules } = count;
   const counts = {
     "task.input_required": [questions, "asked"],

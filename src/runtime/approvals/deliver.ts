@@ -6,6 +6,7 @@ import { HarpError } from "../../harp/core/harp-error.ts";
 import { coreArtifactType, sealArtifact } from "../../harp/core/seal.ts";
 import type { ArtifactSubmit } from "../../harp/core/wire.ts";
 import { artifactFor } from "../../kernel/approvals/artifact.ts";
+import { askApprovers, type ExchangeNote, noteExchange } from "../../kernel/approvals/open-exchanges.ts";
 import { termsFor } from "../../kernel/approvals/registry.ts";
 import { denyUndeliverable } from "../../kernel/approvals/respond-permission-request.ts";
 import {
@@ -14,9 +15,8 @@ import {
   askedApprovers,
   policiesOfChange,
 } from "../../kernel/approvals/subjects.ts";
-import { askApprovers, type ExchangeNote, noteExchange } from "../../kernel/approvals/tend-approvals.ts";
 import { timestamp } from "../../kernel/core/clock.ts";
-import { carryOut } from "../../kernel/core/dispatch.ts";
+import { runCommand } from "../../kernel/core/dispatch.ts";
 import { findVisible } from "../../kernel/core/read.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { approverRegistryId } from "../../kernel/kinds/approver-registry.ts";
@@ -29,13 +29,13 @@ export class GatewayAway extends Error {
 }
 
 /** Without a gateway nobody can be asked; a change still ends in time. */
-export async function tendSubject(
+export async function deliverRequests(
   kernel: Kernel,
   link: GatewayLink | null,
   record: ApprovalSubject,
 ): Promise<void> {
   const system = systemCaller(record.tenant_id);
-  const request = await carryOut(kernel, askApprovers, system, { subjectId: record.id });
+  const request = await runCommand(kernel, askApprovers, system, { subjectId: record.id });
   if (request === null || link === null) return;
   for (const exchange of exchangesOf(request)) {
     if (exchange.state === "CREATED") await submit(kernel, link, request, exchange);
@@ -63,7 +63,7 @@ async function submit(
     if (error instanceof GatewayRefusal && error.isRetryable)
       throw new GatewayAway(problem, { cause: error });
     // It was taken back there, or never can be taken: nobody will decide it.
-    await carryOut(kernel, denyUndeliverable, systemCaller(request.tenant_id), {
+    await runCommand(kernel, denyUndeliverable, systemCaller(request.tenant_id), {
       requestId: request.id,
       problem,
     });
@@ -135,7 +135,7 @@ async function noteOf(
   { request_id: requestId }: Exchange,
   noted: ExchangeNote,
 ): Promise<void> {
-  await carryOut(kernel, noteExchange, systemCaller(tenant_id), { requestId, ...noted });
+  await runCommand(kernel, noteExchange, systemCaller(tenant_id), { requestId, ...noted });
 }
 
 function problemOf(error: unknown): string | null {

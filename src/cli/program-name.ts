@@ -1,3 +1,3 @@
 /** How whoever reads our advice calls this command: those who began with `npx bridle` have no other way. */
 
-export const ownName = process.env.npm_command === "exec" ? "npx bridle" : "bridle";
+export const programName = process.env.npm_command === "exec" ? "npx bridle" : "bridle";

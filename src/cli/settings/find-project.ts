@@ -7,10 +7,13 @@ import type { Development } from "../serving/dev.ts";
 import { applyConfig, settingNames } from "./config-settings.ts";
 import type { ServeSettings } from "./settings.ts";
 
-export type ProjectHere = Development & { project: Project };
+export type FoundProject = Development & { project: Project };
 
 /** Throws what is wrong with it, in words for its author. */
-export async function projectHere(command: Command, { config, agents }: ServeSettings): Promise<ProjectHere> {
+export async function findProject(
+  command: Command,
+  { config, agents }: ServeSettings,
+): Promise<FoundProject> {
   const place = { directory: process.cwd(), config, agents, settingNames };
   const modules = new ProjectModules();
   const project = await loadProject(place, modules);
