@@ -276,7 +276,7 @@ describe("a server that is killed while the collector is away", () => {
     assert.equal(ended.status, "COMPLETED", "work goes on");
     await collector.asked(asked + 3);
     outputs.push(world.server.output());
-    assert.equal(outputs[0]?.split("traces cannot be exported now").length, 2, "it is told once");
+    assert.equal(outputs[0]?.split("Traces cannot be exported").length, 2, "it is told once");
     await world.crash();
     collector.status = 200;
     world.open("crash");
