@@ -3,6 +3,20 @@
 import { type Requirement, section } from "./requirements.ts";
 
 export const retryRequirements: readonly Requirement[] = [
+  ...section("Bridle", "Retrying tasks", {
+    "TRY-1":
+      "A retry of a failed task is a new task that keeps the recorded results up to the failed step and runs the rest.",
+    "TRY-2": "from_step names the step from which on everything is done again.",
+    "TRY-3":
+      "What was open when the task ended is asked for again, and so is an approval that nothing was done under.",
+    "TRY-4": "A call that cannot be undone is repeated only if the request names it.",
+    "TRY-5":
+      "Steps of a retry have the idempotency keys of the first task, and its agent sees the same task id.",
+    "TRY-6":
+      "Only tasks that failed or were canceled are retried, not replays and imports, and once per idempotency key.",
+    "TRY-7":
+      "The receipt of a retry lists what it did itself; the log of a retry can be replayed and checked.",
+  }),
   ...section("Bridle", "Retries", {
     "RTY-1":
       "A step that throws is tried again after a growing delay; the agent gets the result of the last attempt only.",

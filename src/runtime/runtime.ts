@@ -20,7 +20,7 @@ import { execute } from "./run/execute.ts";
 import { executeReplay } from "./run/execute-replay.ts";
 import { Journal } from "./run/journal.ts";
 import { openReplay } from "./run/replay.ts";
-import { Run } from "./run/run.ts";
+import { endOfTurn, Run } from "./run/run.ts";
 import { Sleeps } from "./run/sleeps.ts";
 import { stackOf } from "./run/stack.ts";
 import { ClockWatch } from "./scheduler/clock-watch.ts";
@@ -217,7 +217,8 @@ class Scheduler implements Runtime {
       if (event.event !== "task.submitted" || this.#draining || this.#queue.size > 0 || !this.#hasRoom)
         continue;
       const { task } = event.payload;
-      const agent = task.replay === null ? this.#agentFor(task) : null;
+      const hasPast = task.replay !== null || task.retry_of !== undefined;
+      const agent = hasPast ? null : this.#agentFor(task);
       if (agent !== null && !hasLargeInput(task, events) && !endsIn(events, task.id))
         void this.#follow(this.#start(task, new Journal(), agent));
     }
@@ -273,9 +274,16 @@ class Scheduler implements Runtime {
     const agent = this.#agentFor(seen);
     if (agent === null) return null;
     if (seen.replay !== null) return await this.#startReplay(seen, seen.replay, agent);
-    const journal =
-      seen.status === "SUBMITTED" ? new Journal() : await Journal.of(store.of(seen.tenant_id), taskId);
-    return this.#start(seen, journal, agent);
+    return this.#start(seen, await this.#journalOf(seen), agent);
+  }
+
+  async #journalOf({ id, status, retry_of, tenant_id }: TaskRecord): Promise<Journal> {
+    if (status === "SUBMITTED" && retry_of === undefined) return new Journal();
+    const store = this.#kernel.store.of(tenant_id);
+    // The sweep may find a task in the moment of its commit, before its events are read by anybody.
+    while (!this.#draining && (await store.events({ taskId: id, after: 0, limit: 1 })).length === 0)
+      await endOfTurn();
+    return await Journal.of(store, id);
   }
 
   async #startReplay(task: TaskRecord, plan: ReplayPlan, agent: Agent): Promise<Run> {

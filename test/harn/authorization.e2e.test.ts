@@ -161,6 +161,7 @@ const given: Record<string, (ids: Ids) => Given> = {
   submitSessionTask: () => ({ body: { input: { a: 1 } } }),
   cancelTask: () => ({ body: {} }),
   replayTask: () => ({ body: {} }),
+  retryTask: () => ({ body: {} }),
   appendTaskMessage: () => ({ body: { kind: "interrupt", message: userMessage("x") } }),
   respondPermissionRequest: () => ({ body: { approved: true } }),
   registerArtifact: ({ task_id }) => ({

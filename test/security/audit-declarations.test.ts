@@ -27,6 +27,7 @@ const work = [
   "register_artifact",
   "replay_session",
   "request_receipt",
+  "retry_task",
   "submit_host_result",
   "submit_task",
   "take_shell_turn",

@@ -192,6 +192,22 @@ function addActing(task: Command): void {
         show(settings, message, () => `${oneLine(id)} has its answer.\n`);
       },
     );
+  taskCommand(
+    task,
+    "retry",
+    "Retry a failed or canceled task: a new task keeps its recorded results up to the step that failed.",
+    ["bridle task retry last", "bridle task retry last --from step:fetch:2"],
+  )
+    .option("--from <step>", "do this step again, and everything after it; the step that failed by default")
+    .action(async (named: string, settings: Settings & { from?: string }) => {
+      const { client, id } = await found(named, settings);
+      const { from } = settings;
+      const retried = await client.tasks.retry(id, from === undefined ? {} : { fromStep: from });
+      const step = retried.retry_of?.from_step ?? null;
+      const where = step === null ? "after everything that was recorded" : `from ${step}`;
+      show(settings, retried, () => `${oneLine(retried.id)}\n`);
+      if (settings.json !== true) process.stderr.write(`It goes on ${oneLine(where)}.\n`);
+    });
   taskCommand(task, "cancel", "Cancel a task, for good.", ['bridle task cancel last --reason "wrong branch"'])
     .option("--reason <text>", "why, for the log")
     .action(async (named: string, settings: Settings & { reason?: string }) => {

@@ -38,6 +38,14 @@ export interface Parked {
   until: string | null;
 }
 
+export interface RetryOf {
+  task_id: string;
+  /** The first of several: the task that the agent believes it works on. */
+  first_task_id: string;
+  /** The step that is done again first; null when everything that was recorded is kept. */
+  from_step: string | null;
+}
+
 /** Something that a run waits for a host to do. Whichever host answers first ends it. */
 export interface HostCall {
   call_id: string;
@@ -73,6 +81,8 @@ export interface TaskRecord extends Resource<"task"> {
   agent: { name: string; version: string | null };
   /** Set for a replay: what is run again, and with which changes. */
   replay: ReplayPlan | null;
+  /** Set for a retry: whose recorded steps it goes on from. */
+  retry_of?: RetryOf;
   policy: TaskPolicy;
   /** The quotas that it counts against. */
   quota_ids: string[];

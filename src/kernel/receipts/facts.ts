@@ -85,6 +85,7 @@ export class TaskFacts {
   #materialCount = 0;
   #artifactCount = 0;
   #approvalCount = 0;
+  #isReplay = false;
   usesSecrets = false;
   readonly models = new ModelFacts();
   /** What models were really asked in a replay, and used then. */
@@ -93,6 +94,9 @@ export class TaskFacts {
 
   add(event: KernelEvent): void {
     this.#addToLog(event);
+    if (event.event === "task.submitted") this.#isReplay ||= event.payload.task.replay !== null;
+    // What a retry took over was done by the task that it retries, and is in the receipt of that one.
+    if (event.replay?.is_copy === true && !this.#isReplay) return;
     this.handoffs.add(event);
     switch (event.event) {
       case "span.completed":

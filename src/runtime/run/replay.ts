@@ -120,7 +120,7 @@ export class Replay extends Run {
   }
 
   override get actsAs(): string {
-    return this.source.id;
+    return this.source.retry_of?.first_task_id ?? this.source.id;
   }
 
   /** What a replay does live is not what its source did. */

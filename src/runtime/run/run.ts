@@ -193,7 +193,7 @@ export class Run {
 
   /** The task that the agent believes it works on. */
   get actsAs(): string {
-    return this.task.id;
+    return this.task.retry_of?.first_task_id ?? this.task.id;
   }
 
   /** The same on every attempt of a step, and nowhere else: for services that can recognize a repeated call. */

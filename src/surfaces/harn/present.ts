@@ -23,7 +23,7 @@ import type { ReplayPlan } from "../../kernel/kinds/replay.ts";
 import type { Visibility } from "../../kernel/kinds/resource.ts";
 import type { Compaction, SessionRecord } from "../../kernel/kinds/session.ts";
 import type { SkillRecord } from "../../kernel/kinds/skill.ts";
-import type { TaskInput, TaskRecord } from "../../kernel/kinds/task.ts";
+import type { RetryOf, TaskInput, TaskRecord } from "../../kernel/kinds/task.ts";
 import type { VaultRecord, VaultSecret } from "../../kernel/kinds/vault.ts";
 import type { TruncateResult } from "../../kernel/sessions/truncate-session.ts";
 import type { LoadedTool } from "../../kernel/skills/read-skills.ts";
@@ -215,12 +215,14 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     granted_quota_ids: _____,
     exhausted_quota_ids: ______,
     replay,
+    retry_of,
     input,
     outcome,
     ...shown
   } = presentRecord(task);
   return {
     ...shown,
+    ...(retry_of === undefined ? {} : { retry_of: presentRetry(retry_of) }),
     input: await presentInput(input, viewer),
     receipt_id: outcome?.receipt_id ?? null,
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
@@ -228,6 +230,10 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     replay: replay === null ? null : presentPlan(replay),
     waiting_for: waitingFor({ pending, parked, host_calls, handoff_ids, policy }),
   };
+}
+
+function presentRetry({ task_id, from_step }: RetryOf): Wire {
+  return { task_id, from_step };
 }
 
 function presentPlan({ source_task_id, mode, checkpoint, allow_live, reason }: ReplayPlan): Wire {

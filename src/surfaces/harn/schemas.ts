@@ -104,6 +104,8 @@ export const Task = Envelope("task", {
       reason: Nullable(Type.String()),
     }),
   ),
+  /** Of a retry: the task that it goes on from, and the first step that it does again. */
+  retry_of: Type.Optional(Type.Object({ task_id: Type.String(), from_step: Nullable(Type.String()) })),
   waiting_for: Nullable(
     Type.Object({
       kind: Type.Enum(["input", "approval", "timer_or_child", "host", "remote_agent"]),
@@ -129,6 +131,9 @@ export const TaskExplanation = Type.Object({
   what_helps: Type.Array(Type.String()),
   about: Type.Array(Type.Object({ object: Type.String(), id: Type.String() })),
   docs: Nullable(Type.String()),
+});
+export const RetryTaskRequest = Type.Object({
+  from_step: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })),
 });
 export const SubmitTaskRequest = Type.Object({
   session_id: Type.Optional(Id),

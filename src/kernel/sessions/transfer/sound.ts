@@ -6,6 +6,7 @@ import { asKernelEvent, type EventKind, terminalEvents } from "../../core/events
 import { created } from "../../core/fold.ts";
 import { nextSlice } from "../../core/slices.ts";
 import type { KernelDeps } from "../../core/unit.ts";
+import type { TaskRecord } from "../../kinds/task.ts";
 import { blobsOf, type LogBundle } from "./bundle.ts";
 import { wrongIn, wrongInMark } from "./payloads.ts";
 import { assertAsReceipted } from "./receipted.ts";
@@ -117,17 +118,21 @@ function assertBelongs(event: NewEvent, { header }: LogBundle): void {
   }
 }
 
-/** Only a replay copies events; elsewhere a copy would be an event that counts for nothing. */
+/** Only replays and retries copy events; elsewhere a copy would be an event that counts for nothing. */
 function assertCopies({ events }: LogBundle): void {
   const replays = new Set(
     events
       .map(asKernelEvent)
       .flatMap((event) =>
-        event.event === "task.submitted" && event.payload.task.replay !== null ? [event.resource.id] : [],
+        event.event === "task.submitted" && hasCopies(event.payload.task) ? [event.resource.id] : [],
       ),
   );
   const stray = events.find(({ replay, taskId }) => replay !== undefined && !replays.has(taskId ?? ""));
   if (stray !== undefined) throw refused(`It has a copied event ${stray.event} outside of a replay.`);
+}
+
+function hasCopies({ replay, retry_of }: TaskRecord): boolean {
+  return replay !== null || retry_of !== undefined;
 }
 
 function assertOneSession({ header, events }: LogBundle): void {

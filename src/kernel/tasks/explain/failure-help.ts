@@ -7,7 +7,7 @@ const known: Readonly<Record<string, string>> = {
   agent_error: "The server's log has the place where the agent's code threw it.",
   step_failed: "The task's log has the step and its attempts; the server's log has the place where it threw.",
   tool_failed: "The task's log has the call and its attempts; the server's log has the place where it threw.",
-  tool_circuit_open: "The tool failed several times in a row. Once it works again, submit the task again.",
+  tool_circuit_open: "The tool failed several times in a row. See to it first.",
   rejected: "The agent does not do such tasks: give it other input, or the task to another agent.",
   approval_denied: "Submit it again if the answer would be another one now.",
   nondeterministic_run:
@@ -19,6 +19,16 @@ const known: Readonly<Record<string, string>> = {
     "Give the replay what is missing as an override, or allow it to be done live.",
 };
 
+/** What may pass, or is mended outside: the recorded results before it are still good. */
+const retryable = new Set([
+  "step_failed",
+  "tool_failed",
+  "step_timeout",
+  "tool_timeout",
+  "tool_circuit_open",
+  "model_unavailable",
+]);
+
 export function helpFor({ code, details }: Failure, agent: string): string[] {
   const quotaId = details?.quota_id;
   const page = docsFor(code);
@@ -27,6 +37,7 @@ export function helpFor({ code, details }: Failure, agent: string): string[] {
       ? [`Raise the limits of quota ${quotaId}, or wait until it starts anew.`]
       : []),
     ...(known[code] === undefined ? [] : [known[code]]),
+    ...(retryable.has(code) ? ["Retry it from the step that failed: `bridle task retry`."] : []),
     ...(page === null ? [] : [`${page} explains it.`]),
     ...(known[code] === undefined && page === null
       ? [`The code ${code} is the agent's own: who wrote ${agent} knows what it means.`]

@@ -7,6 +7,7 @@ import { HarnessError } from "../../../kernel/core/errors.ts";
 import { getRecord, listRecords } from "../../../kernel/core/read.ts";
 import type { TaskRecord } from "../../../kernel/kinds/task.ts";
 import { type ReplayTask, replayTask } from "../../../kernel/replay/replay-task.ts";
+import { retryTask } from "../../../kernel/replay/retry-task.ts";
 import { appendTaskMessage } from "../../../kernel/tasks/append-task-message.ts";
 import { awaitTask } from "../../../kernel/tasks/await-task.ts";
 import { cancelTask } from "../../../kernel/tasks/cancel-task.ts";
@@ -30,6 +31,7 @@ import {
   PermissionResponseRequest,
   pageQuery,
   ReplayTaskRequest,
+  RetryTaskRequest,
   SubmitTaskRequest,
   Task,
   TaskExplanation,
@@ -229,6 +231,27 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
           reason: call.body.reason,
         });
         return presentTask(task, call);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/tasks/{task_id}/retry",
+      operationId: "retryTask",
+      scope: "tasks:write",
+      summary:
+        "Retry a failed or canceled task: a new task keeps the recorded results up to the step that failed, or to `from_step`.",
+      tag,
+      status: 202,
+      body: RetryTaskRequest,
+      bodyOptional: true,
+      response: Task,
+      async handle(call) {
+        const task = await call.dispatch(retryTask, {
+          taskId: call.param("task_id"),
+          fromStep: call.body.from_step,
+          trace: traceIn(call.request.headers),
+        });
+        return await afterWaiting(call, task, stopped);
       },
     }),
     route({
