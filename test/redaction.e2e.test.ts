@@ -695,6 +695,13 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     });
     return { params: { task_id: task.id }, body: {} };
   },
+  async retryTask({ client, ids }) {
+    const task = await client.submit(String(ids.session_id), "sleep 600000", {
+      persona_id: "persona_rehearsal",
+    });
+    await client.post(`/v1/tasks/${task.id}/cancel`);
+    return { params: { task_id: task.id }, body: {} };
+  },
   replayTask: () => ({
     body: {
       mode: "with_overrides",
@@ -803,6 +810,7 @@ const unread: readonly RegExp[] = [
   /^replayTask body\.override\.step:work:1\.target/,
   /^replayTask body\.override\.step:work:1\.(?:value|visibility)/,
   /^replayTask body\.checkpoint_/,
+  /^retryTask body\.from_step/,
   /^verify(?:Foreign)?Receipt /,
   /^setSecret body\.value/,
   // Shown to the approver, by the gateway.

@@ -72,7 +72,7 @@ const names = () => calls.map(({ name }) => name);
 
 const messagesOf = (task: Json) => client.listAll(`/v1/sessions/${task.session_id}/messages`);
 
-test("TRY-1, TRY-5 a retry keeps the recorded results up to the failed step, its ids and keys, and runs the rest", async () => {
+test("TRY-1, TRY-5 a retry keeps results, ids and keys up to the failed step and runs the rest", async () => {
   const failed = await run("mail", ["mail"]);
   assert.deepEqual([failed.status, failed.failure.message], ["FAILED", "mail is down"]);
   const key = calls.at(-1)?.key;

@@ -71,7 +71,7 @@ function failedStep({ failure }: TaskRecord, marked: readonly Marked[]): string 
 function requireStep({ id }: TaskRecord, marked: readonly Marked[], from: string): string {
   if (marked.some(({ mark }) => mark.key === from)) return from;
   const known = [...new Set(marked.map(({ mark }) => mark.key))].slice(-20);
-  throw new HarnessError("invalid_request", `Task ${id} recorded no step ${JSON.stringify(from)}.`, {
+  throw new HarnessError("invalid_request", `Task ${id} recorded no step of that name.`, {
     param: "from_step",
     details: { steps: known },
   });
