@@ -10,7 +10,7 @@ import { callerAsSubmitter } from "../kinds/submitter.ts";
 import { type TaskRecord, unstarted } from "../kinds/task.ts";
 import { applicableQuotas } from "../quotas/applicable.ts";
 import { admitTask } from "../quotas/ledger.ts";
-import { assertEnabled, openSession, tellQuota } from "../tasks/submit-task.ts";
+import { assertEnabled, openSession, recordQuotaRefusal } from "../tasks/submit-task.ts";
 import { assertContentHeld } from "./assert-held.ts";
 import { planRetry } from "./retry-plan.ts";
 
@@ -67,7 +67,7 @@ export const retryTask: Command<RetryTask, TaskRecord> = {
     }
     return submitted;
   },
-  refused: tellQuota,
+  refused: recordQuotaRefusal,
 };
 
 function assertRetryable({ id, status, replay, imported }: TaskRecord): void {
