@@ -97,17 +97,24 @@ export type BatchResult =
   /** The disk failed in the middle of the commit: it may or may not be there. */
   | { unknown: string; fault: string };
 
-/** The text that stands for a document's body. The event is the first about it, if the batch creates it. */
-export type BodyText = (document: NewDocument, first: NewEvent | undefined) => string;
+/** The text that stands for a document's body, if the batch creates it with the first event about it. */
+export type BodyText = (document: NewDocument, first: Placed | undefined) => string;
+
+export interface Placed {
+  event: NewEvent;
+  /** The events in its row. */
+  inRow: number;
+}
 
 export function toRows(batch: Batch, bodyOf: BodyText): BatchRows {
+  const runs = neighbours(batch.events);
   return {
     expect: batch.expect.map(({ id, version }) => [id, version]),
-    log: neighbours(batch.events).map((run) => ({
+    log: runs.map((run) => ({
       row: toLogRow(run),
       resourceIds: run.map(({ resource }) => resource.id),
     })),
-    put: documentRows(batch, bodyOf),
+    put: documentRows(batch, firstEvents(runs), bodyOf),
     regained: batch.put.flatMap(({ id, regained }): BatchRows["regained"] =>
       regained === undefined ? [] : [[id, regained]],
     ),
@@ -127,12 +134,26 @@ export function toRows(batch: Batch, bodyOf: BodyText): BatchRows {
   };
 }
 
-function documentRows({ put, expect, events }: Batch, bodyOf: BodyText): DocumentRow[] {
+/** The first event about each resource. */
+function firstEvents(runs: readonly NewEvent[][]): ReadonlyMap<string, Placed> {
+  const first = new Map<string, Placed>();
+  for (const run of runs) {
+    for (const event of run) {
+      if (!first.has(event.resource.id)) first.set(event.resource.id, { event, inRow: run.length });
+    }
+  }
+  return first;
+}
+
+function documentRows(
+  { put, expect }: Batch,
+  first: ReadonlyMap<string, Placed>,
+  bodyOf: BodyText,
+): DocumentRow[] {
   const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
   return put.map((document) => {
     const isNew = created.has(document.id);
-    const first = isNew ? events.find(({ resource }) => resource.id === document.id) : undefined;
-    return toDocumentRow(document, bodyOf(document, first));
+    return toDocumentRow(document, bodyOf(document, isNew ? first.get(document.id) : undefined));
   });
 }
 

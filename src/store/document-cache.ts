@@ -35,6 +35,7 @@ export class DocumentCache {
   /** What a commit made of the documents it put or removed. */
   committed(batch: Batch, events: readonly StoredEvent[], bodyBytes: (index: number) => number): void {
     for (const { id } of batch.trim?.documents ?? []) this.#documents.delete(id);
+    const bornAt = new Map(events.toReversed().map(({ resource, position }) => [resource.id, position]));
     const versions = new Map(batch.expect.map(({ id, version }) => [id, version]));
     for (const [
       index,
@@ -46,13 +47,9 @@ export class DocumentCache {
       },
     ] of batch.put.entries()) {
       const expected = versions.get(id);
-      const born = expected === 0 ? bornAt(id, events) : this.#documents.get(id)?.born;
+      const born = expected === 0 ? (bornAt.get(id) ?? events[0]?.position) : this.#documents.get(id)?.born;
       if (expected === undefined || born === undefined) this.#documents.delete(id);
       else this.keep({ kind, id, tenantId, version: expected + 1, born, body }, bodyBytes(index));
     }
   }
-}
-
-function bornAt(id: string, events: readonly StoredEvent[]): number | undefined {
-  return (events.find((event) => event.resource.id === id) ?? events[0])?.position;
 }

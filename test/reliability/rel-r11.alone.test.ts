@@ -219,6 +219,15 @@ test("REL-R11 one key cannot send large bodies without limit at once, and others
   await until(status, (found) => found === 400);
 });
 
+test("REL-R11 a list of documents that were created in one commit does not hold the event loop", async () => {
+  const text = "x".repeat(500);
+  const parts = [{ type: "text", text, visibility: "public" }];
+  const initial_messages = Array.from({ length: 900 }, () => ({ role: "user", parts }));
+  const { id } = await client.createSession({ initial_messages });
+  const { body } = await withoutStall(() => client.get(`/v1/sessions/${id}/messages?limit=200`));
+  assert.equal(body.data.length, 200);
+});
+
 async function upload(body: string, query: string): Promise<string> {
   const headers = client.headers({ "content-type": "application/json" });
   const path = `${client.url}/v1/artifacts/upload?${query}`;

@@ -5,14 +5,18 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Placed } from "../batch-rows.ts";
 import { type Row, toEvents, type Value } from "../log-rows.ts";
-import type { NewDocument, NewEvent, Position, StoredEvent } from "../port.ts";
+import type { NewDocument, Position, StoredEvent } from "../port.ts";
+
+/** To read one document, the whole row of its event is parsed; a list has hundreds of documents. */
+const eventsInRowMax = 8;
 
 /** Where a body is in its first event; null when it has to be written. */
-export function memberOf(document: NewDocument, first: NewEvent | undefined): string | null {
+export function memberOf(document: NewDocument, first: Placed | undefined): string | null {
   // A document that is made again may stand elsewhere in the log.
-  if (first === undefined || document.regained !== undefined) return null;
-  for (const [name, value] of Object.entries(first.payload)) if (value === document.body) return name;
+  if (first === undefined || document.regained !== undefined || first.inRow > eventsInRowMax) return null;
+  for (const [name, value] of Object.entries(first.event.payload)) if (value === document.body) return name;
   return null;
 }
 
