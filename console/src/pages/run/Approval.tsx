@@ -3,8 +3,8 @@
 import type { PermissionRequest } from "bridle/client";
 import { useId, useState } from "react";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
-import { Json } from "../../parts/Json.tsx";
 import { LongText } from "../../parts/LongText.tsx";
+import { Payload } from "../../parts/Payload.tsx";
 import { Time } from "../../parts/Time.tsx";
 import { bridle } from "../../server/bridle.ts";
 import { may, useSession } from "../../server/session.ts";
@@ -32,7 +32,7 @@ export function Approval({ request, at }: { request: PermissionRequest; at: stri
         </p>
         {payload !== undefined && payload !== null && (
           <div className="approval__payload" role="group" aria-label={text.run.payload}>
-            <Json value={payload} open={3} />
+            <Payload value={payload} />
           </div>
         )}
         {status === "pending" && approvers.length > 0 && (

@@ -4,6 +4,7 @@ import type { Message, Task } from "bridle/client";
 import { lazy, Suspense } from "react";
 import { isRedacted, Json } from "../../parts/Json.tsx";
 import { LongText } from "../../parts/LongText.tsx";
+import { Payload } from "../../parts/Payload.tsx";
 import { Time } from "../../parts/Time.tsx";
 import { text } from "../../text.ts";
 import { Approval } from "./Approval.tsx";
@@ -114,7 +115,7 @@ export function Parts({ parts }: { parts: readonly Part[] }) {
 function PartView({ part }: { part: Part }) {
   if (isRedacted(part)) return <p className="quiet">{text.run.redacted}</p>;
   if ("text" in part && typeof part.text === "string") return <Rich value={part.text} />;
-  return <Json value={"value" in part ? part.value : part} />;
+  return "value" in part ? <Payload value={part.value} /> : <Json value={part} />;
 }
 
 /** Markdown is loaded when there is something to be shown in it. */

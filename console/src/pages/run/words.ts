@@ -19,8 +19,11 @@ export function stringIn(value: unknown, name: string): string | null {
 export function inputText(input: Task["input"]): string {
   const parts = isRecord(input) && Array.isArray(input.parts) ? (input.parts as Message["parts"]) : null;
   if (parts === null) {
-    const json = JSON.stringify(input);
-    return json === "{}" ? "" : json.slice(0, charsMax);
+    const members = Object.entries(Object(input)).map(
+      ([name, value]) =>
+        `${name.replaceAll("_", " ")}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+    );
+    return members.join(", ").slice(0, charsMax);
   }
   return parts
     .map((part) =>
