@@ -19,7 +19,10 @@ const copied = [
 ];
 
 /** Why things are as they are is for those who change them; a server serves the description of its API itself. */
-const leftOut = new Set(["docs/decisions", "docs/openapi.json", "docs/generate.ts"]);
+const leftOut = new Set([
+  ...["docs/decisions", "docs/openapi.json", "docs/generate.ts"],
+  ...["docs/screenshots", "docs/screenshots.ts"],
+]);
 
 const noticesFile = "THIRD-PARTY-NOTICES.md";
 
@@ -70,17 +73,19 @@ function packageOf(specifier: string): string {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
-/** Links that lead out of the package are the text that they were. In code, brackets are something else. */
+/** Links that lead out of the package are the text that they were, and pictures are left out. In code, brackets are something else. */
 function unlink(page: string): void {
   const parts = readFileSync(page, "utf8").split(/(^ *```.*?^ *```$)/ms);
   const linked = parts.map((part, n) =>
     n % 2 === 1
       ? part
-      : part.replaceAll(/\[([^\]]*)\]\(([^)\s]+)\)/g, (link, text: string, target: string) => {
-          const [path = ""] = target.split("#");
-          const isThere = /^[a-z]+:/.test(target) || existsSync(join(dirname(page), path));
-          return isThere ? link : text;
-        }),
+      : part
+          .replaceAll(/<picture>.*?<\/picture>\n/gs, "")
+          .replaceAll(/\[([^\]]*)\]\(([^)\s]+)\)/g, (link, text: string, target: string) => {
+            const [path = ""] = target.split("#");
+            const isThere = /^[a-z]+:/.test(target) || existsSync(join(dirname(page), path));
+            return isThere ? link : text;
+          }),
   );
   writeFileSync(page, linked.join(""));
 }

@@ -128,6 +128,10 @@ for (const [name, task, tab] of [
   await picture(page, name);
 }
 
+await page.goto(`${server.url}/approvals`);
+await page.getByRole("button", { name: "Approve" }).first().waitFor();
+await picture(page, "approvals");
+
 async function picture(of: Page, name: string): Promise<void> {
   const devtools = await of.context().newCDPSession(of);
   await of.evaluate("document.activeElement?.blur()");

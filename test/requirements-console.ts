@@ -19,4 +19,7 @@ export const consoleRequirements: readonly Requirement[] = section("Bridle", "Th
   "CON-8": "What agents write is shown as text: it runs nothing, loads nothing, and hides nothing.",
   "CON-9":
     "Every page is accessible in both themes, at 360 and 1280 pixels, and can be used by keyboard alone.",
+  "CON-10": "The page of all approvals shows what waits as it comes, and takes decisions by keyboard alone.",
+  "CON-11":
+    "A browser pairs as an approver with keys that nobody can take out of it, and signs there what it opened itself.",
 });

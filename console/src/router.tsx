@@ -34,7 +34,7 @@ const inside = createRoute({
     throw redirect({
       to: "/sign-in",
       ...(isLink ? { hash: location.hash } : {}),
-      search: location.href.startsWith("/runs") ? { to: location.href } : {},
+      search: location.pathname === "/" ? {} : { to: location.href },
     });
   },
 });
@@ -61,13 +61,19 @@ const run = createRoute({
   component: lazyRouteComponent(() => import("./pages/run/Run.tsx"), "Run"),
 });
 
+const approvals = createRoute({
+  getParentRoute: () => inside,
+  path: "/approvals",
+  component: lazyRouteComponent(() => import("./pages/approvals/Approvals.tsx"), "Approvals"),
+});
+
 /** Only our own pages are gone to after signing in. */
 function isPath(to: unknown): to is string {
   return typeof to === "string" && /^\/(?![/\\])/.test(to);
 }
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, inside.addChildren([home, runs, run])]),
+  routeTree: root.addChildren([signIn, inside.addChildren([home, runs, run, approvals])]),
   defaultPreload: "intent",
   scrollRestoration: true,
 });

@@ -1,9 +1,9 @@
 /** What somebody is to judge: a flat object as a table of names and values, everything else as JSON. */
 
-import { Json } from "./Json.tsx";
+import { isRedacted, Json } from "./Json.tsx";
 import { LongText, printable } from "./LongText.tsx";
 
-export function Payload({ value }: { value: unknown }) {
+export function Payload({ value, depth = 0 }: { value: unknown; depth?: number }) {
   const members =
     typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
   if (members.length === 0) return <Json value={value} open={3} />;
@@ -13,12 +13,18 @@ export function Payload({ value }: { value: unknown }) {
         <div key={name}>
           <dt>{printable(name).replaceAll("_", " ")}</dt>
           <dd>
-            {typeof member === "string" ? <LongText value={member} /> : <Json value={member} open={3} />}
+            <Member value={member} depth={depth} />
           </dd>
         </div>
       ))}
     </dl>
   );
+}
+
+function Member({ value, depth }: { value: unknown; depth: number }) {
+  if (isPlain(value)) return <LongText value={String(value)} />;
+  const isFlat = typeof value === "object" && value !== null && !Array.isArray(value) && !isRedacted(value);
+  return isFlat && depth === 0 ? <Payload value={value} depth={1} /> : <Json value={value} open={3} />;
 }
 
 function isPlain(value: unknown): boolean {

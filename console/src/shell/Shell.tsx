@@ -8,8 +8,9 @@ import { text } from "../text.ts";
 import { Account } from "./Account.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 
-const pages: readonly { to: "/runs"; icon: IconName; label: string }[] = [
+const pages: readonly { to: "/runs" | "/approvals"; icon: IconName; label: string }[] = [
   { to: "/runs", icon: "runs", label: text.pages.runs },
+  { to: "/approvals", icon: "approve", label: text.pages.approvals },
 ];
 
 export function Shell() {

@@ -14,6 +14,8 @@ export interface GatewayAddress {
   url: string;
   /** The API key, as a bearer token. */
   key: string;
+  /** Instead of the platform's own. */
+  fetch?: typeof fetch;
 }
 
 export interface Call {
@@ -45,12 +47,15 @@ export class GatewayClient {
   readonly url: string;
   readonly #key: string;
   readonly #limits: Limits;
+  readonly #send: typeof fetch;
 
-  constructor({ url, key }: GatewayAddress, limits: Partial<Limits> = {}) {
+  constructor({ url, key, fetch: send }: GatewayAddress, limits: Partial<Limits> = {}) {
     this.url = baseUrl(url);
     if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("The API key has characters that no key has.");
     this.#key = key;
     this.#limits = { ...limitsDefault, ...limits };
+    // Looked up when it is called, as the name itself would be.
+    this.#send = send ?? ((...request) => fetch(...request));
   }
 
   /** Calls and reads the answer, which is undefined when there is none (204). */
@@ -94,7 +99,7 @@ export class GatewayClient {
   async #fetch(path: string, call: Call, patience: Patience): Promise<Response> {
     const { method = call.body === undefined ? "GET" : "POST", body } = call;
     return await this.#told(patience, () =>
-      fetch(this.url + path, {
+      this.#send(this.url + path, {
         method,
         headers: {
           Authorization: `Bearer ${this.#key}`,

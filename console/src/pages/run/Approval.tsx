@@ -1,7 +1,7 @@
 /** What the agent wants to do, so that a person can judge it, and the two answers. */
 
 import type { PermissionRequest } from "bridle/client";
-import { useId, useState } from "react";
+import { type ReactNode, useId, useState } from "react";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { LongText } from "../../parts/LongText.tsx";
 import { Payload } from "../../parts/Payload.tsx";
@@ -13,12 +13,23 @@ import { isRecord, stringIn } from "./words.ts";
 
 const risks = ["low", "medium", "high", "critical"];
 
-export function Approval({ request, at }: { request: PermissionRequest; at: string }) {
+interface ApprovalProps {
+  request: PermissionRequest;
+  at: string;
+  /** What else is to be said of it. */
+  children?: ReactNode;
+}
+
+export function Approval({ request, at, children }: ApprovalProps) {
   const { request: asked, status, response, expires_at, approvers } = request;
   const risk = stringIn(asked, "risk") ?? "medium";
   const payload = isRecord(asked) ? asked.payload : undefined;
   return (
-    <li className={`turn turn--asks approval approval--${risks.includes(risk) ? risk : "medium"}`}>
+    <li
+      className={`turn turn--asks approval approval--${risks.includes(risk) ? risk : "medium"}`}
+      data-request=""
+      tabIndex={-1}
+    >
       <p className="turn__head">
         <strong>{text.run.approval}</strong>
         <span className="approval__risk">{text.run.risk(risk)}</span>
@@ -60,6 +71,7 @@ export function Approval({ request, at }: { request: PermissionRequest; at: stri
             )}
           </p>
         )}
+        {children}
       </div>
     </li>
   );
@@ -106,6 +118,7 @@ function Answer({ request }: { request: PermissionRequest }) {
           type="button"
           className="button button--primary"
           disabled={busy}
+          data-approve=""
           onClick={() => void answer(true)}
         >
           {text.run.approve}
@@ -114,6 +127,7 @@ function Answer({ request }: { request: PermissionRequest }) {
           type="button"
           className="button button--danger"
           disabled={busy}
+          data-deny=""
           onClick={() => void answer(false)}
         >
           {text.run.deny}

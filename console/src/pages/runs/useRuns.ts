@@ -4,23 +4,20 @@ import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/r
 import type { BridleEvent, Page, Task } from "bridle/client";
 import { useEffect, useMemo } from "react";
 import { bridle } from "../../server/bridle.ts";
-import { watchConnection } from "../../server/connection.ts";
-import { may, useSession } from "../../server/session.ts";
+import { followChanges, mayFollow, pollMs } from "../../server/changes.ts";
+import { useSession } from "../../server/session.ts";
 import { type RunFilters, requestFor } from "./filters.ts";
 
 const pageSize = 50;
-/** What changed is read together: a busy server changes more than anybody can see. */
-const gatherMs = 400;
 /** More changes than this at once, and only the first page is read again. */
 const changedMax = 20;
-const pollMs = 5000;
 
 type Pages = InfiniteData<Page<Task>, string | undefined>;
 
 export function useRuns(filters: RunFilters) {
   const client = useQueryClient();
   const { session } = useSession();
-  const isLive = may(session, "events:read");
+  const isLive = mayFollow(session);
   const key = useMemo(() => ["runs", filters] as const, [filters]);
   const query = useInfiniteQuery({
     queryKey: key,
@@ -46,7 +43,8 @@ export function useRuns(filters: RunFilters) {
     const update = (pages: (old: Pages) => Pages) =>
       client.setQueryData<Pages>(key, (old) => (old === undefined ? old : pages(old)));
     const loaded = () => client.getQueryData<Pages>(key)?.pages.flatMap(({ items }) => items) ?? [];
-    return followChanges(async (changed) => {
+    const idOf = ({ event, task_id }: BridleEvent) => (event.startsWith("task.") ? task_id : null);
+    const onChanged = async (changed: ReadonlySet<string>) => {
       const known = new Set(loaded().map(({ id }) => id));
       const shown = [...changed].filter((id) => known.has(id));
       const fresh =
@@ -59,55 +57,12 @@ export function useRuns(filters: RunFilters) {
         ? await bridle.tasks.list({ ...requestFor(filters, Date.now()), limit: pageSize })
         : null;
       update((old) => merged(old, byId, first?.items ?? [], filters));
-    });
+    };
+    return followChanges({ idOf, onChanged });
   }, [client, filters, key, isLive, isThere]);
 
   const runs = useMemo(() => query.data?.pages.flatMap(({ items }) => items) ?? [], [query.data]);
   return { ...query, runs, isLive };
-}
-
-/** Calls back with the tasks that changed, from now on. Returns the way to stop it. */
-function followChanges(onChanged: (ids: ReadonlySet<string>) => Promise<void>): () => void {
-  const gone = new AbortController();
-  const connection = watchConnection();
-  let changed = new Set<string>();
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const tell = async () => {
-    const told = changed;
-    changed = new Set();
-    await onChanged(told).catch(() => {
-      // The next change reads it again; a lost connection has a banner.
-    });
-    timer = changed.size === 0 ? null : setTimeout(tell, gatherMs);
-  };
-  const note = ({ event, task_id: id }: BridleEvent) => {
-    if (id === null || !event.startsWith("task.")) return;
-    changed.add(id);
-    timer ??= setTimeout(tell, gatherMs);
-  };
-  const read = async () => {
-    const { signal } = gone;
-    const after = await newestEvent(signal);
-    for await (const event of bridle.events({ after, signal, onConnection: connection.onConnection }))
-      note(event);
-  };
-  read().catch(() => {
-    // Aborted, signed out, or refused: the list stays as it is.
-  });
-  return () => {
-    gone.abort();
-    connection.close();
-    if (timer !== null) clearTimeout(timer);
-  };
-}
-
-/** About where the log ends: the last event of the session in which a task changed last. */
-async function newestEvent(signal: AbortSignal): Promise<string | undefined> {
-  const { items } = await bridle.tasks.list({ since: new Date(0), limit: 1, signal });
-  const [task] = items;
-  if (task === undefined) return undefined;
-  const session = await bridle.sessions.get(task.session_id, { signal });
-  return session.last_event_id ?? undefined;
 }
 
 /** Changed rows stay where they are; new ones come on top; what no longer matches leaves. */
