@@ -94,16 +94,20 @@ test("DCS-6 given what can be typed in the shell, when its page is read, then al
   for (const command of typed) assert.ok(page.includes(`\`${command}\``), String(command));
 });
 
-test("DCS-2 the files that the tour of the code names exist", () => {
-  // Given the files that the tour of the code names, when they are looked for, then they are there.
-  const named = [
-    ...readPage("docs/contributing/code-tour.md").matchAll(/`((?:src|client|test|docs)\/[^`<…]*)`/g),
-  ];
-  assert.ok(named.length > 50, `${named.length} files`);
+test("DCS-2 the files that the pages for contributors name exist", () => {
+  const named = ["code-tour", "architecture"].flatMap((page) => [
+    ...readPage(`docs/contributing/${page}.md`).matchAll(/`((?:src|test|docs)\/[^`<…]*)`/g),
+  ]);
+  assert.ok(named.length > 70, `${named.length} files`);
   const missing = named
     .map(([, path = ""]) => path)
     .filter((path) => globSync(path, { cwd: root }).length === 0);
   assert.deepEqual(missing, []);
+});
+
+test("DCS-2 the walk of a message opens at most 25 files", () => {
+  const steps = readPage("docs/contributing/architecture.md").match(/^\| \d+ \|/gm) ?? [];
+  assert.ok(steps.length > 10 && steps.length <= 25, `${steps.length} files`);
 });
 
 test("DCS-7 llms.txt has a title, a summary and every link of the index by section", () => {
